@@ -8,13 +8,13 @@ number divides is cut as :mod:`~carag.labelling.chunking` cuts.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from carag.errors import InvalidArgument
 from carag.labelling.chunking import Boundary, Chunk, boundaries, chunk
+from carag.labelling.furniture import furniture
 from carag.labelling.numbering import NOWHERE, Numbering, Path, between
 
 if TYPE_CHECKING:
@@ -125,16 +125,12 @@ _BARE: Final = re.compile(r"[\W\d]*[\w.]{1,12}\W*")
 """A number on a line of its own, as PDF files give those that stand in a margin."""
 _LONGEST_BARE: Final = 20
 """Greatest length in characters of such a line."""
-_RUNNING: Final = 3
-"""How often a short line stands in a text before it is taken for a running head."""
-_SHORT: Final = 120
-"""Greatest length of a running head or title in characters."""
 
 
 def _pieces(text: str) -> list[_Piece]:
     """Divide a text at its headings, clauses, paragraphs and tables."""
     kinds = {at: kind for at, kind in boundaries(text) if kind <= Boundary.PARAGRAPH}
-    numbering, running = Numbering(text), _running_heads(text)
+    numbering, running = Numbering(text), furniture(text)
     pieces: list[_Piece] = []
     above, path, last = "", NOWHERE, 0
     blank, bare, in_table = True, False, False
@@ -181,20 +177,6 @@ def _pieces(text: str) -> list[_Piece]:
     if first < len(text) and (not pieces or pieces[0].start > first):
         pieces.insert(0, _Piece(first, 0, NOWHERE, is_numbered=False))
     return pieces
-
-
-def _running_heads(text: str) -> frozenset[str]:
-    counts = Counter(line for match in _LINE.finditer(text) if 0 < len(line := match[0].strip()) <= _SHORT)
-    return frozenset(
-        line
-        for line, often in counts.items()
-        if often >= _RUNNING
-        and len(line) > _RUNNING
-        and line[0].isalnum()
-        and not _KEPT.match(line)
-        and not _ROW.fullmatch(line)
-        and not re.search("[.:;,]$", line)
-    )
 
 
 # --- from pieces to passages ------------------------------------------------------------------------------

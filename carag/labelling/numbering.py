@@ -98,6 +98,8 @@ _COUNTS: Final = re.compile(
 _INITIAL: Final = re.compile(r"[A-Z]\.")
 """After a capital: the initials of a name."""
 _AMOUNT: Final = re.compile(r"\d(?!\d?\.\d)")
+_INSIDE: Final = re.compile(r"\(\w{1,4}\)")
+"""After the number of a section: it is cited, as in ``Section 20A(1)``."""
 _PAGE_NUMBER: Final = re.compile(r"[\s.]\d{1,3}$")
 """The end of a line of a table of contents."""
 _UNIT: Final = re.compile(
@@ -145,6 +147,8 @@ class Numbering:
     def __init__(self, text: str) -> None:
         self._open: list[_Open] = []
         self._closed: dict[str, int] = {}
+        self._title = ""
+        """The line of the innermost clause, where that is a title and no more."""
         self._next: dict[str, list[int]] = {one: [] for one in ("ii", "j", "II", "J")}
         for match in _DECIDING.finditer(text):
             self._next[match[1]].append(match.start())
@@ -182,7 +186,7 @@ class Numbering:
         """Open the numbered heading that a line is, such as ``Chapter III`` or ``ANNEX``; tell whether it is one."""
         head = line[: _LONGEST_HEADING + 1]  # of a longer line, which bounds the time
         match = _HEADING.fullmatch(head) if line[:1].isupper() and not _refers(above) else None
-        if match is None or _PAGE_NUMBER.search(match["rest"]):
+        if match is None or _PAGE_NUMBER.search(match["rest"]) or _INSIDE.match(match["rest"]):
             return False
         word, number, rest = match["word"], match["number"], match["rest"].strip()
         rank = _RANKS[word.lower()]
@@ -230,6 +234,7 @@ class Numbering:
             after = self._text[match.end() : min(end, match.end() + 2 * _LONGEST_HEADING)].strip()
             if not self._opened(_Line(match, after, above, not blank and self._runs_on(above))):
                 return
+            self._title = self._text[start:end].strip() if self._is_title(after) else ""
             yield at
             at, above, blank = match.end(), ":", False
 
@@ -285,6 +290,8 @@ class Numbering:
                 if one.family == family and value == one.value + 1:
                     return self._put(at, _Open(family, value, (), token, one.rank))
             if value == known + 1 or value == 1:
+                if line.above == self._title and self._title and self._open[-1].rank == _CLAUSE:
+                    return self._put(len(self._open), _Open(family, value, (), f"({token})"))  # under 9.1 Title
                 inner = next((i for i, one in enumerate(self._open) if one.rank == _CLAUSE), len(self._open))
                 return self._put(inner, _Open(family, value, (), token, _LETTERED))
         return False
