@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CLAUSES_VERSION", "ClauseChunk", "chunk_by_clauses"]
 
-CLAUSES_VERSION: Final = "clauses-1"
+CLAUSES_VERSION: Final = "clauses-2"
 """Must change whenever the same text may be cut or named differently; part of a document's content hash."""
 
 
@@ -35,7 +35,7 @@ class ClauseChunk(Chunk):
 
 
 def chunk_by_clauses(
-    text: str, *, target: int = 1000, limit: int = 1500, overlap: int = 0
+    text: str, *, target: int = 1000, limit: int = 1500, whole: int | None = None, overlap: int = 0
 ) -> list[ClauseChunk]:
     r"""Cut a document into passages that hold whole clauses.
 
@@ -74,10 +74,15 @@ def chunk_by_clauses(
         raise InvalidArgument(
             f"overlap {overlap} and target {target}; want 0 <= overlap < target, in characters"
         )
+    longest = limit if whole is None else whole
+    if longest < limit:
+        raise InvalidArgument(f"whole {whole} and limit {limit}; want limit <= whole, in characters")
+    running = furniture(text)
+    units = _units(text, _pieces(text, running), running, limit, longest)
     chunks: list[ClauseChunk] = []
-    for group in _grouped(text, _units(text, _pieces(text), limit), target, limit):
+    for group in _grouped(units, target, limit, longest):
         start, end = group[0].start, group[-1].end
-        if end - start <= limit:
+        if not group[0].is_cut:
             chunks.append(ClauseChunk(start, end, text[start:end], _named(group)))
         else:
             part = str(group[0].path)
@@ -93,6 +98,7 @@ class _Piece(NamedTuple):
     depth: int
     path: Path
     is_numbered: bool = True
+    is_table: bool = False
 
 
 class _Unit(NamedTuple):
@@ -105,6 +111,10 @@ class _Unit(NamedTuple):
     """The number of the piece that it is in."""
     heads: int | None
     """Its own number where other units are inside it."""
+    leads: bool
+    """Whether it says nothing without what comes below: a title, or words that end in a colon."""
+    is_cut: bool
+    """Whether it is too long to be one passage."""
 
 
 # --- the pieces of a text ---------------------------------------------------------------------------------
@@ -123,14 +133,17 @@ _ENDED: Final = re.compile(r"[.!?。！？][\d\s'\"”’)\]」』）]*$")
 _WORD: Final = re.compile(r"(?<=\s)\S")
 _BARE: Final = re.compile(r"[\W\d]*[\w.]{1,12}\W*")
 """A number on a line of its own, as PDF files give those that stand in a margin."""
+_TITLE: Final = 160
+"""Greatest length in characters of a line of a title."""
+_TITLE_LINES: Final = 2
 _LONGEST_BARE: Final = 20
 """Greatest length in characters of such a line."""
 
 
-def _pieces(text: str) -> list[_Piece]:
+def _pieces(text: str, running: frozenset[str]) -> list[_Piece]:
     """Divide a text at its headings, clauses, paragraphs and tables."""
     kinds = {at: kind for at, kind in boundaries(text) if kind <= Boundary.PARAGRAPH}
-    numbering, running = Numbering(text), furniture(text)
+    numbering = Numbering(text)
     pieces: list[_Piece] = []
     above, path, last = "", NOWHERE, 0
     blank, bare, in_table = True, False, False
@@ -167,7 +180,7 @@ def _pieces(text: str) -> list[_Piece]:
             pieces.append(_Piece(title, numbering.paragraph(), path, is_numbered=False))
             title = None
         elif ended and not is_kept and (kind == Boundary.PARAGRAPH or in_table != is_row):
-            pieces.append(_Piece(start, numbering.paragraph(), path, is_numbered=False))
+            pieces.append(_Piece(start, numbering.paragraph(), path, is_numbered=False, is_table=is_row))
         bare = bool(found) and len(line) <= _LONGEST_BARE and _BARE.fullmatch(line) is not None
         # A heading ends where its line does, however long.
         above, blank, in_table = line, title == start or (bool(found) and numbering.in_heading), is_row
@@ -182,22 +195,53 @@ def _pieces(text: str) -> list[_Piece]:
 # --- from pieces to passages ------------------------------------------------------------------------------
 
 
-def _units(text: str, pieces: list[_Piece], limit: int) -> Iterator[_Unit]:
-    """Yield the largest clauses that fit the limit, and the own words of those that do not."""
+def _units(
+    text: str, pieces: list[_Piece], running: frozenset[str], limit: int, longest: int
+) -> Iterator[_Unit]:
+    """Yield the largest clauses that fit, and the own words of those that do not."""
     starts = [one.start for one in pieces]
     ends = [a + len(text[a:b].rstrip()) for a, b in pairwise([*starts, len(text)])]
     after, parents = _tree([one.depth for one in pieces])
     at = 0
     while at < len(pieces):
-        start, piece = starts[at], pieces[at]
-        for following in (after[at], _last_clause(pieces, after, at)):
-            if ends[following - 1] - start <= limit:
-                yield _Unit(start, ends[following - 1], piece.path, parents[at], None)
-                at = following
+        piece, start = pieces[at], starts[at]
+        for following in (after[at], _last_clause(pieces, after, at), at + 1):
+            end = ends[following - 1]
+            if end - start <= limit or (end - start <= longest and _is_one(pieces[at:following])):
                 break
-        else:
-            yield _Unit(start, ends[at], piece.path, parents[at], at if after[at] > at + 1 else None)
-            at += 1
+        heads = at if after[at] > following == at + 1 else None
+        leads = following == at + 1 and _leads(text, piece, end, running)
+        is_cut = end - start > limit and (end - start > longest or not _is_one(pieces[at:following]))
+        yield _Unit(start, end, piece.path, parents[at], heads, leads or heads is not None, is_cut)
+        at = following
+
+
+def _is_one(pieces: list[_Piece]) -> bool:
+    """Tell whether pieces are one clause with its items, or a table, and neither text nor clauses under a heading."""
+    numbered = [one.path.labels for one in pieces if one.is_numbered]
+    if not all(numbered) or any("." in one[-1] for one in numbered[pieces[0].is_numbered :]):
+        return False  # a heading has no label, and 4.1 and 4.2 each say something
+    return all(one.is_table for one in pieces) or any(one.path.labels for one in pieces)
+
+
+def _leads(text: str, piece: _Piece, end: int, running: frozenset[str]) -> bool:
+    """Tell whether a piece without others in it ends in a colon, or is only a title or a number."""
+    lines: list[str] = []
+    while end > piece.start and len(lines) < _TITLE_LINES + 1:
+        begin = max(text.rfind("\n", piece.start, end) + 1, piece.start)
+        line = text[begin:end].strip()
+        if line and line not in running and not _PAGE_BREAK.fullmatch(line):
+            if line[-1] in ":：":
+                return True
+            lines.append(line)
+        end = begin - 1
+    is_item = piece.is_numbered and piece.path.labels and piece.path.labels[-1][0] == "("
+    return (
+        len(lines) <= _TITLE_LINES
+        and not is_item
+        and not piece.is_table
+        and all(len(line) <= _TITLE and (line[-1] not in ".;,!?。；，！？" or _BARE.fullmatch(line)) for line in lines)
+    )
 
 
 def _last_clause(pieces: list[_Piece], after: list[int], at: int) -> int:
@@ -223,26 +267,33 @@ def _tree(depths: list[int]) -> tuple[list[int], list[int]]:
     return after, parents
 
 
-def _grouped(text: str, units: Iterable[_Unit], target: int, limit: int) -> Iterator[list[_Unit]]:
-    """Put neighbours of one parent together, and a lead-in with the first of what it leads to."""
+def _grouped(units: Iterable[_Unit], target: int, limit: int, longest: int) -> Iterator[list[_Unit]]:
+    """Put neighbours of one parent together, and what only leads to something with what it leads to."""
     group: list[_Unit] = []
     for unit in units:
-        if group:
-            last, length = group[-1], unit.end - group[0].start
-            leads = last.heads is not None and last.heads == unit.parent
-            if leads or text[last.end - 1] in ":：":
-                joins = length <= limit
-            else:
-                is_short = last.end - group[0].start < target // 2
-                joins = last.parent == unit.parent and unit.heads is None
-                joins = joins and length <= (limit if is_short else target)
-            if joins:
-                group.append(unit)
-                continue
+        if group and not _joins(group, unit, target, limit, longest):
+            carried: list[_Unit] = []
+            while len(group) > 1 and group[-1].leads and _joins([group[-1], *carried], unit, target, limit, longest):
+                carried.insert(0, group.pop())
             yield group
-        group = [unit]
+            group = carried
+        group.append(unit)
     if group:
         yield group
+
+
+def _joins(group: list[_Unit], unit: _Unit, target: int, limit: int, longest: int) -> bool:
+    if unit.is_cut or group[-1].is_cut:
+        return False
+    first, last, length = group[0], group[-1], unit.end - group[0].start
+    held = last.end - first.start
+    if last.leads and len(group) == 1:
+        return length <= (longest if held <= _TITLE else limit)
+    if unit.heads is not None and not last.leads:
+        return False
+    if last.leads or last.parent == unit.parent:
+        return length <= (limit if held < target // 2 else target)
+    return False
 
 
 def _named(group: list[_Unit]) -> str:

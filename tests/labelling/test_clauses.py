@@ -223,8 +223,9 @@ PATHS = [
 def pieces(text: str) -> list[tuple[int, str]]:
     """Where every clause begins and its name."""
     from carag.labelling.clauses import _pieces
+    from carag.labelling.furniture import furniture
 
-    return [(one.start, str(one.path)) for one in _pieces(text)]
+    return [(one.start, str(one.path)) for one in _pieces(text, furniture(text))]
 
 
 def test_every_clause_of_a_rulebook_has_its_path() -> None:
