@@ -128,6 +128,8 @@ _KEPT: Final = re.compile(
     re.IGNORECASE,
 )
 """The words that begin what belongs to the clause above."""
+_LISTED_NOTES: Final = re.compile(r"notes?\s*[:：–—-]*", re.IGNORECASE)
+"""A line below which notes are a list of their own."""
 _ROW: Final = re.compile(r"[^|]*\|.*|[^\t]*\t+[^\t]+\t+[^\t].*")
 _ENDED: Final = re.compile(r"[.!?。！？][\d\s'\"”’)\]」』）]*$")
 _WORD: Final = re.compile(r"(?<=\s)\S")
@@ -136,6 +138,8 @@ _BARE: Final = re.compile(r"[\W\d]*[\w.]{1,12}\W*")
 _TITLE: Final = 160
 """Greatest length in characters of a line of a title."""
 _TITLE_LINES: Final = 2
+_CARRIED: Final = 3
+"""Greatest number of titles that go with what they stand over; more are a table of contents."""
 _LONGEST_BARE: Final = 20
 """Greatest length in characters of such a line."""
 
@@ -156,7 +160,8 @@ def _pieces(text: str, running: frozenset[str]) -> list[_Piece]:
             blank = True
             continue
         is_row, kind = _ROW.fullmatch(line) is not None, kinds.get(start)
-        is_kept = not is_row and _KEPT.match(line) is not None
+        is_note = _LISTED_NOTES.fullmatch(line) is not None
+        is_kept = not is_row and not is_note and _KEPT.match(line) is not None
         ended = _ENDED.search(above) is not None or in_table != is_row
         if not is_row and numbering.heading(line, above, blank=blank):
             found = [_Piece(start, numbering.depth, numbering.path)]
@@ -179,7 +184,7 @@ def _pieces(text: str, running: frozenset[str]) -> list[_Piece]:
             path = Path(path.headings)
             pieces.append(_Piece(title, numbering.paragraph(), path, is_numbered=False))
             title = None
-        elif ended and not is_kept and (kind == Boundary.PARAGRAPH or in_table != is_row):
+        elif ended and not is_kept and (kind == Boundary.PARAGRAPH or in_table != is_row or is_note):
             pieces.append(_Piece(start, numbering.paragraph(), path, is_numbered=False, is_table=is_row))
         bare = bool(found) and len(line) <= _LONGEST_BARE and _BARE.fullmatch(line) is not None
         # A heading ends where its line does, however long.
@@ -205,15 +210,33 @@ def _units(
     at = 0
     while at < len(pieces):
         piece, start = pieces[at], starts[at]
-        for following in (after[at], _last_clause(pieces, after, at), at + 1):
+        for following, is_lead_in in _prefixes(pieces, after, parents, at):
             end = ends[following - 1]
-            if end - start <= limit or (end - start <= longest and _is_one(pieces[at:following])):
+            is_cut = end - start > limit and (end - start > longest or not _is_one(pieces[at:following]))
+            if not is_cut:
                 break
-        heads = at if after[at] > following == at + 1 else None
-        leads = following == at + 1 and _leads(text, piece, end, running)
-        is_cut = end - start > limit and (end - start > longest or not _is_one(pieces[at:following]))
-        yield _Unit(start, end, piece.path, parents[at], heads, leads or heads is not None, is_cut)
+        heads = at if is_lead_in else None
+        leads = is_lead_in or _leads(text, piece, end, running, alone=following == at + 1)
+        yield _Unit(start, end, piece.path, parents[at], heads, leads, is_cut)
         at = following
+
+
+def _prefixes(
+    pieces: list[_Piece], after: list[int], parents: list[int], at: int
+) -> Iterator[tuple[int, bool]]:
+    """Yield where a unit that begins at a piece may end, the farthest first, and whether clauses in it are left out."""
+    end: int | None = after[at]
+    while end is not None:  # paragraphs behind the last item, such as notes and footnotes, are left out one by one
+        yield end, False
+        inner, end = end - 1, None
+        while inner > at:
+            end = end if pieces[inner].is_numbered else inner
+            inner = parents[inner]
+    own = at + 1
+    while own < after[at] and not pieces[own].is_numbered and after[own] == own + 1:
+        own += 1
+    yield own, own < after[at]
+    yield at + 1, after[at] > at + 1
 
 
 def _is_one(pieces: list[_Piece]) -> bool:
@@ -224,8 +247,8 @@ def _is_one(pieces: list[_Piece]) -> bool:
     return all(one.is_table for one in pieces) or any(one.path.labels for one in pieces)
 
 
-def _leads(text: str, piece: _Piece, end: int, running: frozenset[str]) -> bool:
-    """Tell whether a piece without others in it ends in a colon, or is only a title or a number."""
+def _leads(text: str, piece: _Piece, end: int, running: frozenset[str], *, alone: bool) -> bool:
+    """Tell whether what begins at a piece ends in a colon, or is it alone and only a title or a number."""
     lines: list[str] = []
     while end > piece.start and len(lines) < _TITLE_LINES + 1:
         begin = max(text.rfind("\n", piece.start, end) + 1, piece.start)
@@ -237,21 +260,12 @@ def _leads(text: str, piece: _Piece, end: int, running: frozenset[str]) -> bool:
         end = begin - 1
     is_item = piece.is_numbered and piece.path.labels and piece.path.labels[-1][0] == "("
     return (
-        len(lines) <= _TITLE_LINES
+        alone
+        and len(lines) <= _TITLE_LINES
         and not is_item
         and not piece.is_table
         and all(len(line) <= _TITLE and (line[-1] not in ".;,!?。；，！？" or _BARE.fullmatch(line)) for line in lines)
     )
-
-
-def _last_clause(pieces: list[_Piece], after: list[int], at: int) -> int:
-    """Return where a clause ends without the paragraphs behind its last item, such as footnotes."""
-    found, inner = after[at], at + 1
-    while inner < after[at]:
-        if pieces[inner].is_numbered:
-            found = after[inner]
-        inner = after[inner]
-    return found
 
 
 def _tree(depths: list[int]) -> tuple[list[int], list[int]]:
@@ -272,18 +286,21 @@ def _grouped(units: Iterable[_Unit], target: int, limit: int, longest: int) -> I
     group: list[_Unit] = []
     for unit in units:
         if group and not _joins(group, unit, target, limit, longest):
-            carried: list[_Unit] = []
-            while len(group) > 1 and group[-1].leads and _joins([group[-1], *carried], unit, target, limit, longest):
-                carried.insert(0, group.pop())
-            yield group
-            group = carried
+            kept = len(group)
+            while kept and group[kept - 1].leads and len(group) - kept <= _CARRIED:
+                kept -= 1
+            carries = 0 < kept and len(group) - kept <= _CARRIED
+            if not carries or not _joins(group[kept:], unit, target, limit, longest):
+                kept = len(group)
+            yield group[:kept]
+            group = group[kept:]
         group.append(unit)
     if group:
         yield group
 
 
 def _joins(group: list[_Unit], unit: _Unit, target: int, limit: int, longest: int) -> bool:
-    if unit.is_cut or group[-1].is_cut:
+    if not group or unit.is_cut or group[-1].is_cut:
         return False
     first, last, length = group[0], group[-1], unit.end - group[0].start
     held = last.end - first.start

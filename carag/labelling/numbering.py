@@ -82,7 +82,7 @@ _MARKER: Final = re.compile(
           | (?P<decimal>(?:[A-Z]\.)?\d{1,3}(?:\.\d{1,3}){0,5})(?P<inserted>[A-Z]{0,2})(?P<stop>[.)]{0,2})
             (?=\s|[A-Z“‘"'\[(]|\Z)
           | (?P<plain>[A-Za-z]|[ivxl]{1,7}|[IVXL]{1,7})(?P<close>[.)])(?=\s|\Z)
-          | (?P<bullet>[•●▪■○·*–-])(?=\s)
+          | (?P<bullet>[•●▪■○·*–-])(?=\s|\Z)
         )[ \t]*""",
     re.VERBOSE,
 )
@@ -231,7 +231,10 @@ class Numbering:
             match = _MARKER.match(self._text, at, end)
             if match is None:
                 return
-            after = self._text[match.end() : min(end, match.end() + 2 * _LONGEST_HEADING)].strip()
+            # A capital on a line of its own is judged by the line below.
+            far = end if match.end() < end or match["plain"] is None else len(self._text)
+            after = self._text[match.end() : min(far, match.end() + 2 * _LONGEST_HEADING)].strip()
+            after = after if far == end else after.split("\n")[0]
             if not self._opened(_Line(match, after, above, not blank and self._runs_on(above))):
                 return
             self._title = self._text[start:end].strip() if self._is_title(after) else ""
@@ -264,8 +267,12 @@ class Numbering:
         readings = [(match["close"] + kind, value) for kind, value in _readings(token)]
         if token.isupper() and _INITIAL.match(after):
             return False
-        if token.isupper() and match["close"] == "." and self._is_title(after):
-            return self._lettered(readings, token, line)
+        if token.isupper() and match["close"] == ".":
+            goes_on = any(
+                one.rank == _LETTERED and (one.family, one.value + 1) in readings for one in self._open
+            )
+            if self._is_title(after) or (goes_on and after[:1].isupper() and after[-1] not in ".;,"):
+                return self._lettered(readings, token, line)
         return self._listed(readings, token if token.isupper() else f"({token})", line)
 
     def _bullet(self, sign: str) -> bool:
@@ -312,7 +319,9 @@ class Numbering:
         if line.runs_on:
             return False
         for family, value in readings:
-            if value > 1 and value == self._closed.get(family, 0) + 1 and self._last(family) is None:
+            known = self._closed.get(family, 0)
+            most = _GAP if family == ".#" and line.after[:1].isupper() else 1
+            if value > 1 and 0 < value - known <= most and self._last(family) is None:
                 return self._put(len(self._open), self._entry(family, value, label))
         if fresh is not None:
             same = None if begins else self._last(fresh)
