@@ -97,7 +97,8 @@ _COUNTS: Final = re.compile(
 """The end of a line after which a number is one of a thing or an amount."""
 _INITIAL: Final = re.compile(r"[A-Z]\.")
 """After a capital: the initials of a name."""
-_AMOUNT: Final = re.compile(r"\d(?!\d?\.\d)")
+_AMOUNT: Final = re.compile(r"\d(?!\d?\.\d)(?!\d{0,2}[A-Z“‘\[])")
+"""A digit, unless it begins a decimal number or is a footnote's, set before a word."""
 _INSIDE: Final = re.compile(r"\(\w{1,4}\)")
 """After the number of a section: it is cited, as in ``Section 20A(1)``."""
 _PAGE_NUMBER: Final = re.compile(r"[\s.]\d{1,3}$")
@@ -147,6 +148,8 @@ class Numbering:
     def __init__(self, text: str) -> None:
         self._open: list[_Open] = []
         self._closed: dict[str, int] = {}
+        self._missed: dict[str, int] = {}
+        """The last number of each family that seemed to be text."""
         self._title = ""
         """The line of the innermost clause, where that is a title and no more."""
         self._next: dict[str, list[int]] = {one: [] for one in ("ii", "j", "II", "J")}
@@ -304,7 +307,18 @@ class Numbering:
         return False
 
     def _listed(self, readings: list[tuple[str, int]], label: str, line: _Line) -> bool:
-        """Open what goes on a list or begins one."""
+        """Open what goes on a list or begins one, or goes on from a number that seemed to be text."""
+        if self._known(readings, label, line):
+            return True
+        for family, value in readings:
+            if self._missed.get(family) == value - 1 and not line.runs_on and value > 1:
+                same = self._last(family)
+                del self._missed[family]
+                return self._put(len(self._open) if same is None else same, self._entry(family, value, label))
+        self._missed.update(readings)
+        return False
+
+    def _known(self, readings: list[tuple[str, int]], label: str, line: _Line) -> bool:
         begins = _OPENS.search(line.above) is not None
         following = [
             (at, family, value)
