@@ -150,6 +150,8 @@ class Numbering:
         self._closed: dict[str, int] = {}
         self._missed: dict[str, int] = {}
         """The last number of each family that seemed to be text."""
+        self._lost: dict[tuple[str, ...], int] = {}
+        """The same of decimal numbers, by the components before the last."""
         self._title = ""
         """The line of the innermost clause, where that is a title and no more."""
         self._next: dict[str, list[int]] = {one: [] for one in ("ii", "j", "II", "J")}
@@ -314,7 +316,8 @@ class Numbering:
             if self._missed.get(family) == value - 1 and not line.runs_on and value > 1:
                 same = self._last(family)
                 del self._missed[family]
-                return self._put(len(self._open) if same is None else same, self._entry(family, value, label))
+                inside = same is None or self._open[same].value > value
+                return self._put(len(self._open) if inside else same, self._entry(family, value, label))
         self._missed.update(readings)
         return False
 
@@ -361,20 +364,23 @@ class Numbering:
         )
         known = self._open[inner[-1]].levels if inner else ()
         begins = all(one in ("0", "1") for one in levels if one.isdigit()) and not line.runs_on
+        found = not line.runs_on and levels[:-1] in self._lost and 0 < int(levels[-1]) - self._lost[levels[:-1]] <= 1
         if other is not None:
             step, rest = _step(self._open[other].levels, levels)
             if 1 <= step <= (1 if line.runs_on else _GAP) and all(int(one) <= 1 for one in rest):
                 at = other
-            elif begins or (levels[-1] == "1" and not line.runs_on and self._is_title(line.after)):
+            elif begins or (levels[-1] == "1" and not line.runs_on and self._is_title(line.after)) or found:
                 at = inner[0]  # the numbers of a table of contents, or of a part before, end here
             else:
-                return False
+                return self._miss(levels)
         elif len(known) < len(levels) and (begins or known or int(levels[-1]) <= 1):
-            if (line.runs_on and known == ()) or int(levels[-1]) > _GAP:
-                return False
+            if (line.runs_on and known == ()) or (int(levels[-1]) > _GAP and not found):
+                return self._miss(levels)
             at = inner[-1] + 1 if inner else len(self._open)
+        elif found:
+            at = inner[0] if inner else len(self._open)
         else:
-            return False
+            return self._miss(levels)
         below = len(self._open[at - 1].levels) if at and self._open[at - 1].levels else 0
         for length in range(max(below, 0) + 1, len(levels) + 1):
             part = levels[:length]
@@ -384,6 +390,10 @@ class Numbering:
                     return False
                 at += 1
         return True
+
+    def _miss(self, levels: tuple[str, ...]) -> bool:
+        self._lost[levels[:-1]] = int(levels[-1])
+        return False
 
     def _entry(self, family: str, value: int, label: str) -> _Open:
         return _Open(family, value, (label,) if family == ".#" else (), label)
