@@ -97,8 +97,9 @@ _COUNTS: Final = re.compile(
 """The end of a line after which a number is one of a thing or an amount."""
 _INITIAL: Final = re.compile(r"[A-Z]\.")
 """After a capital: the initials of a name."""
-_AMOUNT: Final = re.compile(r"\d(?!\d?\.\d)(?!\d{0,2}[A-Z“‘\[])")
-"""A digit, unless it begins a decimal number or is a footnote's, set before a word."""
+_AMOUNT: Final = re.compile(r"\d(?!\d?\.\d)")
+_FOOTNOTE: Final = re.compile(r"\d{1,3}(?=[A-Z“‘\[])")
+"""The number of a footnote, set before a word."""
 _INSIDE: Final = re.compile(r"\(\w{1,4}\)")
 """After the number of a section: it is cited, as in ``Section 20A(1)``."""
 _PAGE_NUMBER: Final = re.compile(r"[\s.]\d{1,3}$")
@@ -110,6 +111,8 @@ _MAY_END: Final = re.compile(r"(?:[.:;!?,。：；！？–—-]|\b(?:and|or))[\
 _OPENS: Final = re.compile(r"[:：–—-][\s'\"”’)\]]*$")
 _DECIDING: Final = re.compile(r"(?m)^[ \t]*\(?(ii|j|II|J)[.)]")
 _ROMAN: Final = re.compile(r"(x{0,3})(ix|iv|v?i{0,3})|l?(x{0,3})(ix|iv|v?i{0,3})|xl(ix|iv|v?i{0,3})")
+_SAME_LINE: Final = ":"
+"""What stands for the line above a second number of a line: what it numbers is in the first."""
 _A_LINE: Final = 3
 """Greatest number of clauses that begin on one line."""
 _WRAPPED: Final = (40, 160)
@@ -140,6 +143,8 @@ class _Line(NamedTuple):
     above: str
     runs_on: bool
     """Whether the sentence above goes on here."""
+    is_cited: bool
+    """Whether the line above ends in such as ``paragraph``."""
 
 
 class Numbering:
@@ -190,7 +195,7 @@ class Numbering:
     def heading(self, line: str, above: str, *, blank: bool) -> bool:
         """Open the numbered heading that a line is, such as ``Chapter III`` or ``ANNEX``; tell whether it is one."""
         head = line[: _LONGEST_HEADING + 1]  # of a longer line, which bounds the time
-        match = _HEADING.fullmatch(head) if line[:1].isupper() and not _refers(above) else None
+        match = _HEADING.fullmatch(head) if line[:1].isupper() and not self._refers(above, blank=blank) else None
         if match is None or _PAGE_NUMBER.search(match["rest"]) or _INSIDE.match(match["rest"]):
             return False
         word, number, rest = match["word"], match["number"], match["rest"].strip()
@@ -239,18 +244,18 @@ class Numbering:
             # A capital on a line of its own is judged by the line below.
             far = end if match.end() < end or match["plain"] is None else len(self._text)
             after = self._text[match.end() : min(far, match.end() + 2 * _LONGEST_HEADING)].strip()
-            after = after if far == end else after.split("\n")[0]
-            if not self._opened(_Line(match, after, above, not blank and self._runs_on(above))):
+            after = _FOOTNOTE.sub("", after if far == end else after.split("\n")[0], count=1)
+            if not self._opened(_Line(match, after, above, not blank and self._runs_on(above), self._refers(above, blank=blank))):
                 return
             self._title = self._text[start:end].strip() if self._is_title(after) else ""
             yield at
-            at, above, blank = match.end(), ":", False
+            at, above, blank = match.end(), _SAME_LINE, False
 
     def _opened(self, line: _Line) -> bool:
         match, after = line.match, line.after
         if match["bullet"]:
             return not line.runs_on and self._bullet(match["bullet"])
-        if _UNIT.match(after) or _refers(line.above):
+        if _UNIT.match(after) or line.is_cited:
             return False
         if match["decimal"]:
             levels = tuple(match["decimal"].split("."))
@@ -274,7 +279,7 @@ class Numbering:
             return False
         if token.isupper() and match["close"] == ".":
             goes_on = any(
-                one.rank == _LETTERED and (one.family, one.value + 1) in readings for one in self._open
+                one.rank == _LETTERED and any(one.family == family and 0 < value - one.value <= _GAP for family, value in readings) for one in self._open
             )
             if self._is_title(after) or (goes_on and after[:1].isupper() and after[-1] not in ".;,"):
                 return self._lettered(readings, token, line)
@@ -294,14 +299,14 @@ class Numbering:
 
     def _lettered(self, readings: list[tuple[str, int]], token: str, line: _Line) -> bool:
         """Open a heading such as ``B. Eligible transactions``, under which clauses are numbered on."""
+        for family, value in readings:
+            for at, one in enumerate(self._open):
+                if one.family == family and 0 < value - one.value <= (1 if line.runs_on else _GAP):
+                    return self._put(at, _Open(family, value, (), token, one.rank))
         if line.runs_on:
             return False
         for family, value in readings:
-            known = self._closed.get(family, 0)
-            for at, one in enumerate(self._open):
-                if one.family == family and value == one.value + 1:
-                    return self._put(at, _Open(family, value, (), token, one.rank))
-            if value == known + 1 or value == 1:
+            if value == self._closed.get(family, 0) + 1 or value == 1:
                 if line.above == self._title and self._title and self._open[-1].rank == _CLAUSE:
                     return self._put(len(self._open), _Open(family, value, (), f"({token})"))  # under 9.1 Title
                 inner = next((i for i, one in enumerate(self._open) if one.rank == _CLAUSE), len(self._open))
@@ -312,6 +317,8 @@ class Numbering:
         """Open what goes on a list or begins one, or goes on from a number that seemed to be text."""
         if self._known(readings, label, line):
             return True
+        if line.above == _SAME_LINE:
+            return False
         for family, value in readings:
             if self._missed.get(family) == value - 1 and not line.runs_on and value > 1:
                 same = self._last(family)
@@ -333,13 +340,14 @@ class Numbering:
             at, family, value = max(following)
             goes_on = not line.runs_on or line.after[:1].isupper() or not line.after
             return goes_on and self._put(at, self._entry(family, value, label))
-        if line.runs_on:
-            return False
         for family, value in readings:
             known = self._closed.get(family, 0)
             most = _GAP if family == ".#" and line.after[:1].isupper() else 1
-            if value > 1 and 0 < value - known <= most and self._last(family) is None:
+            goes_on = not line.runs_on or (value == known + 1 and line.after[:1].isupper())
+            if value > 1 and 0 < value - known <= most and goes_on and self._last(family) is None:
                 return self._put(len(self._open), self._entry(family, value, label))
+        if line.runs_on:
+            return False
         if fresh is not None:
             same = None if begins else self._last(fresh)
             # A list inside a clause begins anew; only a heading ends clauses with a number of its own.
@@ -422,6 +430,10 @@ class Numbering:
         """Tell whether the sentence of a line goes on below it."""
         return self._full <= len(above) <= _WRAPPED[1] and not _MAY_END.search(above)
 
+    def _refers(self, above: str, *, blank: bool) -> bool:
+        """Tell whether a line ends in such as ``paragraph``, and is no title that ends so."""
+        return _REFERS.search(above) is not None and (not blank or len(above) >= self._full)
+
     def _is_title(self, after: str) -> bool:
         """Tell whether what stands after a number is a title and no sentence."""
         most = min(self._full, _LONGEST_HEADING)
@@ -465,7 +477,3 @@ def _step(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[int, tuple[str,
             both = left.isdigit() and right.isdigit()
             return (int(right) - int(left) if both else ord(right[0]) - ord(left[0])), other[at + 1 :]
     return 0, ()
-
-
-def _refers(above: str) -> bool:
-    return _REFERS.search(above) is not None

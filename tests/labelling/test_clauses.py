@@ -244,7 +244,10 @@ def test_every_clause_of_a_rulebook_has_its_path() -> None:
             "1. L:\n" + "\n".join(f"({one}) x;" for one in "abcdefgh") + "\n(i) p;\n(ii) q.",
             ["1(h)(i)", "1(h)(ii)"],
         ),
-        ("1. L:\n(iv) x;\n(v) y.", []),
+        ("1. L:\n(v) y.", []),
+        ("1. L:\n(iv) x;\n(v) y;\n(vi) z.", ["1(v)", "1(vi)"]),  # goes on from what seemed to be text
+        ("1. One.\n\n9. Nine.\n\n10. Ten.\n\n11. Eleven.", ["1", "10", "11"]),
+        ("4.1 One.\n\n4.7 Seven.\n\n4.8 Eight.\n\n4.9 Nine.", ["4.1", "4.8", "4.9"]),
         ("1. L:\n(i) x;\n(ii) y;\n(iii) z;\n(iv) w;\n(v) v.", ["1(iv)", "1(v)"]),
         ("1. One.\n2. Two:\n(a) x;\n(A) y.\n(B) z.\n3. Three.", ["2(a)(A)", "2(a)(B)", "3"]),
         ("1. One.\n4. (a) x;\n(b) y.", ["4", "4(a)", "4(b)"]),
