@@ -346,7 +346,7 @@ class Numbering:
             goes_on = not line.runs_on or (value == known + 1 and line.after[:1].isupper())
             if value > 1 and 0 < value - known <= most and goes_on and self._last(family) is None:
                 return self._put(len(self._open), self._entry(family, value, label))
-        if line.runs_on:
+        if line.runs_on and not (fresh and line.after[:1].isupper()):
             return False
         if fresh is not None:
             same = None if begins else self._last(fresh)
