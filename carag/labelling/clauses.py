@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from carag.errors import InvalidArgument
 from carag.labelling.chunking import Boundary, Chunk, boundaries, chunk
+from carag.labelling.clause_path import NOWHERE, Path, between
 from carag.labelling.furniture import furniture
-from carag.labelling.numbering import NOWHERE, Numbering, Path, between
+from carag.labelling.numbering import Numbering
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -98,6 +99,7 @@ class _Piece(NamedTuple):
     depth: int
     path: Path
     is_numbered: bool = True
+    is_heading: bool = False
     is_table: bool = False
 
 
@@ -164,12 +166,12 @@ def _pieces(text: str, running: frozenset[str]) -> list[_Piece]:
         is_kept = not is_row and not is_note and _KEPT.match(line) is not None
         ended = _ENDED.search(above) is not None or in_table != is_row
         if not is_row and numbering.heading(line, above, blank=blank):
-            found = [_Piece(start, numbering.depth, numbering.path)]
+            found = [_Piece(start, numbering.depth, numbering.path, is_heading=True)]
         elif is_row:
             found = []
         else:
             found = [
-                _Piece(at, numbering.depth, numbering.path)
+                _Piece(at, numbering.depth, numbering.path, is_heading=numbering.in_heading)
                 for at in numbering.clauses(start, end, above, blank=blank)
             ]
         if found:
@@ -241,9 +243,10 @@ def _prefixes(
 
 def _is_one(pieces: list[_Piece]) -> bool:
     """Tell whether pieces are one clause with its items, or a table, and neither text nor clauses under a heading."""
-    numbered = [one.path.labels for one in pieces if one.is_numbered]
-    if not all(numbered) or any("." in one[-1] for one in numbered[pieces[0].is_numbered :]):
-        return False  # a heading has no label, and 4.1 and 4.2 each say something
+    if any(one.is_heading for one in pieces):
+        return False
+    if any(one.is_numbered and "." in "".join(one.path.labels[-1:]) for one in pieces[1:]):
+        return False  # 4.1 and 4.2 each say something
     return all(one.is_table for one in pieces) or any(one.path.labels for one in pieces)
 
 

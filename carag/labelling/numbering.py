@@ -11,44 +11,12 @@ import re
 from bisect import bisect_left
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from carag.labelling.clause_path import Path
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["NOWHERE", "Numbering", "Path", "between"]
-
-
-class Path(NamedTuple):
-    """Where a piece stands: the headings above it, and the labels of its clause, the outermost first."""
-
-    headings: tuple[str, ...] = ()
-    labels: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        clause = ("clause " + "".join(self.labels),) if self.labels else ()
-        return ", ".join((*self.headings, *clause))
-
-
-NOWHERE: Final = Path()
-
-
-def between(first: Path, last: Path) -> str:
-    """Name what stands from one piece to another, as a citation shows it.
-
-    Examples
-    --------
-    >>> between(Path(("Annex II",), ("4", "(a)")), Path(("Annex II",), ("4", "(c)")))
-    'Annex II, clauses 4(a)-(c)'
-    """
-    if first == last or (not last.labels and last.headings == first.headings[: len(last.headings)]):
-        return str(first)
-    if not first.labels and first.headings == last.headings:
-        return ", ".join((*first.headings, "up to clause " + "".join(last.labels)))
-    if first.headings != last.headings:
-        return " to ".join(str(one) for one in (first, last) if any(one))
-    same = len(first.labels) == len(last.labels) and first.labels[:-1] == last.labels[:-1]
-    end = last.labels[-1] if same else "".join(last.labels)
-    return ", ".join((*first.headings, f"clauses {''.join(first.labels)}-{end}"))
-
+__all__ = ["Numbering"]
 
 _RANKS: Final = {
     **dict.fromkeys(("annex", "annexe", "annexure", "appendix", "schedule"), 0),
@@ -82,7 +50,7 @@ _MARKER: Final = re.compile(
           | (?P<decimal>(?:[A-Z]\.)?\d{1,3}(?:\.\d{1,3}){0,5})(?P<inserted>[A-Z]{0,2})(?P<stop>[.)]{0,2})
             (?=\s|[A-Z“‘"'\[(]|\Z)
           | (?P<plain>[A-Za-z]|[ivxl]{1,7}|[IVXL]{1,7})(?P<close>[.)])(?=\s|\Z)
-          | (?P<bullet>[•●▪■○·*–-])(?=\s|\Z)
+          | (?P<bullet>[•●▪■○·](?=\s|\Z)|[*–-](?=\s))
         )[ \t]*""",
     re.VERBOSE,
 )
@@ -278,9 +246,7 @@ class Numbering:
         if token.isupper() and _INITIAL.match(after):
             return False
         if token.isupper() and match["close"] == ".":
-            goes_on = any(
-                one.rank == _LETTERED and any(one.family == family and 0 < value - one.value <= _GAP for family, value in readings) for one in self._open
-            )
+            goes_on = any(self._is_next_heading(family, value) for family, value in readings)
             if self._is_title(after) or (goes_on and after[:1].isupper() and after[-1] not in ".;,"):
                 return self._lettered(readings, token, line)
         return self._listed(readings, token if token.isupper() else f"({token})", line)
@@ -300,9 +266,9 @@ class Numbering:
     def _lettered(self, readings: list[tuple[str, int]], token: str, line: _Line) -> bool:
         """Open a heading such as ``B. Eligible transactions``, under which clauses are numbered on."""
         for family, value in readings:
-            for at, one in enumerate(self._open):
-                if one.family == family and 0 < value - one.value <= (1 if line.runs_on else _GAP):
-                    return self._put(at, _Open(family, value, (), token, one.rank))
+            at = self._last(family)
+            if at is not None and 0 < value - self._open[at].value <= (1 if line.runs_on else _GAP):
+                return self._put(at, self._open[at]._replace(value=value, label=token))
         if line.runs_on:
             return False
         for family, value in readings:
@@ -433,6 +399,10 @@ class Numbering:
     def _refers(self, above: str, *, blank: bool) -> bool:
         """Tell whether a line ends in such as ``paragraph``, and is no title that ends so."""
         return _REFERS.search(above) is not None and (not blank or len(above) >= self._full)
+
+    def _is_next_heading(self, family: str, value: int) -> bool:
+        at = self._last(family)
+        return at is not None and self._open[at].rank < _CLAUSE and 0 < value - self._open[at].value <= _GAP
 
     def _is_title(self, after: str) -> bool:
         """Tell whether what stands after a number is a title and no sentence."""

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from carag.errors import InvalidArgument
 from carag.labelling.chunking import chunk
+from carag.labelling.clause_path import Path, between
 from carag.labelling.clauses import ClauseChunk, chunk_by_clauses
-from carag.labelling.numbering import Path, between
 
 if TYPE_CHECKING:
     from collections.abc import Callable
