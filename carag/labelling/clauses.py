@@ -165,7 +165,7 @@ def _pieces(text: str, running: frozenset[str]) -> list[_Piece]:
         is_note = _LISTED_NOTES.fullmatch(line) is not None
         is_kept = not is_row and not is_note and _KEPT.match(line) is not None
         ended = _ENDED.search(above) is not None or in_table != is_row
-        if not is_row and numbering.heading(line, above, blank=blank):
+        if not is_row and numbering.heading(line, above, start, blank=blank):
             found = [_Piece(start, numbering.depth, numbering.path, is_heading=True)]
         elif is_row:
             found = []
@@ -245,7 +245,8 @@ def _is_one(pieces: list[_Piece]) -> bool:
     """Tell whether pieces are one clause with its items, or a table, and neither text nor clauses under a heading."""
     if any(one.is_heading for one in pieces):
         return False
-    if any(one.is_numbered and "." in "".join(one.path.labels[-1:]) for one in pieces[1:]):
+    path = pieces[0].path
+    if any(one.is_numbered and one.path != path and "." in "".join(one.path.labels[-1:]) for one in pieces):
         return False  # 4.1 and 4.2 each say something
     return all(one.is_table for one in pieces) or any(one.path.labels for one in pieces)
 

@@ -26,6 +26,7 @@ _RANKS: Final = {
     **dict.fromkeys(("article", "rule", "regulation", "principle", "query", "question"), 4),
 }
 """Words that begin a numbered heading; one of a smaller rank ends those of a greater one."""
+_SECTION: Final = 3
 _ARTICLE: Final = 4
 _LETTERED: Final = 5
 """The rank of ``A. Scope``, a heading by its form."""
@@ -44,6 +45,9 @@ _HEADING: Final = re.compile(
         (?P<rest>[ \t]*(?:[.:|–—-].*|[A-Z(“‘"'].*)?)""",
     re.VERBOSE,
 )
+_HEADINGS: Final = re.compile(rf"(?im)^[ \t\f]*(?:{'|'.join(_RANKS)})\b[^\n]*")
+_CONTENTS: Final = 5
+"""A heading in the first fifth of a text that stands there again stood in a table of contents."""
 _MARKER: Final = re.compile(
     r"""[ \t\f]*(?:\d{1,3}(?=\([a-z]))?                                   # the number of a footnote may stand before
         (?: \((?P<bracketed>\d{1,3}|[A-Za-z]{1,2}|[ivxl]{1,7}|[IVXL]{1,7})\)(?=\s|[A-Z“‘"'\[(]|\Z)
@@ -100,7 +104,7 @@ class _Open(NamedTuple):
     levels: tuple[str, ...]
     """The components of a decimal number."""
     label: str
-    rank: int = _CLAUSE
+    rank: float = _CLAUSE
 
 
 class _Line(NamedTuple):
@@ -131,6 +135,16 @@ class Numbering:
         for match in _DECIDING.finditer(text):
             self._next[match[1]].append(match.start())
         self._text = text
+        self._last_heading: dict[str, int] = {}
+        """Where each numbered heading stands for the last time, by its label."""
+        for match in _HEADINGS.finditer(text):
+            if found := _heading(match[0].strip()):
+                self._last_heading[found[2]] = match.end()
+        self._ranks: dict[str, float] = dict(_RANKS)
+        self._seen: dict[str, int] = {}
+        """The last number of each word of a heading."""
+        self._outside: tuple[dict[str, int], dict[str, int]] = ({}, {})
+        """What was closed and seen before the annexes."""
         least, most = _WRAPPED
         widths = sorted(len(line) for line in text.split("\n") if least < len(line) <= most)
         self._full = widths[len(widths) * 3 // 4] * _FULL if widths else least
@@ -160,28 +174,31 @@ class Numbering:
                 labels.append(one.label)
         return Path(headings, tuple(labels))
 
-    def heading(self, line: str, above: str, *, blank: bool) -> bool:
-        """Open the numbered heading that a line is, such as ``Chapter III`` or ``ANNEX``; tell whether it is one."""
-        head = line[: _LONGEST_HEADING + 1]  # of a longer line, which bounds the time
-        match = _HEADING.fullmatch(head) if line[:1].isupper() and not self._refers(above, blank=blank) else None
-        if match is None or _PAGE_NUMBER.search(match["rest"]) or _INSIDE.match(match["rest"]):
+    def heading(self, line: str, above: str, at: int, *, blank: bool) -> bool:
+        """Open the numbered heading that a line at a place is, such as ``Chapter III``; tell whether it is one."""
+        found = None if self._refers(above, blank=blank) else _heading(line)
+        if found is None or (not blank and self._runs_on(above)):
             return False
-        word, number, rest = match["word"], match["number"], match["rest"].strip()
-        rank = _RANKS[word.lower()]
-        if number is None and (rank or (rest and rest[0] not in ".:|–—-(")):
-            return False
-        # What a word such as Article numbers is a clause, which may begin on the same line; others are titles.
-        is_clause = rank == _ARTICLE and rest[:1] in (".", ":", "–", "—", "-")
-        if not is_clause and (len(line) > _LONGEST_HEADING or (len(rest) > 1 and rest[-1] == ".")):
-            return False
-        if rest == "." or (not blank and self._runs_on(above)):
-            return False
-        label = f"{word.capitalize()} {number}" if number else word.capitalize()
-        while self._open and self._open[-1].rank >= rank:
+        word, number, label = found
+        rank, here = self._ranks[word], at + len(line)
+        if rank < _SECTION and here < len(self._text) / _CONTENTS and self._last_heading.get(label, 0) > here:
+            return False  # of a table of contents
+        outer = self._open[0].rank if self._open else None
+        above_it = next((one for one in self._open if rank < one.rank <= _SECTION), None)
+        if 0 < rank and word not in self._seen and above_it is not None and above_it.value > 1:
+            rank = self._ranks[word] = above_it.rank + 0.5  # in this text Parts are inside of Chapters
+        returns = rank > 0 and outer == 0 and number > 1 and self._outside[1].get(word) == number - 1
+        returns = returns and self._seen.get(word) != number - 1
+        while self._open and (self._open[-1].rank >= rank or returns):
             self._close()
         if rank == 0:
-            self._closed.clear()
-        self._open.append(_Open(word.lower(), 0, (), label, rank))
+            if outer != 0:
+                self._outside = (self._closed, self._seen)
+            self._closed, self._seen = {}, {}
+        elif returns:  # an annex stood among the chapters
+            self._closed, self._seen = self._outside
+        self._seen[word] = number
+        self._open.append(_Open(word, number, (), label, rank))
         return True
 
     def paragraph(self) -> int:
@@ -447,3 +464,23 @@ def _step(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[int, tuple[str,
             both = left.isdigit() and right.isdigit()
             return (int(right) - int(left) if both else ord(right[0]) - ord(left[0])), other[at + 1 :]
     return 0, ()
+
+
+def _heading(line: str) -> tuple[str, int, str] | None:
+    """Return the word, number and label of the numbered heading that a line is by its form."""
+    head = line[: _LONGEST_HEADING + 1]  # of a longer line, which bounds the time
+    match = _HEADING.fullmatch(head) if line[:1].isupper() else None
+    if match is None or _PAGE_NUMBER.search(match["rest"]) or _INSIDE.match(match["rest"]):
+        return None
+    word, number, rest = match["word"].lower(), match["number"], match["rest"].strip()
+    rank = _RANKS[word]
+    if number is None and (rank or (rest and rest[0] not in ".:|–—-(")):
+        return None
+    # What a word such as Article numbers is a clause, which may begin on the same line; others are titles.
+    is_clause = rank == _ARTICLE and rest[:1] in (".", ":", "–", "—", "-")
+    if not is_clause and (len(line) > _LONGEST_HEADING or (len(rest) > 1 and rest[-1] == ".")):
+        return None
+    if rest == ".":
+        return None
+    value = 0 if number is None else (_readings(number.rstrip("ABCDEFGH") if number[0].isdigit() else number) or [("", 0)])[-1][1]
+    return word, value, f"{word.capitalize()} {number}" if number else word.capitalize()
