@@ -1,8 +1,8 @@
 """Cut a document of rules at its clauses, and say which clause each passage is.
 
 A rule is its condition and its exception together: a clause stays whole with its items, provisos, explanations and
-tables wherever it fits the limit. What does not fit is cut between the clauses inside it, and only text that no
-number divides is cut as :mod:`~carag.labelling.chunking` cuts.
+tables, though it is longer than passages usually are. What is too long for that is cut between the clauses inside it,
+and only text that no number divides is cut as :mod:`~carag.labelling.chunking` cuts.
 """
 
 from __future__ import annotations
@@ -48,6 +48,9 @@ def chunk_by_clauses(
         Any characters at all.
     target, limit : int
         Desired and greatest passage length in characters, ``1 <= target <= limit``.
+    whole : int, optional
+        Greatest length in characters of one clause that stays whole with its items and provisos, and of a table, at
+        least `limit`; the default is `limit`.
     overlap : int
         Greatest number of characters that a passage repeats of the one before it, where one clause had to be cut;
         less than `target`.
@@ -55,13 +58,13 @@ def chunk_by_clauses(
     Returns
     -------
     list of ClauseChunk
-        In order, none longer than `limit`, together holding every non-whitespace character; disjoint but for
+        In order, none longer than `limit` but single clauses up to `whole`, together holding every non-whitespace character; disjoint but for
         overlaps. The time is linear in the length of the text.
 
     Raises
     ------
     InvalidArgument
-        If not ``1 <= target <= limit`` or not ``0 <= overlap < target``.
+        If not ``1 <= target <= limit <= whole`` or not ``0 <= overlap < target``.
 
     Examples
     --------

@@ -135,11 +135,11 @@ class Numbering:
         for match in _DECIDING.finditer(text):
             self._next[match[1]].append(match.start())
         self._text = text
-        self._last_heading: dict[str, int] = {}
-        """Where each numbered heading stands for the last time, by its label."""
+        self._last_heading: dict[tuple[str, int], int] = {}
+        """Where each numbered heading stands for the last time, by its word and number."""
         for match in _HEADINGS.finditer(text):
             if found := _heading(match[0].strip()):
-                self._last_heading[found[2]] = match.end()
+                self._last_heading[_kind(found)] = match.end()
         self._ranks: dict[str, float] = dict(_RANKS)
         self._seen: dict[str, int] = {}
         """The last number of each word of a heading."""
@@ -181,7 +181,7 @@ class Numbering:
             return False
         word, number, label = found
         rank, here = self._ranks[word], at + len(line)
-        if rank < _SECTION and here < len(self._text) / _CONTENTS and self._last_heading.get(label, 0) > here:
+        if rank < _SECTION and here < len(self._text) / _CONTENTS and self._last_heading.get(_kind(found), 0) > here:
             return False  # of a table of contents
         outer = self._open[0].rank if self._open else None
         above_it = next((one for one in self._open if rank < one.rank <= _SECTION), None)
@@ -482,5 +482,12 @@ def _heading(line: str) -> tuple[str, int, str] | None:
         return None
     if rest == ".":
         return None
-    value = 0 if number is None else (_readings(number.rstrip("ABCDEFGH") if number[0].isdigit() else number) or [("", 0)])[-1][1]
-    return word, value, f"{word.capitalize()} {number}" if number else word.capitalize()
+    if number is None:
+        return word, 0, word.capitalize()
+    readings = _readings(number.rstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ") or number)
+    return word, readings[-1][1] if readings else 0, f"{word.capitalize()} {number}"
+
+
+def _kind(heading: tuple[str, int, str]) -> tuple[str, int]:
+    """Return what ``Annex I`` and ``ANNEXURE-1`` have in common."""
+    return heading[0][:5], heading[1]

@@ -183,12 +183,17 @@ class _Chunking(_Strict):
     by: Literal["passages", "clauses"] = "passages"
     target: int = Field(default=1000, ge=1)
     limit: int = Field(default=1500, le=1 << 20)
+    whole: int | None = Field(default=None, le=1 << 20)
     overlap: int = Field(default=0, ge=0)
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
         if self.target > self.limit:
             raise ValueError(f"target is {self.target}, above the limit {self.limit}; want it below")
+        if self.whole is not None and self.by != "clauses":
+            raise ValueError(f"whole is {self.whole}, and passages have no clauses; want none, or by = 'clauses'")
+        if self.whole is not None and self.whole < self.limit:
+            raise ValueError(f"whole is {self.whole}, below the limit {self.limit}; want at least that")
         if self.overlap and self.by != "clauses":
             raise ValueError(f"overlap is {self.overlap}, and passages have none; want 0, or by = 'clauses'")
         if self.overlap >= self.target:
@@ -322,6 +327,8 @@ class Vocabulary:
     """The desired length of a passage in characters."""
     limit: int
     """The greatest length of a passage in characters."""
+    whole: int
+    """The greatest length of a clause that stays one passage, in characters."""
     overlap: int
     """How many characters the parts of a clause that had to be cut may share."""
     intents: Intents
@@ -388,6 +395,7 @@ class Vocabulary:
             by=said.chunking.by,
             target=said.chunking.target,
             limit=said.chunking.limit,
+            whole=said.chunking.whole or said.chunking.limit,
             overlap=said.chunking.overlap,
             intents=Intents(
                 tuple(_rule(toml, number, one, flags) for number, one in enumerate(said.intent)),
