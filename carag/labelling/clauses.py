@@ -137,6 +137,10 @@ _LISTED_NOTES: Final = re.compile(r"notes?\s*[:：–—-]*", re.IGNORECASE)
 """A line below which notes are a list of their own."""
 _ROW: Final = re.compile(r"[^|]*\|.*|[^\t]*\t+[^\t]+\t+[^\t].*")
 _ENDED: Final = re.compile(r"[.!?。！？][\d\s'\"”’)\]」』）]*$")
+_UNFINISHED: Final = re.compile(
+    r"(?:,|\b(?:an?|and|as|at|by|for|from|in|of|on|or|shall|than|that|the|to|under|which|with))$", re.IGNORECASE
+)
+"""The end of a line that no title follows."""
 _WORD: Final = re.compile(r"(?<=\s)\S")
 _BARE: Final = re.compile(r"[\W\d]*[\w.]{1,12}\W*")
 """A number on a line of its own, as PDF files give those that stand in a margin."""
@@ -167,6 +171,7 @@ def _pieces(text: str, running: frozenset[str]) -> list[_Piece]:
         is_row, kind = _ROW.fullmatch(line) is not None, kinds.get(start)
         is_note = _LISTED_NOTES.fullmatch(line) is not None
         is_kept = not is_row and not is_note and _KEPT.match(line) is not None
+        torn = not is_row and line[0].islower()  # goes on behind a page's footnotes
         ended = _ENDED.search(above) is not None or in_table != is_row
         if not is_row and numbering.heading(line, above, start, blank=blank):
             found = [_Piece(start, numbering.depth, numbering.path, is_heading=True)]
@@ -183,13 +188,17 @@ def _pieces(text: str, running: frozenset[str]) -> list[_Piece]:
             title = None
         elif bare:
             pass  # a number stood on a line of its own, and this is what it numbers
-        elif kind in (Boundary.TITLE, Boundary.SECTION) and not is_row and not is_kept and line[-1] != ":":
+        elif (
+            kind in (Boundary.TITLE, Boundary.SECTION)
+            and not (is_row or is_kept or _UNFINISHED.search(above))
+            and line[-1] != ":"
+        ):
             title = start if title is None else title
         elif title is not None:
             path = Path(path.headings)
             pieces.append(_Piece(title, numbering.paragraph(), path, is_numbered=False))
             title = None
-        elif ended and not is_kept and (kind == Boundary.PARAGRAPH or in_table != is_row or is_note):
+        elif ended and not (is_kept or torn) and (kind == Boundary.PARAGRAPH or in_table != is_row or is_note):
             pieces.append(_Piece(start, numbering.paragraph(), path, is_numbered=False, is_table=is_row))
         bare = bool(found) and len(line) <= _LONGEST_BARE and _BARE.fullmatch(line) is not None
         # A heading ends where its line does, however long.
