@@ -149,6 +149,8 @@ _TITLE: Final = 160
 _TITLE_LINES: Final = 2
 _CARRIED: Final = 3
 """Greatest number of titles that go with what they stand over; more are a table of contents."""
+_ALONE: Final = re.compile(r"\W*(?:\d[\d.]*|[A-Za-z]{1,4})\W*")
+"""A number or letter and no word."""
 _LONGEST_BARE: Final = 20
 """Greatest length in characters of such a line."""
 
@@ -270,7 +272,7 @@ def _leads(text: str, piece: _Piece, end: int, running: frozenset[str], *, alone
         begin = max(text.rfind("\n", piece.start, end) + 1, piece.start)
         line = text[begin:end].strip()
         if line and line not in running and not _PAGE_BREAK.fullmatch(line):
-            if line[-1] in ":：":
+            if line[-1] in ":：" and not lines:
                 return True
             lines.append(line)
         end = begin - 1
@@ -280,7 +282,7 @@ def _leads(text: str, piece: _Piece, end: int, running: frozenset[str], *, alone
         and len(lines) <= _TITLE_LINES
         and not is_item
         and not piece.is_table
-        and all(len(line) <= _TITLE and (line[-1] not in ".;,!?。；，！？" or _BARE.fullmatch(line)) for line in lines)
+        and all(len(line) <= _TITLE and (line[-1] not in ".;,!?。；，！？" or _ALONE.fullmatch(line)) for line in lines)
     )
 
 
