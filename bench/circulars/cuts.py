@@ -88,6 +88,7 @@ def chunkers() -> dict[str, Callable[[str], Spans]]:
     from carag.retrieval.minilm import MiniLm
 
     tokenizer = MiniLm(threads=1)._tokenizer  # noqa: SLF001 - counts tokens as the default embedder does
+
     def by_clauses(size: int) -> Callable[[str], Spans]:
         splitter = RecursiveCharacterTextSplitter(
             separators=SEPARATORS, is_separator_regex=True, chunk_size=size, chunk_overlap=size // 10
@@ -99,7 +100,9 @@ def chunkers() -> dict[str, Callable[[str], Spans]]:
     )
     return {
         "clauses, 1,000 to 1,500": lambda text: _ours(chunk_by_clauses(text)),
-        "clauses, 1,000 to 1,500, one clause to 3,000": lambda text: _ours(chunk_by_clauses(text, whole=3000)),
+        "clauses, 1,000 to 1,500, one clause to 3,000": lambda text: _ours(
+            chunk_by_clauses(text, whole=3000)
+        ),
         "clauses, 2,000": lambda text: _ours(chunk_by_clauses(text, target=2000, limit=2000)),
         "clauses, 2,000, one clause to 3,000": lambda text: _ours(
             chunk_by_clauses(text, target=2000, limit=2000, whole=3000)

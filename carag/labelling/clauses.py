@@ -58,8 +58,8 @@ def chunk_by_clauses(
     Returns
     -------
     list of ClauseChunk
-        In order, none longer than `limit` but single clauses up to `whole`, together holding every non-whitespace character; disjoint but for
-        overlaps. The time is linear in the length of the text.
+        In order, none longer than `limit` but single clauses up to `whole`, together holding every non-whitespace
+        character; disjoint but for overlaps. The time is linear in the length of the text.
 
     Raises
     ------
@@ -138,7 +138,8 @@ _LISTED_NOTES: Final = re.compile(r"notes?\s*[:：–—-]*", re.IGNORECASE)
 _ROW: Final = re.compile(r"[^|]*\|.*|[^\t]*\t+[^\t]+\t+[^\t].*")
 _ENDED: Final = re.compile(r"[.!?。！？][\d\s'\"”’)\]」』）]*$")
 _UNFINISHED: Final = re.compile(
-    r"(?:,|\b(?:an?|and|as|at|by|for|from|in|of|on|or|shall|than|that|the|to|under|which|with))$", re.IGNORECASE
+    r"(?:,|\b(?:an?|and|as|at|by|for|from|in|of|on|or|shall|than|that|the|to|under|which|with))$",
+    re.IGNORECASE,
 )
 """The end of a line that no title follows."""
 _WORD: Final = re.compile(r"(?<=\s)\S")
@@ -200,7 +201,9 @@ def _pieces(text: str, running: frozenset[str]) -> list[_Piece]:
             path = Path(path.headings)
             pieces.append(_Piece(title, numbering.paragraph(), path, is_numbered=False))
             title = None
-        elif ended and not (is_kept or torn) and (kind == Boundary.PARAGRAPH or in_table != is_row or is_note):
+        elif (
+            ended and not (is_kept or torn) and (kind == Boundary.PARAGRAPH or in_table != is_row or is_note)
+        ):
             pieces.append(_Piece(start, numbering.paragraph(), path, is_numbered=False, is_table=is_row))
         bare = bool(found) and len(line) <= _LONGEST_BARE and _BARE.fullmatch(line) is not None
         # A heading ends where its line does, however long.
@@ -227,12 +230,11 @@ def _units(
     while at < len(pieces):
         piece, start = pieces[at], starts[at]
         for following, is_lead_in in _prefixes(pieces, after, parents, at):
-            end = ends[following - 1]
+            end, heads = ends[following - 1], at if is_lead_in else None
             is_cut = end - start > limit and (end - start > longest or not _is_one(pieces[at:following]))
             if not is_cut:
                 break
-        heads = at if is_lead_in else None
-        leads = is_lead_in or _leads(text, piece, end, running, alone=following == at + 1)
+        leads = heads is not None or _leads(text, piece, end, running, alone=following == at + 1)
         yield _Unit(start, end, piece.path, parents[at], heads, leads, is_cut)
         at = following
 
@@ -242,7 +244,9 @@ def _prefixes(
 ) -> Iterator[tuple[int, bool]]:
     """Yield where a unit that begins at a piece may end, the farthest first, and whether clauses in it are left out."""
     end: int | None = after[at]
-    while end is not None:  # paragraphs behind the last item, such as notes and footnotes, are left out one by one
+    while (
+        end is not None
+    ):  # paragraphs behind the last item, such as notes and footnotes, are left out one by one
         yield end, False
         inner, end = end - 1, None
         while inner > at:
@@ -282,7 +286,10 @@ def _leads(text: str, piece: _Piece, end: int, running: frozenset[str], *, alone
         and len(lines) <= _TITLE_LINES
         and not is_item
         and not piece.is_table
-        and all(len(line) <= _TITLE and (line[-1] not in ".;,!?。；，！？" or _ALONE.fullmatch(line)) for line in lines)
+        and all(
+            len(line) <= _TITLE and (line[-1] not in ".;,!?。；，！？" or _ALONE.fullmatch(line))
+            for line in lines
+        )
     )
 
 
@@ -307,7 +314,7 @@ def _grouped(units: Iterable[_Unit], target: int, limit: int, longest: int) -> I
             kept = len(group)
             while kept and group[kept - 1].leads and len(group) - kept <= _CARRIED:
                 kept -= 1
-            carries = 0 < kept and len(group) - kept <= _CARRIED
+            carries = kept > 0 and len(group) - kept <= _CARRIED
             if not carries or not _joins(group[kept:], unit, target, limit, longest):
                 kept = len(group)
             yield group[:kept]

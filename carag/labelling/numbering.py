@@ -12,6 +12,7 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from carag.labelling.clause_path import Path
+from carag.labelling.numerals import readings_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,7 +83,6 @@ _UNIT: Final = re.compile(
 _MAY_END: Final = re.compile(r"(?:[.:;!?,。：；！？–—-]|\b(?:and|or))[\d\s'\"”’)\]]*$")
 _OPENS: Final = re.compile(r"[:：–—-][\s'\"”’)\]]*$")
 _DECIDING: Final = re.compile(r"(?m)^[ \t]*\(?(ii|j|II|J)[.)]")
-_ROMAN: Final = re.compile(r"(x{0,3})(ix|iv|v?i{0,3})|l?(x{0,3})(ix|iv|v?i{0,3})|xl(ix|iv|v?i{0,3})")
 _SAME_LINE: Final = ":"
 """What stands for the line above a second number of a line: what it numbers is in the first."""
 _A_LINE: Final = 3
@@ -181,11 +181,15 @@ class Numbering:
             return False
         word, number, label = found
         rank, here = self._ranks[word], at + len(line)
-        if rank < _SECTION and here < len(self._text) / _CONTENTS and self._last_heading.get(_kind(found), 0) > here:
+        if (
+            rank < _SECTION
+            and here < len(self._text) / _CONTENTS
+            and self._last_heading.get(_kind(found), 0) > here
+        ):
             return False  # of a table of contents
         outer = self._open[0].rank if self._open else None
         above_it = next((one for one in self._open if rank < one.rank <= _SECTION), None)
-        if 0 < rank and word not in self._seen and above_it is not None and above_it.value > 1:
+        if rank > 0 and word not in self._seen and above_it is not None and above_it.value > 1:
             rank = self._ranks[word] = above_it.rank + 0.5  # in this text Parts are inside of Chapters
         returns = rank > 0 and outer == 0 and number > 1 and self._outside[1].get(word) == number - 1
         returns = returns and self._seen.get(word) != number - 1
@@ -230,7 +234,8 @@ class Numbering:
             far = end if match.end() < end or match["plain"] is None else len(self._text)
             after = self._text[match.end() : min(far, match.end() + 2 * _LONGEST_HEADING)].strip()
             after = _FOOTNOTE.sub("", after if far == end else after.split("\n")[0], count=1)
-            if not self._opened(_Line(match, after, above, not blank and self._runs_on(above), self._refers(above, blank=blank))):
+            runs_on, is_cited = not blank and self._runs_on(above), self._refers(above, blank=blank)
+            if not self._opened(_Line(match, after, above, runs_on, is_cited)):
                 return
             self._title = self._text[start:end].strip() if self._is_title(after) else ""
             yield at
@@ -256,10 +261,10 @@ class Numbering:
                 [(f"{match['stop'][-1]}#", int(levels[0]))], levels[0], line
             )
         if match["bracketed"]:
-            readings = [("(" + kind, value) for kind, value in _readings(match["bracketed"])]
+            readings = [("(" + kind, value) for kind, value in readings_of(match["bracketed"])]
             return self._listed(readings, f"({match['bracketed']})", line)
         token = match["plain"]
-        readings = [(match["close"] + kind, value) for kind, value in _readings(token)]
+        readings = [(match["close"] + kind, value) for kind, value in readings_of(token)]
         if token.isupper() and _INITIAL.match(after):
             return False
         if token.isupper() and match["close"] == ".":
@@ -290,8 +295,10 @@ class Numbering:
             return False
         for family, value in readings:
             if value == self._closed.get(family, 0) + 1 or value == 1:
-                if line.above == self._title and self._title and self._open[-1].rank == _CLAUSE:
-                    return self._put(len(self._open), _Open(family, value, (), f"({token})"))  # under 9.1 Title
+                if self._open and self._open[-1].rank == _CLAUSE and line.above == self._title:
+                    return self._put(
+                        len(self._open), _Open(family, value, (), f"({token})")
+                    )  # under 9.1 Title
                 inner = next((i for i, one in enumerate(self._open) if one.rank == _CLAUSE), len(self._open))
                 return self._put(inner, _Open(family, value, (), token, _LETTERED))
         return False
@@ -306,8 +313,9 @@ class Numbering:
             if self._missed.get(family) == value - 1 and not line.runs_on and value > 1:
                 same = self._last(family)
                 del self._missed[family]
-                inside = same is None or self._open[same].value > value
-                return self._put(len(self._open) if inside else same, self._entry(family, value, label))
+                if same is None or self._open[same].value > value:
+                    same = len(self._open)
+                return self._put(same, self._entry(family, value, label))
         self._missed.update(readings)
         return False
 
@@ -355,7 +363,11 @@ class Numbering:
         )
         known = self._open[inner[-1]].levels if inner else ()
         begins = all(one in ("0", "1") for one in levels if one.isdigit()) and not line.runs_on
-        found = not line.runs_on and levels[:-1] in self._lost and 0 < int(levels[-1]) - self._lost[levels[:-1]] <= 1
+        found = (
+            not line.runs_on
+            and levels[:-1] in self._lost
+            and 0 < int(levels[-1]) - self._lost[levels[:-1]] <= 1
+        )
         if other is not None:
             step, rest = _step(self._open[other].levels, levels)
             if 1 <= step <= (1 if line.runs_on else _GAP) and all(int(one) <= 1 for one in rest):
@@ -434,29 +446,6 @@ class Numbering:
         return begins if roman == letter else roman < letter
 
 
-def _readings(token: str) -> list[tuple[str, int]]:
-    """Return the lists of which a number or letter may be, and its place there."""
-    if token.isdigit():
-        return [("#", int(token))]
-    kinds = ("A", "I") if token.isupper() else ("a", "i")
-    small = token.lower()
-    found = []
-    if len(small) == 1:
-        found.append((kinds[0], ord(small) - 96))
-    elif len(small) == 2 and small[0] == small[1]:
-        found.append((kinds[0], ord(small[0]) - 96 + 26))
-    if _ROMAN.fullmatch(small):
-        found.append((kinds[1], _roman(small)))
-    return found
-
-
-def _roman(token: str) -> int:
-    worth = [{"i": 1, "v": 5, "x": 10, "l": 50}[one] for one in token]
-    return sum(
-        -one if one < following else one for one, following in zip(worth, [*worth[1:], 0], strict=True)
-    )
-
-
 def _step(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
     """Return how far one decimal number is behind another at the first component that differs, and the rest of it."""
     for at, (left, right) in enumerate(zip(one, other, strict=False)):
@@ -484,7 +473,7 @@ def _heading(line: str) -> tuple[str, int, str] | None:
         return None
     if number is None:
         return word, 0, word.capitalize()
-    readings = _readings(number.rstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ") or number)
+    readings = readings_of(number.rstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ") or number)
     return word, readings[-1][1] if readings else 0, f"{word.capitalize()} {number}"
 
 

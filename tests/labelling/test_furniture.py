@@ -47,7 +47,9 @@ def test_a_line_that_two_pages_share_is_no_furniture_and_neither_is_one_in_their
     assert furniture(pages("Rules on Gifts", "", many=2)) == frozenset()
     middle = "One.\nTwo.\nThree.\nRules on Gifts\nFour.\nFive.\nSix."
     assert furniture("\f".join([middle] * 5)) == frozenset()
-    assert furniture("\n".join([middle] * 5)) == {"Rules on Gifts"}  # without pages, repetition is all there is
+    assert furniture("\n".join([middle] * 5)) == {
+        "Rules on Gifts"
+    }  # without pages, repetition is all there is
 
 
 def test_a_number_that_does_not_rise_with_the_pages_is_no_page_number() -> None:
@@ -58,12 +60,18 @@ def test_a_number_that_does_not_rise_with_the_pages_is_no_page_number() -> None:
 
 
 def test_letters_of_a_watermark_stand_on_half_of_the_pages() -> None:
-    marked = "\f".join(f"Text {page}.\nIt goes on.\nCO\nAnd ends.\nPY\nSo.\nIt is.\nDone." for page in range(8))
+    marked = "\f".join(
+        f"Text {page}.\nIt goes on.\nCO\nAnd ends.\nPY\nSo.\nIt is.\nDone." for page in range(8)
+    )
     assert furniture(marked) == {"CO", "PY"}
     assert furniture(marked + "\f" * 20) == frozenset()
 
 
-@given(st.lists(st.sampled_from(["a", "Rules", "3", "- 3 Rules", "\f", "\n", "|", "\t", "Annex", "."]) | st.text()))
+@given(
+    st.lists(
+        st.sampled_from(["a", "Rules", "3", "- 3 Rules", "\f", "\n", "|", "\t", "Annex", "."]) | st.text()
+    )
+)
 def test_furniture_is_lines_of_the_text(parts: list[str]) -> None:
     text = "".join(parts)
     lines = {line.strip() for page in text.split("\f") for line in page.split("\n")}
