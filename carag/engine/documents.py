@@ -91,7 +91,8 @@ def _cut(text: str, vocabulary: Vocabulary) -> Iterator[tuple[Chunk, str]]:
     """Cut a text as its profile says; yield each piece and its clauses, of which a passage names none."""
     target, limit = vocabulary.target, vocabulary.limit
     if vocabulary.by == "clauses":
-        for clause in chunk_by_clauses(text, target=target, limit=limit, overlap=vocabulary.overlap):
+        whole, overlap = vocabulary.whole, vocabulary.overlap
+        for clause in chunk_by_clauses(text, target=target, limit=limit, whole=whole, overlap=overlap):
             yield clause, clause.part
     else:
         for passage in chunk(text, target=target, limit=limit):
@@ -102,7 +103,8 @@ def _cut_version(vocabulary: Vocabulary) -> str:
     """Name how texts are cut; part of a content hash."""
     sizes = (vocabulary.target, vocabulary.limit)
     if vocabulary.by == "clauses":
-        return f"{CLAUSES_VERSION}.{CHUNKER_VERSION}.{sizes[0]}.{sizes[1]}.{vocabulary.overlap}"
+        lengths = ".".join(str(one) for one in (*sizes, vocabulary.whole, vocabulary.overlap))
+        return f"{CLAUSES_VERSION}.{CHUNKER_VERSION}.{lengths}"
     return CHUNKER_VERSION if sizes == _USUAL_SIZES else f"{CHUNKER_VERSION}.{sizes[0]}.{sizes[1]}"
 
 

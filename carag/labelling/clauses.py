@@ -1,28 +1,29 @@
 """Cut a document of rules at its clauses, and say which clause each passage is.
 
 A rule is its condition and its exception together: a clause stays whole with its items, provisos, explanations and
-tables wherever it fits the limit. What does not fit is cut between the clauses inside it, and only text that no
-number divides is cut as :mod:`~carag.labelling.chunking` cuts.
+tables, though it is longer than passages usually are. What is too long for that is cut between the clauses inside it,
+and only text that no number divides is cut as :mod:`~carag.labelling.chunking` cuts.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from carag.errors import InvalidArgument
 from carag.labelling.chunking import Boundary, Chunk, boundaries, chunk
-from carag.labelling.numbering import NOWHERE, Numbering, Path, between
+from carag.labelling.clause_path import NOWHERE, Path, between
+from carag.labelling.furniture import furniture
+from carag.labelling.numbering import Numbering
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 __all__ = ["CLAUSES_VERSION", "ClauseChunk", "chunk_by_clauses"]
 
-CLAUSES_VERSION: Final = "clauses-1"
+CLAUSES_VERSION: Final = "clauses-2"
 """Must change whenever the same text may be cut or named differently; part of a document's content hash."""
 
 
@@ -35,7 +36,7 @@ class ClauseChunk(Chunk):
 
 
 def chunk_by_clauses(
-    text: str, *, target: int = 1000, limit: int = 1500, overlap: int = 0
+    text: str, *, target: int = 1000, limit: int = 1500, whole: int | None = None, overlap: int = 0
 ) -> list[ClauseChunk]:
     r"""Cut a document into passages that hold whole clauses.
 
@@ -47,6 +48,9 @@ def chunk_by_clauses(
         Any characters at all.
     target, limit : int
         Desired and greatest passage length in characters, ``1 <= target <= limit``.
+    whole : int, optional
+        Greatest length in characters of one clause that stays whole with its items and provisos, and of a table, at
+        least `limit`; the default is `limit`.
     overlap : int
         Greatest number of characters that a passage repeats of the one before it, where one clause had to be cut;
         less than `target`.
@@ -54,13 +58,13 @@ def chunk_by_clauses(
     Returns
     -------
     list of ClauseChunk
-        In order, none longer than `limit`, together holding every non-whitespace character; disjoint but for
-        overlaps. The time is linear in the length of the text.
+        In order, none longer than `limit` but single clauses up to `whole`, together holding every non-whitespace
+        character; disjoint but for overlaps. The time is linear in the length of the text.
 
     Raises
     ------
     InvalidArgument
-        If not ``1 <= target <= limit`` or not ``0 <= overlap < target``.
+        If not ``1 <= target <= limit <= whole`` or not ``0 <= overlap < target``.
 
     Examples
     --------
@@ -74,10 +78,15 @@ def chunk_by_clauses(
         raise InvalidArgument(
             f"overlap {overlap} and target {target}; want 0 <= overlap < target, in characters"
         )
+    longest = limit if whole is None else whole
+    if longest < limit:
+        raise InvalidArgument(f"whole {whole} and limit {limit}; want limit <= whole, in characters")
+    running = furniture(text)
+    units = _units(text, _pieces(text, running), running, limit, longest)
     chunks: list[ClauseChunk] = []
-    for group in _grouped(text, _units(text, _pieces(text), limit), target, limit):
+    for group in _grouped(units, target, limit, longest):
         start, end = group[0].start, group[-1].end
-        if end - start <= limit:
+        if not group[0].is_cut:
             chunks.append(ClauseChunk(start, end, text[start:end], _named(group)))
         else:
             part = str(group[0].path)
@@ -93,6 +102,8 @@ class _Piece(NamedTuple):
     depth: int
     path: Path
     is_numbered: bool = True
+    is_heading: bool = False
+    is_table: bool = False
 
 
 class _Unit(NamedTuple):
@@ -105,6 +116,10 @@ class _Unit(NamedTuple):
     """The number of the piece that it is in."""
     heads: int | None
     """Its own number where other units are inside it."""
+    leads: bool
+    """Whether it says nothing without what comes below: a title, or words that end in a colon."""
+    is_cut: bool
+    """Whether it is too long to be one passage."""
 
 
 # --- the pieces of a text ---------------------------------------------------------------------------------
@@ -118,23 +133,33 @@ _KEPT: Final = re.compile(
     re.IGNORECASE,
 )
 """The words that begin what belongs to the clause above."""
+_LISTED_NOTES: Final = re.compile(r"notes?\s*[:：–—-]*", re.IGNORECASE)
+"""A line below which notes are a list of their own."""
 _ROW: Final = re.compile(r"[^|]*\|.*|[^\t]*\t+[^\t]+\t+[^\t].*")
 _ENDED: Final = re.compile(r"[.!?。！？][\d\s'\"”’)\]」』）]*$")
+_UNFINISHED: Final = re.compile(
+    r"(?:,|\b(?:an?|and|as|at|by|for|from|in|of|on|or|shall|than|that|the|to|under|which|with))$",
+    re.IGNORECASE,
+)
+"""The end of a line that no title follows."""
 _WORD: Final = re.compile(r"(?<=\s)\S")
 _BARE: Final = re.compile(r"[\W\d]*[\w.]{1,12}\W*")
 """A number on a line of its own, as PDF files give those that stand in a margin."""
+_TITLE: Final = 160
+"""Greatest length in characters of a line of a title."""
+_TITLE_LINES: Final = 2
+_CARRIED: Final = 3
+"""Greatest number of titles that go with what they stand over; more are a table of contents."""
+_ALONE: Final = re.compile(r"\W*(?:\d[\d.]*|[A-Za-z]{1,4})\W*")
+"""A number or letter and no word."""
 _LONGEST_BARE: Final = 20
 """Greatest length in characters of such a line."""
-_RUNNING: Final = 3
-"""How often a short line stands in a text before it is taken for a running head."""
-_SHORT: Final = 120
-"""Greatest length of a running head or title in characters."""
 
 
-def _pieces(text: str) -> list[_Piece]:
+def _pieces(text: str, running: frozenset[str]) -> list[_Piece]:
     """Divide a text at its headings, clauses, paragraphs and tables."""
     kinds = {at: kind for at, kind in boundaries(text) if kind <= Boundary.PARAGRAPH}
-    numbering, running = Numbering(text), _running_heads(text)
+    numbering = Numbering(text)
     pieces: list[_Piece] = []
     above, path, last = "", NOWHERE, 0
     blank, bare, in_table = True, False, False
@@ -147,15 +172,17 @@ def _pieces(text: str) -> list[_Piece]:
             blank = True
             continue
         is_row, kind = _ROW.fullmatch(line) is not None, kinds.get(start)
-        is_kept = not is_row and _KEPT.match(line) is not None
+        is_note = _LISTED_NOTES.fullmatch(line) is not None
+        is_kept = not is_row and not is_note and _KEPT.match(line) is not None
+        torn = not is_row and line[0].islower()  # goes on behind a page's footnotes
         ended = _ENDED.search(above) is not None or in_table != is_row
-        if not is_row and numbering.heading(line, above, blank=blank):
-            found = [_Piece(start, numbering.depth, numbering.path)]
+        if not is_row and numbering.heading(line, above, start, blank=blank):
+            found = [_Piece(start, numbering.depth, numbering.path, is_heading=True)]
         elif is_row:
             found = []
         else:
             found = [
-                _Piece(at, numbering.depth, numbering.path)
+                _Piece(at, numbering.depth, numbering.path, is_heading=numbering.in_heading)
                 for at in numbering.clauses(start, end, above, blank=blank)
             ]
         if found:
@@ -164,14 +191,20 @@ def _pieces(text: str) -> list[_Piece]:
             title = None
         elif bare:
             pass  # a number stood on a line of its own, and this is what it numbers
-        elif kind in (Boundary.TITLE, Boundary.SECTION) and not is_row and not is_kept and line[-1] != ":":
+        elif (
+            kind in (Boundary.TITLE, Boundary.SECTION)
+            and not (is_row or is_kept or _UNFINISHED.search(above))
+            and line[-1] != ":"
+        ):
             title = start if title is None else title
         elif title is not None:
             path = Path(path.headings)
             pieces.append(_Piece(title, numbering.paragraph(), path, is_numbered=False))
             title = None
-        elif ended and not is_kept and (kind == Boundary.PARAGRAPH or in_table != is_row):
-            pieces.append(_Piece(start, numbering.paragraph(), path, is_numbered=False))
+        elif (
+            ended and not (is_kept or torn) and (kind == Boundary.PARAGRAPH or in_table != is_row or is_note)
+        ):
+            pieces.append(_Piece(start, numbering.paragraph(), path, is_numbered=False, is_table=is_row))
         bare = bool(found) and len(line) <= _LONGEST_BARE and _BARE.fullmatch(line) is not None
         # A heading ends where its line does, however long.
         above, blank, in_table = line, title == start or (bool(found) and numbering.in_heading), is_row
@@ -183,49 +216,81 @@ def _pieces(text: str) -> list[_Piece]:
     return pieces
 
 
-def _running_heads(text: str) -> frozenset[str]:
-    counts = Counter(line for match in _LINE.finditer(text) if 0 < len(line := match[0].strip()) <= _SHORT)
-    return frozenset(
-        line
-        for line, often in counts.items()
-        if often >= _RUNNING
-        and len(line) > _RUNNING
-        and line[0].isalnum()
-        and not _KEPT.match(line)
-        and not _ROW.fullmatch(line)
-        and not re.search("[.:;,]$", line)
-    )
-
-
 # --- from pieces to passages ------------------------------------------------------------------------------
 
 
-def _units(text: str, pieces: list[_Piece], limit: int) -> Iterator[_Unit]:
-    """Yield the largest clauses that fit the limit, and the own words of those that do not."""
+def _units(
+    text: str, pieces: list[_Piece], running: frozenset[str], limit: int, longest: int
+) -> Iterator[_Unit]:
+    """Yield the largest clauses that fit, and the own words of those that do not."""
     starts = [one.start for one in pieces]
     ends = [a + len(text[a:b].rstrip()) for a, b in pairwise([*starts, len(text)])]
     after, parents = _tree([one.depth for one in pieces])
     at = 0
     while at < len(pieces):
-        start, piece = starts[at], pieces[at]
-        for following in (after[at], _last_clause(pieces, after, at)):
-            if ends[following - 1] - start <= limit:
-                yield _Unit(start, ends[following - 1], piece.path, parents[at], None)
-                at = following
+        piece, start = pieces[at], starts[at]
+        for following, is_lead_in in _prefixes(pieces, after, parents, at):
+            end, heads = ends[following - 1], at if is_lead_in else None
+            is_cut = end - start > limit and (end - start > longest or not _is_one(pieces[at:following]))
+            if not is_cut:
                 break
-        else:
-            yield _Unit(start, ends[at], piece.path, parents[at], at if after[at] > at + 1 else None)
-            at += 1
+        leads = heads is not None or _leads(text, piece, end, running, alone=following == at + 1)
+        yield _Unit(start, end, piece.path, parents[at], heads, leads, is_cut)
+        at = following
 
 
-def _last_clause(pieces: list[_Piece], after: list[int], at: int) -> int:
-    """Return where a clause ends without the paragraphs behind its last item, such as footnotes."""
-    found, inner = after[at], at + 1
-    while inner < after[at]:
-        if pieces[inner].is_numbered:
-            found = after[inner]
-        inner = after[inner]
-    return found
+def _prefixes(
+    pieces: list[_Piece], after: list[int], parents: list[int], at: int
+) -> Iterator[tuple[int, bool]]:
+    """Yield where a unit that begins at a piece may end, the farthest first, and whether clauses in it are left out."""
+    end: int | None = after[at]
+    while (
+        end is not None
+    ):  # paragraphs behind the last item, such as notes and footnotes, are left out one by one
+        yield end, False
+        inner, end = end - 1, None
+        while inner > at:
+            end = end if pieces[inner].is_numbered else inner
+            inner = parents[inner]
+    own = at + 1
+    while own < after[at] and not pieces[own].is_numbered and after[own] == own + 1:
+        own += 1
+    yield own, own < after[at]
+    yield at + 1, after[at] > at + 1
+
+
+def _is_one(pieces: list[_Piece]) -> bool:
+    """Tell whether pieces are one clause with its items, or a table, and neither text nor clauses under a heading."""
+    if any(one.is_heading for one in pieces):
+        return False
+    path = pieces[0].path
+    if any(one.is_numbered and one.path != path and "." in "".join(one.path.labels[-1:]) for one in pieces):
+        return False  # 4.1 and 4.2 each say something
+    return all(one.is_table for one in pieces) or any(one.path.labels for one in pieces)
+
+
+def _leads(text: str, piece: _Piece, end: int, running: frozenset[str], *, alone: bool) -> bool:
+    """Tell whether what begins at a piece ends in a colon, or is it alone and only a title or a number."""
+    lines: list[str] = []
+    while end > piece.start and len(lines) < _TITLE_LINES + 1:
+        begin = max(text.rfind("\n", piece.start, end) + 1, piece.start)
+        line = text[begin:end].strip()
+        if line and line not in running and not _PAGE_BREAK.fullmatch(line):
+            if line[-1] in ":：" and not lines:
+                return True
+            lines.append(line)
+        end = begin - 1
+    is_item = piece.is_numbered and piece.path.labels and piece.path.labels[-1][0] == "("
+    return (
+        alone
+        and len(lines) <= _TITLE_LINES
+        and not is_item
+        and not piece.is_table
+        and all(
+            len(line) <= _TITLE and (line[-1] not in ".;,!?。；，！？" or _ALONE.fullmatch(line))
+            for line in lines
+        )
+    )
 
 
 def _tree(depths: list[int]) -> tuple[list[int], list[int]]:
@@ -241,26 +306,36 @@ def _tree(depths: list[int]) -> tuple[list[int], list[int]]:
     return after, parents
 
 
-def _grouped(text: str, units: Iterable[_Unit], target: int, limit: int) -> Iterator[list[_Unit]]:
-    """Put neighbours of one parent together, and a lead-in with the first of what it leads to."""
+def _grouped(units: Iterable[_Unit], target: int, limit: int, longest: int) -> Iterator[list[_Unit]]:
+    """Put neighbours of one parent together, and what only leads to something with what it leads to."""
     group: list[_Unit] = []
     for unit in units:
-        if group:
-            last, length = group[-1], unit.end - group[0].start
-            leads = last.heads is not None and last.heads == unit.parent
-            if leads or text[last.end - 1] in ":：":
-                joins = length <= limit
-            else:
-                is_short = last.end - group[0].start < target // 2
-                joins = last.parent == unit.parent and unit.heads is None
-                joins = joins and length <= (limit if is_short else target)
-            if joins:
-                group.append(unit)
-                continue
-            yield group
-        group = [unit]
+        if group and not _joins(group, unit, target, limit, longest):
+            kept = len(group)
+            while kept and group[kept - 1].leads and len(group) - kept <= _CARRIED:
+                kept -= 1
+            carries = kept > 0 and len(group) - kept <= _CARRIED
+            if not carries or not _joins(group[kept:], unit, target, limit, longest):
+                kept = len(group)
+            yield group[:kept]
+            group = group[kept:]
+        group.append(unit)
     if group:
         yield group
+
+
+def _joins(group: list[_Unit], unit: _Unit, target: int, limit: int, longest: int) -> bool:
+    if not group or unit.is_cut or group[-1].is_cut:
+        return False
+    first, last, length = group[0], group[-1], unit.end - group[0].start
+    held = last.end - first.start
+    if last.leads and len(group) == 1:
+        return length <= (longest if held <= _TITLE else limit)
+    if unit.heads is not None and not last.leads:
+        return False
+    if last.leads or last.parent == unit.parent:
+        return length <= (limit if held < target // 2 else target)
+    return False
 
 
 def _named(group: list[_Unit]) -> str:

@@ -11,44 +11,13 @@ import re
 from bisect import bisect_left
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from carag.labelling.clause_path import Path
+from carag.labelling.numerals import readings_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["NOWHERE", "Numbering", "Path", "between"]
-
-
-class Path(NamedTuple):
-    """Where a piece stands: the headings above it, and the labels of its clause, the outermost first."""
-
-    headings: tuple[str, ...] = ()
-    labels: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        clause = ("clause " + "".join(self.labels),) if self.labels else ()
-        return ", ".join((*self.headings, *clause))
-
-
-NOWHERE: Final = Path()
-
-
-def between(first: Path, last: Path) -> str:
-    """Name what stands from one piece to another, as a citation shows it.
-
-    Examples
-    --------
-    >>> between(Path(("Annex II",), ("4", "(a)")), Path(("Annex II",), ("4", "(c)")))
-    'Annex II, clauses 4(a)-(c)'
-    """
-    if first == last or (not last.labels and last.headings == first.headings[: len(last.headings)]):
-        return str(first)
-    if not first.labels and first.headings == last.headings:
-        return ", ".join((*first.headings, "up to clause " + "".join(last.labels)))
-    if first.headings != last.headings:
-        return " to ".join(str(one) for one in (first, last) if any(one))
-    same = len(first.labels) == len(last.labels) and first.labels[:-1] == last.labels[:-1]
-    end = last.labels[-1] if same else "".join(last.labels)
-    return ", ".join((*first.headings, f"clauses {''.join(first.labels)}-{end}"))
-
+__all__ = ["Numbering"]
 
 _RANKS: Final = {
     **dict.fromkeys(("annex", "annexe", "annexure", "appendix", "schedule"), 0),
@@ -58,6 +27,7 @@ _RANKS: Final = {
     **dict.fromkeys(("article", "rule", "regulation", "principle", "query", "question"), 4),
 }
 """Words that begin a numbered heading; one of a smaller rank ends those of a greater one."""
+_SECTION: Final = 3
 _ARTICLE: Final = 4
 _LETTERED: Final = 5
 """The rank of ``A. Scope``, a heading by its form."""
@@ -76,13 +46,16 @@ _HEADING: Final = re.compile(
         (?P<rest>[ \t]*(?:[.:|–—-].*|[A-Z(“‘"'].*)?)""",
     re.VERBOSE,
 )
+_HEADINGS: Final = re.compile(rf"(?im)^[ \t\f]*(?:{'|'.join(_RANKS)})\b[^\n]*")
+_CONTENTS: Final = 5
+"""A heading in the first fifth of a text that stands there again stood in a table of contents."""
 _MARKER: Final = re.compile(
     r"""[ \t\f]*(?:\d{1,3}(?=\([a-z]))?                                   # the number of a footnote may stand before
         (?: \((?P<bracketed>\d{1,3}|[A-Za-z]{1,2}|[ivxl]{1,7}|[IVXL]{1,7})\)(?=\s|[A-Z“‘"'\[(]|\Z)
           | (?P<decimal>(?:[A-Z]\.)?\d{1,3}(?:\.\d{1,3}){0,5})(?P<inserted>[A-Z]{0,2})(?P<stop>[.)]{0,2})
             (?=\s|[A-Z“‘"'\[(]|\Z)
           | (?P<plain>[A-Za-z]|[ivxl]{1,7}|[IVXL]{1,7})(?P<close>[.)])(?=\s|\Z)
-          | (?P<bullet>[•●▪■○·*–-])(?=\s)
+          | (?P<bullet>[•●▪■○·](?=\s|\Z)|[*–-](?=\s))
         )[ \t]*""",
     re.VERBOSE,
 )
@@ -98,6 +71,10 @@ _COUNTS: Final = re.compile(
 _INITIAL: Final = re.compile(r"[A-Z]\.")
 """After a capital: the initials of a name."""
 _AMOUNT: Final = re.compile(r"\d(?!\d?\.\d)")
+_FOOTNOTE: Final = re.compile(r"\d{1,3}(?=[A-Z“‘\[])")
+"""The number of a footnote, set before a word."""
+_INSIDE: Final = re.compile(r"\(\w{1,4}\)")
+"""After the number of a section: it is cited, as in ``Section 20A(1)``."""
 _PAGE_NUMBER: Final = re.compile(r"[\s.]\d{1,3}$")
 """The end of a line of a table of contents."""
 _UNIT: Final = re.compile(
@@ -106,7 +83,8 @@ _UNIT: Final = re.compile(
 _MAY_END: Final = re.compile(r"(?:[.:;!?,。：；！？–—-]|\b(?:and|or))[\d\s'\"”’)\]]*$")
 _OPENS: Final = re.compile(r"[:：–—-][\s'\"”’)\]]*$")
 _DECIDING: Final = re.compile(r"(?m)^[ \t]*\(?(ii|j|II|J)[.)]")
-_ROMAN: Final = re.compile(r"(x{0,3})(ix|iv|v?i{0,3})|l?(x{0,3})(ix|iv|v?i{0,3})|xl(ix|iv|v?i{0,3})")
+_SAME_LINE: Final = ":"
+"""What stands for the line above a second number of a line: what it numbers is in the first."""
 _A_LINE: Final = 3
 """Greatest number of clauses that begin on one line."""
 _WRAPPED: Final = (40, 160)
@@ -126,7 +104,7 @@ class _Open(NamedTuple):
     levels: tuple[str, ...]
     """The components of a decimal number."""
     label: str
-    rank: int = _CLAUSE
+    rank: float = _CLAUSE
 
 
 class _Line(NamedTuple):
@@ -137,6 +115,8 @@ class _Line(NamedTuple):
     above: str
     runs_on: bool
     """Whether the sentence above goes on here."""
+    is_cited: bool
+    """Whether the line above ends in such as ``paragraph``."""
 
 
 class Numbering:
@@ -145,10 +125,26 @@ class Numbering:
     def __init__(self, text: str) -> None:
         self._open: list[_Open] = []
         self._closed: dict[str, int] = {}
+        self._missed: dict[str, int] = {}
+        """The last number of each family that seemed to be text."""
+        self._lost: dict[tuple[str, ...], int] = {}
+        """The same of decimal numbers, by the components before the last."""
+        self._title = ""
+        """The line of the innermost clause, where that is a title and no more."""
         self._next: dict[str, list[int]] = {one: [] for one in ("ii", "j", "II", "J")}
         for match in _DECIDING.finditer(text):
             self._next[match[1]].append(match.start())
         self._text = text
+        self._last_heading: dict[tuple[str, int], int] = {}
+        """Where each numbered heading stands for the last time, by its word and number."""
+        for match in _HEADINGS.finditer(text):
+            if found := _heading(match[0].strip()):
+                self._last_heading[_kind(found)] = match.end()
+        self._ranks: dict[str, float] = dict(_RANKS)
+        self._seen: dict[str, int] = {}
+        """The last number of each word of a heading."""
+        self._outside: tuple[dict[str, int], dict[str, int]] = ({}, {})
+        """What was closed and seen before the annexes."""
         least, most = _WRAPPED
         widths = sorted(len(line) for line in text.split("\n") if least < len(line) <= most)
         self._full = widths[len(widths) * 3 // 4] * _FULL if widths else least
@@ -178,28 +174,35 @@ class Numbering:
                 labels.append(one.label)
         return Path(headings, tuple(labels))
 
-    def heading(self, line: str, above: str, *, blank: bool) -> bool:
-        """Open the numbered heading that a line is, such as ``Chapter III`` or ``ANNEX``; tell whether it is one."""
-        head = line[: _LONGEST_HEADING + 1]  # of a longer line, which bounds the time
-        match = _HEADING.fullmatch(head) if line[:1].isupper() and not _refers(above) else None
-        if match is None or _PAGE_NUMBER.search(match["rest"]):
+    def heading(self, line: str, above: str, at: int, *, blank: bool) -> bool:
+        """Open the numbered heading that a line at a place is, such as ``Chapter III``; tell whether it is one."""
+        found = None if self._refers(above, blank=blank) else _heading(line)
+        if found is None or (not blank and self._runs_on(above)):
             return False
-        word, number, rest = match["word"], match["number"], match["rest"].strip()
-        rank = _RANKS[word.lower()]
-        if number is None and (rank or (rest and rest[0] not in ".:|–—-(")):
-            return False
-        # What a word such as Article numbers is a clause, which may begin on the same line; others are titles.
-        is_clause = rank == _ARTICLE and rest[:1] in (".", ":", "–", "—", "-")
-        if not is_clause and (len(line) > _LONGEST_HEADING or (len(rest) > 1 and rest[-1] == ".")):
-            return False
-        if rest == "." or (not blank and self._runs_on(above)):
-            return False
-        label = f"{word.capitalize()} {number}" if number else word.capitalize()
-        while self._open and self._open[-1].rank >= rank:
+        word, number, label = found
+        rank, here = self._ranks[word], at + len(line)
+        if (
+            rank < _SECTION
+            and here < len(self._text) / _CONTENTS
+            and self._last_heading.get(_kind(found), 0) > here
+        ):
+            return False  # of a table of contents
+        outer = self._open[0].rank if self._open else None
+        above_it = next((one for one in self._open if rank < one.rank <= _SECTION), None)
+        if rank > 0 and word not in self._seen and above_it is not None and above_it.value > 1:
+            rank = self._ranks[word] = above_it.rank + 0.5  # in this text Parts are inside of Chapters
+        returns = rank > 0 and outer == 0 and number > 1 and self._outside[1].get(word) == number - 1
+        returns = returns and self._seen.get(word) != number - 1
+        while self._open and (self._open[-1].rank >= rank or returns):
             self._close()
         if rank == 0:
-            self._closed.clear()
-        self._open.append(_Open(word.lower(), 0, (), label, rank))
+            if outer != 0:
+                self._outside = (self._closed, self._seen)
+            self._closed, self._seen = {}, {}
+        elif returns:  # an annex stood among the chapters
+            self._closed, self._seen = self._outside
+        self._seen[word] = number
+        self._open.append(_Open(word, number, (), label, rank))
         return True
 
     def paragraph(self) -> int:
@@ -227,17 +230,22 @@ class Numbering:
             match = _MARKER.match(self._text, at, end)
             if match is None:
                 return
-            after = self._text[match.end() : min(end, match.end() + 2 * _LONGEST_HEADING)].strip()
-            if not self._opened(_Line(match, after, above, not blank and self._runs_on(above))):
+            # A capital on a line of its own is judged by the line below.
+            far = end if match.end() < end or match["plain"] is None else len(self._text)
+            after = self._text[match.end() : min(far, match.end() + 2 * _LONGEST_HEADING)].strip()
+            after = _FOOTNOTE.sub("", after if far == end else after.split("\n")[0], count=1)
+            runs_on, is_cited = not blank and self._runs_on(above), self._refers(above, blank=blank)
+            if not self._opened(_Line(match, after, above, runs_on, is_cited)):
                 return
+            self._title = self._text[start:end].strip() if self._is_title(after) else ""
             yield at
-            at, above, blank = match.end(), ":", False
+            at, above, blank = match.end(), _SAME_LINE, False
 
     def _opened(self, line: _Line) -> bool:
         match, after = line.match, line.after
         if match["bullet"]:
             return not line.runs_on and self._bullet(match["bullet"])
-        if _UNIT.match(after) or _refers(line.above):
+        if _UNIT.match(after) or line.is_cited:
             return False
         if match["decimal"]:
             levels = tuple(match["decimal"].split("."))
@@ -253,14 +261,16 @@ class Numbering:
                 [(f"{match['stop'][-1]}#", int(levels[0]))], levels[0], line
             )
         if match["bracketed"]:
-            readings = [("(" + kind, value) for kind, value in _readings(match["bracketed"])]
+            readings = [("(" + kind, value) for kind, value in readings_of(match["bracketed"])]
             return self._listed(readings, f"({match['bracketed']})", line)
         token = match["plain"]
-        readings = [(match["close"] + kind, value) for kind, value in _readings(token)]
+        readings = [(match["close"] + kind, value) for kind, value in readings_of(token)]
         if token.isupper() and _INITIAL.match(after):
             return False
-        if token.isupper() and match["close"] == "." and self._is_title(after):
-            return self._lettered(readings, token, line)
+        if token.isupper() and match["close"] == ".":
+            goes_on = any(self._is_next_heading(family, value) for family, value in readings)
+            if self._is_title(after) or (goes_on and after[:1].isupper() and after[-1] not in ".;,"):
+                return self._lettered(readings, token, line)
         return self._listed(readings, token if token.isupper() else f"({token})", line)
 
     def _bullet(self, sign: str) -> bool:
@@ -277,20 +287,39 @@ class Numbering:
 
     def _lettered(self, readings: list[tuple[str, int]], token: str, line: _Line) -> bool:
         """Open a heading such as ``B. Eligible transactions``, under which clauses are numbered on."""
+        for family, value in readings:
+            at = self._last(family)
+            if at is not None and 0 < value - self._open[at].value <= (1 if line.runs_on else _GAP):
+                return self._put(at, self._open[at]._replace(value=value, label=token))
         if line.runs_on:
             return False
         for family, value in readings:
-            known = self._closed.get(family, 0)
-            for at, one in enumerate(self._open):
-                if one.family == family and value == one.value + 1:
-                    return self._put(at, _Open(family, value, (), token, one.rank))
-            if value == known + 1 or value == 1:
+            if value == self._closed.get(family, 0) + 1 or value == 1:
+                if self._open and self._open[-1].rank == _CLAUSE and line.above == self._title:
+                    return self._put(
+                        len(self._open), _Open(family, value, (), f"({token})")
+                    )  # under 9.1 Title
                 inner = next((i for i, one in enumerate(self._open) if one.rank == _CLAUSE), len(self._open))
                 return self._put(inner, _Open(family, value, (), token, _LETTERED))
         return False
 
     def _listed(self, readings: list[tuple[str, int]], label: str, line: _Line) -> bool:
-        """Open what goes on a list or begins one."""
+        """Open what goes on a list or begins one, or goes on from a number that seemed to be text."""
+        if self._known(readings, label, line):
+            return True
+        if line.above == _SAME_LINE:
+            return False
+        for family, value in readings:
+            if self._missed.get(family) == value - 1 and not line.runs_on and value > 1:
+                same = self._last(family)
+                del self._missed[family]
+                if same is None or self._open[same].value > value:
+                    same = len(self._open)
+                return self._put(same, self._entry(family, value, label))
+        self._missed.update(readings)
+        return False
+
+    def _known(self, readings: list[tuple[str, int]], label: str, line: _Line) -> bool:
         begins = _OPENS.search(line.above) is not None
         following = [
             (at, family, value)
@@ -302,11 +331,14 @@ class Numbering:
             at, family, value = max(following)
             goes_on = not line.runs_on or line.after[:1].isupper() or not line.after
             return goes_on and self._put(at, self._entry(family, value, label))
-        if line.runs_on:
-            return False
         for family, value in readings:
-            if value > 1 and value == self._closed.get(family, 0) + 1 and self._last(family) is None:
+            known = self._closed.get(family, 0)
+            most = _GAP if family == ".#" and line.after[:1].isupper() else 1
+            goes_on = not line.runs_on or (value == known + 1 and line.after[:1].isupper())
+            if value > 1 and 0 < value - known <= most and goes_on and self._last(family) is None:
                 return self._put(len(self._open), self._entry(family, value, label))
+        if line.runs_on and not (fresh and line.after[:1].isupper()):
+            return False
         if fresh is not None:
             same = None if begins else self._last(fresh)
             # A list inside a clause begins anew; only a heading ends clauses with a number of its own.
@@ -331,20 +363,27 @@ class Numbering:
         )
         known = self._open[inner[-1]].levels if inner else ()
         begins = all(one in ("0", "1") for one in levels if one.isdigit()) and not line.runs_on
+        found = (
+            not line.runs_on
+            and levels[:-1] in self._lost
+            and 0 < int(levels[-1]) - self._lost[levels[:-1]] <= 1
+        )
         if other is not None:
             step, rest = _step(self._open[other].levels, levels)
             if 1 <= step <= (1 if line.runs_on else _GAP) and all(int(one) <= 1 for one in rest):
                 at = other
-            elif begins or (levels[-1] == "1" and not line.runs_on and self._is_title(line.after)):
+            elif begins or (levels[-1] == "1" and not line.runs_on and self._is_title(line.after)) or found:
                 at = inner[0]  # the numbers of a table of contents, or of a part before, end here
             else:
-                return False
+                return self._miss(levels)
         elif len(known) < len(levels) and (begins or known or int(levels[-1]) <= 1):
-            if (line.runs_on and known == ()) or int(levels[-1]) > _GAP:
-                return False
+            if (line.runs_on and known == ()) or (int(levels[-1]) > _GAP and not found):
+                return self._miss(levels)
             at = inner[-1] + 1 if inner else len(self._open)
+        elif found:
+            at = inner[0] if inner else len(self._open)
         else:
-            return False
+            return self._miss(levels)
         below = len(self._open[at - 1].levels) if at and self._open[at - 1].levels else 0
         for length in range(max(below, 0) + 1, len(levels) + 1):
             part = levels[:length]
@@ -354,6 +393,10 @@ class Numbering:
                     return False
                 at += 1
         return True
+
+    def _miss(self, levels: tuple[str, ...]) -> bool:
+        self._lost[levels[:-1]] = int(levels[-1])
+        return False
 
     def _entry(self, family: str, value: int, label: str) -> _Open:
         return _Open(family, value, (label,) if family == ".#" else (), label)
@@ -382,6 +425,14 @@ class Numbering:
         """Tell whether the sentence of a line goes on below it."""
         return self._full <= len(above) <= _WRAPPED[1] and not _MAY_END.search(above)
 
+    def _refers(self, above: str, *, blank: bool) -> bool:
+        """Tell whether a line ends in such as ``paragraph``, and is no title that ends so."""
+        return _REFERS.search(above) is not None and (not blank or len(above) >= self._full)
+
+    def _is_next_heading(self, family: str, value: int) -> bool:
+        at = self._last(family)
+        return at is not None and self._open[at].rank < _CLAUSE and 0 < value - self._open[at].value <= _GAP
+
     def _is_title(self, after: str) -> bool:
         """Tell whether what stands after a number is a title and no sentence."""
         most = min(self._full, _LONGEST_HEADING)
@@ -395,29 +446,6 @@ class Numbering:
         return begins if roman == letter else roman < letter
 
 
-def _readings(token: str) -> list[tuple[str, int]]:
-    """Return the lists of which a number or letter may be, and its place there."""
-    if token.isdigit():
-        return [("#", int(token))]
-    kinds = ("A", "I") if token.isupper() else ("a", "i")
-    small = token.lower()
-    found = []
-    if len(small) == 1:
-        found.append((kinds[0], ord(small) - 96))
-    elif len(small) == 2 and small[0] == small[1]:
-        found.append((kinds[0], ord(small[0]) - 96 + 26))
-    if _ROMAN.fullmatch(small):
-        found.append((kinds[1], _roman(small)))
-    return found
-
-
-def _roman(token: str) -> int:
-    worth = [{"i": 1, "v": 5, "x": 10, "l": 50}[one] for one in token]
-    return sum(
-        -one if one < following else one for one, following in zip(worth, [*worth[1:], 0], strict=True)
-    )
-
-
 def _step(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
     """Return how far one decimal number is behind another at the first component that differs, and the rest of it."""
     for at, (left, right) in enumerate(zip(one, other, strict=False)):
@@ -427,5 +455,28 @@ def _step(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[int, tuple[str,
     return 0, ()
 
 
-def _refers(above: str) -> bool:
-    return _REFERS.search(above) is not None
+def _heading(line: str) -> tuple[str, int, str] | None:
+    """Return the word, number and label of the numbered heading that a line is by its form."""
+    head = line[: _LONGEST_HEADING + 1]  # of a longer line, which bounds the time
+    match = _HEADING.fullmatch(head) if line[:1].isupper() else None
+    if match is None or _PAGE_NUMBER.search(match["rest"]) or _INSIDE.match(match["rest"]):
+        return None
+    word, number, rest = match["word"].lower(), match["number"], match["rest"].strip()
+    rank = _RANKS[word]
+    if number is None and (rank or (rest and rest[0] not in ".:|–—-(")):
+        return None
+    # What a word such as Article numbers is a clause, which may begin on the same line; others are titles.
+    is_clause = rank == _ARTICLE and rest[:1] in (".", ":", "–", "—", "-")
+    if not is_clause and (len(line) > _LONGEST_HEADING or (len(rest) > 1 and rest[-1] == ".")):
+        return None
+    if rest == ".":
+        return None
+    if number is None:
+        return word, 0, word.capitalize()
+    readings = readings_of(number.rstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ") or number)
+    return word, readings[-1][1] if readings else 0, f"{word.capitalize()} {number}"
+
+
+def _kind(heading: tuple[str, int, str]) -> tuple[str, int]:
+    """Return what ``Annex I`` and ``ANNEXURE-1`` have in common."""
+    return heading[0][:5], heading[1]

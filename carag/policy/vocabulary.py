@@ -183,14 +183,16 @@ class _Chunking(_Strict):
     by: Literal["passages", "clauses"] = "passages"
     target: int = Field(default=1000, ge=1)
     limit: int = Field(default=1500, le=1 << 20)
+    whole: int | None = Field(default=None, ge=1, le=1 << 20)
     overlap: int = Field(default=0, ge=0)
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
-        if self.target > self.limit:
-            raise ValueError(f"target is {self.target}, above the limit {self.limit}; want it below")
-        if self.overlap and self.by != "clauses":
-            raise ValueError(f"overlap is {self.overlap}, and passages have none; want 0, or by = 'clauses'")
+        lengths = [self.target, self.limit, self.whole or self.limit]
+        if lengths != sorted(lengths):
+            raise ValueError(f"target, limit and whole are {lengths}; want none above the next")
+        if self.by != "clauses" and (self.overlap or self.whole):
+            raise ValueError("passages have none of overlap and whole; want neither, or by = 'clauses'")
         if self.overlap >= self.target:
             raise ValueError(f"overlap is {self.overlap}, not below the target {self.target}; want it below")
         return self
@@ -319,9 +321,9 @@ class Vocabulary:
     by: Literal["passages", "clauses"]
     """At what documents are cut."""
     target: int
-    """The desired length of a passage in characters."""
     limit: int
-    """The greatest length of a passage in characters."""
+    whole: int
+    """Characters that a passage should have, and the most that it and that one whole clause may have."""
     overlap: int
     """How many characters the parts of a clause that had to be cut may share."""
     intents: Intents
@@ -388,6 +390,7 @@ class Vocabulary:
             by=said.chunking.by,
             target=said.chunking.target,
             limit=said.chunking.limit,
+            whole=said.chunking.whole or said.chunking.limit,
             overlap=said.chunking.overlap,
             intents=Intents(
                 tuple(_rule(toml, number, one, flags) for number, one in enumerate(said.intent)),

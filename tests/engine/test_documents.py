@@ -306,6 +306,9 @@ def test_a_profile_may_have_documents_cut_at_their_clauses_which_citations_name(
         (rules[: rules.index("\n2.")], "clause 1, page 1, d/1"),
         (rules[rules.index("2.") :], "clause 2, page 2, d/1"),
     ]
+    longer = whole.replace("target = 80, limit = 90", "target = 20, limit = 30, whole = 90")
+    assert parts(longer) == parts(longer.replace("whole = 90", "whole = 91"))  # each added anew
+    assert parts(longer.replace("whole = 90", "whole = 92"))[0][0] == rules[: rules.index("\n2.")]
     torn = whole.replace("target = 80, limit = 90", "target = 20, limit = 20, overlap = 8")
     assert {source for _, source in parts(torn)} >= {"clause 1(a), page 1, d/1", "clause 2, page 2, d/1"}
     assert parts(torn.replace("overlap = 8", "overlap = 7"))

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from carag.errors import InvalidArgument
 from carag.labelling.chunking import chunk
+from carag.labelling.clause_path import Path, between
 from carag.labelling.clauses import ClauseChunk, chunk_by_clauses
-from carag.labelling.numbering import Path, between
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,26 +66,30 @@ def parts(text: str, target: int = 1, limit: int = 60) -> list[str]:
     return [one.part for one in chunk_by_clauses(text, target=target, limit=limit)]
 
 
-def whole(text: str, *, target: int, limit: int) -> list[str]:
-    return [one.text for one in chunk_by_clauses(text, target=target, limit=limit)]
+def whole(text: str, *, target: int, limit: int, most: int | None = None) -> list[str]:
+    return [one.text for one in chunk_by_clauses(text, target=target, limit=limit, whole=most)]
 
 
 # --- laws ---
 
 
-@given(DOCUMENTS, st.integers(1, 120), st.integers(0, 80), st.integers(0, 119))
+@given(DOCUMENTS, st.integers(1, 120), st.integers(0, 80), st.integers(0, 100), st.integers(0, 119))
 def test_chunks_are_verbatim_in_order_within_the_limit_and_lose_no_character(
-    text: str, target: int, slack: int, overlap: int
+    text: str, target: int, slack: int, more: int, overlap: int
 ) -> None:
-    overlap = min(overlap, target - 1)
-    chunks = chunk_by_clauses(text, target=target, limit=target + slack, overlap=overlap)
+    overlap, most = min(overlap, target - 1), target + slack + more
+
+    def cut() -> list[ClauseChunk]:
+        return chunk_by_clauses(text, target=target, limit=target + slack, whole=most, overlap=overlap)
+
+    chunks = cut()
     assert [one.text for one in chunks] == [text[one.start : one.end] for one in chunks]
-    assert all(0 < len(one.text) <= target + slack and one.text == one.text.strip() for one in chunks)
+    assert all(0 < len(one.text) <= most and one.text == one.text.strip() for one in chunks)
     assert all(left.start < right.start and left.end < right.end for left, right in pairwise(chunks))
     assert all(left.end - right.start <= overlap for left, right in pairwise(chunks))
     held = {at for one in chunks for at in range(one.start, one.end)}
     assert {at for at, character in enumerate(text) if not character.isspace()} <= held
-    assert chunks == chunk_by_clauses(text, target=target, limit=target + slack, overlap=overlap)
+    assert chunks == cut()
 
 
 @given(DOCUMENTS, st.integers(1, 120), st.integers(0, 80))
@@ -103,6 +107,16 @@ def test_a_clause_that_fits_is_never_cut(lengths: list[int], target: int, slack:
         start = text.index(clause)
         is_whole = any(a <= start and start + len(clause) <= b for a, b in spans)
         assert is_whole == (len(clause) <= limit)
+
+
+@given(st.lists(st.integers(1, 200), min_size=1, max_size=30), st.integers(1, 150), st.integers(0, 100))
+def test_a_longer_clause_is_whole_up_to_its_own_limit(lengths: list[int], limit: int, more: int) -> None:
+    clauses = [f"{number}. {'Word ' * (length // 5)}Ends." for number, length in enumerate(lengths, start=1)]
+    chunks = chunk_by_clauses("\n".join(clauses), target=limit, limit=limit, whole=limit + more)
+    for clause in clauses:
+        assert any(clause in one.text for one in chunks) == (len(clause) <= limit + more)
+    longer = [one for one in chunks if len(one.text) > limit]
+    assert all(one.part.startswith("clause ") for one in longer)  # each is a single clause
 
 
 @given(st.integers(0, 150), st.integers(0, 150), st.integers(150, 400))
@@ -146,11 +160,13 @@ def test_a_million_letters_are_cut() -> None:
     assert 0 < len(chunk_by_clauses("(a)\n" * 10**6)) < 10**5
 
 
-@pytest.mark.parametrize("sizes", [(0, 5, 0), (6, 5, 0), (5, 5, 5), (5, 5, -1)])
-def test_sizes_that_cannot_be_are_refused(sizes: tuple[int, int, int]) -> None:
-    target, limit, overlap = sizes
+@pytest.mark.parametrize(
+    "sizes", [(0, 5, 5, 0), (6, 5, 9, 0), (5, 5, 5, 5), (5, 5, 5, -1), (3, 5, 4, 0), (3, 5, 0, 0)]
+)
+def test_sizes_that_cannot_be_are_refused(sizes: tuple[int, int, int, int]) -> None:
+    target, limit, most, overlap = sizes
     with pytest.raises(InvalidArgument, match="want"):
-        chunk_by_clauses("text", target=target, limit=limit, overlap=overlap)
+        chunk_by_clauses("text", target=target, limit=limit, whole=most, overlap=overlap)
 
 
 # --- what a number is ---
@@ -223,8 +239,9 @@ PATHS = [
 def pieces(text: str) -> list[tuple[int, str]]:
     """Where every clause begins and its name."""
     from carag.labelling.clauses import _pieces
+    from carag.labelling.furniture import furniture
 
-    return [(one.start, str(one.path)) for one in _pieces(text)]
+    return [(one.start, str(one.path)) for one in _pieces(text, furniture(text))]
 
 
 def test_every_clause_of_a_rulebook_has_its_path() -> None:
@@ -243,7 +260,10 @@ def test_every_clause_of_a_rulebook_has_its_path() -> None:
             "1. L:\n" + "\n".join(f"({one}) x;" for one in "abcdefgh") + "\n(i) p;\n(ii) q.",
             ["1(h)(i)", "1(h)(ii)"],
         ),
-        ("1. L:\n(iv) x;\n(v) y.", []),
+        ("1. L:\n(v) y.", []),
+        ("1. L:\n(iv) x;\n(v) y;\n(vi) z.", ["1(v)", "1(vi)"]),  # goes on from what seemed to be text
+        ("1. One.\n\n9. Nine.\n\n10. Ten.\n\n11. Eleven.", ["1", "10", "11"]),
+        ("4.1 One.\n\n4.7 Seven.\n\n4.8 Eight.\n\n4.9 Nine.", ["4.1", "4.8", "4.9"]),
         ("1. L:\n(i) x;\n(ii) y;\n(iii) z;\n(iv) w;\n(v) v.", ["1(iv)", "1(v)"]),
         ("1. One.\n2. Two:\n(a) x;\n(A) y.\n(B) z.\n3. Three.", ["2(a)(A)", "2(a)(B)", "3"]),
         ("1. One.\n4. (a) x;\n(b) y.", ["4", "4(a)", "4(b)"]),
@@ -330,6 +350,49 @@ def test_a_table_stays_whole_with_its_caption() -> None:
 def test_a_heading_goes_with_the_clause_below() -> None:
     text = f"1. {'One ' * 20}ends.\n\nExemptions\n2. {'Two ' * 20}ends."
     assert whole(text, target=60, limit=120)[1].startswith("Exemptions\n2. Two")
+
+
+def test_a_longer_clause_stays_whole_and_longer_text_and_clauses_under_a_heading_do_not() -> None:
+    sentence = "This sentence has forty characters. Yes. "
+    for numbered in (f"1. {sentence * 4}", f"1. It may:\n(a) {sentence * 2}\n(b) {sentence * 2}"):
+        assert whole(numbered.strip(), target=60, limit=100, most=200) == [numbered.strip()]
+    for apart in (
+        (sentence * 4).strip(),
+        f"Chapter I\nTitle\n{sentence * 4}".strip(),
+        f"1. Title\n1.1 {sentence * 2}\n1.2 {sentence * 2}".strip(),
+    ):
+        assert max(map(len, whole(apart, target=60, limit=100, most=200))) <= 100
+
+
+def test_notes_behind_a_clause_that_is_too_long_with_them_are_left_out_and_the_clause_is_whole() -> None:
+    clause = f"1. A firm may:\n(a) {'lend ' * 10};\n(b) {'hold ' * 10}.\n\nIt shall keep lists."
+    notes = f"Note:\n(i) {'One ' * 12}ends.\n(ii) {'Two ' * 12}ends."
+    text = f"{clause}\n{notes}\n2. Two."
+    assert whole(text, target=150, limit=150)[0] == clause
+    assert whole(text, target=150, limit=150, most=300)[0] == f"{clause}\n{notes}"
+
+
+def test_titles_and_lead_ins_go_with_what_follows_over_letters_of_a_watermark_and_page_numbers() -> None:
+    page = "Text stands here.\n\nCO\n\nPY\n\n7\n\f"
+    first = f"1. {'One ' * 20}ends.\n"
+    assert any(
+        "shall:\n\nCO\n\nPY\n\n8\n\f\n(a) One" in one
+        for one in whole(
+            page * 4 + f"{first}2. A firm shall:\n\nCO\n\nPY\n\n8\n\f\n(a) {'One ' * 9}\n(b) {'Two ' * 30}",
+            target=100,
+            limit=120,
+        )
+    )
+    text = f"{first}2.\n\nDuties\n\nCHAPTER II\nDUTIES\n3. {'Three ' * 10}ends."
+    assert whole(text, target=100, limit=120)[1].startswith("2.\n\nDuties\n\nCHAPTER II\nDUTIES\n3. Three")
+
+
+def test_a_sentence_that_a_footnote_interrupts_goes_on_in_its_clause() -> None:
+    clause = "2. A gift is reported to the\n\n1\nInserted on 2 May 2023.\n\n7\n\f\nhead of the firm.\n\nIt is listed."
+    assert [path for _, path in pieces(f"1. One.\n{clause}\n3. Three.")][:2] == ["clause 1", "clause 2"]
+    assert any(
+        "head of the firm." in one and "2. A gift" in one for one in whole(clause, target=60, limit=85)
+    )
 
 
 def test_a_clause_over_the_limit_is_cut_with_an_overlap_and_others_are_not() -> None:
