@@ -30,7 +30,7 @@ Spans = list[tuple[int, int]]
 
 HOME: Final = Path(__file__).parent
 DEVELOPMENT: Final = 6
-"""The first circulars by id of the first marking, read for the first version of the chunker; the rest for the second."""
+"""The first circulars by id of the first marking, read for the chunker's first version; the rest for its second."""
 REPLICATES: Final = 2_000
 SEED: Final = 20_260_331
 SEPARATORS: Final = ["\n\n", "\n", r"\d+\.", r"\(\w+\)"]

@@ -24,7 +24,8 @@ from carag.engine import Engine
 from carag.evaluation.models import TimedEmbedder
 from carag.evaluation.run_metadata import processor_name
 from carag.index import kernels
-from carag.retrieval import DENSE, FUSED, ConfidenceGate, embedder_by_name
+from carag.retrieval import FUSED, ConfidenceGate, embedder_by_name
+from carag.retrieval.ranking import DENSE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -46,8 +47,8 @@ questions, least of {times} times each.
 {rows}
 
 *Retrieval* goes from a question's vector to passages with their texts: ranking under the policy, every hit checked
-again against the store. *Declined* is `Engine.ask` below the gate, with embedding, retrieval and the record committed to
-the log; no generator ran in any of them ({calls} calls). The first ranker is the profile's.
+again against the store. *Declined* is `Engine.ask` below the gate, with embedding, retrieval and the record committed
+to the log; no generator ran in any of them ({calls} calls). The first ranker is the profile's.
 """
 
 
