@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 import carag
-from carag.cli import ask, audit, bench, gate, ingest, metric, names, policy, trust, upgrade
+from carag.cli import ask, audit, bench, gate, ingest, metric, names, policy, sync, trust, upgrade
 from carag.cli._output import Exit, flush, logging_shown, say, warn
 from carag.errors import CaragError, CorruptFile, InvalidArgument, StoreLocked, type_and_place
 
@@ -89,7 +89,16 @@ def _defaults(command: Any, lookups: dict[str, Lookup], *path: str) -> dict[str,
     )
 
 
-for _command in (ingest.init, ingest.ingest, ask.ask, ask.explain, names.names, upgrade.upgrade, trust.trust):
+for _command in (
+    ingest.init,
+    ingest.ingest,
+    sync.sync,
+    ask.ask,
+    ask.explain,
+    names.names,
+    upgrade.upgrade,
+    trust.trust,
+):
     app.command()(_command)
 
 _PASS_WORDS_ON: Final[dict[str, Any]] = {

@@ -7,7 +7,6 @@ quarantined, with its reason. What cannot become a document is a problem, with i
 from __future__ import annotations
 
 import re
-from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
     from carag.readers import Fact, ReadDocument
 
-__all__ = ["read_documents", "reader_named"]
+__all__ = ["placed_documents", "placed_reader", "read_documents", "reader_named"]
 
 _TIMES: Final = ("public_at", "expires_at")
 _TEXTS: Final = ("supersedes", "language")
@@ -35,9 +34,16 @@ def reader_named(reader: str) -> Callable[[Path], Iterator[Document | str]]:
 
     The names are those of ``carag.policy.shipped.READERS``, so nothing that a profile's author writes is imported.
     """
+    placed = placed_reader(reader)
+    return lambda path: (one for _, one in placed(path))
+
+
+def placed_reader(reader: str) -> Callable[[Path], Iterator[tuple[str, Document | str]]]:
+    """Return what :func:`reader_named` does, with the place of each document and problem before it."""
     if reader == "folder":
-        return read_documents
-    return partial(read_documents, document_of=import_module(f"carag.profiles.{reader}.reader").document_of)
+        return placed_documents
+    made = import_module(f"carag.profiles.{reader}.reader").document_of
+    return lambda path: placed_documents(path, document_of=made)
 
 
 def read_documents(
@@ -48,15 +54,22 @@ def read_documents(
     ``public_at`` and ``expires_at`` are dates or times in ISO 8601, ``entities`` numbers, ``supersedes`` an id,
     ``language`` a tag. A profile's rules read all other fields. ``document_of`` makes documents in another way.
     """
+    return (one for _, one in placed_documents(path, document_of=document_of))
+
+
+def placed_documents(
+    path: Path, *, document_of: Callable[[ReadDocument], Document] | None = None
+) -> Iterator[tuple[str, Document | str]]:
+    """Read as :func:`read_documents` does, with the file, or file and row, of each before it."""
     made = document_of or _document
     for one in read_folder(path):
         if isinstance(one, Problem):
-            yield f"{one.where}: {one.kind.value}: {one.reason}"
+            yield one.where, f"{one.where}: {one.kind.value}: {one.reason}"
             continue
         try:
-            yield made(one)
+            yield one.where, made(one)
         except InvalidArgument as error:
-            yield f"{one.where}: broken: {visible(str(error))}"
+            yield one.where, f"{one.where}: broken: {visible(str(error))}"
 
 
 def _document(read: ReadDocument) -> Document:
