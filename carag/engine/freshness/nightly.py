@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import signal
 import threading
-from datetime import datetime, time
+from datetime import UTC, datetime, time, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from carag.errors import InvalidArgument, type_and_place
@@ -33,10 +33,11 @@ class _Ended(BaseException):
 
 
 def night_trigger(at: time, zone: ZoneInfo) -> Any:
-    """Return APScheduler's trigger for a time of day.
+    """Return a trigger of APScheduler that comes once a day, at a time of day in a zone.
 
-    Where clocks change, a time that a night does not have is taken as the zone's time before the change, so that 02:00
-    comes when clocks show 03:00; a time that a night has twice comes twice, and the second run finds nothing to do.
+    Where clocks change, a time that a day does not have is taken as before the change, so that 02:00 comes when clocks
+    show 03:00; of a time that a day has twice the first counts. APScheduler's own ``CronTrigger`` (3.11.3) comes twice
+    then; and after a day of 23 hours it leaves one out where the time is in the hour after midnight.
 
     Raises
     ------
@@ -51,9 +52,20 @@ def night_trigger(at: time, zone: ZoneInfo) -> Any:
     '2026-03-02 02:00:00+05:30'
     """
     require("a nightly run", "schedule")
-    from apscheduler.triggers.cron import CronTrigger
+    from apscheduler.triggers.base import BaseTrigger
 
-    return CronTrigger(hour=at.hour, minute=at.minute, timezone=zone)
+    class _Night(BaseTrigger):  # type: ignore[misc] # of a package without types
+        def get_next_fire_time(self, previous_fire_time: datetime | None, now: datetime) -> datetime:
+            since = now if previous_fire_time is None else previous_fire_time + timedelta(microseconds=1)
+            # Moments of one zone compare by what clocks show, which is no order where they go back.
+            since = since.astimezone(UTC)
+            day = since.astimezone(zone).date()
+            due = datetime.combine(day, at, zone)
+            return (
+                due if due.astimezone(UTC) >= since else datetime.combine(day + timedelta(days=1), at, zone)
+            )
+
+    return _Night()
 
 
 class Nightly:

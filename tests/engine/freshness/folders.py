@@ -11,7 +11,18 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-WORDS = "banks report deposits lend assess verify retain disclose monthly quarterly annually records limits".split()
+WORDS = (
+    "banks",
+    "report",
+    "deposits",
+    "lend",
+    "assess",
+    "verify",
+    "retain",
+    "disclose",
+    "monthly",
+    "annually",
+)
 REVIEW = Session(role="compliance", purpose="review")
 FACTS = "---\nclassification: internal\ntitle: Circular {}\n---\n"
 

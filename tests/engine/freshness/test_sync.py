@@ -1,4 +1,4 @@
-"""A run brings the store up to a folder: only what changed is embedded, the old version is superseded, nothing is lost."""
+"""A run brings the store up to a folder: what changed is embedded, the old version superseded, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -299,7 +299,7 @@ def test_what_cannot_be_read_has_not_vanished(engine: Engine, folder: Path, harm
 def test_a_row_that_is_gone_from_its_file_vanished_unless_the_file_has_trouble(
     engine: Engine, folder: Path
 ) -> None:
-    rows = ['{"id": "r%d", "text": "Row %d.", "classification": "internal"}\n' % (n, n) for n in range(3)]
+    rows = [f'{{"id": "r{n}", "text": "Row {n}.", "classification": "internal"}}\n' for n in range(3)]
     path = folder / "rows.jsonl"
     path.write_text("".join(rows))
     engine.sync(folder)
