@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 import carag
-from carag.cli import ask, audit, bench, gate, ingest, metric, names, policy, sync, trust, upgrade
+from carag.cli import ask, audit, bench, gate, ingest, metric, names, policy, trust, upgrade
 from carag.cli._output import Exit, flush, logging_shown, say, warn
 from carag.errors import CaragError, CorruptFile, InvalidArgument, StoreLocked, type_and_place
 
@@ -92,7 +92,7 @@ def _defaults(command: Any, lookups: dict[str, Lookup], *path: str) -> dict[str,
 for _command in (
     ingest.init,
     ingest.ingest,
-    sync.sync,
+    ingest.sync,
     ask.ask,
     ask.explain,
     names.names,
