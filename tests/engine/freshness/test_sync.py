@@ -456,3 +456,17 @@ def test_a_reader_of_ones_own_says_no_file_so_any_trouble_holds(engine: Engine, 
 def test_a_second_engine_is_refused_by_the_lock(engine: Engine, tmp_path: Path) -> None:
     with pytest.raises(StoreLocked, match="another writer holds"):
         opened(tmp_path / "store")
+
+
+@pytest.mark.full
+def test_of_31000_passages_an_edited_clause_embeds_one(tmp_path: Path) -> None:
+    """As at every size: what is embedded depends on the edit, not on the store."""
+    folder, embedder = written(tmp_path / "circulars", 660, 60), Counting()
+    with opened(tmp_path / "store", embedder) as engine:
+        first = engine.sync(folder)
+        assert first.embedded == first.chunks >= 31_000
+        edit(folder / "c77.md", clause(77, 30), clause(77, 30).replace("clause 30", "clause thirty"))
+        given, report = len(embedder.texts), engine.sync(folder)
+        assert (report.changed, report.unchanged, report.embedded) == (1, 659, 1)
+        assert [text for text in embedder.texts[given:] if "clause thirty" in text] == embedder.texts[given:]
+        sound(engine)
