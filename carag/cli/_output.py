@@ -44,7 +44,7 @@ _STANDARD_OUTPUT: Final = 1
 
 
 class Exit(IntEnum):
-    """What the process tells its caller; 64, 65 and 70 as in ``sysexits.h``, from 130 on 128 plus the signal.
+    """What the process tells its caller; 64, 65, 70 and 75 as in ``sysexits.h``, from 130 on 128 plus the signal.
 
     Nothing but a failed cryptographic check ends in 1.
     """
@@ -57,6 +57,7 @@ class Exit(IntEnum):
     USAGE = 64
     BAD_INPUT = 65  # also when none of it was usable
     INTERNAL = 70  # also a log that cannot be written
+    TRY_AGAIN = 75  # done in part: the same command finishes it
     INTERRUPTED = 130
     HUNG_UP = 141  # the reader of the output went away
 

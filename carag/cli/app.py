@@ -93,6 +93,7 @@ for _command in (
     ingest.init,
     ingest.ingest,
     ingest.fetch,
+    ingest.sync,
     ask.ask,
     ask.explain,
     names.names,

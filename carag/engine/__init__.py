@@ -5,7 +5,15 @@ from __future__ import annotations
 from carag.engine.engine import Engine
 from carag.engine.kept_embedder import NO_EMBEDDER
 from carag.engine.named import made_by_name
-from carag.engine.results import AddReport, Answer, Explanation, GateReport, IngestReport, Retrieval
+from carag.engine.results import (
+    AddReport,
+    Answer,
+    Explanation,
+    GateReport,
+    IngestReport,
+    Retrieval,
+    SyncReport,
+)
 
 __all__ = [
     "NO_EMBEDDER",
@@ -16,5 +24,6 @@ __all__ = [
     "GateReport",
     "IngestReport",
     "Retrieval",
+    "SyncReport",
     "made_by_name",
 ]

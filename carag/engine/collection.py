@@ -6,9 +6,10 @@ another store is brought up to it, so these files may be deleted while no engine
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import numpy as np
 
@@ -33,10 +34,12 @@ from carag.store.store import CorpusStore
 from carag.visible import logger
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from os import PathLike
     from pathlib import Path
     from typing import Self
+
+    from numpy.typing import NDArray
 
     from carag.index import TextIndex
     from carag.policy import Profile
@@ -76,6 +79,16 @@ class Progress(Protocol):
 
 def no_progress(stage: str, done: int, total: int, note: str, /) -> None:
     """Ignore the report."""
+
+
+class Vectors(NamedTuple):
+    """The vectors of some texts, in their order."""
+
+    vectors: NDArray[np.float32]
+    hashes: list[bytes]
+    """SHA-256 of each text."""
+    embedded: int
+    """Texts that the embedder was given; the store had the vectors of all others."""
 
 
 class Collection:
@@ -146,6 +159,16 @@ class Collection:
         except BaseException:
             self.state.close()
             raise
+
+    def vectors_of(self, texts: Sequence[str]) -> Vectors:
+        """Embed texts, heading included, each once, and none that the store has a vector of: SHA-256 tells."""
+        hashes = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in texts]
+        found = self.store.vectors_of(hashes)
+        new = {one: text for one, text in zip(hashes, texts, strict=True) if one not in found}
+        if new:
+            found.update(zip(new, self.embedder.embed_documents([*new.values()]), strict=True))
+        vectors = np.array([found[one] for one in hashes], np.float32).reshape(-1, self.embedder.dim)
+        return Vectors(vectors, hashes, len(new))
 
     @property
     def words(self) -> TextIndex:

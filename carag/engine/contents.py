@@ -1,4 +1,4 @@
-"""Change what a store holds, and put each change on record before it can be searched: ingest, add, remove."""
+"""Change what a store holds, and put each change on record before it can be searched: ingest, sync, add, remove."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from carag.engine.collection import no_progress
-from carag.engine.documents import DocumentWriter
-from carag.engine.folder import reader_named
+from carag.engine.documents import DocumentWriter, never
+from carag.engine.folder import placed_reader, reader_named
+from carag.engine.freshness import Source, read_still
 from carag.engine.ingest import Ingestor
-from carag.engine.results import IngestReport
+from carag.engine.results import IngestReport, SyncReport
 from carag.errors import InvalidArgument
 from carag.labelling.document import Document
 from carag.visible import visible_line
@@ -99,7 +100,9 @@ class Contents:
             return self._ingest_documents((reader or reader_named(own))(Path(path)))
         return self._ingest_filings(Path(path), progress, only)
 
-    def _ingest_documents(self, read: Iterable[Document | str]) -> IngestReport:
+    def _ingest_documents(
+        self, read: Iterable[Document | str], stop: Callable[[], bool] = never
+    ) -> IngestReport:
         found = list(read)
         if odd := [one for one in found if not isinstance(one, Document | str)]:
             raise InvalidArgument(
@@ -107,19 +110,96 @@ class Contents:
                 "none"
             )
         documents, lost = self._documents.without_lost(one for one in found if isinstance(one, Document))
-        done = self.add(documents)
+        done = self._add(documents, stop)
         counts = self._collection.store.counts()
         return IngestReport(
             added=done.added,
             changed=done.changed,
             unchanged=done.unchanged,
             chunks=done.chunks,
+            embedded=done.embedded,
+            reused=done.reused,
             newly_quarantined=done.quarantined,
             problems=[visible_line(one) for one in found if isinstance(one, str)] + lost + done.problems,
             quarantined=dict(counts.quarantined),
             total_filings=counts.filings,
             total_chunks=counts.chunks,
         )
+
+    def sync(
+        self,
+        path: str | PathLike[str],
+        *,
+        remove_vanished: bool = False,
+        reader: Callable[[Path], Iterable[Document | str]] | None = None,
+        stop: Callable[[], bool] = never,
+    ) -> SyncReport:
+        r"""Bring the store up to a folder: one run of what :class:`carag.engine.freshness.Nightly` does each night.
+
+        What is new is stored, what is changed replaces what was, by the hash of its content, never by a date, and what
+        is unchanged costs no write. Of a changed document only those passages are embedded whose text, or heading, is
+        new to the store. A run that was killed is finished by the next; a second run does nothing.
+
+        Parameters
+        ----------
+        path : path
+            A folder, or one file. What changes while it is read is read again, and at last left to the next run.
+        remove_vanished : bool
+            Whether documents that this folder gave before and gives no more are withdrawn, as by :meth:`remove`; they
+            are only reported otherwise. None is while the folder gives no document at all, as one that is not mounted.
+        reader : callable, optional
+            As for :meth:`ingest`.
+        stop : callable, optional
+            Asked before each document is stored; once it returns true, what is stored is put on record, and the run
+            ends. Passages are embedded and stored at most 2,048 at a time.
+
+        Raises
+        ------
+        InvalidArgument
+            If there is no such path, or the store holds filings, of which :meth:`ingest` takes the new and changed.
+
+        Examples
+        --------
+        >>> import tempfile, carag
+        >>> from pathlib import Path
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> _ = (folder / "a.md").write_text("---\nclassification: internal\n---\nThe canteen opens at noon.")
+        >>> with carag.Engine.open(tempfile.mkdtemp(), profile="generic", embedder="wordllama") as engine:
+        ...     reports = [engine.sync(folder), engine.sync(folder)]
+        >>> [(one.added, one.embedded, one.unchanged) for one in reports]
+        [(1, 1, 0), (0, 0, 1)]
+        """
+        self._check_open()
+        own = self._collection.profile.vocabulary.reader
+        if reader is None and own == "edgar":
+            raise InvalidArgument(
+                "sync is for documents, and this store's profile reads filings, which do not vanish; run ingest again, "
+                "which takes what is new or changed"
+            )
+        folder, stopped = Path(path), False
+
+        def asked() -> bool:
+            nonlocal stopped
+            stopped = stopped or stop()
+            return stopped
+
+        source = Source(self._collection.store, folder)
+        still = read_still(
+            folder, placed_reader(own) if reader is None else lambda at: [("", one) for one in reader(at)]
+        )
+        source.found(still)
+        done = self._ingest_documents([*still.documents, *still.problems], asked)
+        report = SyncReport(**done.to_json(), left=still.left, vanished=source.vanished(still))
+        if remove_vanished and report.vanished and not asked():
+            if still.documents:
+                report.removed = self.remove(report.vanished)
+            else:
+                report.problems.append(
+                    f"{len(report.vanished)} documents vanished and none is left, so none was withdrawn: is the folder "
+                    "mounted? What is to go all the same, Engine.remove(ids) withdraws"
+                )
+        report.stopped = stopped
+        return report
 
     def _ingest_filings(self, path: Path, progress: Progress, only: Selection | None) -> IngestReport:
         started = self._clock()
@@ -160,8 +240,11 @@ class Contents:
         (1, 1)
         """
         self._check_open()
+        return self._add(documents)
+
+    def _add(self, documents: Iterable[Document], stop: Callable[[], bool] = never) -> AddReport:
         started = self._clock()
-        report = self._documents.add(documents)
+        report = self._documents.add(documents, stop=stop)
         self._settle(
             started,
             "DOCUMENTS_ADDED",

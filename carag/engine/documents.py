@@ -32,7 +32,7 @@ from carag.store.values import StoredChunk, StoredFiling, content_hash
 from carag.visible import logger
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from datetime import date
     from zoneinfo import ZoneInfo
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from carag.policy import Value, Vocabulary
     from carag.store.store import CorpusStore
 
-__all__ = ["READER", "DocumentWriter"]
+__all__ = ["READER", "DocumentWriter", "never"]
 
 _logger = logger(__name__)
 
@@ -56,6 +56,11 @@ _USUAL_SIZES: Final = (1000, 1500)
 """Passages of these desired and greatest lengths are not named in a content hash."""
 _LINKS: Final = 1 << 33
 """Numbers for ids, below the ten digits of a CIK. Two ids with one number cost time and change no label."""
+
+
+def never() -> bool:
+    """Tell that nothing stops a run."""
+    return False
 
 
 class _Given(NamedTuple):
@@ -150,8 +155,11 @@ class DocumentWriter:
         self._collection = collection
         self._vocabulary = collection.profile.vocabulary
 
-    def add(self, documents: Iterable[Document]) -> AddReport:
-        """Store what is new or changed; see :meth:`carag.Engine.add`."""
+    def add(self, documents: Iterable[Document], *, stop: Callable[[], bool] = never) -> AddReport:
+        """Store what is new or changed; see :meth:`carag.Engine.add`.
+
+        ``stop`` is asked before each document; once it is true, what is not yet stored waits for another call.
+        """
         given, report = self._read(documents), AddReport()
         with self._collection.writing(READER):
             store = self._collection.store
@@ -162,6 +170,9 @@ class DocumentWriter:
             size = 0
             stored = store.content_hashes(given)
             for one in given.values():
+                if stop():
+                    waiting.clear()
+                    break
                 if stored.get(one.document.id) == one.filing.content_hash:
                     report.unchanged += 1
                     continue
@@ -252,17 +263,19 @@ class DocumentWriter:
         """Embed and store what waits, in one transaction, and empty the list; ``stored`` has the ids of the store."""
         if not waiting:
             return
-        store, embedder = self._collection.store, self._collection.embedder
+        store = self._collection.store
         texts = [
             headed(piece.text, " ".join(named(self._vocabulary.heading, one.document.metadata)))
             for one, chunks in waiting
             for piece in chunks
         ]
-        vectors = embedder.embed_documents(texts) if texts else np.empty((0, embedder.dim), np.float32)
+        vectors, hashes, embedded = self._collection.vectors_of(texts)
+        report.embedded += embedded
+        report.reused += len(texts) - embedded
         ids = (one.document.id for one, _ in waiting)
         before = [store.facts_of(id_) if id_ in stored else None for id_ in ids]
         with store.writing() as transaction:
-            transaction.put([(one.filing, chunks) for one, chunks in waiting], vectors)
+            transaction.put([(one.filing, chunks) for one, chunks in waiting], vectors, embedded=hashes)
             transaction.relabel(self._histories(transaction.facts()))
         for known, (one, chunks) in zip(before, waiting, strict=True):
             is_new = known is None or known["removed"]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from carag.readers import Fact, ReadDocument
 
-__all__ = ["read_documents", "reader_named"]
+__all__ = ["placed_documents", "placed_reader", "read_documents", "reader_named"]
 
 _TIMES: Final = ("public_at", "expires_at")
 _TEXTS: Final = ("supersedes", "language")
@@ -35,10 +35,16 @@ def reader_named(reader: str) -> Callable[[Path], Iterator[Document | str]]:
 
     The names are those of ``carag.policy.shipped.READERS``, so nothing that a profile's author writes is imported.
     """
+    placed = placed_reader(reader)
+    return lambda path: (one for _, one in placed(path))
+
+
+def placed_reader(reader: str) -> Callable[[Path], Iterator[tuple[str, Document | str]]]:
+    """Return what :func:`reader_named` does, with the place of each document and problem before it."""
     if reader == "folder":
-        return read_documents
+        return placed_documents
     own = import_module(f"carag.profiles.{reader}.reader")
-    return partial(read_documents, document_of=own.document_of, leaves_out=own.leaves_out)
+    return partial(placed_documents, document_of=own.document_of, leaves_out=own.leaves_out)
 
 
 def read_documents(
@@ -53,15 +59,25 @@ def read_documents(
     ``language`` a tag. A profile's rules read all other fields. ``document_of`` makes documents in another way, and
     ``leaves_out`` tells which nested fields they can do without.
     """
+    return (one for _, one in placed_documents(path, document_of=document_of, leaves_out=leaves_out))
+
+
+def placed_documents(
+    path: Path,
+    *,
+    document_of: Callable[[ReadDocument], Document] | None = None,
+    leaves_out: Callable[[str], bool] | None = None,
+) -> Iterator[tuple[str, Document | str]]:
+    """Read as :func:`read_documents` does, with the file, or file and row, of each before it."""
     made = document_of or _document
     for one in read_folder(path, leaves_out=leaves_out):
         if isinstance(one, Problem):
-            yield f"{one.where}: {one.kind.value}: {one.reason}"
+            yield one.where, f"{one.where}: {one.kind.value}: {one.reason}"
             continue
         try:
-            yield made(one)
+            yield one.where, made(one)
         except InvalidArgument as error:
-            yield f"{one.where}: broken: {visible(str(error))}"
+            yield one.where, f"{one.where}: broken: {visible(str(error))}"
 
 
 def _document(read: ReadDocument) -> Document:

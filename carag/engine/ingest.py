@@ -10,8 +10,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
 from carag.engine.filing_rows import Accepted, Listed, Rejected, attempt, classify, rows_of_listed
 from carag.engine.results import IngestReport
 from carag.labelling.naming import named
@@ -116,8 +114,8 @@ class _Filings:
     """Filings with text that wait to be embedded together."""
 
     def __init__(self, collection: Collection, report: IngestReport) -> None:
+        self._collection = collection
         self._store = collection.store
-        self._embedder = collection.embedder
         self._heading = collection.profile.vocabulary.heading
         self._report = report
         self._waiting: list[tuple[StoredFiling, list[StoredChunk]]] = []
@@ -151,14 +149,14 @@ class _Filings:
             for filing, chunks in self._waiting
             for chunk in chunks
         ]
-        vectors = (
-            self._embedder.embed_documents(texts) if texts else np.empty((0, self._embedder.dim), np.float32)
-        )
+        vectors, hashes, embedded = self._collection.vectors_of(texts)
+        self._report.embedded += embedded
+        self._report.reused += len(texts) - embedded
         done = 0
         for filing, chunks in self._waiting:
-            own = vectors[done : done + len(chunks)]
+            own = slice(done, done + len(chunks))
             with self._store.writing() as transaction:
-                transaction.put([(filing, chunks)], own)
+                transaction.put([(filing, chunks)], vectors[own], embedded=hashes[own])
                 change = transaction.relabel(histories(transaction.facts()))
             self._report.relabelled += change.relabelled
             done += len(chunks)

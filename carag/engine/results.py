@@ -160,6 +160,10 @@ class AddReport:
     """Documents of those added or changed that the profile's rules gave no label: no session can find them."""
     chunks: int = 0
     """Passages that this run stored."""
+    embedded: int = 0
+    """Different texts among them, heading included, that the store had no vector of."""
+    reused: int = 0
+    """Those that took a vector which the store had, or which another of the run has."""
     problems: list[str] = field(default_factory=list)
     """Documents that are stored and that nothing can find, with the reason."""
 
@@ -177,6 +181,10 @@ class IngestReport:
     unchanged: int = 0
     chunks: int = 0
     """Passages that this run stored."""
+    embedded: int = 0
+    """Different texts among them, heading included, that the store had no vector of."""
+    reused: int = 0
+    """Those that took a vector which the store had, or which another of the run has."""
     newly_quarantined: int = 0
     """Filings that this run stored in quarantine."""
     relabelled: int = 0
@@ -204,6 +212,29 @@ class IngestReport:
     def to_json(self) -> dict[str, Any]:
         """Return what ``carag ingest --json`` prints."""
         return {name: getattr(self, name) for name in self.__slots__}
+
+
+@dataclass(slots=True)
+class SyncReport(IngestReport):
+    """What one run of :meth:`carag.Engine.sync` did, and what it left."""
+
+    vanished: list[str] = field(default_factory=list)
+    """Ids of documents that the folder gave at an earlier run and gives no more."""
+    removed: int = 0
+    """How many of them this run withdrew."""
+    left: list[str] = field(default_factory=list)
+    """Files that changed while they were read: nothing of them was stored, and the next run reads them."""
+    stopped: bool = False
+    """Whether the run was told to stop before it was done."""
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the store is now as the folder was, but for problems and for what vanished."""
+        return not self.left and not self.stopped
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what ``carag sync --json`` prints."""
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

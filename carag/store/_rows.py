@@ -7,6 +7,8 @@ from itertools import count
 from operator import index as as_int
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from carag.errors import CorruptFile, InvalidArgument
 from carag.labelling.canonical_json import canonical_json
 from carag.policy import QUARANTINE, TOMBSTONE
@@ -18,9 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    import numpy as np
     from numpy.typing import NDArray
 
+AT_ONCE: Final = 256
+"""Greatest number of keys or hashes in one statement."""
 SELECT_FILING: Final = """
     SELECT accession_number, version, form, company, filed, content_hash, facts, causes, public_at_source,
            quarantine_code, quarantine_text,
@@ -157,6 +160,29 @@ def insert_vectors(sql: sqlite3.Connection, keys: range, vectors: NDArray[np.flo
         "INSERT INTO vectors (key, vector) VALUES (?, ?)",
         ((key, vector.tobytes()) for key, vector in zip(keys, little_endian, strict=True)),
     )
+
+
+def insert_embedded(sql: sqlite3.Connection, keys: range, hashes: Sequence[bytes]) -> None:
+    """Keep what the vectors of keys are of; a text that has a vector keeps it."""
+    sql.executemany(
+        "INSERT OR IGNORE INTO embedded (sha256, key) VALUES (?, ?)", zip(hashes, keys, strict=True)
+    )
+
+
+def vectors_of(
+    sql: sqlite3.Connection, hashes: Iterable[bytes], path: Path
+) -> dict[bytes, NDArray[np.float32]]:
+    """Read the vectors of texts, by the SHA-256 of each text that has one."""
+    wanted, found = [*dict.fromkeys(hashes)], dict[bytes, bytes]()
+    for start in range(0, len(wanted), AT_ONCE):
+        some = wanted[start : start + AT_ONCE]
+        marks = ", ".join("?" * len(some))
+        query = f"SELECT sha256, vector FROM embedded JOIN vectors USING (key) WHERE sha256 IN ({marks})"  # noqa: S608
+        found.update(sql.execute(query, some))
+    length = dim(sql)
+    if any(len(vector) != 4 * (length or 0) for vector in found.values()):
+        raise CorruptFile(f"{path}: vectors differ in length; ingest anew")
+    return {one: np.frombuffer(vector, "<f4").astype(np.float32) for one, vector in found.items()}
 
 
 def counts(sql: sqlite3.Connection) -> Counts:

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 APPLICATION_ID: Final = int.from_bytes(b"CRAG")
 """SQLite's application id in the file's header, by which ``file`` and SQLite recognise a store."""
 
-SCHEMA_VERSION: Final = 2
-"""SQLite's user version of a store: the version of these tables. A store of version 1, whose sets of CIKs had no
-metadata, is brought up to it when it is opened."""
+SCHEMA_VERSION: Final = 3
+"""SQLite's user version of a store: the version of these tables. Opening brings up a store of version 1, whose sets of
+CIKs had no metadata, and one of version 2, which did not keep what its vectors are of."""
 
 PAGE_BYTES: Final = 16384
 """Bytes of a page. A row takes about 1 KiB; a page of 4 KiB would hold three rows and waste the rest."""
@@ -33,6 +33,14 @@ _ENTITY_SETS: Final = """
         metadata TEXT NOT NULL,             -- JSON: the fields that the profile declares
         UNIQUE (ciks, metadata)
     ) STRICT"""
+
+_EMBEDDED: Final = """
+    -- By the SHA-256 of a text that was embedded, heading included, the first passage with its vector. A store has one
+    -- embedder, so that a text has one vector.
+    CREATE TABLE embedded (
+        sha256 BLOB PRIMARY KEY,
+        key INTEGER NOT NULL REFERENCES vectors
+    ) STRICT, WITHOUT ROWID"""
 
 TABLES: Final = (
     """
@@ -122,6 +130,7 @@ TABLES: Final = (
         key INTEGER PRIMARY KEY REFERENCES chunks,
         vector BLOB NOT NULL                -- float32, little-endian
     ) STRICT""",
+    _EMBEDDED,
     """
     INSERT INTO meta (name, value) VALUES ('epoch', '0')""",
 )
@@ -156,7 +165,7 @@ def create_or_check(connection: sqlite3.Connection, path: Path, *, create: bool)
     application, version = _identity(connection)
     if application != APPLICATION_ID:
         raise CorruptFile(f"{path} is an SQLite file, but no corpus store; choose another path")
-    if version == 1:
+    if version in (1, 2):
         _bring_up(connection, path)
     elif version != SCHEMA_VERSION:
         raise CorruptFile(
@@ -173,14 +182,20 @@ def _check_definitions(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _bring_up(connection: sqlite3.Connection, path: Path) -> None:
-    """Give the sets of a store of version 1 an empty metadata, or change nothing."""
+    """Give the sets of a store of version 1 an empty metadata, and keep from now on what vectors are of.
+
+    What the vectors so far are of cannot be told, for a profile's heading may have changed since. Or nothing changes.
+    """
     connection.execute("BEGIN IMMEDIATE")
     try:
-        if _identity(connection)[1] == 1:  # another process may have done it in the meantime
+        version = _identity(connection)[1]  # another process may have done it in the meantime
+        if version == 1:
             connection.execute("ALTER TABLE entity_sets RENAME TO sets_of_version_1")
             connection.execute(_ENTITY_SETS)
             connection.execute("INSERT INTO entity_sets SELECT number, ciks, '{}' FROM sets_of_version_1")
             connection.execute("DROP TABLE sets_of_version_1")
+        if version < SCHEMA_VERSION:
+            connection.execute(_EMBEDDED)
             connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
             _check_definitions(connection, path)
         connection.execute("COMMIT")

@@ -42,7 +42,11 @@ class Transaction:
         self._keys: list[range] = []
 
     def put(
-        self, filings: Sequence[tuple[StoredFiling, Sequence[StoredChunk]]], vectors: NDArray[np.float32]
+        self,
+        filings: Sequence[tuple[StoredFiling, Sequence[StoredChunk]]],
+        vectors: NDArray[np.float32],
+        *,
+        embedded: Sequence[bytes] = (),
     ) -> None:
         """Store filings with all their passages, superseding earlier versions of them.
 
@@ -55,6 +59,9 @@ class Transaction:
             filing's own, before any event.
         vectors : (n, dim) float32
             One per passage, in order. All vectors of a store have the same dim.
+        embedded : sequence of bytes
+            The SHA-256 of the text, heading included, that each vector is of, so that
+            :meth:`~carag.store.store.CorpusStore.vectors_of` finds it; or none.
 
         Raises
         ------
@@ -88,6 +95,8 @@ class Transaction:
             ],
         )
         rows.insert_vectors(self._sql, keys, vectors)
+        if embedded:
+            rows.insert_embedded(self._sql, keys, embedded)
         self._new += new
         self._old += [row for row, _ in before.values()]
         self._keys.append(keys)

@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CorpusStore"]
 
-_AT_ONCE: Final = 256
-"""Greatest number of keys in one statement."""
 _EVER: Final = 2**63 - 1
 """The last microsecond that SQLite's integers hold: later than every change."""
 
@@ -207,8 +205,8 @@ class CorpusStore:
         wanted = [check_integer(key, "key") for key in keys]
         found: dict[int, StoredChunk] = {}
         with self._reading() as sql:
-            for start in range(0, len(wanted), _AT_ONCE):
-                some = wanted[start : start + _AT_ONCE]
+            for start in range(0, len(wanted), rows.AT_ONCE):
+                some = wanted[start : start + rows.AT_ONCE]
                 marks = ", ".join("?" * len(some))
                 for row in sql.execute(f"{rows.SELECT_CHUNK} WHERE label IN ({marks})", some):
                     found[row[0]] = rows.stored_chunk(row, self.path, known_at=known_at)
@@ -380,6 +378,11 @@ class CorpusStore:
             )
         vectors = np.frombuffer(b"".join(blobs), "<f4").reshape(-1, max(size // 4, 1)).astype(np.float32)
         return labels, vectors
+
+    def vectors_of(self, hashes: Iterable[bytes]) -> dict[bytes, NDArray[np.float32]]:
+        """Return the vectors that the store has of texts, by the SHA-256 of each text, its heading included."""
+        with self._reading() as sql:
+            return rows.vectors_of(sql, hashes, self.path)
 
     def snapshot_rows(self, *, known_at: int | None = None) -> Iterator[tuple[str, bytes, int, int, int]]:
         """Stream ``(chunk id, SHA-256 of the text, word, valid from, valid to)`` of all open labels.

@@ -42,7 +42,8 @@ def today(tmp_path_factory: pytest.TempPathFactory, small_corpus: Path) -> Path:
 def earlier(today: Path, tmp_path: Path) -> Path:
     """The store as 0.2.0 would have left it: tables of version 1, no words, and no note that 0.2.0 did not write.
 
-    The tables of version 1 are those of version 2 but for ``entity_sets``, which had no metadata (9f9d851 and before).
+    The tables of version 1 are those of today but for ``entity_sets``, which had no metadata (9f9d851 and before), and
+    for ``embedded``, which there was not.
     """
     home = shutil.copytree(today, tmp_path / "store")
     (home / "index.words").unlink()
@@ -55,6 +56,7 @@ def earlier(today: Path, tmp_path: Path) -> Path:
         )
         sql.execute("INSERT INTO entity_sets SELECT number, ciks FROM sets_of_version_2")
         sql.execute("DROP TABLE sets_of_version_2")
+        sql.execute("DROP TABLE embedded")
         sql.execute("PRAGMA user_version = 1")
         sql.commit()
     return home

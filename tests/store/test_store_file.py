@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -76,7 +77,7 @@ def test_no_other_file_is_taken_for_a_store(tmp_path: Path, content: bytes) -> N
     [
         "PRAGMA application_id = 7",
         "PRAGMA user_version = 0",
-        "PRAGMA user_version = 3",
+        "PRAGMA user_version = 4",
         "CREATE TABLE extra (x)",
         "CREATE TRIGGER spy AFTER INSERT ON labels BEGIN UPDATE labels SET word = 0; END",
         "DROP VIEW current_filings",
@@ -109,7 +110,7 @@ def as_version_1(path: Path, *more: str) -> None:
     connection.execute("DROP TABLE entity_sets")
     connection.execute(VERSION_1)
     connection.executemany("INSERT INTO entity_sets VALUES (?, ?)", sets)
-    for statement in ("PRAGMA user_version = 1", *more):
+    for statement in ("DROP TABLE embedded", "PRAGMA user_version = 1", *more):
         connection.execute(statement)
     connection.commit()
     connection.close()
@@ -130,6 +131,24 @@ def test_a_store_of_version_1_is_brought_up_with_all_it_holds(tmp_path: Path) ->
         store.put(a_filing("a"), said, some_vectors(1))
         numbers = [store.chunk(one).entity for one in ("0000000001-25-000001:00000", "a:00000")]
     assert numbers == [FIRST_SET, FIRST_SET + 1]
+
+
+def test_a_store_of_version_2_has_no_vector_to_take_until_it_embeds(tmp_path: Path) -> None:
+    """What its vectors are of was not kept, and a heading may have changed since; so nothing is taken for the same."""
+    path, hashes = tmp_path / "corpus.db", [bytes([n]) * 32 for n in range(2)]
+    with CorpusStore.open(path) as store:
+        store.put(a_filing(), some_chunks("one"), some_vectors(1))
+    with closing(sqlite3.connect(path)) as connection:
+        for statement in ("DROP TABLE embedded", "PRAGMA user_version = 2"):
+            connection.execute(statement)
+    with CorpusStore.open(path) as store:
+        assert {} == store.vectors_of(hashes)
+        with store.writing() as transaction:
+            transaction.put([(a_filing("b"), some_chunks("two"))], some_vectors(1), embedded=hashes[:1])
+            transaction.relabel()
+        (found,) = store.vectors_of(hashes).items()
+        assert found[0] == hashes[0]
+        assert np.array_equal(found[1], some_vectors(1)[0])
 
 
 def test_a_store_of_version_1_with_tables_of_its_own_stays_as_it_is(tmp_path: Path) -> None:
