@@ -269,6 +269,8 @@ def _show_answer(answer: Answer, receipt: Path | None) -> None:
         columns(headings, [[number, *row] for number, row in zip(numbers, cells, strict=True)], wraps=wraps)
     if answer.understood:
         say(f"Read: {answer.understood}")
+    if answer.asked_day is not None:
+        say(answer.asked_day.described())
     if answer.basis:
         say(answer.basis)
     _show_withheld(answer.withheld)

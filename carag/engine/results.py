@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from carag.audit import Outcome, Receipt
     from carag.engine.recorder import Retrieved
     from carag.generation import Citation
-    from carag.policy import Explained, Reason
+    from carag.policy import AskedDay, Explained, Reason
     from carag.retrieval import Passage, Withheld
     from carag.retrieval.evidence import Head
 
@@ -36,6 +36,8 @@ class Retrieval:
     receipt : Receipt
     understood : str
         What the question was read to name, in its own words: companies, periods, kinds of document; empty if nothing.
+    asked_day : AskedDay or None
+        The day as of which the question asks, where the profile reads one, and whether the answer is as of it.
     """
 
     outcome: Outcome
@@ -44,6 +46,7 @@ class Retrieval:
     passages: tuple[Passage, ...] = ()
     withheld: Withheld | None = None
     understood: str = field(default="", kw_only=True)
+    asked_day: AskedDay | None = field(default=None, kw_only=True)
     asked: Retrieved | None = field(default=None, repr=False, compare=False, kw_only=True)
     """What :meth:`carag.Engine.record_answer` needs to know; the engine's own."""
 
@@ -93,6 +96,7 @@ class Answer(Retrieval):
             "gate_calibrated": self.gate_calibrated,
             "understood": self.understood,
             "basis": self.basis,
+            "asked_day": None if self.asked_day is None else self.asked_day.to_json(),
             "citations": [asdict(citation) for citation in self.citations],
             "passages": [
                 {

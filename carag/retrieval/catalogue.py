@@ -189,6 +189,7 @@ class Catalogue:
                 names=self._names(known, given),
                 titles=self._titles(known, given),
                 kinds=self._kinds(given),
+                instants=self.declared.as_of is not None,
             )
         return Understood(
             question,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from carag.retrieval.reading.declared import Declared
 from carag.retrieval.reading.documents import Described, Documents
+from carag.retrieval.reading.instants import Instant, instants_of
 from carag.retrieval.reading.lexicon import Lexicon
 from carag.retrieval.reading.names import Key, Mention, NameRow, Names, Naming
 from carag.retrieval.reading.order import Absent, absent, is_void, tiers
 from carag.retrieval.reading.periods import Period, ReportKind, Span
 from carag.retrieval.reading.question import Reading, Section, asking, read_question
+from carag.retrieval.reading.said import Listener, Said
 from carag.retrieval.reading.unheard import unheard
 
 __all__ = [
@@ -16,8 +18,10 @@ __all__ = [
     "Declared",
     "Described",
     "Documents",
+    "Instant",
     "Key",
     "Lexicon",
+    "Listener",
     "Mention",
     "NameRow",
     "Names",
@@ -25,10 +29,12 @@ __all__ = [
     "Period",
     "Reading",
     "ReportKind",
+    "Said",
     "Section",
     "Span",
     "absent",
     "asking",
+    "instants_of",
     "is_void",
     "read_question",
     "tiers",

@@ -14,6 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from carag.errors import InvalidArgument
 from carag.limits import check_label, quoted
+from carag.policy.bits import nearest
 from carag.policy.shipped import READING_FILES
 from carag.policy.toml_lines import Toml
 from carag.retrieval.reading.lexicon import Lexicon
@@ -53,6 +54,7 @@ class _Document(BaseModel):
     dated: _FieldName | None = None
     kinds: Literal["kinds.tsv"] | None = None
     lexicon: Literal["lexicon.tsv"] | None = None
+    as_of: Annotated[str, Field(min_length=1, max_length=64)] | None = None
     annual: _Kinds = []
     interim: _Kinds = []
     variants: Annotated[dict[str, _Kinds], Field(max_length=_MAX_KINDS)] = {}
@@ -87,6 +89,8 @@ class Declared:
     """From words of a question to kinds; None if the documents' own kinds are what a question may name."""
     lexicon: Lexicon = field(default_factory=Lexicon)
     """From words of a question to terms for the search by words."""
+    as_of: str | None = None
+    """The intent of a question that names the day as of which it asks; None if no such day is read."""
     reports: Mapping[str, ReportKind] = field(default_factory=dict)
     """By kind, in small letters."""
     variants: Mapping[str, str] = field(default_factory=dict)
@@ -150,6 +154,7 @@ class Declared:
             dated=said.dated,
             kinds=tables.get("kinds"),
             lexicon=tables.get("lexicon", Lexicon()),
+            as_of=said.as_of,
             reports=_reports(toml, said),
             variants=_variants(toml, said),
             least_words=said.least_words,
@@ -178,6 +183,13 @@ def _check_fields(toml: Toml, said: _Document, vocabulary: Vocabulary) -> None:
                 "companies are read of filings, and of nothing else; want it true where the reader is edgar, and left "
                 "out where it is not"
             )
+    if said.as_of is not None:
+        known = [rule.name for rule in vocabulary.intents.rules]
+        with toml.at("as_of"):
+            if said.as_of not in known:
+                raise InvalidArgument(
+                    f"no intent is called {quoted(said.as_of)}; {nearest(said.as_of, known)}"
+                )
     for name, wanted in (("title", "text"), ("kind", "text"), ("period", "date"), ("dated", "date")):
         stated = getattr(said, name)
         if stated is None:

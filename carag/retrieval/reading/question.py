@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from unicodedata import normalize
 
 from carag.limits import check_question
+from carag.retrieval.reading.instants import instants_of
 from carag.retrieval.reading.periods import periods_of, taken
 from carag.visible import visible_line
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import date
 
+    from carag.retrieval.reading.instants import Instant
     from carag.retrieval.reading.lexicon import Lexicon
     from carag.retrieval.reading.names import Key, Mention, Names
     from carag.retrieval.reading.periods import Period, ReportKind
@@ -79,6 +82,8 @@ class Reading:
     wants_latest: bool = False
     sections: tuple[Section, ...] = ()
     titles: tuple[Mention, ...] = ()
+    days: tuple[date, ...] = ()
+    """As of which it asks."""
     said: tuple[str, ...] = ()
     """All words that name an entity or a title, also where they name one again."""
 
@@ -111,6 +116,7 @@ class Reading:
         named = [visible_line(one.text) for one in (*self.entities, *self.titles)]
         parts = [
             *named,
+            *(f"on {day.isoformat()}" for day in self.days),
             *(one.described() for one in self.periods),
             *self.kinds,
             *(["the latest"] if self.wants_latest else []),
@@ -120,7 +126,12 @@ class Reading:
 
 
 def read_question(
-    question: str, *, names: Names | None = None, titles: Names | None = None, kinds: Lexicon | None = None
+    question: str,
+    *,
+    names: Names | None = None,
+    titles: Names | None = None,
+    kinds: Lexicon | None = None,
+    instants: bool = False,
 ) -> Reading:
     """Read a question.
 
@@ -133,6 +144,8 @@ def read_question(
         Of documents, made by :meth:`Names.of_titles`; the same duty.
     kinds : Lexicon, optional
         From words of a question to kinds of documents.
+    instants : bool
+        Whether the days as of which it asks are read as such, and not as periods.
 
     Raises
     ------
@@ -145,7 +158,8 @@ def read_question(
     >>> [one.described() for one in reading.periods], [one.described() for one in reading.sections]
     (['2015 to 2017'], ['section 12(3)'])
     """
-    text, sections, periods, rest = _parts(question)
+    days = instants_of(question) if instants else ()
+    text, sections, periods, rest = _parts(question, days)
     entities = names.find(rest) if names else ()
     titled = titles.find(text) if titles else ()
     return Reading(
@@ -155,6 +169,7 @@ def read_question(
         wants_latest=bool(_LATEST.search(text)),
         sections=tuple(dict.fromkeys(one for _, _, one in sections)),
         titles=_each_once(titled),
+        days=tuple(dict.fromkeys(one.day for one in days if one.day is not None)),
         said=tuple(dict.fromkeys(one.text for one in (*entities, *titled))),
     )
 
@@ -176,10 +191,15 @@ def unread(question: str) -> str:
     return _parts(question)[3]
 
 
-def _parts(question: str) -> tuple[str, list[tuple[int, int, Section]], list[Period], str]:
+def _parts(
+    question: str, without: Sequence[Instant] = ()
+) -> tuple[str, list[tuple[int, int, Section]], list[Period], str]:
     check_question("question", question)
     text = _SPACE.sub(lambda run: "\n" if "\n" in run[0] else " ", normalize("NFKC", question))
-    sections, rest = taken(_SECTION, text, _sections_of)
+    rest = text
+    for one in without:
+        rest = rest[: one.start] + "\0" * (one.end - one.start) + rest[one.end :]
+    sections, rest = taken(_SECTION, rest, _sections_of)
     return text, sections, *periods_of(rest)
 
 
