@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from carag.audit import DEFAULT_CLASS, Models, Outcome, RecordKind
-from carag.engine.answered_elsewhere import record_answer
 from carag.engine.awaited import Awaited
 from carag.engine.configuration import ConfigurationLog
 from carag.engine.contents import Contents
 from carag.engine.denials import Denials
 from carag.engine.explain import explain
+from carag.engine.following import record_answer, record_successors
 from carag.engine.measured import Measured, gate_in_force
 from carag.engine.opening import opened
 from carag.engine.recorder import (
@@ -323,7 +323,8 @@ class Engine(Contents, Measured, Awaited):
                 complete=result.complete,
             )
 
-        found, receipt, _ = self._on_record(RecordKind.QUERY, question, session, answer, where)
+        found, receipt, _ = asked = self._on_record(RecordKind.QUERY, question, session, answer, where)
+        later = record_successors(self._collection, self._recorder, self._table, asked, self._listener)
         return Answer(
             *(found.outcome, found.why, receipt, found.passages, found.withheld),
             text=found.text,
@@ -332,6 +333,8 @@ class Engine(Contents, Measured, Awaited):
             understood=found.understood,
             basis=found.basis,
             asked_day=found.asked_day,
+            superseded=later[0],
+            follows=later[1],
             gate_calibrated=self._guarded.gate.calibrated,
         )
 
@@ -448,12 +451,10 @@ class Engine(Contents, Measured, Awaited):
 
     @property
     def _searching(self) -> Models:
-        embedder, ranker, reranker = (
-            self._collection.embedder,
-            self._retriever.ranker,
-            self._retriever.reranker,
+        found = self._retriever
+        return Models(
+            self._collection.embedder.name, rerank=stated(found.reranker), rank=stated(found.ranker)
         )
-        return Models(embedder.name, rerank=stated(reranker), rank=stated(ranker))
 
     @no_text_in_traceback
     def _on_record(
