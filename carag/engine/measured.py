@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from carag.engine.results import GateReport, Retrieval
     from carag.generation import GuardedGenerator
     from carag.policy import Decision, PolicyTable, Session
-    from carag.retrieval.reading import Listener
     from carag.readers.gate_questions import GateQuestion
+    from carag.retrieval.reading import Listener
     from carag.store.values import StoredChunk
 
 __all__ = ["READ_SUITE", "Measured", "gate_in_force"]

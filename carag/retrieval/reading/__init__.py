@@ -7,6 +7,7 @@ from carag.retrieval.reading.documents import Described, Documents
 from carag.retrieval.reading.instants import Instant, instants_of
 from carag.retrieval.reading.lexicon import Lexicon
 from carag.retrieval.reading.names import Key, Mention, NameRow, Names, Naming
+from carag.retrieval.reading.numbers import Numbers, number_key
 from carag.retrieval.reading.order import Absent, absent, is_void, tiers
 from carag.retrieval.reading.periods import Period, ReportKind, Span
 from carag.retrieval.reading.question import Reading, Section, asking, read_question
@@ -26,6 +27,7 @@ __all__ = [
     "NameRow",
     "Names",
     "Naming",
+    "Numbers",
     "Period",
     "Reading",
     "ReportKind",
@@ -36,6 +38,7 @@ __all__ = [
     "asking",
     "instants_of",
     "is_void",
+    "number_key",
     "read_question",
     "tiers",
     "unheard",

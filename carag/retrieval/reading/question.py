@@ -17,12 +17,13 @@ from carag.retrieval.reading.periods import periods_of, taken
 from carag.visible import visible_line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from datetime import date
 
     from carag.retrieval.reading.instants import Instant
     from carag.retrieval.reading.lexicon import Lexicon
     from carag.retrieval.reading.names import Key, Mention, Names
+    from carag.retrieval.reading.numbers import Place
     from carag.retrieval.reading.periods import Period, ReportKind
 
 __all__ = ["Reading", "Section", "asking", "read_question", "unread"]
@@ -82,6 +83,8 @@ class Reading:
     wants_latest: bool = False
     sections: tuple[Section, ...] = ()
     titles: tuple[Mention, ...] = ()
+    numbers: tuple[Mention, ...] = ()
+    """Numbers of documents; without keys where no document given bears it."""
     days: tuple[date, ...] = ()
     """As of which it asks."""
     said: tuple[str, ...] = ()
@@ -89,8 +92,8 @@ class Reading:
 
     @property
     def is_about_somebody(self) -> bool:
-        """Whether it names an entity or a title, so that what is about others is no answer."""
-        return bool(self.entities or self.titles)
+        """Whether it names an entity, a title or a number, so that what is about others is no answer."""
+        return bool(self.entities or self.titles or self.numbers)
 
     @property
     def keys(self) -> frozenset[Key]:
@@ -113,7 +116,7 @@ class Reading:
         >>> read_question("What does Item 7A of the latest report say of Q2 2023?").described()
         'quarter 2 of 2023; the latest; item 7a'
         """
-        named = [visible_line(one.text) for one in (*self.entities, *self.titles)]
+        named = [visible_line(one.text) for one in (*self.entities, *self.titles, *self.numbers)]
         parts = [
             *named,
             *(f"on {day.isoformat()}" for day in self.days),
@@ -131,6 +134,7 @@ def read_question(
     names: Names | None = None,
     titles: Names | None = None,
     kinds: Lexicon | None = None,
+    numbers: Callable[[str], Sequence[Place]] | None = None,
     instants: bool = False,
 ) -> Reading:
     """Read a question.
@@ -144,6 +148,8 @@ def read_question(
         Of documents, made by :meth:`Names.of_titles`; the same duty.
     kinds : Lexicon, optional
         From words of a question to kinds of documents.
+    numbers : callable, optional
+        Finds the numbers of documents in a text, as :meth:`Numbers.find` does; the same duty.
     instants : bool
         Whether the days as of which it asks are read as such, and not as periods.
 
@@ -159,7 +165,8 @@ def read_question(
     (['2015 to 2017'], ['section 12(3)'])
     """
     days = instants_of(question) if instants else ()
-    text, sections, periods, rest = _parts(question, days)
+    numbered = numbers(_plain(question)) if numbers else ()
+    text, sections, periods, rest = _parts(question, (*days, *numbered))
     entities = names.find(rest) if names else ()
     titled = titles.find(text) if titles else ()
     return Reading(
@@ -169,6 +176,7 @@ def read_question(
         wants_latest=bool(_LATEST.search(text)),
         sections=tuple(dict.fromkeys(one for _, _, one in sections)),
         titles=_each_once(titled),
+        numbers=_each_once(tuple(one.mention for one in numbered)),
         days=tuple(dict.fromkeys(one.day for one in days if one.day is not None)),
         said=tuple(dict.fromkeys(one.text for one in (*entities, *titled))),
     )
@@ -191,12 +199,15 @@ def unread(question: str) -> str:
     return _parts(question)[3]
 
 
-def _parts(
-    question: str, without: Sequence[Instant] = ()
-) -> tuple[str, list[tuple[int, int, Section]], list[Period], str]:
+def _plain(question: str) -> str:
     check_question("question", question)
-    text = _SPACE.sub(lambda run: "\n" if "\n" in run[0] else " ", normalize("NFKC", question))
-    rest = text
+    return _SPACE.sub(lambda run: "\n" if "\n" in run[0] else " ", normalize("NFKC", question))
+
+
+def _parts(
+    question: str, without: Sequence[Instant | Place] = ()
+) -> tuple[str, list[tuple[int, int, Section]], list[Period], str]:
+    rest = text = _plain(question)
     for one in without:
         rest = rest[: one.start] + "\0" * (one.end - one.start) + rest[one.end :]
     sections, rest = taken(_SECTION, rest, _sections_of)
@@ -204,9 +215,9 @@ def _parts(
 
 
 def _each_once(mentions: tuple[Mention, ...]) -> tuple[Mention, ...]:
-    first: dict[tuple[Key, ...], Mention] = {}
+    first: dict[tuple[Key, ...] | str, Mention] = {}
     for one in mentions:
-        first.setdefault(one.keys, one)
+        first.setdefault(one.keys or one.text, one)
     return tuple(first.values())
 
 
