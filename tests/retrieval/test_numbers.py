@@ -13,6 +13,7 @@ from carag.profiles.circulars import references
 from carag.retrieval.reading import (
     Described,
     Documents,
+    Names,
     Numbers,
     absent,
     is_void,
@@ -20,7 +21,6 @@ from carag.retrieval.reading import (
     read_question,
     tiers,
 )
-from carag.retrieval.reading.numbers import Place
 
 OWN, REFERENCE, SERIES = (
     "RBI/2024-25/93",
@@ -135,9 +135,23 @@ def test_the_document_named_comes_first_and_its_years_are_no_period() -> None:
     assert (reading.periods, reading.described()) == ((), OWN)
 
 
+def test_a_title_that_several_bear_means_the_one_whose_number_stands_with_it() -> None:
+    titles = Names.of_titles([("Review of the Scheme", (), 1), ("Review of the Scheme", (), 3)])
+
+    def meant(question: str) -> tuple[int | str, ...]:
+        read = read_question(
+            question, titles=titles, numbers=lambda text: numbers().find(text, lambda _: True)
+        )
+        return read.titles[0].keys
+
+    assert meant("What does Review of the Scheme say?") == (1, 3)
+    assert meant(f"What does {OWN}, Review of the Scheme, say?") == (1,)
+    assert meant(f"What do {SERIES} and Review of the Scheme say?") == (1, 3)
+
+
 @given(st.text(alphabet="RBI/2024-25 .9()Nno", max_size=80) | st.text(max_size=120))
 def test_no_text_is_too_strange(text: str) -> None:
-    places: tuple[Place, ...] = numbers().find(text, lambda _: True)
+    places = numbers().find(text, lambda _: True)
     assert all(0 <= one.start < one.end <= len(text) for one in places)
     assert all(one.end <= other.start for one, other in pairwise(places))
 

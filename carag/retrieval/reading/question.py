@@ -7,7 +7,7 @@ what a session admits, and widen nothing. What it cannot tell it leaves out.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 from unicodedata import normalize
 
@@ -169,6 +169,11 @@ def read_question(
     text, sections, periods, rest = _parts(question, (*days, *numbered))
     entities = names.find(rest) if names else ()
     titled = titles.find(text) if titles else ()
+    meant = {key for one in numbered for key in one.mention.keys}
+    # A title that several bear means the one whose number stands with it.
+    titled = tuple(
+        replace(one, keys=tuple(key for key in one.keys if key in meant) or one.keys) for one in titled
+    )
     return Reading(
         entities=_each_once(entities),
         periods=tuple(dict.fromkeys(periods)),
