@@ -16,7 +16,7 @@ import json
 import os
 import tempfile
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from itertools import cycle
 from pathlib import Path
@@ -27,7 +27,7 @@ from carag.policy import DayUse
 from carag.retrieval import ConfidenceGate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from carag.engine import Answer
 
@@ -54,6 +54,10 @@ _TOPICS: Final = (
     ("coins", "the bag of coins that a branch accepts"),
     ("looms", "the subsidy for a hand loom"),
     ("tickets", "the deposit for season tickets"),
+    ("warehouses", "the share of a warehouse receipt that is lent"),
+    ("seals", "the price of a seal for a bag of notes"),
+    ("pensions", "the delay of a pension payment"),
+    ("telegrams", "the cost of a telegraphic transfer"),
 )
 """Subjects of invented circulars."""
 
@@ -89,9 +93,9 @@ _CASES: Final[
         ((0, 0, 1), (365, 0, 1), (372, 0, 1), (424, 0, 1), (425, 1, None), (432, 1, None)),
     ),
 )
-"""What becomes of an invented circular: later versions, each with the days after the first on which it is issued, what it
-does to the one before, and the days until it is in force; and days to ask about, each with the version then in force and
-the one that is named beside."""
+"""What becomes of an invented circular: later versions, each with the days after the first on which it is issued, what
+it does to the one before, and the days until it is in force; and days to ask about, each with the version then in force
+and the one that is named beside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +197,7 @@ def real(data: Path) -> tuple[list[dict[str, Any]], list[Asked]]:
         if act == "replaces" and after < ended.get(new, (date.max, ""))[0]:
             days.append((after, new, frozenset({old}), None))
         for day, then, never, beside in days:
-            form = _FORMS[len(asked) % len(_FORMS)]
+            form = _FORMS[day.toordinal() % len(_FORMS)]
             asked.append(
                 Asked(
                     f"r{len(asked) + 1:03}",
@@ -206,7 +210,16 @@ def real(data: Path) -> tuple[list[dict[str, Any]], list[Asked]]:
                     beside,
                 )
             )
-    return list(rows.values()), asked
+    return list(rows.values()), list(_once(asked))
+
+
+def _once(asked: list[Asked]) -> Iterator[Asked]:
+    """Yield each question once: where a circular replaces several, of the same title, none of them may be cited."""
+    alike: dict[tuple[str, str | None], list[Asked]] = defaultdict(list)
+    for one in asked:
+        alike[one.question, one.then].append(one)
+    for same in alike.values():
+        yield replace(same[0], never=frozenset().union(*(one.never for one in same)))
 
 
 def _last(new: str, ended: dict[str, tuple[date, str]]) -> str:
@@ -222,6 +235,14 @@ def _named(rows: dict[str, dict[str, Any]], then: str, never: frozenset[str]) ->
     third = [id_ for id_, title in titles.items() if title == titles[then] and id_ not in {then, *never}]
     number = rows[then]["circular_number"] if third else None
     return f"{number}, “{titles[then]}”" if number else f"“{titles[then]}”"
+
+
+def _written(one: Asked, form: str) -> Asked:
+    """Return a question with its day in another form."""
+    for other in _FORMS:
+        if one.question.endswith(end := f" {one.day.strftime(other)}?"):
+            return replace(one, question=f"{one.question.removesuffix(end)} {one.day.strftime(form)}?")
+    raise ValueError(f"{one.id} does not end with its day")
 
 
 def opened(home: Path, rows: Iterable[dict[str, Any]]) -> Engine:
@@ -275,6 +296,7 @@ def main() -> None:
     counts: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
     real_rows, real_asked = real(given.data)
     rows, asked = constructed()
+    every: list[str] = []
     for name, several, questions in (
         ("real", real_rows, real_asked[:_MANY]),
         ("constructed", rows, asked[: max(0, _MANY - len(real_asked))]),
@@ -286,13 +308,15 @@ def main() -> None:
                 counts[name, one.case][1] += 1
                 if said:
                     wrong.append((one, said))
-    page = _page(counts, wrong)
+            if name == "real":
+                every = [judged(engine, _written(one, form)) for one in questions for form in _FORMS]
+    page = _page(counts, wrong, every)
     print(page)
     if given.out:
         given.out.write_text(page, encoding="utf-8")
 
 
-def _page(counts: dict[tuple[str, str], list[int]], wrong: list[tuple[Asked, str]]) -> str:
+def _page(counts: dict[tuple[str, str], list[int]], wrong: list[tuple[Asked, str]], every: list[str]) -> str:
     right, of = (sum(many[at] for many in counts.values()) for at in (0, 1))
     table = "\n".join(
         f"| {texts} | {case} | {many[0]} of {many[1]} |" for (texts, case), many in sorted(counts.items())
@@ -317,6 +341,9 @@ replaces the other, a week after it applies, as compliance. The others are inven
 subject, in three roles and four ways of writing a day. Generator: extractive; embedder: wordllama; no gate, for which
 passages are too distant is measured elsewhere. What is named beside is what may be used today: of a chain its end. A
 question about a day on which nothing was in force is right if nothing of that circular is cited.
+
+Each of the real ones asked in all four ways of writing its day: {every.count("")} of {len(every)} right.
+{chr(10).join(sorted(f"- {said}." for said in every if said))}
 
 ## Wrong
 
