@@ -343,6 +343,7 @@ passages are too distant is measured elsewhere. What is named beside is what may
 question about a day on which nothing was in force is right if nothing of that circular is cited.
 
 Each of the real ones asked in all four ways of writing its day: {every.count("")} of {len(every)} right.
+
 {chr(10).join(sorted(f"- {said}." for said in every if said))}
 
 ## Wrong

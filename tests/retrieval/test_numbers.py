@@ -136,7 +136,7 @@ def test_the_document_named_comes_first_and_its_years_are_no_period() -> None:
 
 
 def test_a_title_that_several_bear_means_the_one_whose_number_stands_with_it() -> None:
-    titles = Names.of_titles([("Review of the Scheme", (), 1), ("Review of the Scheme", (), 3)])
+    titles = Names.of_titles([("Review of the Scheme", 1), ("Review of the Scheme", 3)])
 
     def meant(question: str) -> tuple[int | str, ...]:
         read = read_question(
