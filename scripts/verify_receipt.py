@@ -393,7 +393,7 @@ every        commitments:any id:bytes16 kind:text log:label retain?:ai6m|fin5y|f
 begin        as_of:minute commitments:{query,subject} models:models policy:applied purpose:code? role:code?
              source:asserted|verified t0:count
 asked        as_of:minute audience?:label begun?:count
-             commitments:{answer,conversation,entities,query,reading,subject,where}
+             commitments:{answer,conversation,entities,query,reading,subject,where} day?:code
              heads?:[positive,positive,count,positive]+ hits:[bytes20,word,similarity,flag] index:state?
              intents?:[code]+ issuer?:label models:models outcome:answer|decline|refuse|error policy:applied
              purpose:code? role:code? source:asserted|verified t0:count t1:count where?:[code]+ why:code

@@ -36,6 +36,7 @@ _SIMILARITY_UNIT: Final = 1_000_000
 _CODES: Final = {
     "ANSWERED": "answered from the passages below",
     "RETRIEVED": "the passages below were handed out",
+    "SUCCESSORS": "the passages below are of what has replaced, withdrawn or amended what an earlier answer cites",
     "ADMISSIBLE": "explained: the passage may be used",
     "HIDDEN": "explained: the passage is hidden",
     "NOTHING_TO_EXPLAIN": "there is nothing that this session may know about",

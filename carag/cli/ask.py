@@ -269,13 +269,22 @@ def _show_answer(answer: Answer, receipt: Path | None) -> None:
         columns(headings, [[number, *row] for number, row in zip(numbers, cells, strict=True)], wraps=wraps)
     if answer.understood:
         say(f"Read: {answer.understood}")
+    if answer.asked_day is not None:
+        say(answer.asked_day.described())
     if answer.basis:
         say(answer.basis)
+    for one in answer.superseded:
+        say(one.described())
     _show_withheld(answer.withheld)
     if answer.outcome is not Outcome.REFUSE and not answer.gate_calibrated:
         say(_UNCALIBRATED, style="dim")
     where = f"receipt {receipt}" if receipt else "no receipt file asked for (--receipt FILE)"
     say(f"record {answer.receipt.seq} in the audit log; {where}", style="dim")
+    if answer.follows is not None:
+        say(
+            f"record {answer.follows.seq} in the audit log: what has become of the documents since",
+            style="dim",
+        )
 
 
 def _show_withheld(withheld: Withheld | None) -> None:

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from carag.audit import DEFAULT_CLASS, Models, Outcome, RecordKind
-from carag.engine.answered_elsewhere import record_answer
 from carag.engine.awaited import Awaited
 from carag.engine.configuration import ConfigurationLog
 from carag.engine.contents import Contents
 from carag.engine.denials import Denials
 from carag.engine.explain import explain
+from carag.engine.following import record_answer, record_successors
 from carag.engine.measured import Measured, gate_in_force
 from carag.engine.opening import opened
 from carag.engine.recorder import (
@@ -39,6 +39,7 @@ from carag.generation import Declined, GuardedGenerator, generator_by_name, own_
 from carag.limits import check_question, quoted
 from carag.policy import Intents, Session, Where, infer, known_at_microseconds
 from carag.retrieval import Retriever, any_reranker, ranker_by_name
+from carag.retrieval.reading import Listener, Said
 from carag.visible import logger
 
 if TYPE_CHECKING:
@@ -97,7 +98,9 @@ class Engine(Contents, Measured, Awaited):
         self._anchoring = anchoring
         self._guarded = guarded
         self._table = table
-        self._asked = table.vocabulary.intents if intents else Intents()
+        self._listener = Listener(
+            table.vocabulary.intents if intents else Intents(), collection.catalogue.declared
+        )
         self._resources = resources
         self._retriever = retriever
         self._denials = Denials(log, lambda: known_at_microseconds(clock()))
@@ -320,18 +323,18 @@ class Engine(Contents, Measured, Awaited):
                 complete=result.complete,
             )
 
-        found, receipt, _ = self._on_record(RecordKind.QUERY, question, session, answer, where)
+        found, receipt, _ = asked = self._on_record(RecordKind.QUERY, question, session, answer, where)
+        later = record_successors(self._collection, self._recorder, self._table, asked, self._listener)
         return Answer(
-            found.outcome,
-            found.why,
-            receipt,
-            found.passages,
-            found.withheld,
+            *(found.outcome, found.why, receipt, found.passages, found.withheld),
             text=found.text,
             citations=found.citations,
             complete=found.complete,
             understood=found.understood,
             basis=found.basis,
+            asked_day=found.asked_day,
+            superseded=later[0],
+            follows=later[1],
             gate_calibrated=self._guarded.gate.calibrated,
         )
 
@@ -363,12 +366,9 @@ class Engine(Contents, Measured, Awaited):
         mark, searched = self._recorder.mark, found.searched
         asked = None if searched is None else Retrieved(mark, request, searched, receipt)
         return Retrieval(
-            found.outcome,
-            found.why,
-            receipt,
-            found.passages,
-            found.withheld,
+            *(found.outcome, found.why, receipt, found.passages, found.withheld),
             understood=found.understood,
+            asked_day=found.asked_day,
             asked=asked,
         )
 
@@ -451,12 +451,10 @@ class Engine(Contents, Measured, Awaited):
 
     @property
     def _searching(self) -> Models:
-        embedder, ranker, reranker = (
-            self._collection.embedder,
-            self._retriever.ranker,
-            self._retriever.reranker,
+        found = self._retriever
+        return Models(
+            self._collection.embedder.name, rerank=stated(found.reranker), rank=stated(found.ranker)
         )
-        return Models(embedder.name, rerank=stated(reranker), rank=stated(ranker))
 
     @no_text_in_traceback
     def _on_record(
@@ -477,14 +475,16 @@ class Engine(Contents, Measured, Awaited):
         )
         self._recorder.check(request, self._models)
         with self._recorder.failures(request):
-            said = self._asked.found(text) if kind is not RecordKind.EXPLAIN else ()
+            said = self._listener.said(text) if kind is not RecordKind.EXPLAIN else Said()
             try:
-                decision = infer(session, self._table, now=request.started, intents=said)
+                decision = infer(
+                    session, self._table, now=request.started, intents=said.intents, days=said.days
+                )
             except Refused as refusal:
                 found = Finding(Outcome.REFUSE, refusal.code, str(refusal))
             else:
                 request.decision = decision
-                found = work(request, decision)
+                found = replace(work(request, decision), asked_day=decision.asked_day)
             return found, self._recorder.access(request, found), request
 
     def _search(self, request: Request, decision: Decision, k: int, models: Models) -> Searched:

@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     from carag.engine.configuration import ConfigurationLog
     from carag.engine.results import GateReport, Retrieval
     from carag.generation import GuardedGenerator
-    from carag.policy import Decision, Intents, PolicyTable, Session
+    from carag.policy import Decision, PolicyTable, Session
     from carag.readers.gate_questions import GateQuestion
+    from carag.retrieval.reading import Listener
     from carag.store.values import StoredChunk
 
 __all__ = ["READ_SUITE", "Measured", "gate_in_force"]
@@ -61,7 +62,7 @@ class Measured(ABC):
 
     _log: AuditLog
     _table: PolicyTable
-    _asked: Intents
+    _listener: Listener
     _collection: Collection
     _configuration: ConfigurationLog
     _guarded: GuardedGenerator
@@ -257,9 +258,10 @@ class Measured(ABC):
         closed: list[int] = []
         hidden = 0
         for one in read:
+            said = self._listener.said(one.question)
             try:
                 decision = infer(
-                    session, self._table, now=self._clock(), intents=self._asked.found(one.question)
+                    session, self._table, now=self._clock(), intents=said.intents, days=said.days
                 )
             except Refused as refusal:
                 self.retrieve(one.question, session)  # which puts the refusal on record

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from carag.engine.collection import Collection
     from carag.engine.state import StoreState
     from carag.generation import Citation
-    from carag.policy import Decision, Explained, Policy, PolicyTable, Session, Where
+    from carag.policy import AskedDay, Decision, Explained, Policy, PolicyTable, Session, Where
     from carag.retrieval import Evidence, Reranker, Withheld
     from carag.retrieval import Passage as Found
     from carag.retrieval.ranking import Ranker
@@ -121,6 +121,8 @@ class Finding:
     reasons: tuple[Explained, ...] = ()
     causes: tuple[str, ...] = ()
     regulation: str = ""
+    asked_day: AskedDay | None = None
+    """The day that the question names; None if it names none, or the session is refused."""
 
     @property
     def passages(self) -> tuple[Found, ...]:
@@ -286,6 +288,7 @@ class Recorder:
             intents=() if decision is None else decision.intents,
             where=request.where.fields,
             heads=heads,
+            day=None if decision is None or decision.asked_day is None else decision.asked_day.use.value,
             outcome=outcome,
             why=why,
             models=models,

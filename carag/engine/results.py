@@ -6,17 +6,19 @@ Their ``repr`` is one line without text, so that logs and tracebacks show none; 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+from carag.visible import visible_line
 
 if TYPE_CHECKING:
     from carag.audit import Outcome, Receipt
     from carag.engine.recorder import Retrieved
     from carag.generation import Citation
-    from carag.policy import Explained, Reason
+    from carag.policy import AskedDay, Explained, Reason
     from carag.retrieval import Passage, Withheld
     from carag.retrieval.evidence import Head
 
-__all__ = ["AddReport", "Answer", "Explanation", "GateReport", "IngestReport", "Retrieval"]
+__all__ = ["AddReport", "Answer", "Explanation", "GateReport", "IngestReport", "Retrieval", "Superseded"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,8 @@ class Retrieval:
     receipt : Receipt
     understood : str
         What the question was read to name, in its own words: companies, periods, kinds of document; empty if nothing.
+    asked_day : AskedDay or None
+        The day as of which the question asks, where the profile reads one, and whether the answer is as of it.
     """
 
     outcome: Outcome
@@ -44,11 +48,31 @@ class Retrieval:
     passages: tuple[Passage, ...] = ()
     withheld: Withheld | None = None
     understood: str = field(default="", kw_only=True)
+    asked_day: AskedDay | None = field(default=None, kw_only=True)
     asked: Retrieved | None = field(default=None, repr=False, compare=False, kw_only=True)
     """What :meth:`carag.Engine.record_answer` needs to know; the engine's own."""
 
     def __repr__(self) -> str:
         return _brief(self, passages=len(self.passages))
+
+
+@dataclass(frozen=True, slots=True)
+class Superseded:
+    """A cited document, and one that has replaced, withdrawn or amended it since the instant of the answer."""
+
+    act: str
+    """``replaces``, ``withdraws`` or ``amends``."""
+    cited: Citation
+    by: Citation
+    """Of the first passage of the later document that the session may use today; numbered after those cited."""
+
+    def described(self) -> str:
+        """Say in one sentence what has become of the document that is cited."""
+        source, by = (visible_line(one.source or one.accession_number) for one in (self.cited, self.by))
+        return f"Since then {_DONE[self.act]}: {source}; by [{self.by.number}] {by}."
+
+
+_DONE: Final = {"replaces": "replaced", "withdraws": "withdrawn", "amends": "amended"}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -69,6 +93,11 @@ class Answer(Retrieval):
     basis : str
         Of how many and of which documents the answer is, and what of the question nothing that the session may use is
         about; empty where the question names nobody and no time. It is the same whatever is hidden.
+    superseded : tuple of Superseded
+        What has replaced, withdrawn or amended the cited documents since the past instant of the answer, as far as the
+        session may use it today; where the profile reads days (``as_of``).
+    follows : Receipt or None
+        Of the record of these; None if there are none.
     """
 
     text: str = ""
@@ -76,6 +105,8 @@ class Answer(Retrieval):
     complete: bool = True
     gate_calibrated: bool = True
     basis: str = ""
+    superseded: tuple[Superseded, ...] = ()
+    follows: Receipt | None = None
 
     def __str__(self) -> str:
         return self.text
@@ -93,7 +124,12 @@ class Answer(Retrieval):
             "gate_calibrated": self.gate_calibrated,
             "understood": self.understood,
             "basis": self.basis,
+            "asked_day": None if self.asked_day is None else self.asked_day.to_json(),
             "citations": [asdict(citation) for citation in self.citations],
+            "superseded": [
+                {"act": one.act, "cited": one.cited.number, "said": one.described(), "by": asdict(one.by)}
+                for one in self.superseded
+            ],
             "passages": [
                 {
                     "chunk_id": passage.chunk_id,
@@ -105,6 +141,7 @@ class Answer(Retrieval):
             ],
             "withheld": _withheld_json(self.withheld),
             "record": self.receipt.seq,
+            "follows": None if self.follows is None else self.follows.seq,
         }
 
 

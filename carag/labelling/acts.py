@@ -17,12 +17,21 @@ from carag.labelling.lifecycle import Effect, StateCause, StateSpan, spans_of
 from carag.policy import NEVER, TOMBSTONE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from carag.policy.vocabulary import Lifecycle
     from carag.policy.word import PolicyFlag
 
-__all__ = ["document_histories"]
+__all__ = ["Done", "document_histories", "done"]
+
+
+class Done(NamedTuple):
+    """What one document does to another, and from which minute on."""
+
+    kind: ActKind
+    at: int
+    by: str
+    to: str
 
 
 class _End(NamedTuple):
@@ -59,10 +68,6 @@ def document_histories(
     [(0, 0), (9, 2147483648)]
     """
     several = list(facts)
-    bearers: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
-    for one in several:
-        for name in {one["id"], *one.get("names", ())}:
-            bearers[name].append(one)
     bits: dict[str, PolicyFlag | None] = {
         ActKind.REPLACES: lifecycle.replaced,
         ActKind.WITHDRAWS: lifecycle.withdrawn,
@@ -76,20 +81,40 @@ def document_histories(
             effects[id_].append(Effect(0, in_force_at, lifecycle.pending, id_))
         if one["supersedes"] is not None:
             ends[one["supersedes"]].append(_End(public_at, id_))
-        for kind, name, since in one.get("acts", ()):
-            at = max(public_at, in_force_at if since is None else since)
-            for other in bearers.get(name, ()):
-                if other["id"] == id_ or other["public_at"] > public_at:
-                    continue
-                bit = bits[kind]
-                if bit is not None:
-                    effects[other["id"]].append(Effect(at, NEVER, bit, id_))
-                elif kind != ActKind.AMENDS:
-                    ends[other["id"]].append(_End(at, id_))
+    for act in done(several):
+        bit = bits[act.kind]
+        if bit is not None:
+            effects[act.to].append(Effect(act.at, NEVER, bit, act.by))
+        elif act.kind is not ActKind.AMENDS:
+            ends[act.to].append(_End(act.at, act.by))
     return {
         one["id"]: _ended(spans_of(0, effects[one["id"]]), min(ends[one["id"]], default=None))
         for one in several
     }
+
+
+def done(facts: Iterable[Mapping[str, Any]]) -> Iterator[Done]:
+    """Yield all that documents do to one another by their acts, as :func:`document_histories` understands them.
+
+    Examples
+    --------
+    >>> old = {"id": "a", "public_at": 3, "supersedes": None}
+    >>> new = {"id": "b", "public_at": 5, "supersedes": None, "acts": [["replaces", "a", 9]]}
+    >>> [(one.kind.value, one.at, one.by, one.to) for one in done([new, old])]
+    [('replaces', 9, 'b', 'a')]
+    """
+    several = list(facts)
+    bearers: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for one in several:
+        for name in {one["id"], *one.get("names", ())}:
+            bearers[name].append(one)
+    for one in several:
+        id_, public_at, in_force_at = one["id"], one["public_at"], one.get("in_force_at", 0)
+        for kind, name, since in one.get("acts", ()):
+            at = max(public_at, in_force_at if since is None else since)
+            for other in bearers.get(name, ()):
+                if other["id"] != id_ and other["public_at"] <= public_at:
+                    yield Done(ActKind(kind), at, id_, other["id"])
 
 
 def _ended(spans: tuple[StateSpan, ...], end: _End | None) -> tuple[StateSpan, ...]:

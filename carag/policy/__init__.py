@@ -57,10 +57,12 @@ __all__ = [
     "SCHEMA_VERSION",
     "TOMBSTONE",
     "VERSION_WORD",
+    "AskedDay",
     "Basis",
     "BitMeaning",
     "Bits",
     "Cell",
+    "DayUse",
     "DealWindow",
     "Decision",
     "Explained",
@@ -105,7 +107,7 @@ __all__ = [
 ]
 
 _LATER: Final = (
-    *("time", "where", "vocabulary", "restrictions", "explain", "decision", "remedy"),
+    *("time", "asked_day", "where", "vocabulary", "restrictions", "explain", "decision", "remedy"),
     *("claims", "session", "table", "inference", "profile"),
 )
 """Modules loaded on first use, each after those it imports; the ``__all__`` of each says which names it has."""

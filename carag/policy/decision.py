@@ -13,6 +13,7 @@ from carag.policy.vocabulary import vocabulary_of
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from carag.policy.asked_day import AskedDay
     from carag.policy.explain import Reason
     from carag.policy.restrictions import Basis, Ground
 
@@ -49,6 +50,8 @@ class Decision:
         Why entities are denied.
     intents : tuple of str
         The names of what tightened the table's masks.
+    asked_day : AskedDay or None
+        The day that the question names, and whether ``as_of`` is that day's end.
     """
 
     role: str
@@ -65,6 +68,7 @@ class Decision:
     cooling: int = 0
     grounds: tuple[Ground, ...] = field(default=(), repr=False)
     intents: tuple[str, ...] = ()
+    asked_day: AskedDay | None = None
 
     @property
     def cooled(self) -> int:

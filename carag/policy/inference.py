@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from carag.errors import InvalidArgument, PolicyConflict, Refused
 from carag.limits import quoted
+from carag.policy.asked_day import AskedDay
 from carag.policy.bits import bits_of, flags_of, nearest
 from carag.policy.decision import Decision
 from carag.policy.mask import NO_ENTITY, Policy
@@ -16,8 +17,8 @@ from carag.policy.vocabulary import vocabulary_of
 from carag.policy.word import same_bits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from datetime import datetime
+    from collections.abc import Iterable, Sequence
+    from datetime import date, datetime
     from zoneinfo import ZoneInfo
 
     from carag.policy.intent import IntentRule
@@ -26,7 +27,14 @@ if TYPE_CHECKING:
 __all__ = ["infer", "tighten"]
 
 
-def infer(session: Session, table: PolicyTable, *, now: datetime, intents: Iterable[str] = ()) -> Decision:
+def infer(
+    session: Session,
+    table: PolicyTable,
+    *,
+    now: datetime,
+    intents: Iterable[str] = (),
+    days: Sequence[date | None] = (),
+) -> Decision:
     """Look up the session's cell and tighten it by what the session brings.
 
     Parameters
@@ -37,6 +45,9 @@ def infer(session: Session, table: PolicyTable, *, now: datetime, intents: Itera
         Aware. The decision's ``as_of`` is the earlier of the session's and this, so never in the future.
     intents : iterable of str
         The names of those found in the question, in addition to the session's own.
+    days : sequence of date or None
+        The days as of which the question asks, None for one that cannot be read: one is the decision's ``as_of`` as
+        :class:`carag.policy.AskedDay` says.
 
     Raises
     ------
@@ -68,7 +79,10 @@ def infer(session: Session, table: PolicyTable, *, now: datetime, intents: Itera
             f"a wall-crossing is for {advised[0]}, which is advice; want the deal's purpose: whoever was brought over "
             "the wall neither invests in the entity nor publishes on it",
         )
-    as_of, known_at = _moments(session, cell, now, table.vocabulary.zone)
+    zone = table.vocabulary.zone
+    asked = AskedDay.of(days, stated=session.as_of, may_ask="as_of" in cell.past, now=now, zone=zone)
+    stated = session.as_of or (asked and asked.day)
+    as_of, known_at = _moments(session, stated, cell, now, zone)
     applied = _applied({*session.intents, *intents}, cell, table)
     grounds = _grounds(session, table, (as_of_minutes(now), as_of))
     is_access = cell.purpose in kinds.access_request
@@ -85,6 +99,7 @@ def infer(session: Session, table: PolicyTable, *, now: datetime, intents: Itera
         cooling=whole_minutes(session.cooling) if session.cooling and cell.purpose in kinds.advice else 0,
         grounds=grounds,
         intents=tuple(rule.name for rule in applied),
+        asked_day=asked,
     )
 
 
@@ -139,10 +154,12 @@ def _cell(session: Session, table: PolicyTable) -> Cell:
     return cell
 
 
-def _moments(session: Session, cell: Cell, now: datetime, zone: ZoneInfo) -> tuple[int, int | None]:
+def _moments(
+    session: Session, stated: datetime | date | None, cell: Cell, now: datetime, zone: ZoneInfo
+) -> tuple[int, int | None]:
     """Return ``as_of`` and ``known_at``; refuse a past instant unless the cell has a right to it."""
     today = as_of_minutes(now)
-    as_of = min(as_of_minutes(session.as_of or now, zone), today)
+    as_of = min(as_of_minutes(stated or now, zone), today)
     known_at = None
     if session.known_at is not None and session.known_at < now:
         known_at = known_at_microseconds(session.known_at)

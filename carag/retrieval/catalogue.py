@@ -27,6 +27,7 @@ from carag.retrieval.reading import (
     Documents,
     Lexicon,
     Names,
+    Numbers,
     absent,
     is_void,
     read_question,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
     from carag.policy import Profile
     from carag.retrieval.reading import Absent, Reading
+    from carag.retrieval.reading.numbers import Place
     from carag.store.store import CorpusStore
 
 __all__ = ["Catalogue", "Understood"]
@@ -107,6 +109,8 @@ class _Known:
     own: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
     """By document the row of names that it adds, or ``_NOBODY``."""
     titles: Names = field(default_factory=lambda: Names.of_titles(()))
+    """One row a document."""
+    numbers: Numbers = field(default_factory=Numbers)
     """One row a document."""
     last: int = 0
     fingerprint: str = ""
@@ -189,6 +193,8 @@ class Catalogue:
                 names=self._names(known, given),
                 titles=self._titles(known, given),
                 kinds=self._kinds(given),
+                numbers=self._numbered(known, given),
+                instants=self.declared.as_of is not None,
             )
         return Understood(
             question,
@@ -217,6 +223,13 @@ class Catalogue:
         said[given.positions] = True
         return known.titles.among(said.__getitem__)
 
+    def _numbered(self, known: _Known, given: Documents) -> Callable[[str], Sequence[Place]] | None:
+        if not self.declared.numbers:
+            return None
+        said = np.zeros(len(known.own), np.bool_)
+        said[given.positions] = True
+        return lambda text: known.numbers.find(text, said.__getitem__)
+
     def _kinds(self, given: Documents) -> Lexicon | None:
         if self.declared.kinds is not None or self.declared.kind is None:
             return self.declared.kinds
@@ -241,6 +254,7 @@ class Catalogue:
             known.own = np.concatenate([known.own, np.full(len(records), _NOBODY, np.int32)])
         if self.declared.title is not None:
             known.titles.add((one.title, (), one.number) for one in records)
+        known.numbers.add((one.numbers, one.number) for one in records)
         known.documents = known.documents.joined(records)
         known.last = records[-1].number
 
@@ -278,6 +292,7 @@ class Catalogue:
             dated=_date(stated, declared.dated),
             report=declared.report(kind),
             fiscal_year_end=next((ends[cik] for cik in entities if cik in ends), None),
+            numbers=tuple(filter(None, (_text(stated, field) for field in declared.numbers))),
         )
 
 

@@ -39,6 +39,11 @@ _FACTS: Final = f"""
     WHERE filing IN ({_NEWS}) OR filing IN ({_SHARING_A_CIK.format(_SHARING_A_CIK.format(_NEWS))})
     ORDER BY filing"""  # noqa: S608
 """Facts that decide the histories of those filings: of all that share a CIK with them, as a filing may have several."""
+_LINKED: Final = f"""
+    SELECT facts FROM current_filings
+    WHERE filing IN ({_SHARING_A_CIK.format("SELECT filing FROM current_filings WHERE accession_number = :id")})
+    ORDER BY filing"""  # noqa: S608
+"""Facts of a filing, and of those that share a CIK with it."""
 
 _HISTORIES: Final = f"SELECT filing, history FROM filings WHERE filing IN ({_NEWS})"  # noqa: S608 - constants
 _PASSAGES: Final = f"""
@@ -68,6 +73,11 @@ OPENED_BETWEEN: Final = f"""
 def deciding_facts(sql: sqlite3.Connection, filings: Iterable[int]) -> list[dict[str, Any]]:
     """Return the facts that decide the histories of some filings and of all that share a CIK with them."""
     return [json.loads(facts) for (facts,) in sql.execute(_FACTS, _news(filings)).fetchall()]
+
+
+def linked_facts(sql: sqlite3.Connection, accession_number: str) -> list[dict[str, Any]]:
+    """Return the facts of a filing and of all that share a CIK with it."""
+    return [json.loads(facts) for (facts,) in sql.execute(_LINKED, {"id": accession_number}).fetchall()]
 
 
 def system_clock() -> int:

@@ -27,7 +27,7 @@ from carag.errors import CorruptFile, InvalidArgument
 from carag.limits import check_text, quoted
 from carag.store import _rows as rows
 from carag.store._entity_sets import EntitySets
-from carag.store._label_history import CLOSED_BETWEEN, OPENED_BETWEEN, system_clock
+from carag.store._label_history import CLOSED_BETWEEN, OPENED_BETWEEN, linked_facts, system_clock
 from carag.store._schema import connect, create_or_check, translating
 from carag.store._transaction import Transaction
 from carag.store.values import Change, Counts, Labels, StoredChunk, StoredFiling, StoredLabel, check_integer
@@ -242,10 +242,7 @@ class CorpusStore:
         return [rows.stored_label(row, self.path, known_at=known_at) for row in held]
 
     def labels_of(self, passages: Sequence[int], *, known_at: int) -> list[tuple[int, StoredLabel]]:
-        """Return the labels that were open at an instant, with their keys, of passages by the store's numbers.
-
-        A number without a passage has none. The texts are not read.
-        """
+        """Return the labels open at an instant, with their keys, of passages by number, if there are such."""
         with self._reading() as sql:
             return rows.open_labels(sql, passages, self.path, known_at=known_at)
 
@@ -307,6 +304,11 @@ class CorpusStore:
         with self._reading() as sql:
             row = sql.execute(query, (accession_number,)).fetchone()
         return None if row is None else dict(json.loads(row[0]))
+
+    def linked_facts(self, accession_number: str) -> list[dict[str, Any]]:
+        """Return the facts of a filing and of all that share a CIK with it, or are linked to it by a name or an act."""
+        with self._reading() as sql:
+            return linked_facts(sql, accession_number)
 
     def counts(self) -> Counts:
         """Count filings, passages, and quarantined filings by reason."""

@@ -146,6 +146,9 @@ class Access:
     heads : tuple of HeadRows
         Head rows of torn tables that hits were read with, by hit; not encoded if there are none. A hit that was not
         found itself and only lends them comes after those that were.
+    day : str or None
+        A code: what the day that the question names led to; ``USED`` if ``as_of`` is its end. Not encoded if it names
+        none.
     outcome : Outcome
     why : str
         A stable code.
@@ -168,6 +171,7 @@ class Access:
     intents: tuple[str, ...] = ()
     where: tuple[str, ...] = ()
     heads: tuple[HeadRows, ...] = ()
+    day: str | None = None
     issuer: str | None = None
     audience: str | None = None
     begun: int | None = None
@@ -204,6 +208,8 @@ class Access:
             _fields.integer("start of heads", rows.start, 0)
             _fields.integer("end of heads", rows.end, 1)
         _fields.code("why", self.why)
+        if self.day is not None:
+            _fields.code("day", self.day)
         if self.begun is not None:
             _fields.integer("begun", self.begun, 0)
         for name in ("issuer", "audience"):
@@ -231,6 +237,7 @@ class Access:
             **({"intents": list(self.intents)} if self.intents else {}),
             **({"where": list(self.where)} if self.where else {}),
             **({"heads": [[int(one) for one in rows] for rows in self.heads]} if self.heads else {}),
+            **({} if self.day is None else {"day": self.day}),
             **({} if self.issuer is None else {"issuer": self.issuer}),
             **({} if self.audience is None else {"audience": self.audience}),
             **({} if self.begun is None else {"begun": int(self.begun)}),
@@ -254,6 +261,7 @@ class Access:
             intents=tuple(fields.get("intents", ())),
             where=tuple(fields.get("where", ())),
             heads=tuple(HeadRows(*rows) for rows in fields.get("heads", ())),
+            day=fields.get("day"),
             outcome=fields["outcome"],
             why=fields["why"],
             issuer=fields.get("issuer"),

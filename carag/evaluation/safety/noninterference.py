@@ -53,6 +53,8 @@ def session_view(answer: Answer) -> dict[str, Any]:
         "complete": answer.complete,
         "understood": answer.understood,
         "basis": answer.basis,
+        "asked_day": answer.asked_day and answer.asked_day.to_json(),
+        "superseded": [asdict(one) for one in answer.superseded],
         "citations": [asdict(one) for one in answer.citations],
         "passages": [{**asdict(one), "similarity": one.similarity.hex()} for one in answer.passages],
         "kinds": None if answer.withheld is None else [one.code for one in answer.withheld.kinds],

@@ -258,7 +258,7 @@ def topic_of(understood: Understood, occurs: Callable[[str], bool]) -> Topic:
         said = "; ".join(understood.unheard(occurs))
         is_void = bool(said)
     what, reading = understood.described(), understood.reading
-    is_particular = bool(reading.is_about_somebody or reading.periods)
+    is_particular = bool(reading.is_about_somebody or reading.periods or reading.days)
     if is_void:
         return Topic(what, absent=said, is_particular=is_particular)
     return Topic(what, missing=said, is_particular=is_particular)

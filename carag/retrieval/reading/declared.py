@@ -14,6 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from carag.errors import InvalidArgument
 from carag.limits import check_label, quoted
+from carag.policy.bits import nearest
 from carag.policy.shipped import READING_FILES
 from carag.policy.toml_lines import Toml
 from carag.retrieval.reading.lexicon import Lexicon
@@ -30,6 +31,9 @@ _FILING: Final = {"kind": "form", "period": "period", "dated": "filed"}
 """What the reader of filings states: the only fields that EDGAR's profile can declare."""
 _MAX_KINDS: Final = 1_000
 """Greatest number of kinds in a list, or of variants of one."""
+
+_MAX_NUMBERS: Final = 16
+"""Greatest number of fields with numbers of documents."""
 
 
 def _number(schema: object) -> object:
@@ -53,6 +57,8 @@ class _Document(BaseModel):
     dated: _FieldName | None = None
     kinds: Literal["kinds.tsv"] | None = None
     lexicon: Literal["lexicon.tsv"] | None = None
+    numbers: Annotated[list[_FieldName], Field(max_length=_MAX_NUMBERS)] = []
+    as_of: Annotated[str, Field(min_length=1, max_length=64)] | None = None
     annual: _Kinds = []
     interim: _Kinds = []
     variants: Annotated[dict[str, _Kinds], Field(max_length=_MAX_KINDS)] = {}
@@ -87,6 +93,10 @@ class Declared:
     """From words of a question to kinds; None if the documents' own kinds are what a question may name."""
     lexicon: Lexicon = field(default_factory=Lexicon)
     """From words of a question to terms for the search by words."""
+    numbers: tuple[str, ...] = ()
+    """The fields of metadata with a document's numbers; questions may name them."""
+    as_of: str | None = None
+    """The intent of a question that names the day as of which it asks; None if no such day is read."""
     reports: Mapping[str, ReportKind] = field(default_factory=dict)
     """By kind, in small letters."""
     variants: Mapping[str, str] = field(default_factory=dict)
@@ -150,6 +160,8 @@ class Declared:
             dated=said.dated,
             kinds=tables.get("kinds"),
             lexicon=tables.get("lexicon", Lexicon()),
+            numbers=tuple(said.numbers),
+            as_of=said.as_of,
             reports=_reports(toml, said),
             variants=_variants(toml, said),
             least_words=said.least_words,
@@ -178,6 +190,19 @@ def _check_fields(toml: Toml, said: _Document, vocabulary: Vocabulary) -> None:
                 "companies are read of filings, and of nothing else; want it true where the reader is edgar, and left "
                 "out where it is not"
             )
+    if said.as_of is not None:
+        known = [rule.name for rule in vocabulary.intents.rules]
+        with toml.at("as_of"):
+            if said.as_of not in known:
+                raise InvalidArgument(
+                    f"no intent is called {quoted(said.as_of)}; {nearest(said.as_of, known)}"
+                )
+    for place, number in enumerate(said.numbers):
+        with toml.at("numbers", place):
+            if of_filings:
+                raise InvalidArgument("a filing has no such field; want it left out")
+            if (of := vocabulary.metadata.get(number, "text")) != "text":
+                raise InvalidArgument(f"{number} is declared as {of} in profile.toml; want a text")
     for name, wanted in (("title", "text"), ("kind", "text"), ("period", "date"), ("dated", "date")):
         stated = getattr(said, name)
         if stated is None:

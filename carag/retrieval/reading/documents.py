@@ -42,6 +42,8 @@ class Described(NamedTuple):
     report: ReportKind = ReportKind.OTHER
     fiscal_year_end: str | None = None
     """Month and day, such as ``0930``, where a public table states it."""
+    numbers: tuple[str, ...] = ()
+    """That a question may name it by; they are kept by :class:`carag.retrieval.reading.Numbers`, not as a column."""
 
 
 @dataclass(eq=False)

@@ -78,7 +78,7 @@ def tiers(reading: Reading, documents: Documents) -> NDArray[np.float64]:
     >>> tiers(read_question("What did Example Corp earn?", names=names), documents).tolist()
     [1.0, 0.0]
     """
-    named = bool(reading.entities or reading.titles)
+    named = reading.is_about_somebody
     about = _about(reading, documents) if named else np.ones(len(documents), np.bool_)
     fits = _fits(reading.periods, documents, about)
     kind = documents.of_kinds(reading.kinds) & about if reading.kinds else np.zeros(len(documents), np.bool_)
@@ -117,7 +117,8 @@ def absent(reading: Reading, documents: Documents) -> tuple[Absent, ...]:
             found.append(Absent(mention, None))
         else:
             found += [Absent(mention, one) for one in reading.periods if _none_is_of(one, documents, about)]
-    if not (reading.entities or reading.titles):
+    found += [Absent(one, None) for one in reading.numbers if not one.keys]
+    if not reading.is_about_somebody:
         every = np.ones(len(documents), np.bool_)
         found += [Absent(None, one) for one in reading.periods if _none_is_of(one, documents, every)]
     return tuple(found)
@@ -137,9 +138,10 @@ def is_void(reading: Reading, missing: tuple[Absent, ...]) -> bool:
     """
     wanted = [
         Absent(entity, period)
-        for entity in reading.entities or (None,)
+        for entity in reading.entities or (() if reading.numbers else (None,))
         for period in reading.periods or (None,)
     ]
+    wanted += [Absent(one, None) for one in reading.numbers]
     gone = [one for one in wanted if one in missing or Absent(one.entity, None) in missing]
     return bool(missing) and len(gone) == len(wanted)
 
@@ -155,7 +157,7 @@ def _none_is_of(period: Period, documents: Documents, among: NDArray[np.bool_]) 
 
 def _about(reading: Reading, documents: Documents) -> NDArray[np.bool_]:
     about = documents.of_entities(key for one in reading.entities for key in _numbers(one))
-    titled = [key for one in reading.titles for key in _numbers(one)]
+    titled = [key for one in (*reading.titles, *reading.numbers) for key in _numbers(one)]
     return about | np.isin(documents.numbers, titled) if titled else about
 
 
@@ -225,10 +227,10 @@ def _newest(reading: Reading, documents: Documents, asked: NDArray[np.bool_]) ->
     rank = 1 + (documents.reports != _OTHER)
     value = np.where(documents.periods > 0, documents.periods + rank * _RANK, documents.dated)
     which, groups = documents.owned
-    if reading.entities or reading.titles:
+    if reading.is_about_somebody:
         here = np.isin(groups, [key for one in reading.entities for key in _numbers(one)])
         which, groups = which[here], groups[here]
-        for number, one in enumerate(reading.titles, 1):  # below every CIK
+        for number, one in enumerate((*reading.titles, *reading.numbers), 1):  # below every CIK
             titled = np.flatnonzero(np.isin(documents.numbers, _numbers(one)))
             which = np.concatenate([which, titled])
             groups = np.concatenate([groups, np.full(titled.size, -number)])

@@ -19,7 +19,7 @@ from carag.limits import quoted
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Period", "ReportKind", "Span", "periods_of", "taken"]
+__all__ = ["DATE", "Period", "ReportKind", "Span", "days_of", "periods_of", "taken"]
 
 
 class Span(StrEnum):
@@ -279,7 +279,7 @@ _MONTHS: Final = (
 )
 _MONTH: Final = "|".join(_MONTHS)
 _FOUR: Final = r"(?:19|20)\d\d"
-_DATE: Final = re.compile(
+DATE: Final = re.compile(
     rf"(?<![\w.,/-])(?:(?P<y>{_FOUR})-(?P<m>\d\d)-(?P<d>\d\d)"
     rf"|(?P<de>\d\d?)\.\s?(?P<me>\d\d?)\.\s?(?P<ye>{_FOUR})"
     rf"|(?P<a>\d\d?)/(?P<b>\d\d?)/(?P<ys>{_FOUR})"
@@ -287,6 +287,7 @@ _DATE: Final = re.compile(
     rf"|(?P<m2>{_MONTH})\.?\s(?:(?P<d2>\d\d?)(?:st|nd|rd|th)?,?\s)?(?P<y2>{_FOUR}))(?![\w-]|[.,]\d)",
     re.IGNORECASE,
 )
+"""A day in figures or words, or a month with its year."""
 _TO: Final = r"\s?(?:to|through|thru|until|till|[-‐‑–—])\s?(?:the\s)?"
 _UP_TO: Final = re.compile(_TO, re.IGNORECASE)
 _FISCAL: Final = r"(?:FYE?|CY|(?:fiscal|financial|calendar)(?:\syears?)?|years?)"
@@ -335,7 +336,7 @@ def taken(
 
 def periods_of(text: str) -> tuple[list[Period], str]:
     """Return the periods that a text names, in its order, and the text without them."""
-    days, rest = taken(_DATE, text, _days_of)
+    days, rest = taken(DATE, text, days_of)
     quarters, rest = taken(_SOME_QUARTERS, rest, _quarters_of)
     years, rest = taken(_SOME_YEARS, rest, _years_of)
     found = sorted(
@@ -366,7 +367,8 @@ def _filled(first: Period, last: Period) -> list[Period]:
     return [Period.quarter(number // 4, number % 4 + 1) for number in range(begin, end + 1)]
 
 
-def _days_of(match: re.Match[str]) -> list[Period]:
+def days_of(match: re.Match[str]) -> list[Period]:
+    """Return what :data:`DATE` found: a day or a month; the year of what is two days; nothing of what is no day."""
     year = int(match["y"] or match["ye"] or match["ys"] or match["y1"] or match["y2"])
     if match["m2"] and not match["d2"]:
         month = _month_named(match["m2"])

@@ -7,19 +7,23 @@ what a session admits, and widen nothing. What it cannot tell it leaves out.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 from unicodedata import normalize
 
 from carag.limits import check_question
+from carag.retrieval.reading.instants import instants_of
 from carag.retrieval.reading.periods import periods_of, taken
 from carag.visible import visible_line
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
     from datetime import date
 
+    from carag.retrieval.reading.instants import Instant
     from carag.retrieval.reading.lexicon import Lexicon
     from carag.retrieval.reading.names import Key, Mention, Names
+    from carag.retrieval.reading.numbers import Place
     from carag.retrieval.reading.periods import Period, ReportKind
 
 __all__ = ["Reading", "Section", "asking", "read_question", "unread"]
@@ -79,13 +83,17 @@ class Reading:
     wants_latest: bool = False
     sections: tuple[Section, ...] = ()
     titles: tuple[Mention, ...] = ()
+    numbers: tuple[Mention, ...] = ()
+    """Numbers of documents; without keys where no document given bears it."""
+    days: tuple[date, ...] = ()
+    """As of which it asks."""
     said: tuple[str, ...] = ()
     """All words that name an entity or a title, also where they name one again."""
 
     @property
     def is_about_somebody(self) -> bool:
-        """Whether it names an entity or a title, so that what is about others is no answer."""
-        return bool(self.entities or self.titles)
+        """Whether it names an entity, a title or a number, so that what is about others is no answer."""
+        return bool(self.entities or self.titles or self.numbers)
 
     @property
     def keys(self) -> frozenset[Key]:
@@ -108,9 +116,10 @@ class Reading:
         >>> read_question("What does Item 7A of the latest report say of Q2 2023?").described()
         'quarter 2 of 2023; the latest; item 7a'
         """
-        named = [visible_line(one.text) for one in (*self.entities, *self.titles)]
+        named = [visible_line(one.text) for one in (*self.entities, *self.titles, *self.numbers)]
         parts = [
             *named,
+            *(f"on {day.isoformat()}" for day in self.days),
             *(one.described() for one in self.periods),
             *self.kinds,
             *(["the latest"] if self.wants_latest else []),
@@ -120,7 +129,13 @@ class Reading:
 
 
 def read_question(
-    question: str, *, names: Names | None = None, titles: Names | None = None, kinds: Lexicon | None = None
+    question: str,
+    *,
+    names: Names | None = None,
+    titles: Names | None = None,
+    kinds: Lexicon | None = None,
+    numbers: Callable[[str], Sequence[Place]] | None = None,
+    instants: bool = False,
 ) -> Reading:
     """Read a question.
 
@@ -133,6 +148,10 @@ def read_question(
         Of documents, made by :meth:`Names.of_titles`; the same duty.
     kinds : Lexicon, optional
         From words of a question to kinds of documents.
+    numbers : callable, optional
+        Finds the numbers of documents in a text, as :meth:`Numbers.find` does; the same duty.
+    instants : bool
+        Whether the days as of which it asks are read as such, and not as periods.
 
     Raises
     ------
@@ -145,9 +164,16 @@ def read_question(
     >>> [one.described() for one in reading.periods], [one.described() for one in reading.sections]
     (['2015 to 2017'], ['section 12(3)'])
     """
-    text, sections, periods, rest = _parts(question)
+    days = instants_of(question) if instants else ()
+    numbered = numbers(_plain(question)) if numbers else ()
+    text, sections, periods, rest = _parts(question, (*days, *numbered))
     entities = names.find(rest) if names else ()
     titled = titles.find(text) if titles else ()
+    meant = {key for one in numbered for key in one.mention.keys}
+    # A title that several bear means the one whose number stands with it.
+    titled = tuple(
+        replace(one, keys=tuple(key for key in one.keys if key in meant) or one.keys) for one in titled
+    )
     return Reading(
         entities=_each_once(entities),
         periods=tuple(dict.fromkeys(periods)),
@@ -155,6 +181,8 @@ def read_question(
         wants_latest=bool(_LATEST.search(text)),
         sections=tuple(dict.fromkeys(one for _, _, one in sections)),
         titles=_each_once(titled),
+        numbers=_each_once(tuple(one.mention for one in numbered)),
+        days=tuple(dict.fromkeys(one.day for one in days if one.day is not None)),
         said=tuple(dict.fromkeys(one.text for one in (*entities, *titled))),
     )
 
@@ -176,17 +204,25 @@ def unread(question: str) -> str:
     return _parts(question)[3]
 
 
-def _parts(question: str) -> tuple[str, list[tuple[int, int, Section]], list[Period], str]:
+def _plain(question: str) -> str:
     check_question("question", question)
-    text = _SPACE.sub(lambda run: "\n" if "\n" in run[0] else " ", normalize("NFKC", question))
-    sections, rest = taken(_SECTION, text, _sections_of)
+    return _SPACE.sub(lambda run: "\n" if "\n" in run[0] else " ", normalize("NFKC", question))
+
+
+def _parts(
+    question: str, without: Sequence[Instant | Place] = ()
+) -> tuple[str, list[tuple[int, int, Section]], list[Period], str]:
+    rest = text = _plain(question)
+    for one in without:
+        rest = rest[: one.start] + "\0" * (one.end - one.start) + rest[one.end :]
+    sections, rest = taken(_SECTION, rest, _sections_of)
     return text, sections, *periods_of(rest)
 
 
 def _each_once(mentions: tuple[Mention, ...]) -> tuple[Mention, ...]:
-    first: dict[tuple[Key, ...], Mention] = {}
+    first: dict[tuple[Key, ...] | str, Mention] = {}
     for one in mentions:
-        first.setdefault(one.keys, one)
+        first.setdefault(one.keys or one.text, one)
     return tuple(first.values())
 
 

@@ -1,0 +1,142 @@
+"""Put on record what follows a request: an answer generated elsewhere, and what has replaced since what was cited.
+
+The record of an answer that was generated elsewhere, from the passages of an earlier retrieval, is a query's: the same
+question, session, policy, index state and passages as the retrieval's record, and the answer as a salted commitment. Of
+its models, ``prompt`` names that earlier record by number and hash, because what was retrieved is what the other model
+was prompted with. (``begun`` cannot name it: it ends a begin record, which an ended request no longer has.) The record
+of what has replaced the documents that an answer cites names the answer's record in the same place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from carag.audit import Models, Outcome, RecordKind, Verdict, verify_receipt
+from carag.audit.tlog.merkle import leaf_hash
+from carag.engine.recorder import Finding, no_text_in_traceback, proven, shortened
+from carag.engine.results import Retrieval, Superseded
+from carag.errors import InvalidArgument
+from carag.generation import citation_of, cited_positions
+from carag.limits import check_label, check_text
+from carag.policy import as_of_minutes, infer
+from carag.retrieval.successors import successors
+
+if TYPE_CHECKING:
+    from carag.audit import AuditLog, Receipt
+    from carag.engine.collection import Collection
+    from carag.engine.recorder import Recorder, Request, Retrieved
+    from carag.policy import PolicyTable
+    from carag.retrieval.reading import Listener
+
+__all__ = ["record_answer", "record_successors"]
+
+
+def record_answer(
+    log: AuditLog, recorder: Recorder, retrieval: Retrieval, text: str, *, model: str, searched: Models
+) -> Receipt:
+    """Append the record; see :meth:`carag.Engine.record_answer`. ``searched`` names the models of the retrieval."""
+    check_text("answer", text)
+    if not text.strip():
+        raise InvalidArgument("answer is empty; want the text that was shown to the asker")
+    check_label("model", model)
+    asked = _checked(log, recorder, retrieval)
+    receipt, request, passages = asked.receipt, asked.request, retrieval.passages
+    cited = [position for position in cited_positions(text) if 0 <= position < len(passages)]
+    answered = replace(request, kind=RecordKind.QUERY, begun=None)
+    finding = Finding(
+        Outcome.ANSWER,
+        "ANSWERED_ELSEWHERE",
+        text,
+        replace(
+            searched,
+            generate=model,
+            prompt=f"record {receipt.seq} {shortened(leaf_hash(receipt.record).hex())}",
+        ),
+        asked.searched,
+        citations=tuple(citation_of(position, passages[position]) for position in cited),
+    )
+    return recorder.access(answered, finding)
+
+
+@no_text_in_traceback
+def record_successors(
+    collection: Collection,
+    recorder: Recorder,
+    table: PolicyTable,
+    asked: tuple[Finding, Receipt, Request],
+    listener: Listener,
+) -> tuple[tuple[Superseded, ...], Receipt | None]:
+    """Name what has replaced, withdrawn or amended the cited documents since the instant of an answer, on record.
+
+    The record is a retrieval's as of today, by the policy of the same session without that instant: it proves that
+    each passage named was one which the session may use now. Its ``prompt`` names the answer's record.
+
+    Returns
+    -------
+    tuple of Superseded
+        Empty where the profile reads no days, the answer is as of now or of what was known in the past, or nothing
+        that the session may use today has replaced anything.
+    Receipt or None
+        Of the record; None if there is nothing to tell, and so no record.
+    """
+    found, receipt, request = asked
+    then, citations = request.decision, found.citations
+    if (
+        collection.catalogue.declared.as_of is None
+        or then is None
+        or not citations
+        or then.known_at is not None
+    ):
+        return (), None
+    if then.as_of >= as_of_minutes(request.started):
+        return (), None
+    session = replace(request.session, as_of=None)
+    today = infer(session, table, now=request.started, intents=listener.said(request.text).intents)
+    later = replace(request, kind=RecordKind.RETRIEVE, decision=today, begun=None)
+    with recorder.failures(later):
+        ids = [one.accession_number for one in citations]
+        evidence, news = successors(collection, ids, today, request.where, after=then.as_of)
+        if not news:
+            return (), None
+        models = Models(prompt=f"record {receipt.seq} {shortened(leaf_hash(receipt.record).hex())}")
+        searched = proven(collection.state, later, evidence)
+    follows = recorder.access(later, Finding(Outcome.ANSWER, "SUCCESSORS", models=models, searched=searched))
+    cited = {one.accession_number: one for one in citations}
+    places = {one.chunk_id: len(citations) + place for place, one in enumerate(evidence.passages)}
+    return tuple(
+        Superseded(one.act.value, cited[one.of], citation_of(places[one.passage.chunk_id], one.passage))
+        for one in news
+    ), follows
+
+
+def _checked(log: AuditLog, recorder: Recorder, retrieval: Retrieval) -> Retrieved:
+    """Return what the engine knows of a retrieval of its own that nobody has altered."""
+    if type(retrieval) is not Retrieval:
+        raise InvalidArgument(
+            f"retrieval is a {type(retrieval).__name__}; want what Engine.retrieve returned: an answer of "
+            "Engine.ask is on record already"
+        )
+    asked = retrieval.asked
+    if asked is None or asked.by is not recorder.mark:
+        raise InvalidArgument(
+            "this retrieval was not made by this engine since it was opened; retrieve again, and answer from that"
+        )
+    if (retrieval.receipt, retrieval.passages, retrieval.outcome) != (
+        asked.receipt,
+        asked.searched.evidence.passages,
+        Outcome.ANSWER,
+    ):
+        raise InvalidArgument(
+            "this retrieval has no passages, or was altered since it was returned; want one that found some, as it is"
+        )
+    try:
+        on_record = log.record(asked.receipt.seq).to_bytes() == asked.receipt.record
+        checked = verify_receipt(asked.receipt.to_bytes(), log.vkey)
+    except InvalidArgument as error:  # the log has no such record
+        raise InvalidArgument(f"the receipt of this retrieval is not of this log: {error}") from error
+    if not on_record or checked.verdict is not Verdict.VERIFIED:
+        raise InvalidArgument(
+            f"the receipt of this retrieval does not verify: {checked.reason}; retrieve again"
+        )
+    return asked

@@ -1,0 +1,48 @@
+"""Find what the words of a question say to the policy: its intents, and the day as of which it asks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from carag.retrieval.reading.instants import instants_of
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    from carag.policy import Intents
+    from carag.retrieval.reading.declared import Declared
+
+__all__ = ["Listener", "Said"]
+
+
+class Said(NamedTuple):
+    """What a question says to the policy; nothing by default."""
+
+    intents: tuple[str, ...] = ()
+    days: tuple[date | None, ...] = ()
+    """None for a day that cannot be read."""
+
+
+class Listener:
+    """Reads questions by a profile.
+
+    Parameters
+    ----------
+    intents : Intents
+        Those that count: a profile's, or none.
+    declared : Declared
+        Whether a day is read, and which intent goes with one.
+    """
+
+    def __init__(self, intents: Intents, declared: Declared) -> None:
+        self._intents = intents
+        self._with_day = declared.as_of
+        self._known = {rule.name for rule in intents.rules}
+
+    def said(self, question: str) -> Said:
+        """Return what a question says."""
+        found = self._intents.found(question)
+        days = tuple(one.day for one in instants_of(question)) if self._with_day else ()
+        if days and self._with_day in self._known:
+            found = tuple(dict.fromkeys((*found, self._with_day)))
+        return Said(found, days)

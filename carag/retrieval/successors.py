@@ -1,0 +1,159 @@
+"""Find what has replaced, withdrawn or amended documents since an instant, as far as a session may use it today.
+
+A document is followed to what replaced it, and on to what replaced that, only over documents of which the session may
+use a passage at some instant: of what it may never use, neither that it is there nor what it did shows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from carag.labelling.acts import Done, done
+from carag.labelling.document import ActKind
+from carag.retrieval.evidence import Evidence, Withheld
+from carag.retrieval.retriever import passage_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from carag.policy import Decision, Where
+    from carag.retrieval.evidence import Passage
+    from carag.retrieval.retriever import Searchable
+    from carag.store.values import StoredLabel
+
+__all__ = ["Successor", "successors"]
+
+
+_WEIGHT: Final = tuple(ActKind)
+"""Of several acts of one document on another the first of these is named: what replaces does not only amend."""
+
+
+class Successor(NamedTuple):
+    """A document that has replaced, withdrawn or amended another."""
+
+    of: str
+    """The other's id."""
+    act: ActKind
+    passage: Passage
+    """Its first passage that the session may use today; no question was compared with it, so its similarity is 0."""
+
+
+def successors(
+    collection: Searchable, ids: Iterable[str], today: Decision, where: Where, *, after: int
+) -> tuple[Evidence, tuple[Successor, ...]]:
+    """Find the successors of some documents.
+
+    Parameters
+    ----------
+    collection : Searchable
+    ids : iterable of str
+        Of documents that the session may use as of ``after``.
+    today : Decision
+        What the session may use today; of what was known in the past there is none.
+    where : Where
+        As the question was narrowed.
+    after : int
+        Minutes since 1970: what was done by then is no news.
+
+    Returns
+    -------
+    Evidence
+        The first admissible passage of each successor, each once.
+    tuple of Successor
+        In the order of the ids, and of what was done to each.
+    """
+    vocabulary = collection.profile.vocabulary
+    found: list[Successor] = []
+    with collection.reading() as known_at:
+        labels = _Labels(collection, today, where, known_at)
+        for id_ in dict.fromkeys(ids):
+            news: dict[str, ActKind] = {}
+            for kind, by in _since(collection, labels, id_, after, today.as_of):
+                news[by] = min(kind, news.get(by, kind), key=_WEIGHT.index)
+            for by, kind in news.items():
+                [chunk] = collection.store.chunks([labels.admitted(by)[0]])
+                # The store is asked again, as for every passage that leaves.
+                if not today.reasons(
+                    chunk.word, chunk.public_at, entity=chunk.subjects, expires_at=chunk.expires_at
+                ):
+                    found.append(Successor(id_, kind, passage_of(chunk, 0.0, vocabulary.citation)))
+        passages = {one.passage.chunk_id: one.passage for one in found}
+        many = sum(len(labels.admitted(one)) for one in {one.accession_number for one in passages.values()})
+    evidence = Evidence(
+        tuple(passages.values()),
+        Withheld(today.withheld),
+        "successors",
+        many,
+        known_at if known_at >= 0 else None,
+    )
+    return evidence, tuple(found)
+
+
+class _Labels:
+    """The labels of documents at an instant of the store, and which of them a session may use."""
+
+    def __init__(self, collection: Searchable, today: Decision, where: Where, known_at: int) -> None:
+        self._store = collection.store
+        self._today = today
+        self._where = where
+        self._known_at = known_at
+        self._read: dict[str, list[tuple[int, StoredLabel]]] = {}
+
+    def _of(self, id_: str) -> list[tuple[int, StoredLabel]]:
+        if id_ not in self._read:
+            keys = self._store.filing_labels(id_, known_at=self._known_at)
+            numbers = sorted(set(self._store.labels(keys).passages.tolist()))
+            labels = self._store.labels_of(numbers, known_at=self._known_at)
+            self._read[id_] = sorted(
+                (one for one in labels if self._where.admits(one[1].metadata)),
+                key=lambda one: (one[1].chunk_id, one[0]),
+            )
+        return self._read[id_]
+
+    def admitted(self, id_: str) -> list[int]:
+        """Return the keys of the labels of a document that the session may use today, in the document's order."""
+        return [key for key, label in self._of(id_) if _admits(self._today, label)]
+
+    def is_ever_admitted(self, id_: str) -> bool:
+        """Tell whether the session may use a passage of a document today or as of an earlier instant."""
+        return any(
+            label.public_at <= self._today.as_of
+            and _admits(
+                replace(self._today, as_of=min(label.public_at + self._today.cooling, self._today.as_of)),
+                label,
+            )
+            for _, label in self._of(id_)
+        )
+
+
+def _admits(decision: Decision, label: StoredLabel) -> bool:
+    return decision.admits(label.word, label.public_at, entity=label.subjects, expires_at=label.expires_at)
+
+
+def _since(
+    collection: Searchable, labels: _Labels, id_: str, after: int, until: int
+) -> list[tuple[ActKind, str]]:
+    """Return what was done to a document after one minute and until another, and by which admissible documents."""
+    found: list[tuple[ActKind, str]] = []
+    asked: list[tuple[str, ActKind | None]] = [(id_, None)]
+    seen = {id_}
+    for one, first in asked:
+        for act in _done_to(one, collection.store.linked_facts(one)):
+            if act.by in seen or not after < act.at <= until:
+                continue
+            kind = first or act.kind
+            if labels.admitted(act.by):
+                found.append((kind, act.by))
+            elif act.kind is not ActKind.AMENDS and labels.is_ever_admitted(act.by):
+                asked.append((act.by, kind))
+                seen.add(act.by)
+    return found
+
+
+def _done_to(id_: str, facts: list[dict[str, Any]]) -> list[Done]:
+    """Return what was done to a document, in the order of time."""
+    ended = (
+        Done(ActKind.REPLACES, one["public_at"], one["id"], id_) for one in facts if one["supersedes"] == id_
+    )
+    return sorted((*ended, *(act for act in done(facts) if act.to == id_)), key=lambda act: (act.at, act.by))
