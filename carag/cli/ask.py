@@ -267,6 +267,10 @@ def _show_answer(answer: Answer, receipt: Path | None) -> None:
             cells = [[one.chunk_id, one.source] for one in answer.citations]
         numbers = (f"[{one.number}]" for one in answer.citations)
         columns(headings, [[number, *row] for number, row in zip(numbers, cells, strict=True)], wraps=wraps)
+    if answer.nearest:
+        say("Nearest that you may use:")
+        for one in answer.nearest:
+            say(f"  {one.source or one.document} ({one.chunk_id}), similarity {one.similarity:.3f}")
     if answer.understood:
         say(f"Read: {answer.understood}")
     if answer.basis:

@@ -35,7 +35,7 @@ from carag.engine.recorder import (
 )
 from carag.engine.results import Answer, Explanation, Retrieval
 from carag.errors import InvalidArgument, Refused
-from carag.generation import Declined, GuardedGenerator, generator_by_name, own_generator
+from carag.generation import ANSWERED, Declined, GuardedGenerator, generator_by_name, own_generator
 from carag.limits import check_question, quoted
 from carag.policy import Intents, Session, Where, infer, known_at_microseconds
 from carag.retrieval import Retriever, any_reranker, ranker_by_name
@@ -312,7 +312,7 @@ class Engine(Contents, Measured, Awaited):
                 return Finding(Outcome.DECLINE, result.code.value, result.message, models, searched)
             return Finding(
                 Outcome.ANSWER,
-                "ANSWERED",
+                ANSWERED,
                 result.text,
                 models,
                 searched,
@@ -321,19 +321,7 @@ class Engine(Contents, Measured, Awaited):
             )
 
         found, receipt, _ = self._on_record(RecordKind.QUERY, question, session, answer, where)
-        return Answer(
-            found.outcome,
-            found.why,
-            receipt,
-            found.passages,
-            found.withheld,
-            text=found.text,
-            citations=found.citations,
-            complete=found.complete,
-            understood=found.understood,
-            basis=found.basis,
-            gate_calibrated=self._guarded.gate.calibrated,
-        )
+        return Answer.of(found, receipt, gate_calibrated=self._guarded.gate.calibrated)
 
     def retrieve(
         self, question: str, session: Session, k: int = _K, *, where: Mapping[str, Any] | None = None

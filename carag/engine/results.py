@@ -6,17 +6,23 @@ Their ``repr`` is one line without text, so that logs and tracebacks show none; 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+from carag.audit import Outcome
+from carag.generation import MODEL_CALLED
 
 if TYPE_CHECKING:
-    from carag.audit import Outcome, Receipt
-    from carag.engine.recorder import Retrieved
+    from carag.audit import Receipt
+    from carag.engine.recorder import Finding, Retrieved
     from carag.generation import Citation
     from carag.policy import Explained, Reason
     from carag.retrieval import Passage, Withheld
     from carag.retrieval.evidence import Head
 
 __all__ = ["AddReport", "Answer", "Explanation", "GateReport", "IngestReport", "Retrieval"]
+
+_NEAREST: Final = 3
+"""Passages that a decline names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +72,8 @@ class Answer(Retrieval):
     gate_calibrated : bool
         False if the confidence gate before the generator was not calibrated on documents such as these: none stood
         there, or one that was measured on SEC filings stood before others (:meth:`carag.Engine.calibrate_gate`).
+    top_similarity : float or None
+        Similarity of the admissible passage nearest to the question, which the gate tests; None if there is none.
     basis : str
         Of how many and of which documents the answer is, and what of the question nothing that the session may use is
         about; empty where the question names nobody and no time. It is the same whatever is hidden.
@@ -76,6 +84,37 @@ class Answer(Retrieval):
     complete: bool = True
     gate_calibrated: bool = True
     basis: str = ""
+    top_similarity: float | None = None
+
+    @classmethod
+    def of(cls, found: Finding, receipt: Receipt, *, gate_calibrated: bool) -> Answer:
+        """Make it of what a request led to."""
+        return cls(
+            found.outcome,
+            found.why,
+            receipt,
+            found.passages,
+            found.withheld,
+            text=found.text,
+            citations=found.citations,
+            complete=found.complete,
+            understood=found.understood,
+            basis=found.basis,
+            top_similarity=found.top_similarity,
+            gate_calibrated=gate_calibrated,
+        )
+
+    @property
+    def model_called(self) -> bool:
+        """Whether a generator ran, the extractive one too; none does below the gate."""
+        return self.why in MODEL_CALLED
+
+    @property
+    def nearest(self) -> tuple[Passage, ...]:
+        """Of a decline, up to three of its passages, the most similar first: admissible, and on record."""
+        if self.outcome is not Outcome.DECLINE:
+            return ()
+        return tuple(sorted(self.passages, key=lambda passage: -passage.similarity)[:_NEAREST])
 
     def __str__(self) -> str:
         return self.text
@@ -90,10 +129,16 @@ class Answer(Retrieval):
             "why": self.why,
             "text": self.text,
             "complete": self.complete,
+            "top_similarity": self.top_similarity,
+            "model_called": self.model_called,
             "gate_calibrated": self.gate_calibrated,
             "understood": self.understood,
             "basis": self.basis,
             "citations": [asdict(citation) for citation in self.citations],
+            "nearest": [
+                {"chunk_id": one.chunk_id, "source": one.source, "similarity": one.similarity}
+                for one in self.nearest
+            ],
             "passages": [
                 {
                     "chunk_id": passage.chunk_id,

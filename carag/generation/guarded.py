@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from carag.generation.generator import Stop
 from carag.generation.prompts import INSUFFICIENT_EVIDENCE
@@ -20,7 +20,16 @@ if TYPE_CHECKING:
     from carag.retrieval.evidence import Evidence, Passage, Topic, Words
     from carag.retrieval.gate import ConfidenceGate
 
-__all__ = ["Answered", "Citation", "DeclineCode", "Declined", "GuardedGenerator", "citation_of"]
+__all__ = [
+    "ANSWERED",
+    "MODEL_CALLED",
+    "Answered",
+    "Citation",
+    "DeclineCode",
+    "Declined",
+    "GuardedGenerator",
+    "citation_of",
+]
 
 
 class DeclineCode(StrEnum):
@@ -38,6 +47,12 @@ class DeclineCode(StrEnum):
     """The generator said that it has no answer, or a content filter stopped it."""
     BAD_CITATION = "BAD_CITATION"
     """The draft cites nothing, or a passage that it was not given."""
+
+
+ANSWERED: Final = "ANSWERED"
+"""The code of a record whose request was answered."""
+MODEL_CALLED: Final = frozenset({ANSWERED, DeclineCode.MODEL_DECLINED.value, DeclineCode.BAD_CITATION.value})
+"""The codes of requests for which a generator ran; every other was settled before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,7 @@ from carag import Document, Engine, Outcome, Session
 from carag.audit import Access, Evaluation, ModelChange, Record, Verdict, verify_receipt
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument, Refused
 from carag.retrieval import ConfidenceGate, own_embedder
+from tests.engine.documents import Angles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -31,19 +32,6 @@ DOCUMENTS = [
     Document(id="lost", text="lost", facts={"classification": "none of these"}),
 ]
 """One that all may use, one that employees may not, and one in quarantine."""
-
-
-class Angles:
-    """An embedder by which a question such as "q 0.37" has cosine 0.37 with what is open, and more with the secret."""
-
-    name, dim, fingerprint = "angles", 2, "1"
-
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        return [[0.0, 1.0] if "secret" in text else [1.0, 0.0] for text in texts]
-
-    def embed_query(self, text: str) -> list[float]:
-        cosine = float(text.split()[-1])
-        return [cosine, math.sqrt(1 - cosine * cosine)]
 
 
 def opened(tmp_path: Path, **settings: Any) -> Engine:
