@@ -36,10 +36,6 @@ __all__ = ["ask", "explain"]
 
 _CONDITION: Final = re.compile(r"([^<>=]+)(<=|>=|=|<|>)(.+)", re.DOTALL)
 _BOUNDS: Final = {"<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}
-_UNCALIBRATED: Final = (
-    "no confidence gate was calibrated for these documents (CARAG's own thresholds were measured on SEC filings); "
-    "calibrate it: carag gate calibrate"
-)
 
 Role = Annotated[str, typer.Option(metavar="R", help="The role that asks, such as [b]buy_side[/b].")]
 Purpose = Annotated[str, typer.Option(metavar="P", help="What for, such as [b]invest[/b].")]
@@ -69,6 +65,16 @@ Narrowed = Annotated[
         "dates, as in [b]'year>=2024'[/b]. Of several values of one field any is enough; fields must all fit.",
     ),
 ]
+GeneratorName = Annotated[
+    str,
+    typer.Option(
+        "--generator",
+        metavar="NAME",
+        envvar="CARAG_GENERATOR",
+        help="[b]extractive[/b] quotes; [b]local[/b] or [b]local:PATH[/b] runs a GGUF model here; "
+        "[b]bedrock:MODEL_ID[/b] asks Amazon Bedrock; [b]MODULE:FACTORY[/b] makes one of your own.",
+    ),
+]
 Subject = Annotated[
     str | None, typer.Option(metavar="S", help="Who asks; recorded only as a salted commitment.")
 ]
@@ -95,15 +101,7 @@ def ask(
     conversation: Conversation = None,
     entity: Entity = None,
     where: Narrowed = None,
-    generator: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            envvar="CARAG_GENERATOR",
-            help="[b]extractive[/b] quotes; [b]local[/b] or [b]local:PATH[/b] runs a GGUF model here; "
-            "[b]bedrock:MODEL_ID[/b] asks Amazon Bedrock; [b]MODULE:FACTORY[/b] makes one of your own.",
-        ),
-    ] = "extractive",
+    generator: GeneratorName = "extractive",
     ranker: RankerName = None,
     reranker: Annotated[
         str | None,
@@ -276,8 +274,8 @@ def _show_answer(answer: Answer, receipt: Path | None) -> None:
     if answer.basis:
         say(answer.basis)
     _show_withheld(answer.withheld)
-    if answer.outcome is not Outcome.REFUSE and not answer.gate_calibrated:
-        say(_UNCALIBRATED, style="dim")
+    if answer.outcome is not Outcome.REFUSE and answer.gate:
+        say(answer.gate, style="dim")
     where = f"receipt {receipt}" if receipt else "no receipt file asked for (--receipt FILE)"
     say(f"record {answer.receipt.seq} in the audit log; {where}", style="dim")
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from carag.engine.recorder import Finding, Retrieved
     from carag.generation import Citation
     from carag.policy import Explained, Reason
-    from carag.retrieval import Passage, Withheld
+    from carag.retrieval import ConfidenceGate, Passage, Withheld
     from carag.retrieval.evidence import Head
 
 __all__ = ["AddReport", "Answer", "Explanation", "GateReport", "IngestReport", "Retrieval"]
@@ -70,8 +70,10 @@ class Answer(Retrieval):
     complete : bool
         False if the generator was cut off at its token limit.
     gate_calibrated : bool
-        False if the confidence gate before the generator was not calibrated on documents such as these: none stood
-        there, or one that was measured on SEC filings stood before others (:meth:`carag.Engine.calibrate_gate`).
+        False if the confidence gate before the generator was not calibrated on documents such as these
+        (:meth:`carag.Engine.calibrate_gate`).
+    gate : str
+        Then where it stands and why, for a person.
     top_similarity : float or None
         Similarity of the admissible passage nearest to the question, which the gate tests; None if there is none.
     basis : str
@@ -85,9 +87,10 @@ class Answer(Retrieval):
     gate_calibrated: bool = True
     basis: str = ""
     top_similarity: float | None = None
+    gate: str = ""
 
     @classmethod
-    def of(cls, found: Finding, receipt: Receipt, *, gate_calibrated: bool) -> Answer:
+    def of(cls, found: Finding, receipt: Receipt, *, gate: ConfidenceGate) -> Answer:
         """Make it of what a request led to."""
         return cls(
             found.outcome,
@@ -101,7 +104,8 @@ class Answer(Retrieval):
             understood=found.understood,
             basis=found.basis,
             top_similarity=found.top_similarity,
-            gate_calibrated=gate_calibrated,
+            gate_calibrated=gate.calibrated,
+            gate=gate.standing,
         )
 
     @property
@@ -132,6 +136,7 @@ class Answer(Retrieval):
             "top_similarity": self.top_similarity,
             "model_called": self.model_called,
             "gate_calibrated": self.gate_calibrated,
+            "gate": self.gate,
             "understood": self.understood,
             "basis": self.basis,
             "citations": [asdict(citation) for citation in self.citations],
@@ -258,7 +263,7 @@ class GateReport:
     threshold: int
     """Least similarity of the best admissible passage, in millionths."""
     error: str
-    """The promised share of new answerable questions that it declines at most, as a fraction: ``"1/10"``."""
+    """The promised share at most, as a fraction such as ``"1/10"``: of what, ``promise`` says."""
     answerable: int
     """Questions that it was calibrated on."""
     answerable_declined: int
@@ -277,10 +282,24 @@ class GateReport:
     """SHA-256 of the file of questions, in hexadecimal."""
     record: int
     """The number of the evaluation that is on record of it."""
+    promise: str = "declined"
+    """``"declined"``: of new answerable questions those declined; ``"wrong"``: of new answers those that are wrong."""
+    answered: int = 0
+    """Questions that it was calibrated on and answers; counted for the promise ``"wrong"`` alone."""
+    answered_wrong: int = 0
+    closed: int = 1_000_000
+    """The threshold in millionths that takes its place when the questions drift."""
+    scores: tuple[int, ...] = field(default=(), repr=False)
+    """By which drift is noticed: the best similarity of what was found for each question, in millionths."""
+
+    @classmethod
+    def of(cls, kept: dict[str, Any], record: int) -> GateReport:
+        """Make it of the canonical JSON that a store keeps."""
+        return cls(**{**kept, "scores": tuple(kept.get("scores", ()))}, record=record)
 
     def to_json(self) -> dict[str, str | int]:
-        """Return what ``carag gate calibrate --json`` prints."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        """Return what ``carag gate calibrate --json`` prints: all but the scores."""
+        return {name: getattr(self, name) for name in self.__slots__ if name != "scores"}
 
 
 def _brief(what: Retrieval | Explanation, **counts: int) -> str:

@@ -41,6 +41,8 @@ class DeclineCode(StrEnum):
     """None of the documents that the session may use is about whom, or the time that, the question names."""
     BELOW_GATE = "BELOW_GATE"
     """The best admissible passage is not similar enough; no model was called."""
+    DRIFTED = "DRIFTED"
+    """It would have been before the questions drifted from those of the gate's calibration; no model was called."""
     TOO_FEW_WORDS = "TOO_FEW_WORDS"
     """The admissible passages hold too few of the question's words; no model was called."""
     MODEL_DECLINED = "MODEL_DECLINED"
@@ -132,6 +134,8 @@ class GuardedGenerator:
             return Declined(DeclineCode.TOO_FEW_WORDS, _too_few(words))
         if not self.gate.passes(passages, evidence.nearest):
             code = DeclineCode.BELOW_GATE if passages else DeclineCode.NO_ADMISSIBLE_EVIDENCE
+            if self.gate.is_shut_by_drift(passages, evidence.nearest):
+                code = DeclineCode.DRIFTED
             return Declined(code, self.gate.message(passages, evidence.nearest))
         if self.generator.remote and before_remote is not None:
             before_remote()
