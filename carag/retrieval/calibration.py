@@ -96,14 +96,14 @@ def selective_threshold(similarities: Sequence[float], right: Sequence[bool], er
 
     For the share among the answered ones let T be the same rule on all n + 1 questions, without the 1s. It treats them
     alike, so if they are exchangeable, P(wrong, answered at T) <= error * P(answered at T). A wrong new question is
-    answered at the threshold returned exactly if it is at T, a right one perhaps at T alone. Therefore
+    answered at the threshold returned only if it is at T: with it, the counts are those that the 1s stand for. Hence
 
         P(wrong, answered) <= error * P(answered at T),
 
     where the last is P(answered) but for what one question more or less moves. In the mean over calibrations the share
-    of wrong ones among new answers is then about ``error`` or less, as ``tests/retrieval/test_selective.py`` simulates; a
-    calibration that lets nothing pass has no wrong answer. No rule can promise more of those calibrations alone that let
-    something pass: where similarity tells nothing of what is right, it is luck that they do.
+    of wrong ones among new answers is then about ``error`` or less, as ``tests/retrieval/test_selective.py`` simulates;
+    a calibration that lets nothing pass has no wrong answer. No rule can promise it of those calibrations alone that
+    let something pass: where similarity tells nothing of what is right, it is luck that they do.
 
     Parameters
     ----------
