@@ -138,9 +138,9 @@ def ingest(
     if as_json:
         say_json(report.to_json())
     else:
-        _show_report(report, "filings" if is_edgar else "documents")
         if gate.standing:
             say(gate.standing, style="dim")
+        _show_report(report, "filings" if is_edgar else "documents")
     if report.filings or report.events or report.events_unchanged:
         return Exit.OK
     warn(
