@@ -59,7 +59,7 @@ class Measured(NamedTuple):
 def selective_threshold(scores: Sequence[float], right: Sequence[bool], error: Fraction) -> int | None:
     """Return the least threshold, in millionths, above which few answers are wrong; None if there is none.
 
-    A stand-in for the one that :mod:`carag.retrieval.calibration` is to have, of the same signature.
+    A stand-in for the one that :mod:`carag.retrieval.confidence.calibration` is to have, of the same signature.
 
     It is the least t with (wrong at or above t + 1) / (answered at or above t + 1) <= error. The 1 stands for the
     answer to come, taken as wrong.

@@ -14,7 +14,9 @@ import numpy as np
 from bench.commit import commit
 from bench.embedders.measure import PASSES, K
 from carag.evaluation.run_metadata import processor_name
-from carag.retrieval.gate import CALIBRATIONS, Calibration
+from carag.policy import Profile
+from carag.retrieval import calibrations_of
+from carag.retrieval.confidence.shipped import Calibration
 from carag.retrieval.registry import DEFAULT_EMBEDDER
 
 if TYPE_CHECKING:
@@ -136,12 +138,16 @@ def _quality_row(row: Row) -> str:
 def _gate_row(row: Row, asked: int, sizes: list[int]) -> str:
     measured = Calibration(
         threshold=row.gate.threshold,
+        measured_on="SEC filings",
+        calibrated=True,
         in_scope=asked,
         in_scope_declined=row.gate.in_scope_declined,
         out_of_scope=sizes[0],
         out_of_scope_declined=row.gate.out_of_scope_declined[0],
     )
-    stale = "" if measured == CALIBRATIONS.get(row.name) else " (`carag.retrieval.gate` differs)"
+    stale = (
+        "" if measured == calibrations_of(Profile.open("edgar")).get(row.name) else " (`gate.toml` differs)"
+    )
     declined = zip(
         (row.gate.in_scope_declined, *row.gate.out_of_scope_declined), (asked, *sizes), strict=True
     )

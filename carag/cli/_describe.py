@@ -43,6 +43,7 @@ _CODES: Final = {
     "NO_ADMISSIBLE_EVIDENCE": "the session may use nothing that answers",
     "NOTHING_ABOUT_IT": "nothing that the session may use is about whom, or the time that, the question names",
     "BELOW_GATE": "the best admissible passage is not similar enough",
+    "DRIFTED": "the questions asked had drifted, and the best admissible passage was not similar enough for that",
     "TOO_FEW_WORDS": "what the session may use holds too few of the question's words",
     "MODEL_DECLINED": "the generator said that it has no answer",
     "BAD_CITATION": "the generated text cited nothing, or what it was not given",

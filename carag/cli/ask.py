@@ -36,10 +36,6 @@ __all__ = ["ask", "explain"]
 
 _CONDITION: Final = re.compile(r"([^<>=]+)(<=|>=|=|<|>)(.+)", re.DOTALL)
 _BOUNDS: Final = {"<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}
-_UNCALIBRATED: Final = (
-    "no confidence gate was calibrated for these documents (CARAG's own thresholds were measured on SEC filings); "
-    "calibrate it: carag gate calibrate"
-)
 
 Role = Annotated[str, typer.Option(metavar="R", help="The role that asks, such as [b]buy_side[/b].")]
 Purpose = Annotated[str, typer.Option(metavar="P", help="What for, such as [b]invest[/b].")]
@@ -69,6 +65,16 @@ Narrowed = Annotated[
         "dates, as in [b]'year>=2024'[/b]. Of several values of one field any is enough; fields must all fit.",
     ),
 ]
+GeneratorName = Annotated[
+    str,
+    typer.Option(
+        "--generator",
+        metavar="NAME",
+        envvar="CARAG_GENERATOR",
+        help="[b]extractive[/b] quotes; [b]local[/b] or [b]local:PATH[/b] runs a GGUF model here; "
+        "[b]bedrock:MODEL_ID[/b] asks Amazon Bedrock; [b]MODULE:FACTORY[/b] makes one of your own.",
+    ),
+]
 Subject = Annotated[
     str | None, typer.Option(metavar="S", help="Who asks; recorded only as a salted commitment.")
 ]
@@ -95,15 +101,7 @@ def ask(
     conversation: Conversation = None,
     entity: Entity = None,
     where: Narrowed = None,
-    generator: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            envvar="CARAG_GENERATOR",
-            help="[b]extractive[/b] quotes; [b]local[/b] or [b]local:PATH[/b] runs a GGUF model here; "
-            "[b]bedrock:MODEL_ID[/b] asks Amazon Bedrock; [b]MODULE:FACTORY[/b] makes one of your own.",
-        ),
-    ] = "extractive",
+    generator: GeneratorName = "extractive",
     ranker: RankerName = None,
     reranker: Annotated[
         str | None,
@@ -267,17 +265,21 @@ def _show_answer(answer: Answer, receipt: Path | None) -> None:
             cells = [[one.chunk_id, one.source] for one in answer.citations]
         numbers = (f"[{one.number}]" for one in answer.citations)
         columns(headings, [[number, *row] for number, row in zip(numbers, cells, strict=True)], wraps=wraps)
+    if answer.nearest:
+        say("Nearest that you may use:")
+        for one in answer.nearest:
+            say(f"  {one.source or one.document} ({one.chunk_id}), similarity {one.similarity:.3f}")
     if answer.understood:
         say(f"Read: {answer.understood}")
     if answer.asked_day is not None:
         say(answer.asked_day.described())
     if answer.basis:
         say(answer.basis)
-    for one in answer.superseded:
-        say(one.described())
+    for later in answer.superseded:
+        say(later.described())
     _show_withheld(answer.withheld)
-    if answer.outcome is not Outcome.REFUSE and not answer.gate_calibrated:
-        say(_UNCALIBRATED, style="dim")
+    if answer.outcome is not Outcome.REFUSE and answer.gate:
+        say(answer.gate, style="dim")
     where = f"receipt {receipt}" if receipt else "no receipt file asked for (--receipt FILE)"
     say(f"record {answer.receipt.seq} in the audit log; {where}", style="dim")
     if answer.follows is not None:

@@ -21,7 +21,7 @@ from carag.cli._options import (
     model_settings,
 )
 from carag.cli._output import Exit, say, say_json, warn
-from carag.cli.ask import Purpose, Role
+from carag.cli.ask import GeneratorName, Purpose, Role
 from carag.errors import InvalidArgument, Refused
 from carag.limits import quoted
 
@@ -46,12 +46,22 @@ def calibrate(
     role: Role,
     purpose: Purpose,
     error: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="E",
-            help="The share of answerable questions to decline at most: [b]0.1[/b] or [b]1/10[/b].",
+            help="The share of answerable questions to decline at most: [b]0.1[/b] or [b]1/10[/b], which is the "
+            "default.",
         ),
-    ] = "0.1",
+    ] = None,
+    wrong: Annotated[
+        str | None,
+        typer.Option(
+            metavar="E",
+            help="In place of it the share of wrong ones among the answers, at most: [b]0.05[/b]. Each question is "
+            "then answered, by the generator.",
+        ),
+    ] = None,
+    generator: GeneratorName = "extractive",
     ranker: RankerName = None,
     embedder: EmbedderName = None,
     retain: Retain = None,
@@ -62,6 +72,7 @@ def calibrate(
     """Choose how close a passage must be, from questions whose answers you know, and put that in force, on record.
 
     A line is {"question": "…", "documents": ["ID", …]}: the documents that hold the answer, none if no document does.
+    "passages": ["ID:00000", …] may name the chunks that do.
     Each question is asked as this role, and is on record. Exit code 4 if this role may not ask for this purpose.
 
     [dim]carag gate calibrate questions.jsonl --store store --role employee --purpose work[/dim]
@@ -69,12 +80,15 @@ def calibrate(
     from carag.engine import Engine
     from carag.policy import Session
 
-    session, share = Session(role=role, purpose=purpose), _error(error)
+    session = Session(role=role, purpose=purpose)
+    if error is not None and wrong is not None:
+        raise InvalidArgument("--error and --wrong promise two things of one threshold; want one of them")
+    shares = {"error": _share("--error", error), "wrong": _share("--wrong", wrong)}
     settings = log_settings(retain, not_before, evidence)
-    settings |= model_settings(context, store, embedder=embedder, ranker=ranker)
+    settings |= model_settings(context, store, embedder=embedder, generator=generator, ranker=ranker)
     with Engine.open(store, create=False, **settings) as engine:
         try:
-            report = engine.calibrate_gate(questions, session, error=share)
+            report = engine.calibrate_gate(questions, session, **shares)
         except Refused as refusal:
             warn(str(refusal), style="red")
             return Exit.REFUSED
@@ -97,19 +111,31 @@ def show(store: Store, as_json: AsJson = False) -> int:
         report, gate = engine.gate_report, engine.gate
     if as_json:
         kept = None if report is None else report.to_json()
-        say_json({"threshold": gate.threshold, "calibrated": gate.calibrated, "report": kept})
+        say_json(
+            {
+                "threshold": gate.threshold,
+                "calibrated": gate.calibrated,
+                "gate": gate.standing,
+                "report": kept,
+            }
+        )
     elif report is not None:
         _show(report)
-    elif gate.threshold == -1:
-        say("no gate: no passage is too far from a question; calibrate one: carag gate calibrate")
+        if gate.standing:
+            say(f"  {gate.standing}")
     else:
-        say(f"threshold {gate.threshold:.6f}, measured on SEC filings; none was calibrated on this store")
+        say(gate.standing or f"the gate stands at {gate.threshold:g}, measured on {gate.measured_on}")
+        say("  no drift is watched for: a gate calibrated on this store alone knows what is asked of it")
     return Exit.OK
 
 
-def _error(text: str) -> Fraction:
+def _share(option: str, text: str | None) -> Fraction | None:
+    if text is None:
+        return None
     if _ERROR.fullmatch(text) is None:
-        raise InvalidArgument(f"--error is {quoted(text)}; want a share between 0 and 1, as 0.1 or 1/10")
+        raise InvalidArgument(
+            f"{option} is {quoted(text)}; want a share between 0 and 1, as 0.1 or 1/10; 5 percent is 0.05"
+        )
     return Fraction(text)
 
 
@@ -118,13 +144,22 @@ def _show(report: GateReport) -> None:
     say(
         f"threshold {report.threshold / 1_000_000:.6f} for {report.embedder}; record {report.record} in the audit log"
     )
-    say(
-        f"  calibrated on {report.answerable} questions of {session}: at most {report.error} of new ones are declined"
-    )
-    say(f"  declined of those {report.answerable}: {report.answerable_declined} (they set the threshold)")
-    say(
-        f"  declined of {report.unanswerable} without an answer: {report.unanswerable_declined} (they did not set it)"
-    )
+    asked = report.answerable + report.unanswerable
+    if report.promise == "wrong":
+        say(
+            f"  calibrated on {asked} questions of {session}: at most {report.error} of new answers are wrong"
+        )
+        say(f"  wrong of the {report.answered} answered: {report.answered_wrong} (they set the threshold)")
+        by = ""
+    else:
+        say(
+            f"  calibrated on {report.answerable} questions of {session}: at most {report.error} of new ones are "
+            "declined"
+        )
+        by = " (they set the threshold)"
+    say(f"  declined of those {report.answerable}: {report.answerable_declined}{by}")
+    by = by and " (they did not set it)"
+    say(f"  declined of {report.unanswerable} without an answer: {report.unanswerable_declined}{by}")
     if report.hidden:
         say(f"  left out: {report.hidden}, whose documents are all hidden from {session}")
     say(f"  SHA-256 of the questions: {report.questions}", style="dim")

@@ -69,7 +69,7 @@ def init(
     configuration: Configuration = context.obj
     configuration.check_begin(store)
     with Engine.open(store, profile=profile, **model_settings(context, store, embedder=embedder)) as engine:
-        made = engine.profile
+        made, gate = engine.profile, engine.gate
     begun = configuration.begin(store, embedder)
     named = configuration.names(store)
     vocabulary = made.vocabulary
@@ -78,6 +78,8 @@ def init(
         say_json({"store": str(store), **said, "config": str(configuration.path) if named else None})
         return Exit.OK
     say(f"{store} is a store of the profile {made.name}, of {len(vocabulary.flags)} bits.")
+    if gate.standing:
+        say(f"  {gate.standing}")
     for fact in vocabulary.required:
         say(
             f"  a document must state {fact.field}: {', '.join(fact.one_of)}; one that does not is quarantined"
@@ -192,10 +194,12 @@ def ingest(
 
         own = None if reader is None else imported("reader", reader, not_in=store)
         report = engine.ingest(path, progress=show, reader=own)
-        is_edgar = engine.profile.vocabulary.reader == "edgar"
+        is_edgar, gate = engine.profile.vocabulary.reader == "edgar", engine.gate
     if as_json:
         say_json(report.to_json())
     else:
+        if gate.standing:
+            say(gate.standing, style="dim")
         _show_report(report, "filings" if is_edgar else "documents")
     if report.filings or report.events or report.events_unchanged:
         return Exit.OK

@@ -43,7 +43,11 @@ GATE_SUITE: Final = "gate"
 """What the record of a calibration calls it."""
 _THE_KEPT: Final = frozenset({"GATE_CALIBRATED", "GATE_KEPT"})
 """Why models were recorded, where the gate in force is the one that the store keeps."""
-_KEEPING: Final = _THE_KEPT | {"GATE_SET_ASIDE"}
+_DRIFTED: Final = "GATE_DRIFTED"
+"""The same, since the questions drifted: a closer one is in force in its place."""
+_SINCE_DRIFT: Final = frozenset({_DRIFTED, "DRIFTED_GATE_SET_ASIDE"})
+_ASIDE: Final = frozenset({"GATE_SET_ASIDE", "DRIFTED_GATE_SET_ASIDE"})
+_KEEPING: Final = _THE_KEPT | _ASIDE | {_DRIFTED}
 """Why models were recorded, where the store keeps a gate: another may have been given for the time of one opening."""
 _TRUSTED: Final = "TRUSTED"
 _WITHDRAWN: Final = "UNTRUSTED"
@@ -84,23 +88,37 @@ class ConfigurationLog:
             before, why = (None, "FIRST_TABLE") if last is None else (last.table, "TABLE_CHANGED")
             self._append(PolicyChange(at=at, table=table, before=before, why=why))
 
-    def models(self, models: Models, *, gate: int, at: int, kept: GateReport | None = None) -> None:
+    def models(
+        self,
+        models: Models,
+        *,
+        gate: int,
+        at: int,
+        kept: GateReport | None = None,
+        has_drifted: bool = False,
+    ) -> None:
         """Record models, prompt and gate in millionths, unless they are the last ones recorded.
 
         ``kept`` is the gate that the store keeps: the record says that there is one, so that it cannot be taken away
-        unnoticed.
+        unnoticed. That the questions asked have drifted from those of its calibration stays on record with it.
         """
         last, number = self._newest_models()
+        was_drifted = kept is not None and self.has_drifted(kept)
+        has_drifted |= was_drifted
         was_keeping = last is not None and last.why in _KEEPING
         if kept is not None:
             why = "GATE_KEPT" if kept.record < number else "GATE_CALIBRATED"
-            why = why if gate == kept.threshold else "GATE_SET_ASIDE"
+            if has_drifted:
+                why = _DRIFTED if gate == kept.closed else "DRIFTED_GATE_SET_ASIDE"
+            elif gate != kept.threshold:
+                why = "GATE_SET_ASIDE"
         elif last is None:
             why = "FIRST_MODELS"
         else:
             why = "GATE_DROPPED" if was_keeping else "MODELS_CHANGED"
         is_other = last is None or (last.models, last.gate) != (models, gate)
         is_told = was_keeping == (kept is not None) and (kept is None or kept.record < number)
+        is_told = is_told and has_drifted == was_drifted
         if is_other or not is_told or self._last(ModelChange) is None:
             self._append(
                 ModelChange(
@@ -112,6 +130,11 @@ class ConfigurationLog:
                     why=why,
                 )
             )
+
+    def has_drifted(self, kept: GateReport) -> bool:
+        """Tell whether the questions asked have drifted since a gate was calibrated, as is on record."""
+        last, number = self._newest_models()
+        return last is not None and last.why in _SINCE_DRIFT and kept.record < number
 
     def gate(self, *, accept: bool = False) -> GateReport | None:
         """Return the gate that was calibrated on this store, or None if none was.
@@ -136,7 +159,8 @@ class ConfigurationLog:
         if kept is not None and (
             kept.record > number
             or (said in _THE_KEPT and last is not None and last.gate == kept.threshold)
-            or said == "GATE_SET_ASIDE"
+            or (said == _DRIFTED and last is not None and last.gate == kept.closed)
+            or said in _ASIDE
         ):
             return kept
         if not accept:
@@ -151,7 +175,7 @@ class ConfigurationLog:
 
     def keep_gate(self, text: bytes, record: int) -> GateReport:
         """Note a gate, as canonical JSON, and the record that commits to it; :meth:`models` records that it is kept."""
-        report = GateReport(**json.loads(text), record=record)
+        report = GateReport.of(json.loads(text), record)
         self._store.meta_update({_GATE: text.decode(), _GATE_RECORD: str(record)})
         return report
 
@@ -165,7 +189,7 @@ class ConfigurationLog:
         if event.result != hashlib.sha256(text.encode()).digest():
             return None
         try:
-            return GateReport(**json.loads(text), record=int(noted))
+            return GateReport.of(json.loads(text), int(noted))
         except MALFORMED as error:
             raise CorruptFile(
                 f"{self._store.path} keeps a calibrated gate that this CARAG cannot read; use the CARAG that made it"

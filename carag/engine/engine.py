@@ -35,7 +35,7 @@ from carag.engine.recorder import (
 )
 from carag.engine.results import Answer, Explanation, Retrieval
 from carag.errors import InvalidArgument, Refused
-from carag.generation import Declined, GuardedGenerator, generator_by_name, own_generator
+from carag.generation import ANSWERED, Declined, GuardedGenerator, generator_by_name, own_generator
 from carag.limits import check_question, quoted
 from carag.policy import Intents, Session, Where, infer, known_at_microseconds
 from carag.retrieval import Retriever, any_reranker, ranker_by_name
@@ -153,8 +153,8 @@ class Engine(Contents, Measured, Awaited):
         reranker : str or object, optional
             Orders the passages found (:mod:`carag.retrieval.reranker`); none by default.
         gate : ConfidenceGate, optional
-            Default: the one calibrated on this store (:meth:`carag.Engine.calibrate_gate`), else the embedder's own,
-            measured on SEC filings, else none; ``Answer.gate_calibrated`` tells.
+            Default: the one calibrated on this store (:meth:`carag.Engine.calibrate_gate`), else what the profile ships
+            for the embedder, else the baseline of 0.65; ``Answer.gate`` tells.
         clock : callable, optional
             Returns an aware datetime; the system clock if absent.
         intents : bool
@@ -215,8 +215,9 @@ class Engine(Contents, Measured, Awaited):
                     accept_lost_values=accept_lost_values,
                 )
             )
-            kept = ConfigurationLog(log, collection.store).gate(accept=accept_gate)
-            gate = gate or gate_in_force(kept, collection)
+            configuration = ConfigurationLog(log, collection.store)
+            kept = configuration.gate(accept=accept_gate)
+            gate = gate or gate_in_force(kept, collection, configuration)
             model = generator_by_name(generator) if isinstance(generator, str) else own_generator(generator)
             engine = cls(
                 log=log,
@@ -237,6 +238,7 @@ class Engine(Contents, Measured, Awaited):
             engine._configuration.policy(bytes.fromhex(engine._table.sha256), at=at, accept=is_expected)
             threshold = round(gate.threshold * 1_000_000)
             engine._configuration.models(engine._models, gate=threshold, at=at, kept=kept)
+            engine._watch_over(kept)
             engine._settle(now(), "INGEST_RESUMED")
             engine._resources = resources.pop_all()
             _logger.info("opened %r", engine)
@@ -304,18 +306,22 @@ class Engine(Contents, Measured, Awaited):
         ModelUnavailable
             If embedder or generator fail; the failure is on record.
         """
+        return self._watched(self._answer(question, session, where, self._guarded))
 
+    def _answer(
+        self, question: str, session: Session, where: Mapping[str, Any] | None, guarded: GuardedGenerator
+    ) -> Answer:
         def answer(request: Request, decision: Decision) -> Finding:
             models = self._models
             searched = self._search(request, decision, _K, models)
-            result = self._guarded.answer(
+            result = guarded.answer(
                 question, searched.evidence, before_remote=lambda: self._recorder.begin(request, models)
             )
             if isinstance(result, Declined):
                 return Finding(Outcome.DECLINE, result.code.value, result.message, models, searched)
             return Finding(
                 Outcome.ANSWER,
-                "ANSWERED",
+                ANSWERED,
                 result.text,
                 models,
                 searched,
@@ -325,18 +331,7 @@ class Engine(Contents, Measured, Awaited):
 
         found, receipt, _ = asked = self._on_record(RecordKind.QUERY, question, session, answer, where)
         later = record_successors(self._collection, self._recorder, self._table, asked, self._listener)
-        return Answer(
-            *(found.outcome, found.why, receipt, found.passages, found.withheld),
-            text=found.text,
-            citations=found.citations,
-            complete=found.complete,
-            understood=found.understood,
-            basis=found.basis,
-            asked_day=found.asked_day,
-            superseded=later[0],
-            follows=later[1],
-            gate_calibrated=self._guarded.gate.calibrated,
-        )
+        return Answer.of(found, receipt, gate=guarded.gate, superseded=later[0], follows=later[1])
 
     def retrieve(
         self, question: str, session: Session, k: int = _K, *, where: Mapping[str, Any] | None = None

@@ -1,4 +1,4 @@
-"""Put on record that a store was measured, and calibrate its confidence gate on questions of its own.
+"""Put on record that a store was measured, calibrate its confidence gate on questions of its own, and watch it.
 
 An answer can be traced to the checks that its store passed, and a decline to the questions that set the threshold.
 """
@@ -6,18 +6,30 @@ An answer can be traced to the checks that its store passed, and a decline to th
 from __future__ import annotations
 
 import hashlib
+import threading
 from abc import ABC, abstractmethod
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final
+from statistics import median
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from carag.audit import Evaluation
+from carag.audit import Access, Evaluation, Outcome, Record, RecordKind
 from carag.audit.tlog.encoding import encode
 from carag.engine.configuration import GATE_SUITE
 from carag.errors import InvalidArgument, Refused
+from carag.generation import GuardedGenerator
 from carag.limits import quoted
 from carag.policy import infer, known_at_microseconds
 from carag.readers.gate_questions import read_gate_questions
-from carag.retrieval import ConfidenceGate, conformal_threshold, gate_for, questions_wanted, top_similarity
+from carag.retrieval import (
+    BASELINE,
+    ConfidenceGate,
+    Drift,
+    conformal_threshold,
+    gate_for,
+    questions_wanted,
+    selective_threshold,
+    top_similarity,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -28,8 +40,7 @@ if TYPE_CHECKING:
     from carag.audit.tlog.encoding import Json
     from carag.engine.collection import Collection
     from carag.engine.configuration import ConfigurationLog
-    from carag.engine.results import GateReport, Retrieval
-    from carag.generation import GuardedGenerator
+    from carag.engine.results import Answer, GateReport, Retrieval
     from carag.policy import Decision, PolicyTable, Session
     from carag.readers.gate_questions import GateQuestion
     from carag.retrieval.reading import Listener
@@ -43,18 +54,29 @@ _MILLION: Final = 1_000_000
 """A cosine of 1, as records hold it."""
 _NOTHING: Final = -2.0
 """Below every cosine: the similarity of no passage at all, which no gate passes."""
+_TENTH: Final = Fraction(1, 10)
+"""The share of answerable questions to decline at most, where no promise is asked for."""
+_MAX_SCORES: Final = 1_000
+"""Scores of a calibration that are kept, those of the first questions in the file: what was scored chooses none."""
+_STRETCH: Final = 1_000
+"""Records after which drift is looked for anew: what an opening reads again of the log at most, and for how long a
+false alarm has the stated probability."""
+_MINUTE: Final = 60_000_000
+"""Microseconds."""
 _NAMED: Final = 5
 """Lines that one message names."""
 _AT_ONCE: Final = 500
 """Labels read from the store at a time."""
 
 
-def gate_in_force(kept: GateReport | None, collection: Collection) -> ConfidenceGate:
-    """Return the gate that a store keeps for its embedder, else the one that ships for it, else an open one."""
+def gate_in_force(
+    kept: GateReport | None, collection: Collection, configuration: ConfigurationLog
+) -> ConfidenceGate:
+    """Return the gate that a store keeps for its embedder, else what its profile ships for it, else the baseline."""
     embedder = collection.embedder
     if kept is not None and kept.fingerprint == embedder.fingerprint:
-        return ConfidenceGate(kept.threshold / _MILLION)
-    return gate_for(embedder.name, on_filings=collection.profile.vocabulary.reader == "edgar")
+        return _shut(kept) if configuration.has_drifted(kept) else ConfidenceGate(kept.threshold / _MILLION)
+    return gate_for(collection.profile, embedder.name)
 
 
 class Measured(ABC):
@@ -67,6 +89,8 @@ class Measured(ABC):
     _configuration: ConfigurationLog
     _guarded: GuardedGenerator
     _clock: Callable[[], datetime]
+    _watch: Watch | None = None
+    """None where the gate in force is not the one calibrated on this store, or has drifted already."""
 
     @abstractmethod
     def _check_open(self) -> None:
@@ -80,6 +104,12 @@ class Measured(ABC):
     @abstractmethod
     def retrieve(self, question: str, session: Session) -> Retrieval:
         """Return what the gate tests, on record."""
+
+    @abstractmethod
+    def _answer(
+        self, question: str, session: Session, where: Mapping[str, Any] | None, guarded: GuardedGenerator
+    ) -> Answer:
+        """Answer behind a gate, on record, as :meth:`ask` does behind the one in force."""
 
     @property
     def gate(self) -> ConfidenceGate:
@@ -179,53 +209,78 @@ class Measured(ABC):
         return decision, found
 
     def calibrate_gate(
-        self, questions: str | PathLike[str], session: Session, *, error: Fraction = Fraction(1, 10)
+        self,
+        questions: str | PathLike[str],
+        session: Session,
+        *,
+        error: Fraction | None = None,
+        wrong: Fraction | None = None,
     ) -> GateReport:
         """Calibrate the confidence gate on questions of known answer, and put it in force, on record.
 
-        A question is answerable if the session may use one of the documents that hold its answer. Each is retrieved as
-        :meth:`ask` does, on record; the threshold is chosen by :func:`carag.retrieval.conformal_threshold`. The store
-        keeps it for its embedder, in place of the one that ships.
+        A question is answerable if the session may use one of the documents that hold its answer. For ``error`` each is
+        retrieved as :meth:`ask` does, on record, and the threshold chosen by
+        :func:`carag.retrieval.conformal_threshold`. For ``wrong`` each is answered as if no gate stood there, on
+        record, which calls the generator, and :func:`carag.retrieval.selective_threshold` chooses: an answer is right
+        if it cites a document that holds it, or one of the passages if some are given; one to a question that is not
+        answerable is wrong. The store keeps the threshold for its embedder, in place of the one that ships. It also
+        keeps by what :class:`carag.retrieval.Drift` notices that other questions are asked: then a closer threshold
+        takes its place, on record, until the gate is calibrated anew.
 
         Parameters
         ----------
         questions : path
             JSON Lines: ``{"question": "…", "documents": ["id", …]}``. The documents hold the answer; an empty list says
-            that none in the store does.
+            that none in the store does. ``"passages": ["id:00000", …]`` may name the chunks of these that do.
         session : Session
             Who asks such questions, and what for.
-        error : Fraction
-            The greatest share of new answerable questions to decline, between 0 and 1.
+        error : Fraction, optional
+            The greatest share of new answerable questions to decline, between 0 and 1; 1/10 if ``wrong`` is not given.
+        wrong : Fraction, optional
+            The greatest share of wrong ones among new answers; in place of ``error``.
 
         Raises
         ------
         InvalidArgument
             If a line is no such question or stands there twice, a document is not in the store, or there are too few
             questions. For a session that may not know of hidden documents, hidden and absent are one: a question is
-            refused if it may use none of its documents. Nothing is asked and nothing changed.
+            refused if it may use none of its documents. Nothing is asked and nothing changed. Or if no threshold keeps
+            the share of wrong answers: then the questions were asked, and the gate stays.
         Refused
             If the session may ask nothing; that is on record.
         AuditUnavailable
             If a record cannot be written; a gate that is not on record is not in force.
         """
         self._check_open()
+        if error is not None and wrong is not None:
+            raise InvalidArgument("error and wrong promise two things of one threshold; want one of them")
+        if error is None:
+            error = _TENTH if wrong is None else wrong
         started, wanted = self._clock(), questions_wanted(error)
         read, digest = read_gate_questions(questions)
         asked, hidden = self._open_to(session, read)
         answerable = sum(1 for one in asked if one.documents)
-        if answerable < wanted:
+        if (count := answerable if wrong is None else len(asked)) < wanted:
             raise InvalidArgument(
-                f"{answerable} of these questions can be answered for {session.role}/{session.purpose}; want {wanted} "
-                f"or more for an error of {error}: add questions, or allow a larger error"
+                f"{count} of these questions can be {'answered' if wrong is None else 'asked'} for "
+                f"{session.role}/{session.purpose}; want {wanted} or more for an error of {error}: add questions, "
+                "or allow a larger error"
             )
-        best = [_nearest(self.retrieve(one.question, session)) for one in asked]
-        scored = [(_NOTHING if score is None else score, one) for score, one in zip(best, asked, strict=True)]
-        threshold = conformal_threshold([score for score, one in scored if one.documents], error)
+        tried = [self._tried(one, session, is_answered=wrong is not None) for one in asked]
+        answers = [one for one in tried if one.is_right is not None]
+        if wrong is None:
+            threshold = conformal_threshold([one.similarity for one in tried if one.documents], error)
+        else:
+            threshold = _selected(answers, wrong)
         gate = ConfidenceGate(threshold / _MILLION)
-        declined = [one for score, one in scored if score < gate.threshold]
+        passed = [one for one in answers if one.similarity >= gate.threshold]
+        declined = [one for one in tried if one.similarity < gate.threshold]
         fields: dict[str, Json] = {
             "threshold": threshold,
             "error": str(error),
+            "promise": "declined" if wrong is None else "wrong",
+            "answered": len(passed),
+            "answered_wrong": sum(1 for one in passed if not one.is_right),
             "answerable": answerable,
             "answerable_declined": sum(1 for one in declined if one.documents),
             "unanswerable": len(asked) - answerable,
@@ -236,6 +291,8 @@ class Measured(ABC):
             "embedder": self._collection.embedder.name,
             "fingerprint": self._collection.embedder.fingerprint,
             "questions": digest.hex(),
+            "closed": _closed(threshold, [one.similarity for one in tried if one.documents]),
+            "scores": [one.score for one in tried[:_MAX_SCORES]],
         }
         text = encode(fields)
         receipt = self.evaluated(
@@ -250,7 +307,45 @@ class Measured(ABC):
         at = known_at_microseconds(self._clock())
         self._configuration.models(self._models, gate=threshold, at=at, kept=report)
         self._guarded.gate = gate
+        self._watch = Watch(report, self._log)
         return report
+
+    def _tried(self, one: GateQuestion, session: Session, *, is_answered: bool) -> _Tried:
+        """Ask a question on record: retrieve for it, or answer it as if no gate stood there."""
+        if not is_answered:
+            found = self.retrieve(one.question, session)
+            return _Tried(_nearest(found), _score(found.receipt), bool(one.documents), None)
+        ungated = GuardedGenerator(self._guarded.generator, ConfidenceGate(-1.0, calibrated=False))
+        answer = self._answer(one.question, session, None, ungated)
+        best = _NOTHING if answer.top_similarity is None else answer.top_similarity
+        is_right = None
+        if answer.outcome is Outcome.ANSWER:
+            is_right = any(
+                cited.chunk_id in one.passages if one.passages else cited.accession_number in one.documents
+                for cited in answer.citations
+            )
+        return _Tried(best, _score(answer.receipt), bool(one.documents), is_right)
+
+    def _watch_over(self, kept: GateReport | None) -> None:
+        """Begin to look for drift, if the gate in force is the one that the store keeps; from the log, where it was."""
+        gate = self._guarded.gate
+        if kept is None or gate != ConfidenceGate(kept.threshold / _MILLION) or not kept.scores:
+            return
+        self._watch = Watch(kept, self._log)
+        if self._watch.has_drifted():
+            self._shut_gate(self._watch.report)
+
+    def _watched(self, answer: Answer) -> Answer:
+        """Look at what was asked, and shut the gate, on record, if the questions have drifted; return the answer."""
+        watch = self._watch
+        if watch is not None and watch.sees(answer.receipt.seq, answer.receipt.record):
+            self._shut_gate(watch.report)
+        return answer
+
+    def _shut_gate(self, kept: GateReport) -> None:
+        self._guarded.gate, self._watch = _shut(kept), None
+        at = known_at_microseconds(self._clock())
+        self._configuration.models(self._models, gate=kept.closed, at=at, kept=kept, has_drifted=True)
 
     def _open_to(self, session: Session, read: Sequence[GateQuestion]) -> tuple[list[GateQuestion], int]:
         """Return the questions to ask, and how many were left out because their documents are hidden."""
@@ -302,7 +397,102 @@ class Measured(ABC):
         )
 
 
-def _nearest(retrieval: Retrieval) -> float | None:
+class Watch:
+    """Looks at the requests on record since a calibration for drift of what is asked.
+
+    It counts questions that were answered or declined, of the role and purpose that the gate was calibrated for, about
+    the present and not narrowed: the promise is of no others. So that an opening need read no more than the last of
+    them again, it begins anew every ``_STRETCH`` records of the log; what it finds can be found by whoever reads that.
+
+    Drift shuts the gate to what is as close as the answerable questions of the calibration were in the middle, and no
+    less than ``BASELINE``. It does not decline everything: a few odd questions of one asker are drift to any test, and
+    must not be able to silence the store for all. So what is close is still answered, only no longer under the
+    promise, which each answer says; and it takes a new calibration, on record, to open the gate again.
+    """
+
+    def __init__(self, report: GateReport, log: AuditLog) -> None:
+        self.report = report
+        self._log = log
+        self._lock = threading.Lock()
+        self._stretch = -1
+        self._drift = Drift(report.scores)
+
+    def has_drifted(self) -> bool:
+        """Read again what the log has of the stretch that it is in, and tell whether the questions have drifted."""
+        first, size = self.report.record + 1, self._log.size
+        begin = first + (size - first) // _STRETCH * _STRETCH
+        return any(self.sees(number, None) for number in range(begin, size))
+
+    def sees(self, number: int, record: bytes | None) -> bool:
+        """Take a record by its number, and tell whether the questions have drifted."""
+        read = self._log.record(number) if record is None else Record.parse(record)
+        if not self._counts(read):
+            return False
+        with self._lock:
+            stretch = (number - self.report.record - 1) // _STRETCH
+            if stretch != self._stretch:
+                self._stretch, self._drift = stretch, Drift(self.report.scores)
+            return self._drift.sees(_score_of(read))
+
+    def _counts(self, record: Record) -> bool:
+        event = record.event
+        return (
+            isinstance(event, Access)
+            and event.kind is RecordKind.QUERY
+            and event.outcome in (Outcome.ANSWER, Outcome.DECLINE)
+            and (event.role, event.purpose) == (self.report.role, self.report.purpose)
+            and not event.where
+            and event.policy.entities is None
+            and event.as_of >= event.started // _MINUTE
+        )
+
+
+class _Tried(NamedTuple):
+    """A question that was asked to calibrate."""
+
+    similarity: float
+    """What the gate tests."""
+    score: int
+    """What drift is noticed by, in millionths."""
+    documents: bool
+    """Whether the session may use one that holds the answer."""
+    is_right: bool | None
+    """Of its answer; None if there is none."""
+
+
+def _shut(kept: GateReport) -> ConfidenceGate:
+    return ConfidenceGate(kept.closed / _MILLION, calibrated=False, promised=kept.threshold / _MILLION)
+
+
+def _closed(threshold: int, answerable: Sequence[float]) -> int:
+    """Return the threshold that takes the place of a calibrated one when the questions drift, in millionths."""
+    middle = median(answerable) if answerable else BASELINE
+    return min(max(threshold, round(max(middle, BASELINE) * _MILLION)), _MILLION)
+
+
+def _selected(answers: Sequence[_Tried], wrong: Fraction) -> int:
+    right = [one.is_right is True for one in answers]
+    threshold = selective_threshold([one.similarity for one in answers], right, wrong)
+    if threshold is None:
+        raise InvalidArgument(
+            f"no threshold keeps the share of wrong answers at {wrong}: of {len(answers)} answers {right.count(False)} "
+            "are wrong, also among those whose passages are nearest; the gate stays as it was: allow a larger share, "
+            "or add questions"
+        )
+    return threshold
+
+
+def _score(receipt: Receipt) -> int:
+    return _score_of(Record.parse(receipt.record))
+
+
+def _score_of(record: Record) -> int:
+    """Return the best similarity of the passages on record, in millionths."""
+    return max((hit.similarity for hit in record.hits), default=round(_NOTHING * _MILLION))
+
+
+def _nearest(retrieval: Retrieval) -> float:
     """Return what the gate tests: the similarity of the nearest admissible passage."""
     nearest = None if retrieval.asked is None else retrieval.asked.searched.evidence.nearest
-    return top_similarity(retrieval.passages, nearest)
+    best = top_similarity(retrieval.passages, nearest)
+    return _NOTHING if best is None else best

@@ -33,6 +33,7 @@ from carag.audit.records.draft import Draft
 from carag.errors import AuditUnavailable, CaragError, InvalidArgument, without_frames
 from carag.generation import basis_of
 from carag.policy import EVERYWHERE, as_of_minutes, known_at_microseconds
+from carag.retrieval import top_similarity
 from carag.visible import logger
 
 if TYPE_CHECKING:
@@ -143,6 +144,13 @@ class Finding:
     def withheld(self) -> Withheld | None:
         """What is withheld; None without a search."""
         return None if self.searched is None else self.searched.evidence.withheld
+
+    @property
+    def top_similarity(self) -> float | None:
+        """What the gate tests: the similarity of the nearest admissible passage; None if there is none."""
+        return (
+            None if self.searched is None else top_similarity(self.passages, self.searched.evidence.nearest)
+        )
 
 
 def proven(state: StoreState, request: Request, evidence: Evidence) -> Searched:

@@ -8,17 +8,22 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from carag.audit import Outcome
+from carag.generation import MODEL_CALLED
 from carag.visible import visible_line
 
 if TYPE_CHECKING:
-    from carag.audit import Outcome, Receipt
-    from carag.engine.recorder import Retrieved
+    from carag.audit import Receipt
+    from carag.engine.recorder import Finding, Retrieved
     from carag.generation import Citation
     from carag.policy import AskedDay, Explained, Reason
-    from carag.retrieval import Passage, Withheld
+    from carag.retrieval import ConfidenceGate, Passage, Withheld
     from carag.retrieval.evidence import Head
 
 __all__ = ["AddReport", "Answer", "Explanation", "GateReport", "IngestReport", "Retrieval", "Superseded"]
+
+_NEAREST: Final = 3
+"""Passages that a decline names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +93,12 @@ class Answer(Retrieval):
     complete : bool
         False if the generator was cut off at its token limit.
     gate_calibrated : bool
-        False if the confidence gate before the generator was not calibrated on documents such as these: none stood
-        there, or one that was measured on SEC filings stood before others (:meth:`carag.Engine.calibrate_gate`).
+        False if the confidence gate before the generator was not calibrated on documents such as these
+        (:meth:`carag.Engine.calibrate_gate`).
+    gate : str
+        Then where it stands and why, for a person.
+    top_similarity : float or None
+        Similarity of the admissible passage nearest to the question, which the gate tests; None if there is none.
     basis : str
         Of how many and of which documents the answer is, and what of the question nothing that the session may use is
         about; empty where the question names nobody and no time. It is the same whatever is hidden.
@@ -107,6 +116,50 @@ class Answer(Retrieval):
     basis: str = ""
     superseded: tuple[Superseded, ...] = ()
     follows: Receipt | None = None
+    top_similarity: float | None = None
+    gate: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        found: Finding,
+        receipt: Receipt,
+        *,
+        gate: ConfidenceGate,
+        superseded: tuple[Superseded, ...] = (),
+        follows: Receipt | None = None,
+    ) -> Answer:
+        """Make it of what a request led to."""
+        return cls(
+            found.outcome,
+            found.why,
+            receipt,
+            found.passages,
+            found.withheld,
+            text=found.text,
+            citations=found.citations,
+            complete=found.complete,
+            understood=found.understood,
+            basis=found.basis,
+            asked_day=found.asked_day,
+            superseded=superseded,
+            follows=follows,
+            top_similarity=found.top_similarity,
+            gate_calibrated=gate.calibrated,
+            gate=gate.standing,
+        )
+
+    @property
+    def model_called(self) -> bool:
+        """Whether a generator ran, the extractive one too; none does below the gate."""
+        return self.why in MODEL_CALLED
+
+    @property
+    def nearest(self) -> tuple[Passage, ...]:
+        """Of a decline, up to three of its passages, the most similar first: admissible, and on record."""
+        if self.outcome is not Outcome.DECLINE:
+            return ()
+        return tuple(sorted(self.passages, key=lambda passage: -passage.similarity)[:_NEAREST])
 
     def __str__(self) -> str:
         return self.text
@@ -121,7 +174,10 @@ class Answer(Retrieval):
             "why": self.why,
             "text": self.text,
             "complete": self.complete,
+            "top_similarity": self.top_similarity,
+            "model_called": self.model_called,
             "gate_calibrated": self.gate_calibrated,
+            "gate": self.gate,
             "understood": self.understood,
             "basis": self.basis,
             "asked_day": None if self.asked_day is None else self.asked_day.to_json(),
@@ -129,6 +185,10 @@ class Answer(Retrieval):
             "superseded": [
                 {"act": one.act, "cited": one.cited.number, "said": one.described(), "by": asdict(one.by)}
                 for one in self.superseded
+            ],
+            "nearest": [
+                {"chunk_id": one.chunk_id, "source": one.source, "similarity": one.similarity}
+                for one in self.nearest
             ],
             "passages": [
                 {
@@ -281,7 +341,7 @@ class GateReport:
     threshold: int
     """Least similarity of the best admissible passage, in millionths."""
     error: str
-    """The promised share of new answerable questions that it declines at most, as a fraction: ``"1/10"``."""
+    """The promised share at most, as a fraction such as ``"1/10"``: of what, ``promise`` says."""
     answerable: int
     """Questions that it was calibrated on."""
     answerable_declined: int
@@ -300,10 +360,24 @@ class GateReport:
     """SHA-256 of the file of questions, in hexadecimal."""
     record: int
     """The number of the evaluation that is on record of it."""
+    promise: str = "declined"
+    """``"declined"``: of new answerable questions those declined; ``"wrong"``: of new answers those that are wrong."""
+    answered: int = 0
+    """Questions that it was calibrated on and answers; counted for the promise ``"wrong"`` alone."""
+    answered_wrong: int = 0
+    closed: int = 1_000_000
+    """The threshold in millionths that takes its place when the questions drift."""
+    scores: tuple[int, ...] = field(default=(), repr=False)
+    """By which drift is noticed: the best similarity of what was found for each question, in millionths."""
+
+    @classmethod
+    def of(cls, kept: dict[str, Any], record: int) -> GateReport:
+        """Make it of the canonical JSON that a store keeps."""
+        return cls(**{**kept, "scores": tuple(kept.get("scores", ()))}, record=record)
 
     def to_json(self) -> dict[str, str | int]:
-        """Return what ``carag gate calibrate --json`` prints."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        """Return what ``carag gate calibrate --json`` prints: all but the scores."""
+        return {name: getattr(self, name) for name in self.__slots__ if name != "scores"}
 
 
 def _brief(what: Retrieval | Explanation, **counts: int) -> str:

@@ -121,7 +121,7 @@ def run_store(
         with PartialRows(out, identity, {one.name: one.source_sha256 for one in own}) as rows:
             runner = Runner(rows, chosen, 0, say)
             pairs = own_pairs(asked, planted, truth, chosen)
-            models = Models(chosen, model, gate_for(chosen.name))
+            models = Models(chosen, model, gate_for(truth.profile, chosen.name))
             with Systems(store, truth, models, seed=0, names=_SYSTEMS, own=own) as systems:
                 _check_unchanged(store, truth, known)
                 runner.ask(truth, pairs, systems, systems.names, model.name)

@@ -6,7 +6,16 @@ from carag.generation.basis import basis_of
 from carag.generation.bedrock import NovaMicro
 from carag.generation.extractive import Extractive
 from carag.generation.generator import Draft, Generator, Stop
-from carag.generation.guarded import Answered, Citation, DeclineCode, Declined, GuardedGenerator, citation_of
+from carag.generation.guarded import (
+    ANSWERED,
+    MODEL_CALLED,
+    Answered,
+    Citation,
+    DeclineCode,
+    Declined,
+    GuardedGenerator,
+    citation_of,
+)
 from carag.generation.local import LocalLlama
 from carag.generation.openai import OpenAiGenerator
 from carag.generation.own import own_generator
@@ -14,7 +23,9 @@ from carag.generation.prompts import cited_positions
 from carag.generation.registry import GENERATORS, generator_by_name
 
 __all__ = [
+    "ANSWERED",
     "GENERATORS",
+    "MODEL_CALLED",
     "Answered",
     "Citation",
     "DeclineCode",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from carag.generation.generator import Stop
 from carag.generation.prompts import INSUFFICIENT_EVIDENCE
@@ -17,10 +17,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from carag.generation.generator import Draft, Generator
+    from carag.retrieval.confidence.gate import ConfidenceGate
     from carag.retrieval.evidence import Evidence, Passage, Topic, Words
-    from carag.retrieval.gate import ConfidenceGate
 
-__all__ = ["Answered", "Citation", "DeclineCode", "Declined", "GuardedGenerator", "citation_of"]
+__all__ = [
+    "ANSWERED",
+    "MODEL_CALLED",
+    "Answered",
+    "Citation",
+    "DeclineCode",
+    "Declined",
+    "GuardedGenerator",
+    "citation_of",
+]
 
 
 class DeclineCode(StrEnum):
@@ -32,12 +41,20 @@ class DeclineCode(StrEnum):
     """None of the documents that the session may use is about whom, or the time that, the question names."""
     BELOW_GATE = "BELOW_GATE"
     """The best admissible passage is not similar enough; no model was called."""
+    DRIFTED = "DRIFTED"
+    """It would have been before the questions drifted from those of the gate's calibration; no model was called."""
     TOO_FEW_WORDS = "TOO_FEW_WORDS"
     """The admissible passages hold too few of the question's words; no model was called."""
     MODEL_DECLINED = "MODEL_DECLINED"
     """The generator said that it has no answer, or a content filter stopped it."""
     BAD_CITATION = "BAD_CITATION"
     """The draft cites nothing, or a passage that it was not given."""
+
+
+ANSWERED: Final = "ANSWERED"
+"""The code of a record whose request was answered."""
+MODEL_CALLED: Final = frozenset({ANSWERED, DeclineCode.MODEL_DECLINED.value, DeclineCode.BAD_CITATION.value})
+"""The codes of requests for which a generator ran; every other was settled before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +134,8 @@ class GuardedGenerator:
             return Declined(DeclineCode.TOO_FEW_WORDS, _too_few(words))
         if not self.gate.passes(passages, evidence.nearest):
             code = DeclineCode.BELOW_GATE if passages else DeclineCode.NO_ADMISSIBLE_EVIDENCE
+            if self.gate.is_shut_by_drift(passages, evidence.nearest):
+                code = DeclineCode.DRIFTED
             return Declined(code, self.gate.message(passages, evidence.nearest))
         if self.generator.remote and before_remote is not None:
             before_remote()

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DEFAULT_PROFILE",
+    "GATE_FILE",
     "READERS",
     "READING_FILES",
     "SHIPPED",
@@ -30,8 +31,10 @@ SHIPPED: Final = ("circulars", "clinical", "edgar", "generic")
 """The profiles that ship with the package, by name."""
 READERS: Final = ("circulars", "edgar", "folder")
 """Who can read documents: the files of a folder as they state themselves, or by a profile that ships with a reader."""
-READING_FILES: Final = ("reading.toml", "kinds.tsv", "lexicon.tsv")
-"""The files of a profile that say how questions are read; none is required."""
+GATE_FILE: Final = "gate.toml"
+"""The file of a profile that says where the confidence gate stands; it has no part in how questions are read."""
+READING_FILES: Final = ("reading.toml", "kinds.tsv", "lexicon.tsv", GATE_FILE)
+"""The files of a profile beside its policy, which order what is found or decline it; none is required."""
 DEFAULT_PROFILE: Final = "edgar"
 """The profile of a new store that names none, and of masks made of names alone."""
 

@@ -21,7 +21,7 @@ from carag.limits import quoted, shown
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Toml", "lines_of"]
+__all__ = ["Toml", "a_number", "lines_of"]
 
 Place: TypeAlias = "tuple[str | int, ...]"
 """The keys that lead to a value, and the numbers, from 0, of elements of lists."""
@@ -258,3 +258,16 @@ def _told(error: Any, known: str) -> str:
         case _:
             why = f"is {quoted(error['input'])}; {error['msg']}"
     return f"{_named(error['loc'])}{why}"
+
+
+def a_number(schema: object) -> object:
+    """Refuse ``true`` where ``schema = 1`` is wanted: equal to 1, for Python and for a Literal.
+
+    Raises
+    ------
+    ValueError
+        The one error that pydantic takes from a validator.
+    """
+    if isinstance(schema, bool):
+        raise ValueError(f"{schema!r} is no number; want 1")  # noqa: TRY004 - pydantic takes a ValueError alone
+    return schema

@@ -22,6 +22,7 @@ MAX_QUESTIONS: Final = 10_000
 MAX_DOCUMENTS: Final = 1000
 """Greatest number of documents that hold one answer."""
 _KEYS: Final = ("question", "documents")
+_MAY: Final = ("passages",)
 
 
 class GateQuestion(NamedTuple):
@@ -31,6 +32,8 @@ class GateQuestion(NamedTuple):
     """Where it stands in its file, from 1."""
     question: str
     documents: tuple[str, ...]
+    passages: tuple[str, ...] = ()
+    """Chunk ids, of which an answer must cite one to be right; if there are none, one of the documents will do."""
 
 
 def read_gate_questions(path: str | PathLike[str]) -> tuple[list[GateQuestion], bytes]:
@@ -71,8 +74,8 @@ def _question(number: int, line: bytes | None, seen: dict[str, int]) -> GateQues
     if line is None:
         raise InvalidArgument(f"the line has more than {MAX_LINE} bytes; want fewer")
     row = row_of(line)
-    if unknown := [name for name in row if name not in _KEYS]:
-        raise InvalidArgument(f"the key {quoted(unknown[0])} is unknown; want question and documents alone")
+    if unknown := [name for name in row if name not in (*_KEYS, *_MAY)]:
+        raise InvalidArgument(f"the key {quoted(unknown[0])} is unknown; want question, documents, passages")
     if missing := [name for name in _KEYS if name not in row]:
         raise InvalidArgument(f"no {missing[0]}; want question and documents")
     check_question("question", row["question"])
@@ -81,16 +84,22 @@ def _question(number: int, line: bytes | None, seen: dict[str, int]) -> GateQues
         raise InvalidArgument(f"the question stands in line {before} already; want it once")
     if len(seen) > MAX_QUESTIONS:
         raise InvalidArgument(f"more than {MAX_QUESTIONS} questions; want fewer")
-    return GateQuestion(number, row["question"], _documents(row["documents"]))
+    documents, passages = (_ids(name, row.get(name, [])) for name in ("documents", "passages"))
+    for passage in passages:
+        if passage.rpartition(":")[0] not in documents:
+            raise InvalidArgument(
+                f"the passage {quoted(passage)} is of none of the documents; want chunk ids of these, such as ID:00000"
+            )
+    return GateQuestion(number, row["question"], documents, passages)
 
 
-def _documents(given: Any) -> tuple[str, ...]:
+def _ids(name: str, given: Any) -> tuple[str, ...]:
     if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
         raise InvalidArgument(
-            f"documents is {quoted(given)}; want a list of ids, empty if the store has no answer"
+            f"{name} is {quoted(given)}; want a list of ids, empty if the store has no answer"
         )
     if len(given) > MAX_DOCUMENTS:
-        raise InvalidArgument(f"{len(given)} documents; want {MAX_DOCUMENTS} at most")
+        raise InvalidArgument(f"{len(given)} {name}; want {MAX_DOCUMENTS} at most")
     if len(set(given)) != len(given):
-        raise InvalidArgument("a document stands twice in documents; want it once")
+        raise InvalidArgument(f"a {name.removesuffix('s')} stands twice in {name}; want it once")
     return tuple(given)

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from carag.retrieval.calibration import conformal_threshold, questions_wanted
 from carag.retrieval.catalogue import Catalogue
+from carag.retrieval.confidence import (
+    BASELINE,
+    ConfidenceGate,
+    Drift,
+    calibrations_of,
+    conformal_threshold,
+    gate_for,
+    questions_wanted,
+    selective_threshold,
+    threshold_for,
+    top_similarity,
+)
 from carag.retrieval.cross_encoder import CrossEncoder
 from carag.retrieval.embedder import Embedder, headed
 from carag.retrieval.evidence import Evidence, Hidden, Passage, Topic, Withheld
-from carag.retrieval.gate import ConfidenceGate, gate_for, threshold_for, top_similarity
 from carag.retrieval.jina import JinaReranker
 from carag.retrieval.openai import OpenAiEmbedder
 from carag.retrieval.own import own_embedder
@@ -36,6 +46,7 @@ from carag.retrieval.retriever import EXACT_LIMIT, Retriever, passage_of
 from carag.retrieval.words import KeptWords, add_words
 
 __all__ = [
+    "BASELINE",
     "DEFAULT_EMBEDDER",
     "EMBEDDERS",
     "EXACT_LIMIT",
@@ -45,6 +56,7 @@ __all__ = [
     "Catalogue",
     "ConfidenceGate",
     "CrossEncoder",
+    "Drift",
     "Embedder",
     "Evidence",
     "Hidden",
@@ -60,6 +72,7 @@ __all__ = [
     "add_labels",
     "add_words",
     "any_reranker",
+    "calibrations_of",
     "conformal_threshold",
     "diversity_of",
     "embedder_by_name",
@@ -73,6 +86,7 @@ __all__ = [
     "questions_wanted",
     "ranker_by_name",
     "reranker_by_name",
+    "selective_threshold",
     "share_of",
     "terms_of",
     "threshold_for",

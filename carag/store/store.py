@@ -482,8 +482,7 @@ class CorpusStore:
     def _keys(self, query: str, parameters: object) -> NDArray[np.int64]:
         given = parameters if isinstance(parameters, dict) else (parameters,)
         with self._reading() as sql:
-            found = [label for (label,) in sql.execute(f"{query} ORDER BY label", given)]
-        return np.array(found, np.int64)
+            return np.array([label for (label,) in sql.execute(f"{query} ORDER BY label", given)], np.int64)
 
     def _rows(self, keys: ArrayLike, more: str, source: str) -> tuple[Labels, list[bytes]]:
         wanted = np.asarray(keys, np.int64).ravel()

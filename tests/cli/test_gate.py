@@ -142,25 +142,27 @@ def test_ask_says_so_until_the_gate_is_calibrated(store: Path, capsys: pytest.Ca
     """An answer and a decline; a refusal has no gate. The shipped gate is in force all the same."""
     ask = ["ask", "When does the gym open?", "--store", str(store), *SESSION]
     decline = ["ask", "Who wrote the fugue in G minor?", "--store", str(store), *SESSION]
-    said = "no confidence gate was calibrated for these documents"
+    said = "measured on SEC filings, and was not calibrated for these documents"
     for words, code in ((ask, Exit.OK), (decline, Exit.DECLINED)):
         assert code == run(words)
         assert said in capsys.readouterr().out
     assert Exit.REFUSED == run([*ask[:-1], "read"])
     assert said not in capsys.readouterr().out
     assert Exit.OK == run(["gate", "show", "--store", str(store)])
-    assert "threshold 0.390000, measured on SEC filings" in capsys.readouterr().out
+    assert "the gate stands at 0.39, measured on SEC filings" in capsys.readouterr().out
     assert Exit.OK == calibrate(store, lines())
     assert Exit.OK == run(ask)
     assert said not in capsys.readouterr().out
 
 
-def test_show_says_that_there_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_show_says_that_the_gate_stands_at_its_baseline(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     from tests.engine.documents import Counting
 
     Engine.open(tmp_path / "store", profile="generic", embedder=Counting()).close()
     assert Exit.OK == run(["gate", "show", "--store", str(tmp_path / "store")])
-    assert "no gate: " in capsys.readouterr().out
+    assert "the gate stands at its baseline of 0.65" in capsys.readouterr().out
 
 
 def test_a_gate_changed_behind_the_log_keeps_the_store_shut_until_it_is_accepted(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -50,6 +51,19 @@ class Counting:
         """Any direction will do, if it is the text's own."""
         digest = np.frombuffer(hashlib.sha256(text.encode()).digest(), np.uint8)[:DIM]
         return (digest.astype(float) - 127.5).tolist()
+
+
+class Angles:
+    """An embedder by which a question such as "q 0.37" has cosine 0.37 with what is open, and more with the secret."""
+
+    name, dim, fingerprint = "angles", 2, "1"
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return [[0.0, 1.0] if "secret" in text else [1.0, 0.0] for text in texts]
+
+    def embed_query(self, text: str) -> list[float]:
+        cosine = float(text.split()[-1])
+        return [cosine, math.sqrt(1 - cosine * cosine)]
 
 
 class Clock:

@@ -17,6 +17,7 @@ from carag.engine.documents import _label, _row
 from carag.engine.policy_replay import ReplayVerdict, replay
 from carag.errors import InvalidArgument
 from carag.policy import NEVER, PolicyTable, Profile, as_of_minutes, infer, policy_word
+from carag.retrieval import ConfidenceGate
 from tests.engine.documents import COMPLIANCE, QUESTION, Clock, Counting, at, document, ids
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def embedder() -> Counting:
 
 @pytest.fixture
 def engine(tmp_path: Path, embedder: Counting, clock: Clock) -> Iterator[Engine]:
-    with Engine.open(tmp_path / "store", embedder=embedder, clock=clock) as opened:
+    with Engine.open(tmp_path / "store", embedder=embedder, clock=clock, gate=ConfidenceGate(-1)) as opened:
         yield opened
 
 

@@ -17,6 +17,7 @@ from carag import Document, Engine, Outcome, Session
 from carag.audit import Access, Evaluation, ModelChange, Record, Verdict, verify_receipt
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument, Refused
 from carag.retrieval import ConfidenceGate, own_embedder
+from tests.engine.documents import Angles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -31,19 +32,6 @@ DOCUMENTS = [
     Document(id="lost", text="lost", facts={"classification": "none of these"}),
 ]
 """One that all may use, one that employees may not, and one in quarantine."""
-
-
-class Angles:
-    """An embedder by which a question such as "q 0.37" has cosine 0.37 with what is open, and more with the secret."""
-
-    name, dim, fingerprint = "angles", 2, "1"
-
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        return [[0.0, 1.0] if "secret" in text else [1.0, 0.0] for text in texts]
-
-    def embed_query(self, text: str) -> list[float]:
-        cosine = float(text.split()[-1])
-        return [cosine, math.sqrt(1 - cosine * cosine)]
 
 
 def opened(tmp_path: Path, **settings: Any) -> Engine:
@@ -132,7 +120,7 @@ def test_what_cannot_be_calibrated_on_is_refused_and_changes_nothing(
         with pytest.raises(InvalidArgument) as refused:
             engine.calibrate_gate(file, session, error=error)
         assert why in str(refused.value)
-        assert (size, None, -1) == (engine._log.size, engine.gate_report, engine.gate.threshold)
+        assert (size, None, 0.65) == (engine._log.size, engine.gate_report, engine.gate.threshold)
 
 
 def test_hidden_and_absent_are_one_to_a_session_that_may_not_know(store: Path) -> None:
@@ -247,12 +235,14 @@ def test_it_is_in_force_at_once_and_kept_and_on_record(store: Path) -> None:
             evaluation.suite,
             evaluation.thresholds,
         )
-        assert (said.threshold, -1_000_000, "GATE_CALIBRATED") == (
+        assert (said.threshold, 650_000, "GATE_CALIBRATED") == (
             change.gate,
             change.before_gate,
             change.why,
         )
-        assert json.loads(kept) | {"record": said.record} == said.to_json()
+        told = json.loads(kept)
+        assert told.pop("scores") == list(said.scores)
+        assert told | {"record": said.record} == said.to_json()
         assert verify_receipt(answers[0].receipt.to_bytes(), engine.vkey).verdict is Verdict.VERIFIED
         assert Record.parse(answers[0].receipt.record).seq > said.record
         size = engine._log.size
@@ -291,7 +281,7 @@ def test_it_is_kept_for_its_embedder(calibrated: Path) -> None:
     note = "UPDATE meta SET value = ? WHERE name = 'embedder_fingerprint'"
     altered(calibrated, lambda now, _: now.execute(note, (own_embedder(other).fingerprint,)))
     with opened(calibrated, embedder=other) as engine:
-        assert (-1, False) == (engine.gate.threshold, engine.gate.calibrated)
+        assert (0.65, False) == (engine.gate.threshold, engine.gate.calibrated)
         assert "GATE_SET_ASIDE" == changes(engine)[-1]
 
 
@@ -369,7 +359,7 @@ def test_a_gate_that_is_not_the_one_on_record_does_not_open(calibrated: Path, ho
             opened(calibrated, **settings)
     for _ in range(2):
         with opened(calibrated, accept_gate=True) as engine:
-            assert (None, -1) == (engine.gate_report, engine.gate.threshold)
+            assert (None, 0.65) == (engine.gate_report, engine.gate.threshold)
             assert (1, "GATE_DROPPED") == (changes(engine).count("GATE_DROPPED"), changes(engine)[-1])
     with opened(calibrated) as engine:
         assert "GATE_DROPPED" == changes(engine)[-1]

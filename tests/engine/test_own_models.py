@@ -29,6 +29,9 @@ DOCUMENTS = [
     Document(id="shut", text="Branches of Mr Li report on his health.", bits="PD_SPECIAL"),
 ]
 
+OPEN = ConfidenceGate(-1)
+"""The directions of `Counting` mean nothing, so its passages are near no question."""
+
 
 def embedding(**changes: Any) -> Any:
     """An embedder, with other attributes or without some."""
@@ -39,11 +42,17 @@ def embedding(**changes: Any) -> Any:
     )
 
 
-def asked(tmp_path: Path, generator: Any, *, embedder: Any = None, **settings: Any) -> Any:
+def asked(
+    tmp_path: Path,
+    generator: Any,
+    *,
+    embedder: Any = None,
+    gate: ConfidenceGate | None = OPEN,
+    **settings: Any,
+) -> Any:
     """The answer, and the events on record, of one question to a store with two documents."""
-    with Engine.open(
-        tmp_path / "store", embedder=embedder or Counting(), generator=generator, **settings
-    ) as engine:
+    settings |= {"embedder": embedder or Counting(), "generator": generator, "gate": gate}
+    with Engine.open(tmp_path / "store", **settings) as engine:
         engine.add(DOCUMENTS)
         try:
             answer = engine.ask(QUESTION, PUBLIC)
@@ -190,12 +199,18 @@ def test_a_store_is_opened_again_with_the_same_embedder_only(tmp_path: Path) -> 
 # --- the gate ---
 
 
-def test_without_a_calibration_there_is_no_gate_and_the_answer_says_so(tmp_path: Path) -> None:
-    answer, events = asked(tmp_path, "extractive")
-    assert answer.outcome is Outcome.ANSWER
-    assert answer.gate_calibrated is False
-    assert answer.to_json()["gate_calibrated"] is False
-    assert [-1_000_000] == [event.gate for event in events if isinstance(event, ModelChange)]
+def test_without_a_calibration_the_gate_stands_at_its_baseline_and_the_decline_says_so(
+    tmp_path: Path,
+) -> None:
+    """The directions of `Counting` mean nothing, so nothing is near: no generator is called."""
+    answer, events = asked(tmp_path, "extractive", gate=None)
+    assert (Outcome.DECLINE, "BELOW_GATE", False) == (answer.outcome, answer.why, answer.model_called)
+    told = answer.to_json()
+    assert (False, "the gate stands at its baseline of 0.65: calibrate it with carag gate calibrate") == (
+        told["gate_calibrated"],
+        told["gate"],
+    )
+    assert [650_000] == [event.gate for event in events if isinstance(event, ModelChange)]
 
 
 def test_a_gate_of_ones_own_is_a_gate(tmp_path: Path) -> None:
@@ -205,8 +220,8 @@ def test_a_gate_of_ones_own_is_a_gate(tmp_path: Path) -> None:
 
 
 def test_carags_own_embedders_keep_their_gate(tmp_path: Path) -> None:
-    answer, _ = asked(tmp_path, "extractive", embedder="wordllama")
-    assert answer.gate_calibrated is True
+    answer, _ = asked(tmp_path, "extractive", embedder="wordllama", gate=None)
+    assert (True, "") == (answer.gate_calibrated, answer.gate)
 
 
 # --- generators ---
@@ -232,7 +247,7 @@ def test_it_sees_admissible_passages_and_the_kinds_of_what_is_withheld_alone(tmp
         shown.append(arguments)
         return "By May [1]."
 
-    with Engine.open(tmp_path / "store", embedder=Counting(), generator=spy) as engine:
+    with Engine.open(tmp_path / "store", embedder=Counting(), generator=spy, gate=OPEN) as engine:
         engine.add(DOCUMENTS)
         answer = engine.ask(QUESTION, COMPLIANCE)
     (question, passages, withheld), *_ = shown

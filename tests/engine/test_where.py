@@ -18,6 +18,7 @@ from carag import Document, Engine, Session
 from carag.audit import Record, Verdict, verify_receipt
 from carag.errors import CorruptFile, InvalidArgument
 from carag.policy import Policy, Profile, Where
+from carag.retrieval import ConfidenceGate
 from carag.store.store import CorpusStore
 from tests.engine.documents import QUESTION, Clock, Counting, at
 
@@ -40,7 +41,7 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 
 
 def opened(store: Path) -> Engine:
-    return Engine.open(store, profile="generic", embedder=Counting(), clock=Clock())
+    return Engine.open(store, profile="generic", embedder=Counting(), clock=Clock(), gate=ConfidenceGate(-1))
 
 
 def memo(name: str, **changes: Any) -> Document:

@@ -14,8 +14,8 @@ from carag.generation.extractive import Extractive
 from carag.generation.generator import Draft, Stop
 from carag.generation.guarded import Answered, Citation, DeclineCode, Declined, GuardedGenerator
 from carag.generation.prompts import INSUFFICIENT_EVIDENCE
+from carag.retrieval.confidence.gate import ConfidenceGate
 from carag.retrieval.evidence import Evidence
-from carag.retrieval.gate import ConfidenceGate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -12,8 +12,8 @@ from carag.generation.generator import Draft
 from carag.generation.guarded import Answered, DeclineCode, Declined, GuardedGenerator
 from carag.policy import QUARANTINE, Decision, Mask, Policy, policy_word
 from carag.retrieval import FUSED, Evidence, Retriever, ranker_by_name
+from carag.retrieval.confidence.gate import ConfidenceGate
 from carag.retrieval.evidence import Words
-from carag.retrieval.gate import ConfidenceGate
 from carag.retrieval.public_names import PublicNames
 from carag.store.store import CorpusStore
 from carag.store.values import StoredChunk, StoredFiling

@@ -45,6 +45,18 @@ WRONG = {
         json.dumps({"question": "Who?", "documents": [str(one) for one in range(1001)]}),
         "1001 documents; want 1000 at most",
     ),
+    "a passage of another document": (
+        '{"question": "Who?", "documents": ["a"], "passages": ["a:00000", "b:00000"]}',
+        "the passage 'b:00000' is of none of the documents",
+    ),
+    "a passage without an answer": (
+        '{"question": "Who?", "documents": [], "passages": ["a:00000"]}',
+        "is of none of the documents",
+    ),
+    "a passage twice": (
+        '{"question": "Who?", "documents": ["a"], "passages": ["a:00000", "a:00000"]}',
+        "a passage stands twice",
+    ),
     "a line too long": (" " * MAX_LINE + GOOD, f"more than {MAX_LINE} bytes"),
     "a question again": (GOOD, "stands in line 2 already"),
     "a question again, with other spaces": (
@@ -114,6 +126,13 @@ def test_what_is_written_is_read_with_the_hash_of_the_file(
     ]
     file.write_bytes("\n".join(lines).encode("utf-8", "surrogatepass"))
     found, digest = read_gate_questions(file)
-    assert [(question, tuple(documents)) for question, documents in written] == [one[1:] for one in found]
+    assert [(question, tuple(documents)) for question, documents in written] == [one[1:3] for one in found]
     assert list(range(1, len(written) + 1)) == [one.line for one in found]
     assert hashlib.sha256(file.read_bytes()).digest() == digest
+
+
+def test_passages_may_be_named(tmp_path: Path) -> None:
+    file = tmp_path / "questions.jsonl"
+    file.write_text('{"question": "Who?", "documents": ["a:b"], "passages": ["a:b:00003"]}\n' + GOOD)
+    found, _ = read_gate_questions(file)
+    assert [("a:b:00003",), ()] == [one.passages for one in found]

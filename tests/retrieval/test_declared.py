@@ -25,7 +25,7 @@ def test_every_profile_that_ships_says_how_questions_are_read(name: str) -> None
     profile = Profile.open(name)
     assert Declared.of(profile).period
     assert profile.table.sha256 == table_hashes(*profile.texts)[0]
-    assert profile.reading.keys() <= {"reading.toml", "kinds.tsv", "lexicon.tsv"}
+    assert profile.reading.keys() <= {"reading.toml", "kinds.tsv", "lexicon.tsv", "gate.toml"}
 
 
 def test_edgars_kinds_are_base_forms() -> None:

@@ -15,8 +15,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from carag.errors import InvalidArgument
 from carag.limits import check_label, quoted
 from carag.policy.bits import nearest
-from carag.policy.shipped import READING_FILES
-from carag.policy.toml_lines import Toml
+from carag.policy.shipped import GATE_FILE, READING_FILES
+from carag.policy.toml_lines import Toml, a_number
 from carag.retrieval.reading.lexicon import Lexicon
 from carag.retrieval.reading.periods import ReportKind
 
@@ -36,12 +36,6 @@ _MAX_NUMBERS: Final = 16
 """Greatest number of fields with numbers of documents."""
 
 
-def _number(schema: object) -> object:
-    if isinstance(schema, bool):  # equal to 1, for Python and for a Literal
-        raise ValueError(f"{schema!r} is no number; want 1")  # noqa: TRY004 - pydantic takes a ValueError alone
-    return schema
-
-
 _FieldName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=64)]
 _Kinds = Annotated[list[str], Field(max_length=_MAX_KINDS)]
 
@@ -49,7 +43,7 @@ _Kinds = Annotated[list[str], Field(max_length=_MAX_KINDS)]
 class _Document(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
-    schema_: Annotated[Literal[1], BeforeValidator(_number)] = Field(alias="schema")
+    schema_: Annotated[Literal[1], BeforeValidator(a_number)] = Field(alias="schema")
     companies: bool = False
     title: _FieldName | None = None
     kind: _FieldName | None = None
@@ -119,8 +113,8 @@ class Declared:
         InvalidArgument
             If a file is not valid, is named and missing, or is there and not named; the message names the line.
         """
-        files = profile.reading
-        if unknown := sorted(files.keys() - set(READING_FILES)):
+        files = {name: text for name, text in profile.reading.items() if name != GATE_FILE}
+        if unknown := sorted(profile.reading.keys() - set(READING_FILES)):
             raise InvalidArgument(
                 f"a profile has no file {quoted(unknown[0])}; want {', '.join(READING_FILES)}"
             )

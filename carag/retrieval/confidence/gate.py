@@ -7,7 +7,7 @@ calibrated threshold.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from carag.errors import InvalidArgument
@@ -17,51 +17,13 @@ if TYPE_CHECKING:
 
     from carag.retrieval.evidence import Passage
 
-__all__ = ["CALIBRATIONS", "Calibration", "ConfidenceGate", "gate_for", "threshold_for", "top_similarity"]
+__all__ = ["BASELINE", "ConfidenceGate", "top_similarity"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Calibration:
-    """A threshold, and how many questions it declined when it was measured (``python -m bench.embedders``)."""
-
-    threshold: float
-    in_scope: int
-    """Questions that the pool of SEC filings answers."""
-    in_scope_declined: int
-    out_of_scope: int
-    """Questions about other rules, which the same pool does not answer."""
-    out_of_scope_declined: int
-
-
-CALIBRATIONS: Final = {
-    "minilm": Calibration(
-        threshold=0.50, in_scope=150, in_scope_declined=7, out_of_scope=36, out_of_scope_declined=23
-    ),
-    "wordllama": Calibration(
-        threshold=0.39, in_scope=150, in_scope_declined=5, out_of_scope=36, out_of_scope_declined=11
-    ),
-}
-"""Calibrated thresholds by embedder name.
-
-Each is the highest multiple of 0.01 that declines at most 5 % of the in-scope questions: a gate that declines what the
-corpus answers would be switched off. How many out-of-scope questions it declines then is measured.
-"""
-
-
-def threshold_for(embedder_name: str) -> float:
-    """Return the calibrated threshold of an embedder.
-
-    Raises
-    ------
-    InvalidArgument
-        If this embedder was not calibrated; another model's threshold would be meaningless.
-    """
-    if embedder_name not in CALIBRATIONS:
-        raise InvalidArgument(
-            f"no gate is calibrated for the embedder {embedder_name!r}; calibrate one on your own questions: "
-            "carag gate calibrate"
-        )
-    return CALIBRATIONS[embedder_name].threshold
+BASELINE: Final = 0.65
+"""Least similarity before a store whose embedder nobody has calibrated on anything: of no embedder the best choice, and
+high enough that what passes is close."""
+_CALIBRATE: Final = "calibrate it with carag gate calibrate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +37,11 @@ class ConfidenceGate:
     calibrated : bool
         Whether the threshold was measured on questions about such documents; False where there was nothing to choose it
         by, or it was measured on others.
+    measured_on : str
+        On what others, if that is known.
+    promised : float, optional
+        The calibrated threshold in whose place this one stands, since the questions asked have drifted from those that
+        it was calibrated on.
 
     Raises
     ------
@@ -89,10 +56,36 @@ class ConfidenceGate:
 
     threshold: float
     calibrated: bool = True
+    measured_on: str = field(default="", compare=False)
+    promised: float | None = None
 
     def __post_init__(self) -> None:
         if not -1 <= self.threshold <= 1:
             raise InvalidArgument(f"the gate's threshold is {self.threshold}; want a cosine, -1 to 1")
+
+    @property
+    def standing(self) -> str:
+        """What a person must know of where the gate stands; empty of a calibrated one.
+
+        Examples
+        --------
+        >>> ConfidenceGate(BASELINE, calibrated=False).standing
+        'the gate stands at its baseline of 0.65: calibrate it with carag gate calibrate'
+        """
+        if self.promised is not None:
+            return (
+                "the questions asked have drifted from those that the gate was calibrated on, so it stands at "
+                f"{self.threshold:.3f} instead of {self.promised:.3f}: calibrate it anew with carag gate calibrate"
+            )
+        if self.calibrated:
+            return ""
+        if self.measured_on:
+            return (
+                f"the gate stands at {self.threshold:g}, measured on {self.measured_on}, and was not calibrated for "
+                f"these documents: {_CALIBRATE}"
+            )
+        baseline = "its baseline of " if self.threshold == BASELINE else ""
+        return f"the gate stands at {baseline}{self.threshold:g}: {_CALIBRATE}"
 
     def passes(self, passages: Sequence[Passage], nearest: float | None = None) -> bool:
         """Tell whether a generator may be called; never without an admissible passage.
@@ -103,6 +96,11 @@ class ConfidenceGate:
         best = top_similarity(passages, nearest)
         return best is not None and best >= self.threshold
 
+    def is_shut_by_drift(self, passages: Sequence[Passage], nearest: float | None = None) -> bool:
+        """Tell whether it declines what the calibrated threshold would have passed."""
+        best = top_similarity(passages, nearest)
+        return best is not None and self.promised is not None and self.promised <= best < self.threshold
+
     def message(self, passages: Sequence[Passage], nearest: float | None = None) -> str:
         """Explain to a person why there is no answer; nothing in it depends on what is hidden.
 
@@ -110,33 +108,18 @@ class ConfidenceGate:
         """
         best = top_similarity(passages, nearest)
         found = "none was found" if best is None else f"best similarity {best:.3f}"
+        if self.is_shut_by_drift(passages, nearest):
+            return (
+                "CARAG defers on confidence: of late the questions asked are unlike those that the gate was calibrated "
+                f"on, so it takes only what is closer ({found}; needed {self.threshold:.3f}, and {self.promised:.3f} "
+                "before). Rephrase the question in the documents' own words; whoever keeps the store can calibrate the "
+                "gate on questions of now: carag gate calibrate."
+            )
         return (
             "CARAG defers on confidence: the passages this session may use are not close enough to the "
             f"question ({found}; needed {self.threshold:.3f}). Rephrase the question in the documents' own "
             "words, or name the document and the time that it is about."
         )
-
-
-def gate_for(embedder_name: str, *, on_filings: bool = True) -> ConfidenceGate:
-    """Return the gate of a calibrated embedder; for any other, one that passes every passage and says so.
-
-    Parameters
-    ----------
-    embedder_name : str
-    on_filings : bool
-        Whether it stands before SEC filings, on which ``CALIBRATIONS`` were measured. Before other documents it is
-        the same gate, and says that it was not calibrated on them.
-
-    Examples
-    --------
-    >>> gate_for("mine")
-    ConfidenceGate(threshold=-1.0, calibrated=False)
-    >>> gate_for("minilm", on_filings=False)
-    ConfidenceGate(threshold=0.5, calibrated=False)
-    """
-    if embedder_name in CALIBRATIONS:
-        return ConfidenceGate(threshold_for(embedder_name), calibrated=on_filings)
-    return ConfidenceGate(-1.0, calibrated=False)
 
 
 def top_similarity(passages: Sequence[Passage], nearest: float | None = None) -> float | None:

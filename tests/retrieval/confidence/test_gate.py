@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carag.errors import InvalidArgument
+from carag.retrieval.confidence.gate import ConfidenceGate, top_similarity
 from carag.retrieval.evidence import Passage
-from carag.retrieval.gate import CALIBRATIONS, ConfidenceGate, threshold_for, top_similarity
 
 SIMILARITIES = st.floats(-1, 1)
 
@@ -74,18 +74,3 @@ def test_a_threshold_is_a_cosine(threshold: float) -> None:
     """What no cosine can reach, or every cosine passes, is a mistake."""
     with pytest.raises(InvalidArgument, match="want a cosine"):
         ConfidenceGate(threshold)
-
-
-def test_every_offline_embedder_is_calibrated() -> None:
-    """Each calibrated threshold keeps the stated rule: at most 5 % of the in-scope questions declined."""
-    assert {"minilm", "wordllama"} == set(CALIBRATIONS)
-    for name, calibration in CALIBRATIONS.items():
-        assert threshold_for(name) == calibration.threshold
-        assert 20 * calibration.in_scope_declined <= calibration.in_scope
-        assert calibration.out_of_scope_declined > calibration.in_scope_declined
-
-
-def test_no_threshold_is_carried_over() -> None:
-    """An embedder that was never calibrated has no threshold to borrow."""
-    with pytest.raises(InvalidArgument, match="no gate is calibrated"):
-        threshold_for("bedrock:cohere.embed-multilingual-v3")

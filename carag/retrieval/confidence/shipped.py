@@ -1,0 +1,117 @@
+"""Read where a profile says that the confidence gate stands for an embedder that was measured: ``gate.toml``.
+
+Cosines of different models cannot be compared, so no embedder borrows the threshold of another: one that the profile
+does not name starts at ``BASELINE``, and says so. The file moves no passage and is no part of the policy; each change
+of the gate is a record of its own.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Final, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from carag.errors import InvalidArgument
+from carag.policy import Profile
+from carag.policy.shipped import GATE_FILE
+from carag.policy.toml_lines import Toml, a_number
+from carag.retrieval.confidence.gate import BASELINE, ConfidenceGate
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Self
+
+__all__ = ["Calibration", "calibrations_of", "gate_for", "threshold_for"]
+
+_MEASURED: Final = "edgar"
+"""The profile whose documents ``python -m bench.embedders`` measures thresholds on."""
+_Count = Annotated[int, Field(ge=0)]
+
+
+class Calibration(BaseModel):
+    """A threshold, and how many questions it declined when it was measured."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    threshold: Annotated[float, Field(ge=-1, le=1)]
+    measured_on: Annotated[str, Field(pattern=r"^[ -~]+$", max_length=200)]
+    """What documents, in words."""
+    calibrated: bool
+    """Whether these are documents such as the profile's."""
+    in_scope: _Count
+    """Questions that the documents answer."""
+    in_scope_declined: _Count
+    out_of_scope: _Count
+    """Questions that they do not answer."""
+    out_of_scope_declined: _Count
+
+    @model_validator(mode="after")
+    def _counts(self) -> Self:
+        if self.in_scope_declined > self.in_scope or self.out_of_scope_declined > self.out_of_scope:
+            raise ValueError(
+                "more questions were declined than there are; want the counts of one measurement"
+            )
+        return self
+
+
+class _Document(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    schema_: Annotated[Literal[1], BeforeValidator(a_number)] = Field(alias="schema")
+    embedder: Annotated[dict[str, Calibration], Field(max_length=100)] = {}
+
+
+def calibrations_of(profile: Profile) -> Mapping[str, Calibration]:
+    """Return what a profile says was measured, by the embedder's name; nothing of one without ``gate.toml``.
+
+    Raises
+    ------
+    InvalidArgument
+        If the file is not valid; the message names the line.
+
+    Examples
+    --------
+    >>> sorted(calibrations_of(Profile.open("edgar")))
+    ['minilm', 'wordllama']
+    """
+    text = profile.reading.get(GATE_FILE)
+    return {} if text is None else _read(text)
+
+
+@cache
+def _read(text: str) -> Mapping[str, Calibration]:
+    return Toml(GATE_FILE, text).read(_Document).embedder
+
+
+def gate_for(profile: Profile, embedder: str) -> ConfidenceGate:
+    """Return the gate that a profile ships for an embedder, by its name; else one at ``BASELINE`` that says so.
+
+    Examples
+    --------
+    >>> gate_for(Profile.open("edgar"), "mine")
+    ConfidenceGate(threshold=0.65, calibrated=False, measured_on='', promised=None)
+    >>> gate_for(Profile.open("generic"), "minilm")
+    ConfidenceGate(threshold=0.5, calibrated=False, measured_on='SEC filings', promised=None)
+    """
+    found = calibrations_of(profile).get(embedder)
+    if found is None:
+        return ConfidenceGate(BASELINE, calibrated=False)
+    return ConfidenceGate(found.threshold, found.calibrated, found.measured_on)
+
+
+def threshold_for(embedder: str) -> float:
+    """Return the threshold of an embedder that was calibrated on SEC filings.
+
+    Raises
+    ------
+    InvalidArgument
+        If this one was not; another model's threshold would be meaningless.
+    """
+    found = calibrations_of(Profile.open(_MEASURED)).get(embedder)
+    if found is None:
+        raise InvalidArgument(
+            f"no gate is calibrated for the embedder {embedder!r}; calibrate one on your own questions: "
+            "carag gate calibrate"
+        )
+    return found.threshold
