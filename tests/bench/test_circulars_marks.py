@@ -111,7 +111,7 @@ def test_the_two_markings_are_counted_apart_and_the_published_count_is_of_the_fi
     first, second = read_marks(), read_marks(fresh=True)
     assert list(second) == fresh() == sorted(set(fresh()))
     assert sorted([*first, *second]) == [one.circular for one in read("stretches.tsv")]
-    published = f"## All: {sum(map(len, first.values()))} clauses of {len(first)} circulars\n"
+    published = f"## Development: {sum(map(len, first.values()))} clauses of {len(first)} circulars\n"
     assert published in (HOME / "CUTS.md").read_text(encoding="utf-8")
 
 

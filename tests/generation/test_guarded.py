@@ -144,6 +144,6 @@ def test_results_do_not_depend_on_hidden_neighbours(
 def test_codes_are_stable() -> None:
     """Records keep these names."""
     assert [
-        *("NO_ADMISSIBLE_EVIDENCE", "NOTHING_ABOUT_IT", "BELOW_GATE", "TOO_FEW_WORDS"),
+        *("NO_ADMISSIBLE_EVIDENCE", "NOTHING_ABOUT_IT", "BELOW_GATE", "DRIFTED", "TOO_FEW_WORDS"),
         *("MODEL_DECLINED", "BAD_CITATION"),
     ] == [*DeclineCode]

@@ -12,6 +12,7 @@ import pytest
 from pydantic import BaseModel
 
 from carag.policy import FieldKind, table, vocabulary
+from carag.retrieval.confidence import shipped
 from carag.retrieval.reading import declared
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ SCHEMAS: dict[str, type[BaseModel]] = {
     "[[cell]]": table.Cell,
     "masks": table.Pair,
     "reading.toml": declared._Document,
+    "gate.toml": shipped._Document,
+    "[embedder]": shipped.Calibration,
 }
 
 

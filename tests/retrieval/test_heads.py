@@ -294,6 +294,12 @@ ROWS = st.lists(
 ).map("\n".join)
 
 
+def test_heads_in_two_passages_are_carried_from_neither() -> None:
+    texts = "Prose that says nothing.", "7 8\n | 2018 | 2017\nProse that says nothing.", "Net sales | 12 | 11"
+    first, second, third = pieces(texts=texts, gap=0)
+    assert head_of(third, [second, first]) is None
+
+
 @settings(max_examples=200)
 @given(st.lists(ROWS.filter(str.strip), min_size=2, max_size=4), st.integers(0, 3), st.data())
 def test_a_head_is_a_span_of_one_passage_before(texts: list[str], gap: int, data: st.DataObject) -> None:

@@ -69,7 +69,7 @@ def head_of(passage: Piece, before: Sequence[Piece]) -> Head | None:
     Returns
     -------
     Head or None
-        None if it begins inside no table, or the heads do not stand in these passages.
+        None if it begins inside no table, or the heads do not stand in one of these passages.
     """
     row = torn_row(passage.text)
     if row is None:
@@ -88,9 +88,11 @@ def head_of(passage: Piece, before: Sequence[Piece]) -> Head | None:
     [span] = torn_heads(text, [(here, len(text))]) if above else [None]
     if span is None:
         return None
-    # Between the rows that a passage begins with and the heads of another table in it stands nothing of the passage
-    # above, so no span is of two passages.
     lender = next(one for one in above if one.start <= start + span[0])
+    if (
+        start + span[1] > lender.end
+    ):  # heads, or a line above them, in two passages: one label for both there is not
+        return None
     return Head(lender.chunk_id, start + span[0], start + span[1], text[slice(*span)])
 
 

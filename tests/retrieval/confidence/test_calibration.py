@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.retrieval.test_gate import passage
 
 from carag.errors import InvalidArgument
 from carag.retrieval import ConfidenceGate, conformal_threshold, questions_wanted
+from tests.retrieval.confidence.test_gate import passage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from carag.retrieval import Drift, calibration
+from carag.retrieval import Drift
+from carag.retrieval.confidence import calibration
 
 STREAMS = 400
 LENGTH = 150
