@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from carag.retrieval.catalogue import Catalogue
-from carag.retrieval.confidence import (
-    BASELINE,
-    ConfidenceGate,
+from carag.retrieval.confidence.calibration import (
     Drift,
-    calibrations_of,
     conformal_threshold,
-    gate_for,
     questions_wanted,
     selective_threshold,
-    threshold_for,
-    top_similarity,
 )
+from carag.retrieval.confidence.gate import BASELINE, ConfidenceGate, top_similarity
+from carag.retrieval.confidence.shipped import calibrations_of, gate_for, threshold_for
 from carag.retrieval.cross_encoder import CrossEncoder
 from carag.retrieval.embedder import Embedder, headed
 from carag.retrieval.evidence import Evidence, Hidden, Passage, Topic, Withheld
