@@ -13,7 +13,17 @@ from typing import Final, NamedTuple
 from carag.labelling.document import ActKind
 from carag.profiles.circulars.references import NUMBER
 
-__all__ = ["LISTED", "PIECE", "REISSUES", "Said", "is_actor", "said_in"]
+__all__ = [
+    "LISTED",
+    "PIECE",
+    "REISSUES",
+    "Said",
+    "begins_clause",
+    "goes_on",
+    "is_actor",
+    "leaves_clause",
+    "said_in",
+]
 
 
 class Said(NamedTuple):
@@ -133,6 +143,11 @@ _SAYS_NOTHING: Final = re.compile(
 _BY_LAW: Final = re.compile(
     r"\b(?:Act|Rules|Regulations|Government|Gazette|UNSC|Security\s+Council|Schedule|Sanctions\s+List|designated\s+list)\b"
 )
+_FINITE: Final = (
+    r"\b(?:is|are|was|were|has|have|had|shall|will|would|(?-i:may)|must|should|which|who|whereby|wherein)\b"
+)
+_NEXT_CLAUSE: Final = re.compile(rf",(?=[^,;]*{_FINITE})", re.I)
+"""Where a clause with its own verb begins: what it speaks of is not acted on."""
 _HEAD: Final = re.compile(r"\b(?:issued|granted|given|in\s+terms|as\s+per)\b", re.I)
 """What is superseded stands before such words; what stands behind them tells which."""
 _INSTRUMENT: Final = re.compile(r"\b(?:Master|Directions?,?\s+\d{4}|circular)")
@@ -140,10 +155,34 @@ _AN_OTHER: Final = re.compile(rf"\b{_WHOLE}\b", re.I)
 _OTHER_OR_PIECE: Final = re.compile(rf"\b{_WHOLE}\b|{PIECE.pattern}|\bprovisions\b", re.I)
 _ACTOR: Final = re.compile(
     r"(?:communicated|repealed|amended|notified|deleted|substituted|inserted|conveyed)\s+(?:vide|by|through|under)\s+(?:\S+\s+){0,4}$"
+    r"|\bas\s+(?:advised|informed|stated|mentioned|explained)\s+(?:\w+\s+){0,2}?(?:vide|in|by|through|under)\s+(?:\S+\s+){0,4}$"
+    r"|\b(?:pursuant\s+to|by\s+virtue\s+of|under\s+the\s+authority\s+of)\s+(?:\S+\s+){0,3}$"
     r"|in\s+terms\s+of\s+(?:\S+\s+){0,3}$|\b(?:issue|issuance|commencement)\s+of\s+(?:the\s+)?$|(?:defined\s+in|in\s+accordance\s+with|in\s+alignment\s+with|as\s+per|read\s+with)"
     r"\s+(?:the\s+|our\s+)?$",
     re.I,
 )
+_ADVICE: Final = (
+    r"\b(?:vide|(?:advised|informed|communicated|conveyed|defined|prescribed|mentioned|stated|explained|referred)\s+"
+    r"(?:\w+\s+){0,2}?(?:vide|in|to|by|through|under)|read\s+(?:\w+\s+)?with|in\s+(?:terms|pursuance|exercise|accordance)"
+    r"|pursuant\s+to|under|as\s+per|by\s+virtue|authority)\b"
+)
+"""Words behind which a circular is named as the place of advice, authority, definition or reading-with."""
+_LEAVES: Final = re.compile(rf"[,;](?!\d{{4}}\b)[^;]*?(?:{_FINITE}|{_ADVICE})", re.I)
+"""A comma behind which there is a clause with its own verb, or a place of advice."""
+_PREDICATE: Final = re.compile(rf"[^,;:]{{0,40}}?(?:{_FINITE}|\bappl(?:y|ies)\b|\bcontinues?\b)", re.I)
+"""Words that make what stands before them the subject of a clause."""
+_JOINS: Final = re.compile(r"[,;/&]|\b(?:and|or|as\s+well\s+as|along\s+with)\b", re.I)
+_ASIDE: Final = re.compile(r"\([^()]*\)")
+"""What stands in parentheses between two others, such as a title."""
+_NAMED_ON: Final = re.compile(
+    rf"\s*(?:(?:the|our|its|all|other|earlier|existing|also|those|and|Bank[’']s)\s+)*"
+    rf"(?:{PIECE.pattern}[^,;]{{0,30}}?\s(?:of|in|to)\s+(?:the\s+|our\s+)?)?"
+    rf"(?:(?:revised|Master|earlier|\w+\s+circular)\s+)?(?:{_WHOLE}(?:\s+letters?)?)?"
+    r"(?:\s+(?:issued|contained|given|conveyed|circulated))?(?:\s+(?:vide|in|under|through))?(?:\s+(?:the|our|its))?"
+    rf"(?:\s+{_WHOLE})?(?:\s*(?:Refs?|Nos?)\b)?[\s.:(‘“\"'-]*",
+    re.I,
+)
+"""What leads from "and" to one more number: "the instructions issued vide circular No."."""
 _MAY_ACT: Final = re.compile(
     r"withdr|repeal|rescind|revok|cancel|annul|superse[ds]|replac|amend|modif|revis|updat|substitut|delet|omit|insert|cease"
     r"|longer|read\s+as|consolidat|compiled|decided|directed|permitted|clarified|changes|\bnow\b|\bbeen\b",
@@ -175,6 +214,8 @@ def said_in(sentence: str) -> Said | None:
             )
             if not is_done_to and kind is not ActKind.AMENDS:
                 near = _HEAD.split(near, maxsplit=1)[0]
+                clause = _NEXT_CLAUSE.split(near, maxsplit=1)[0]
+                near = clause if NUMBER.search(clause) else near
             named = (_OTHER_OR_PIECE if kind is ActKind.AMENDS else _AN_OTHER).search(
                 f"{near} {one[0]} {near}"
             )
@@ -202,3 +243,24 @@ def _denied(sentence: str, at: int) -> bool:
 def is_actor(text: str, start: int) -> bool:
     """Tell whether what is named from here is by what an act was done, or to what it conforms."""
     return bool(_ACTOR.search(text[max(0, start - 60) : start]))
+
+
+def goes_on(between: str) -> bool:
+    """Tell whether the words between two others coordinate them: "X and circular Y", and not "X, as advised vide Y"."""
+    if not re.search(r"[^\W\d_]", between):
+        return True
+    between = _ASIDE.sub("", between)
+    *_, joint = [None, *_JOINS.finditer(between)]
+    if joint is None or not _NAMED_ON.fullmatch(between, joint.end()):
+        return False
+    return not re.search(rf"{_ADVICE}|{_FINITE}", between[: joint.start()], re.I)
+
+
+def leaves_clause(between: str) -> bool:
+    """Tell whether words after an act lead out of the clause in which there is named what it acts on."""
+    return bool(_LEAVES.search(between))
+
+
+def begins_clause(rest: str) -> bool:
+    """Tell whether what stands before these words is the subject of a clause of its own: "shall apply"."""
+    return bool(_PREDICATE.match(rest))

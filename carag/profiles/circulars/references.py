@@ -385,7 +385,9 @@ def _with_defined(text: str, several: list[Reference]) -> list[Reference]:
             if one.end <= start
             and (one.title.startswith(kind) or kind in text[max(0, one.start - 30) : one.start])
         ]
-        if earlier:
-            meant = [one for one in earlier if one.names] or earlier
+        meant = [one for one in earlier if one.names] or earlier
+        if meant and "MD" in words:  # the one that was introduced as the Master Direction, if any was
+            meant = [one for one in meant if one.title == words["MD"].title]
+        if meant:
             added.append(meant[-1]._replace(start=start, end=end, word=" ".join(place[0].split())))
     return sorted((one for one in [*several, *added] if one.numbers or one.title or one.date), key=_place)

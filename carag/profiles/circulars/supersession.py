@@ -12,7 +12,15 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from carag.labelling.document import ActKind
-from carag.profiles.circulars.acts import LISTED, Said, is_actor, said_in
+from carag.profiles.circulars.acts import (
+    LISTED,
+    Said,
+    begins_clause,
+    goes_on,
+    is_actor,
+    leaves_clause,
+    said_in,
+)
 from carag.profiles.circulars.lists import listings, rows
 from carag.profiles.circulars.references import DATE, Reference, date_of, levelled, references
 
@@ -73,7 +81,7 @@ _ABBREVIATED: Final = re.compile(
     r"(?:\b(?:[Nn]o|Nos|Cir|Ref|viz|vide|i\.e|e\.g|Para|Sr|Sl|Dt|Ltd|A|P|Do[RS])|\n\s*\(?\d{1,2})$"
 )
 _CAPITALS: Final = re.compile(r"\b[A-Z]{2,8}$")
-_WORD: Final = re.compile(r"[A-Z][a-z]+\s")
+_WORD: Final = re.compile(r"[A-Z][a-z]+[\s,]")
 """After capitals with a full stop: they ended a sentence, and are no part of a number."""
 _RUNS_ON: Final = re.compile(
     r"\b(?:dated|the|of|and|or|to|in|on|for|by|with|from|vide|our|circulars?|contained|No\.?)$"
@@ -193,8 +201,16 @@ def _acted_on(
         and not (listed and 0 <= one.start - listed.end() < _ITEM)  # of which the annex is
     ]
     is_below = _BELOW.search(text, start + said.end, end)
-    before = [one for one in own if one.start < start + said.start]
-    after = [one for one in own if one.start >= start + said.start]
+    acts_at = start + said.start
+    before = _coordinated(text, [one for one in own if one.start < acts_at])
+    after = _coordinated(text, [one for one in own if one.start >= acts_at], end)
+    if (
+        after
+        and not is_below
+        and not said.compiles
+        and leaves_clause(text[start + said.end : after[0].start])
+    ):
+        after = []
     if said.kind is not ActKind.AMENDS:
         others = (before or (after if is_below else [])) if said.is_done_to else after
     else:
@@ -212,8 +228,23 @@ def _acted_on(
         cue = cues.search(text, *sentences[earlier])
         # What stands before the cue is the circular's own title.
         if cue and (introduced := [one for one in named[earlier] if one.start >= cue.start()]):
-            return introduced, sentences[earlier][0]
+            return _coordinated(text, introduced), sentences[earlier][0]
     return [], start
+
+
+def _coordinated(text: str, several: list[Reference], end: int | None = None) -> list[Reference]:
+    """Return the first of several others and those that go on from it; what else is named is named for advice.
+
+    With ``end``, up to which its sentence goes, one that begins a clause of its own is left out: "this supersedes X and
+    circular Y shall apply".
+    """
+    found = several[:1]
+    for one, other, following in zip(several, several[1:], [*several[2:], None], strict=False):
+        rest = text[other.end : following.start if following else end] if end else ""
+        if not goes_on(text[one.end : other.start]) or begins_clause(rest):
+            break
+        found.append(other)
+    return found
 
 
 def _openings(number: int, said: Said) -> range:

@@ -179,6 +179,77 @@ def test_what_is_denied_conditional_told_or_about_another_thing_is_no_act(text: 
     assert [one for one in read(text.format(f"{NUMBER} dated June 1, 2015")) if one[1]] == []
 
 
+ACTED_ON, ADVISED = "DOR.REC.20/16.05.000/2013-14", "DOR.REC.21/16.05.000/2014-15"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "In supersession of the instructions of {0}, banks have now been advised to offer an account to all vide {1}.",
+        "In supersession of {0}, as advised vide {1}, banks shall report monthly.",
+        "In supersession of {0}, and as advised vide {1}, banks shall report monthly.",
+        "In supersession of {0} on small accounts, banks shall follow the definition given in {1}.",
+        "In supersession of {0} read with {1}, banks shall report monthly.",
+        "In partial modification of {0}, the limit advised vide {1} shall be followed.",
+        "In partial modification of {0}, banks shall, in terms of {1}, report weekly.",
+        "This circular supersedes {0}, which was issued in terms of {1}.",
+        "These Directions shall supersede {0} as defined in {1}.",
+        "This circular supersedes {0} and shall be read with {1}.",
+        "{0}, as advised vide {1}, stands withdrawn.",
+        "{0}, read with {1}, stands withdrawn.",
+        "{0}, issued under the authority of {1}, stands withdrawn.",
+        "{0}, which amended {1}, stands withdrawn.",
+        "{0} stands withdrawn, as communicated vide {1}.",
+        "As advised vide {1}, {0} stands withdrawn.",
+        "Pursuant to {1}, {0} stands withdrawn.",
+        "The exemption granted vide {0}, under the powers described in {1}, stands withdrawn.",
+        "It has been decided to withdraw {0} and to follow {1}.",
+        "It has been decided to withdraw {0} and banks are advised to follow {1}.",
+        "It has been decided to withdraw {0} and the instructions of {1} shall apply.",
+        "Please refer to {0}, issued in terms of {1}. 2. The said circular stands withdrawn.",
+    ],
+)
+def test_one_named_for_advice_authority_definition_or_reading_with_is_not_acted_on(text: str) -> None:
+    """A rule that another one's end only mentions would be hidden though it is in force."""
+    named = (f"the circular {ACTED_ON} dated June 1, 2013", f"the circular {ADVISED} dated July 2, 2014")
+    assert [numbers for _, numbers, _ in read(text.format(*named))] == [(ACTED_ON,)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "As advised vide {0}, the earlier instructions stand withdrawn.",
+        "In supersession of all earlier instructions, banks are advised to follow {0}.",
+        "In supersession of earlier instructions on the subject, as advised vide {0}, banks shall report monthly.",
+    ],
+)
+def test_one_named_for_advice_is_not_acted_on_though_no_other_is_named(text: str) -> None:
+    assert [numbers for _, numbers, _ in read(text.format(f"the circular {ADVISED}")) if numbers] == []
+
+
+@given(
+    st.sampled_from(["In supersession of {0}, banks shall report monthly.", "{0} stand withdrawn."]),
+    st.sampled_from(
+        [", ", " and ", ", as well as ", " and the guidelines issued vide ", " and our circular "]
+    ),
+    st.sampled_from(["", " dated June 1, 2013", " dated June 1, 2013 (Lending in May, and Other Matters)"]),
+)
+def test_what_goes_on_in_coordination_is_acted_on_too(form: str, joint: str, rest: str) -> None:
+    text = form.format(f"The circular {ACTED_ON}{rest}{joint}{ADVISED} dated July 2, 2014")
+    assert [numbers for _, numbers, _ in read(text)] == [(ACTED_ON,), (ADVISED,)]
+
+
+def test_the_master_directions_are_those_introduced_as_the_md_and_not_the_last_one_named() -> None:
+    text = (
+        "Please refer to Master Directions (MD) on Village Lending dated June 4, 2020.\n\n2. Returns are due in "
+        "terms of Master Direction - Village Bank (Filing of Returns) Directions – 2024 (MD on FVR) dated May 2, "
+        "2024. They are at No. 6 of the MD on FVR. Accordingly, para 27 of MD has been updated.\n\n3. The Master "
+        "Directions and the answers on the website have been updated accordingly.\n"
+    )
+    days = {one.other.date for one in statements(text) if one.other}
+    assert days == {date(2020, 6, 4)}
+
+
 def test_a_list_in_columns_gives_each_number_the_day_of_its_row() -> None:
     numbers = [f"A.P. (DIR Series) Circular No. {one}" for one in (20, 11, 25)]
     days = ["November 16, 2000", "November 13, 2001", "March 6, 2006"]
