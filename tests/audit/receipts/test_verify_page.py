@@ -25,8 +25,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from carag.audit import Checkpoint, InclusionProof, SigningKey, Verdict, verify_receipt
+from carag.audit import Checkpoint, InclusionProof, SigningKey, verify_receipt
+from carag.audit.receipts.check_proof import check_checkpoint, check_consistency
 from carag.audit.tlog.keys import MlDsaKey
+from carag.audit.tlog.log_verifier import LogVerifier
+from carag.cli import _describe
 from carag.visible import visible_json
 from tests.audit.receipts import mutants
 from tests.audit.receipts import test_standalone as standalone
@@ -39,8 +42,10 @@ ROOT = HERE.parents[2]
 PAGE = ROOT / "scripts" / "verify.html"
 HTML = PAGE.read_text("utf-8")
 script, originals, key, issued = two.script, two.originals, two.key, standalone.issued
-PARSERS_WORDS = re.compile(r"(cannot tell: .*) is not (JSON as records have it: .*|canonical JSON|UTF-8: .*)")
-"""What a parser says of bytes it cannot read, each in its own words."""
+PARSERS_WORDS = re.compile(
+    r" is not (JSON as records have it: .*|canonical JSON|UTF-8: .*|base64|in its one spelling as base64)"
+)
+"""What parsers say of bytes they cannot read, each in its own words, and Python's not the same in all versions."""
 
 
 class Page:
@@ -102,17 +107,25 @@ def script_says(tmp_path_factory):
     return says
 
 
+def package_says(data, vkeys, old):
+    """Ask carag for its verdict."""
+    if old:
+        return check_consistency(old, data.decode(), LogVerifier.parse(vkeys)).verdict
+    if not data.startswith(b"{"):  # as script and page tell them apart
+        return check_checkpoint(data.decode("utf-8", "replace"), LogVerifier.parse(vkeys)).verdict
+    return verify_receipt(data, vkeys).verdict
+
+
 @pytest.fixture(scope="module")
 def agreed(page, script_says):
-    """Ask all three about a receipt, and the two that take others about those; return the exit code they agree on."""
+    """Ask all three about a file, and return the exit code they agree on."""
 
     def code_of(data, vkeys, old=""):
         wanted, said = script_says(data, vkeys, old)
         code, words = page.says(data, vkeys, old)
         assert code == wanted, (said, words, data)
-        assert PARSERS_WORDS.sub(r"\1", words) == PARSERS_WORDS.sub(r"\1", said), data
-        if not old:
-            assert two.CODES[verify_receipt(data, vkeys).verdict] == code, (said, data)
+        assert PARSERS_WORDS.sub(" is unreadable", words) == PARSERS_WORDS.sub(" is unreadable", said), data
+        assert two.CODES[package_says(data, vkeys, old)] == code, (said, data)
         return code
 
     return code_of
@@ -143,7 +156,9 @@ def digest(text):
 def test_the_page_lets_nothing_in_or_out():
     """Its policy permits its one script and its one style, by hash, and no other source of anything."""
     [policy] = [it["content"] for it in Tags().named("meta") if "http-equiv" in it]
-    [styled], [scripted] = (re.findall(f"<{tag}>(.*?)</{tag}>", HTML, re.DOTALL) for tag in ("style", "script"))
+    [styled], [scripted] = (
+        re.findall(f"<{tag}>(.*?)</{tag}>", HTML, re.DOTALL) for tag in ("style", "script")
+    )
     assert policy == (
         f"default-src 'none'; script-src '{digest(scripted)}'; style-src '{digest(styled)}'; base-uri 'none'; "
         "form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
@@ -158,7 +173,12 @@ def test_the_page_names_no_address():
     assert (tags.named("script"), tags.named("style")) == ([{}], [{}])
     assert not {"link", "img", "iframe", "object", "embed", "a", "base"} & {tag for tag, _ in tags.found}
     attributes = {name for _, found in tags.found for name in found}
-    assert not {name for name in attributes if name.startswith("on")} | attributes & {"src", "href", "action", "style"}
+    assert not {name for name in attributes if name.startswith("on")} | attributes & {
+        "src",
+        "href",
+        "action",
+        "style",
+    }
     ways = (
         r"\w+://|\burl\(|@import|\bimport\b|\bfetch\b|XMLHttpRequest|WebSocket|EventSource|sendBeacon|Worker|WebTransport"
         r"|RTCPeer|\blocation\b|\bopen\(|innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|Function\("
@@ -174,7 +194,9 @@ def test_every_field_has_a_label_and_the_verdict_is_announced():
     assert {it["for"] for it in tags.named("label")} == fields
     hints = {it["aria-describedby"] for tag, it in tags.found if tag in {"input", "textarea"}}
     assert hints <= {it.get("id") for it in tags.named("p")}
-    assert [it for it in tags.named("div") if it.get("role") == "status"] == [{"id": "verdict", "role": "status"}]
+    assert [it for it in tags.named("div") if it.get("role") == "status"] == [
+        {"id": "verdict", "role": "status"}
+    ]
     assert [it["lang"] for it in tags.named("html")] == ["en"]
 
 
@@ -207,7 +229,15 @@ def test_its_rules_are_those_of_the_script(page):
     assert page.call("Object.keys(VALUES)") == list(script.VALUES)
     assert page.call("Object.keys(LAWS)") == list(script.LAWS)
     limits = [
-        *("FORMAT", "PROOF_HEADER", "MAX_BYTES", "MAX_RECORD_BYTES", "MAX_HASHES", "MAX_SIGNATURES", "MAX_NESTING"),
+        *(
+            "FORMAT",
+            "PROOF_HEADER",
+            "MAX_BYTES",
+            "MAX_RECORD_BYTES",
+            "MAX_HASHES",
+            "MAX_SIGNATURES",
+            "MAX_NESTING",
+        ),
         *("MAX_INTEGER", "MAX_MINUTE", "CONTROL_BITS", "VERSION_WORD"),
     ]
     assert page.call(f"[{', '.join(limits)}]") == [getattr(script, name) for name in limits]
@@ -278,11 +308,14 @@ def test_an_opening_of_nothing_is_false_whatever_its_name(agreed, issued, name):
 @pytest.mark.parametrize(
     "mutation", contradictions.CONTRADICTIONS.values(), ids=contradictions.CONTRADICTIONS
 )
-def test_the_page_finds_each_contradiction(agreed, build, mutation):
-    """Signed, and against itself."""
-    record = build.record()
-    receipt, vkey = build.forge(build.record(**mutation(build, record)))
-    assert agreed(receipt.to_bytes(), vkey) == 1
+def test_the_page_finds_each_contradiction(agreed, page, build, mutation):
+    """Signed, with every passage and every value left out, and against itself."""
+    record = build.record(**mutation(build, build.record()))
+    receipt, vkey = build.forge(record, openings={}, shown=[])
+    data = altered(receipt.to_bytes(), lambda it: it.update(hits=[None] * len(record.hits)))
+    assert agreed(data, vkey) == 1
+    wrong = "contradicts itself|which no recorded mask admits|does not hold the heads"
+    assert re.search(wrong, page.says(data, vkey)[1])
 
 
 @pytest.mark.parametrize("lie", STATE_LIES.values(), ids=STATE_LIES)
@@ -294,7 +327,9 @@ def test_the_page_finds_a_state_that_says_otherwise(agreed, build, lie):
     assert agreed(receipt.to_bytes(), vkey) == 1
 
 
-@pytest.mark.parametrize("count", [400, pytest.param(10_000, marks=pytest.mark.full)])
+@pytest.mark.parametrize(
+    "count", [150, pytest.param(500, marks=pytest.mark.release), pytest.param(10_000, marks=pytest.mark.full)]
+)
 def test_no_mutant_divides_the_three(agreed, originals, key, count):
     """Four fifths altered without the log's key, one fifth signed by a log that lies."""
     altered_ones = two.drawn(functools.partial(mutants.altered_file, originals), originals, count * 4 // 5)
@@ -312,21 +347,34 @@ NEARLY_JSON = st.one_of(
     st.recursive(
         st.none() | st.booleans() | st.integers(-(1 << 54), 1 << 54) | st.floats() | st.text(max_size=4),
         lambda inner: (
-            st.lists(inner, max_size=3) | st.dictionaries(st.text("ab_1A\u00e9", max_size=3), inner, max_size=3)
+            st.lists(inner, max_size=3)
+            | st.dictionaries(st.text("ab_1A\u00e9", max_size=3), inner, max_size=3)
         ),
         max_leaves=6,
     ).flatmap(lambda value: st.sampled_from([mutants.write(value), mutants.write(value, "escaped")])),
     st.sampled_from(
-        [*(str(number) for number in mutants.NUMBERS), "-0", "1e3", "1.0", "1E+2", "1e21", "NaN", "Infinity", "01"]
+        [
+            *(str(number) for number in mutants.NUMBERS),
+            "-0",
+            "1e3",
+            "1.0",
+            "1E+2",
+            "1e21",
+            "NaN",
+            "Infinity",
+            "01",
+        ]
     ),
     st.sampled_from(mutants.TEXTS).map(lambda text: json.dumps(text, ensure_ascii=False)),
     st.integers(0, 40).map(lambda depth: "[" * depth + "]" * depth),
     st.integers(0, 40).map(lambda depth: '{"a":' * depth + "1" + "}" * depth),
-    st.sampled_from(['{"a":1,"a":1}', '{"b":1,"a":1}', '"\\ud800"', '"\\u0000"', '"\\u001F"', '"\\u001f"', '"\\/"']),
+    st.sampled_from(
+        ['{"a":1,"a":1}', '{"b":1,"a":1}', '"\\ud800"', '"\\u0000"', '"\\u001F"', '"\\u001f"', '"\\/"']
+    ),
 )
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(NEARLY_JSON)
 def test_what_is_canonical_json_is_the_same_for_both(page, text):
     """Duplicate keys, order, spellings of numbers and texts, depth, lone surrogates: by the same rules."""
@@ -371,15 +419,32 @@ def test_keys_are_read_alike(agreed, issued, build):
         altered(data, lambda f, more=more: f.update(proof=f"{f['proof']}{more}\n"))
         for more in (line, f"{line[:-8]}AAAAAAA=", f"{line}\n{line}")
     )
-    codes = [[agreed(file, keys) for keys in (vkey, str(other.verifier), both)] for file in (signed, false, twice)]
+    codes = [
+        [agreed(file, keys) for keys in (vkey, str(other.verifier), both)] for file in (signed, false, twice)
+    ]
     assert codes == [[0, 0, 0], [0, 1, 1], [2, 2, 2]]
-    assert [agreed(data, keys) for keys in (vkey, f" {vkey}\t\n", f"{vkey}\n{quantum}", str(foreign))] == [0, 0, 0, 2]
+    assert [agreed(data, keys) for keys in (vkey, f" {vkey}\t\n", f"{vkey}\n{quantum}", str(foreign))] == [
+        0,
+        0,
+        0,
+        2,
+    ]
 
 
 @pytest.mark.parametrize(
     "keys",
     [
-        *("", "log.example", "a+00000000+AAAA", "a+b+c+d", "{0}\n{0}", "{0}\n{1}", "\ufeff{0}", "{0}A", "x{0}"),
+        *(
+            "",
+            "log.example",
+            "a+00000000+AAAA",
+            "a+b+c+d",
+            "{0}\n{0}",
+            "{0}\n{1}",
+            "\ufeff{0}",
+            "{0}A",
+            "x{0}",
+        ),
         *("{2}", "{0}\n{2}A", "a b{0}", "\x1c{0}\x85x"),
     ],
 )
@@ -392,7 +457,7 @@ def test_keys_that_are_none_are_read_by_neither(page, script_says, issued, keys)
     assert (code, said) == (2, page.says(data, given_keys)[1])
 
 
-def test_checkpoints_and_consistency_proofs_are_judged_alike(agreed, script_says, page, issued, build, tmp_path):
+def test_checkpoints_and_consistency_proofs_are_judged_alike(agreed, issued):
     """As the log wrote them, altered everywhere, and against a checkpoint of another size."""
     _, vkey, directory, old = issued
     with standalone.LogReader(directory, vkey=vkey) as reader:
@@ -403,19 +468,23 @@ def test_checkpoints_and_consistency_proofs_are_judged_alike(agreed, script_says
     for _ in range(150):
         file, kept = (with_a_change(text, rng) if rng.random() < 0.7 else text for text in (proof, old))
         seen[agreed(file.encode(), vkey, kept)] += 1
-        file = with_a_change(old, rng).encode()
-        assert page.says(file, vkey) == script_says(file, vkey)
+        seen[agreed(with_a_change(old, rng).encode(), vkey)] += 1
     assert min(seen[code] for code in (0, 1, 2)) > 0
     other = SigningKey("audit.example/one", b"k" * 32)
-    for text in ("audit.example/two\n0\n" + "A" * 43 + "=\n", "no checkpoint\n", f"{other.name}\n01\n{'A' * 43}=\n"):
-        file = other.sign(text).to_text().encode()
-        assert page.says(file, str(other.verifier)) == script_says(file, str(other.verifier))
+    for text in (
+        "audit.example/two\n0\n" + "A" * 43 + "=\n",
+        "no checkpoint\n",
+        f"{other.name}\n01\n{'A' * 43}=\n",
+    ):
+        assert agreed(other.sign(text).to_text().encode(), str(other.verifier)) in {1, 2}
 
 
 def with_a_change(text, rng):
     """Change, add or drop one character."""
     at = rng.randrange(len(text))
-    more = rng.choice(["", "", "A", "=", "\n", " ", "0", "\u2014", "\x00", "+", "'", '"', chr(ord(text[at]) ^ 1)])
+    more = rng.choice(
+        ["", "", "A", "=", "\n", " ", "0", "\u2014", "\x00", "+", "'", '"', chr(ord(text[at]) ^ 1)]
+    )
     return text[:at] + more + text[at + rng.randrange(2) :]
 
 
@@ -424,7 +493,7 @@ def with_a_change(text, rng):
 
 BROKEN_BROWSERS = {
     "that has no cryptography": "Object.defineProperty(globalThis, 'crypto', {value: {}, configurable: true})",
-    "that knows no Ed25519": "crypto.subtle.importKey = async () => { throw new DOMException('', 'NotSupportedError') }",
+    "that knows no Ed25519": "crypto.subtle.importKey = async () => { throw new DOMException() }",
     "that finds every signature good": "crypto.subtle.verify = async () => true",
     "that finds none good": "crypto.subtle.verify = async () => false",
 }
@@ -454,7 +523,12 @@ def test_what_nobody_foresaw_is_no_verdict(issued):
 def test_points_of_small_order_get_no_verdict(page, script_says):
     """On these RFC 8032 and browsers differ, so where the script verifies the page cannot tell."""
     ys = [int(y) for y in page.call("SMALL_ORDER.map(String)")]
-    points = [p for y in ys for sign in (0, 1) if (p := script.point_decode((y | sign << 255).to_bytes(32, "little")))]
+    points = [
+        p
+        for y in ys
+        for sign in (0, 1)
+        if (p := script.point_decode((y | sign << 255).to_bytes(32, "little")))
+    ]
     for point in points:
         eightfold = functools.reduce(lambda p, _: script.point_add(p, p), range(3), point)
         assert script.point_encode(eightfold) == script.point_encode(script.IDENTITY)
@@ -480,7 +554,12 @@ def test_a_signature_has_one_form_on_the_page(agreed, issued):
     [encoded] = re.findall(r"\u2014 \S+ (\S+)\\n", data.decode())
     raw = base64.b64decode(encoded)
     s = int.from_bytes(raw[36:], "little") + script.L
-    for other in (raw[:36] + s.to_bytes(32, "little"), raw[:-1], raw + b"\0", raw[:4] + b"\xff" * 32 + raw[36:]):
+    for other in (
+        raw[:36] + s.to_bytes(32, "little"),
+        raw[:-1],
+        raw + b"\0",
+        raw[:4] + b"\xff" * 32 + raw[36:],
+    ):
         line = base64.b64encode(other).decode()
         changed = altered(data, in_proof(re.escape(encoded), line.replace("\\", r"\\")))
         assert agreed(changed, vkey) == 1
@@ -489,7 +568,16 @@ def test_a_signature_has_one_form_on_the_page(agreed, issued):
 def test_points_are_decoded_alike(page):
     """RFC 8032 section 5.1.3: the same bytes are a point, at the edges and in between."""
     rng = random.Random(two.SEED)  # noqa: S311
-    values = [0, 1, 2, script.P - 1, script.P, script.P + 1, (1 << 255) - 1, *(rng.getrandbits(256) for _ in range(60))]
+    values = [
+        0,
+        1,
+        2,
+        script.P - 1,
+        script.P,
+        script.P + 1,
+        (1 << 255) - 1,
+        *(rng.getrandbits(256) for _ in range(60)),
+    ]
     for value in values + [value | 1 << 255 for value in values]:
         data = (value % (1 << 256)).to_bytes(32, "little")
         found = page.call(f"pointY(Uint8Array.from({list(data)})) !== null")
@@ -499,6 +587,7 @@ def test_points_are_decoded_alike(page):
 # -- what is shown
 
 
+@pytest.mark.release
 def test_hidden_characters_are_spelt_out(page):
     """In verdicts as the script does, in texts where carag.visible finds one; of all characters this Python knows."""
     known = [chr(n) for n in range(0x110000) if unicodedata.category(chr(n)) not in {"Cn", "Cs"}]
@@ -512,7 +601,15 @@ def test_hidden_characters_are_spelt_out(page):
 
 def test_texts_are_quoted_as_python_quotes_them(page):
     """So that both verifiers say the same words of what they cannot read."""
-    for value in ("it's", 'a "b"', "it's \"b\"", "\\", "\n\r\t\x00\x7f\xad\u202e\U000e0001\U0001f600\u00e9 \xa0", 5, None):
+    for value in (
+        "it's",
+        'a "b"',
+        'it\'s "b"',
+        "\\",
+        "\n\r\t\x00\x7f\xad\u202e\U000e0001\U0001f600\u00e9 \xa0",
+        5,
+        None,
+    ):
         assert page.call(f"repr({json.dumps(value)})") == repr(value)
     assert page.call('repr([1, null, {"a": ["b"]}])') == repr([1, None, {"a": ["b"]}])
 
@@ -525,4 +622,5 @@ def test_all_that_a_receipt_shows_is_listed(page, issued):
     texts = [one["value"] for one in receipt["openings"].values()] + [one["text"] for one in receipt["hits"]]
     assert [text for _, text in listed[:-2]] == texts
     assert json.loads(listed[-2][1]) == fields
-    assert Verdict.VERIFIED is verify_receipt(*issued[:2]).verdict
+    assert listed[-1][1] == _describe._NOT_SHOWN  # the words of `carag verify`
+    assert page.says(*issued[:2])[0] == 0
