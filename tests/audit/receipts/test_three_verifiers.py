@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from carag.audit import Checkpoint, InclusionProof, SigningKey
+from carag.audit.tlog import merkle
 from carag.audit.tlog.keys import MlDsaKey
 from tests.audit.receipts import mutants
 from tests.audit.receipts import page as pages
@@ -333,3 +334,135 @@ def test_points_are_decoded_alike(page):
         data = (value % (1 << 256)).to_bytes(32, "little")
         found = page.call(f"pointY(Uint8Array.from({list(data)})) !== null")
         assert found is (script.point_decode(data) is not None), value
+
+
+def test_what_an_engine_might_let_through_is_refused_before_it(issued):
+    """S from L on, a signature of another length, an R that is no point: even where the browser takes everything."""
+    page = pages.Page()
+    page.call("(crypto.subtle.verify = async () => true, true)")
+    good, low = bytes.fromhex(f"{'58' + '66' * 31}"), bytes(32)
+    no_point = next(
+        bytes([n]) + bytes(31) for n in range(2, 99) if script.point_decode(bytes([n]) + bytes(31)) is None
+    )
+    last, first = ((script.L - step).to_bytes(32, "little") for step in (1, 0))
+    cases = [good + low, good + last, good + first, good + low + b"0", good, no_point + low]
+    asked = ", ".join(
+        f"ed25519Verify({in_page(good)}, new Uint8Array(), {in_page(signature)})" for signature in cases
+    )
+    with page.node:
+        found = page.call(f"Promise.all([{asked}])")
+        page.node.stdin.close()
+    assert found == [True, True, False, False, False, False]
+
+
+# -- edges
+
+
+def in_page(data):
+    return f"unbase64('{base64.b64encode(data).decode()}', '')"
+
+
+def test_paths_hold_on_the_page_where_the_script_finds_them_to(page):
+    """Every small proof, whole, cut and lengthened, under every index and size that somebody might claim for it."""
+    leaves = [script.leaf_hash(bytes([n])) for n in range(6)]
+    node = lambda level, n: script.tree_root(leaves[n << level : (n + 1) << level])  # noqa: E731
+    changes = (
+        lambda p: p,
+        lambda p: p[:-1],
+        lambda p: [*p, p[0] if p else leaves[0]],
+        lambda p: [one[:31] for one in p],
+    )
+    asked, wanted = [], []
+    for size in range(1, 7):
+        root = script.tree_root(leaves[:size])
+        for index, claimed, total, change in itertools.product(range(size), range(-1, 8), range(8), changes):
+            path = list(change([*merkle.inclusion_proof(node, index, size)]))
+            steps = list(change([*merkle.consistency_proof(node, index + 1, size)]))
+            for name, arguments in (
+                ("inclusionHolds", (leaves[index], claimed, total, path, root)),
+                ("consistencyHolds", (claimed, total, steps, script.tree_root(leaves[: index + 1]), root)),
+            ):
+                asked.append([name, [as_given(one) for one in arguments]])
+                wanted.append(getattr(script, NAMES[name])(*arguments))
+    bytes_of = "(one) => unbase64(one, '')"
+    read = f"Number.isInteger(it) ? BigInt(it) : Array.isArray(it) ? it.map({bytes_of}) : ({bytes_of})(it)"
+    call = f"Promise.all({json.dumps(asked)}.map(([name, them]) => globalThis[name](...them.map((it) => {read}))))"
+    assert page.call(call) == wanted
+    assert sum(wanted) > 40
+
+
+NAMES = {"inclusionHolds": "inclusion_holds", "consistencyHolds": "consistency_holds"}
+
+
+def as_given(value):
+    """Write an argument as JSON can carry it."""
+    if isinstance(value, list):
+        return [as_given(one) for one in value]
+    return base64.b64encode(value).decode() if isinstance(value, bytes) else value
+
+
+def test_every_rule_has_the_same_edges(page):
+    """Each rule by name, on the numbers at the ends of ranges and on texts that readers treat differently."""
+    values = [number for number in mutants.NUMBERS if abs(number) <= script.MAX_INTEGER]
+    values += [text for text in mutants.TEXTS if text != "\ud800"] + [
+        "\U0001f600" * 200,
+        "\U0001f600" * 201,
+        None,
+        [1, 2],
+        [3, 1],
+    ]
+    pairs = [[value, rule] for rule in script.VALUES for value in values]
+    found = page.call(f"{json.dumps(pairs)}.map(([value, rule]) => Boolean(fits(value, rule)))")
+    assert found == [bool(script.fits(value, rule)) for value, rule in pairs]
+
+
+@pytest.mark.parametrize(("count", "code"), [(99, 0), (100, 2)])
+def test_a_note_has_a_hundred_signatures_for_all(agreed, issued, count, code):
+    """And one that says nothing after its key id is none."""
+    data, vkey, *_ = issued
+    lines = "".join(f"\u2014 other{n} AAAAAAA=\n" for n in range(count))
+    assert agreed(altered(data, lambda f: f.update(proof=f["proof"] + lines)), vkey) == code
+    assert agreed(altered(data, lambda f: f.update(proof=f"{f['proof']}\u2014 other AAAAAA==\n")), vkey) == 2
+
+
+@pytest.mark.parametrize(("count", "code"), [(63, 1), (64, 2)])
+def test_a_proof_has_sixty_three_hashes_for_all(agreed, issued, count, code):
+    """With one more it is none."""
+    hashes = f"{base64.b64encode(bytes(32)).decode()}\n" * count
+    assert agreed(altered(issued[0], in_proof(r"(index \d+\n)(\S+\n)+", rf"\1{hashes}")), issued[1]) == code
+
+
+def test_a_text_of_one_letter_is_a_text(agreed):
+    """Signed, and no checkpoint."""
+    key = SigningKey("a", b"k" * 32)
+    assert agreed(key.sign("a\n").to_text().encode(), str(key.verifier)) == 2
+
+
+@pytest.mark.parametrize("change", [{"seq": 0}, {"log": "audit.example/other"}], ids=["place", "log"])
+def test_a_record_of_another_place_fails_for_all(agreed, build, change):
+    """Signed here, and it says that it stands elsewhere."""
+    receipt, vkey = build.forge(build.record(**change))
+    assert agreed(receipt.to_bytes(), vkey) == 1
+
+
+@pytest.mark.parametrize(("more", "code"), [(0, 0), (1, 1)])
+def test_heads_may_end_with_the_text_for_all(agreed, originals, key, more, code):
+    """And not after it."""
+    fields = of_kind(originals, "query")
+    heads = [[1, 2, 0, len(fields["hits"][1]["text"]) + more]]
+    assert agreed(two.signed_again(fields, lambda it: it.update(heads=heads), key), str(key.verifier)) == code
+
+
+@pytest.mark.parametrize(("size", "code"), [(60_000, 0), (60_001, 2)])
+def test_a_record_has_sixty_thousand_bytes_for_all(agreed, originals, key, size, code):
+    """And none more."""
+
+    def fill(record):
+        length = lambda: len(json.dumps(record, separators=(",", ":"), ensure_ascii=False).encode())  # noqa: E731
+        record["intents"] = ["I"]
+        while (missing := size - length()) > 0:
+            long = missing if missing < 60 else 40 if missing < 110 else 50
+            record["intents"].append(f"I{len(record['intents']):0{long - 4}}")
+        assert length() == size
+
+    assert agreed(two.signed_again(of_kind(originals, "query"), fill, key), str(key.verifier)) == code
