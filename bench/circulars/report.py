@@ -1,7 +1,9 @@
 """Report what is found and answered of the questions on circulars, and what a gate before the generator promises.
 
-    python -m bench.circulars.report                                 # the page, from the rows that are kept
-    CARAG_SHARED_DATA=DIR python -m bench.circulars.report --ask     # asks again first, which takes long
+    python -m bench.circulars.report                                     # the page, from the rows that are kept
+    CARAG_SHARED_DATA=DIR python -m bench.circulars.report --ask WORK    # asks again first, which takes long
+
+What is asked is kept in the directory WORK part by part, so that a run which was stopped goes on from there.
 
 Rows are in ``report/``: ids, offsets, scores and outcomes, and no word of a circular.
 """
@@ -34,7 +36,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--ask", action="store_true", help="ask every question again, and keep the rows")
+    parser.add_argument(
+        "--ask",
+        type=Path,
+        metavar="WORK",
+        help="ask every question again that this directory holds no rows of",
+    )
     parser.add_argument("--data", type=Path, default=os.environ.get("CARAG_SHARED_DATA"))
     given = parser.parse_args()
     if given.ask:
@@ -45,7 +52,7 @@ def main() -> None:
         from bench.circulars.asking import ask_all
 
         KEPT.mkdir(exist_ok=True)
-        ask_all(given.data, read_questions(), KEPT)
+        ask_all(given.data, read_questions(), KEPT, given.ask)
     text = page(read_run(KEPT, read_questions()))
     print(text)
     PAGE.write_text(text, encoding="utf-8")

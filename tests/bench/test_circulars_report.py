@@ -175,7 +175,7 @@ def test_every_system_is_asked_and_rows_say_what_it_found_and_how_often_a_model_
         ),
         Asked("2", "off", "Who won the regatta on the lake of Geneva?", None, (), ()),
     ]
-    ask_all(tmp_path, questions, tmp_path, ["wordllama"])
+    ask_all(tmp_path, questions, tmp_path, tmp_path / "work", ["wordllama"])
     run = read_run(tmp_path, questions)
     assert run.ids == ["bae:1", "bae:2", "bae:3"]
     assert run.ingest["not stored"] == ["bae:3"]
