@@ -16,7 +16,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from bench.circulars.gates import BEFORE, curve, gate, promises, rows_of, scores
+from bench.circulars.gates import BEFORE, curve, gate, promises, rows_of, scores, shipped
 from bench.circulars.gold import is_held_out, read_questions
 from bench.circulars.kept import CELLS, CHOSEN, EMBEDDERS, ERRORS, KEPT, OWN, SPARE, K, gold_of, read_run
 from bench.circulars.selective import measured_over, share_interval
@@ -86,6 +86,7 @@ are the development, on which scores were compared and the one for the gate chos
         _found(run),
         _answers(run),
         gate(run),
+        shipped(run),
         scores(run),
         promises(run),
         curve(run),

@@ -19,7 +19,6 @@ from bench.circulars.selective import (
     Row,
     measured_over,
     risk_coverage,
-    selective_threshold,
     share_interval,
     splits,
 )
@@ -86,24 +85,6 @@ def test_no_split_and_no_half_shares_a_circular() -> None:
 def test_the_curve_takes_equal_scores_together() -> None:
     scores, right = [0.2, 0.9, 0.5, 0.5], [False, True, True, False]
     assert risk_coverage(scores, right, 8) == [(1 / 8, 0), (3 / 8, 1 / 3), (4 / 8, 2 / 4)]
-
-
-@pytest.mark.parametrize("error", [Fraction(1, 20), Fraction(1, 4), Fraction(1, 2)])
-def test_a_threshold_is_the_least_that_keeps_the_error_with_one_wrong_answer_more(error: Fraction) -> None:
-    random = np.random.default_rng(7)
-    for size in (1, 5, 40, 120):
-        scores = (random.integers(0, 30, size) / 40).tolist()
-        right = [bool(score + random.normal() / 4 > 0.3) for score in scores]
-
-        def keeps(threshold: float, scores: list[float] = scores, right: list[bool] = right) -> bool:
-            above = [is_right for score, is_right in zip(scores, right, strict=True) if score >= threshold]
-            return above.count(False) + 1 <= error * (len(above) + 1)
-
-        wanted = min((score for score in scores if keeps(score)), default=None)
-        found = selective_threshold(scores, right, error)
-        assert (found is None) == (wanted is None)
-        if found is not None and wanted is not None:
-            assert 0 <= wanted * 1_000_000 - found < 1.001
 
 
 def row(family: str, score: float, *, right: bool, answered: bool = True) -> Row:
