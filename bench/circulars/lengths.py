@@ -56,9 +56,9 @@ def main() -> None:
     family = families(every)
     questions = [one for one in every if not is_held_out(family[one.id])]
     print(
-        "| target, limit, whole | passages | Hit@6 | answered | right | share right | characters of the first six |"
+        "| target, limit, whole | passages | Hit@6 | answered | right | share right | quote holds a fact | characters of the first six |"
     )
-    print("| --- | --- | --- | --- | --- | --- | --- |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     for lengths in LENGTHS:
         home = given.work / "-".join(map(str, lengths))
         reading = done(
@@ -95,14 +95,11 @@ def _counted(run: Run) -> Iterable[str]:
     on = [row for row in rows if run.questions[row["id"]].kind == "on"]
     hits = sum(any(gold_of(run, row)[:K]) for row in on)
     answered = [row for row in rows if row["code"] == "ANSWERED"]
-    right = sum(any(gold_of(run, row)[at] for at in row["cited"]) for row in answered)
+    right = [row for row in answered if any(gold_of(run, row)[at] for at in row["cited"])]
     shown = np.mean([sum(end - start for _, start, end in row["top"][:K]) for row in rows])
-    yield from (
-        f"{hits} of {len(on)}",
-        f"{len(answered)}",
-        f"{right}",
-        f"{100 * right / len(answered):.1f} %",
-    )
+    share = len(right) / len(answered)
+    yield from (f"{hits} of {len(on)}", f"{len(answered)}", f"{len(right)}", f"{100 * share:.1f} %")
+    yield f"{sum(bool(row['said']) for row in right)}"
     yield f"{shown:,.0f}"
 
 

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from bench.circulars.asking import RANKERS, ask_all, mmr
+from bench.circulars.asking import RANKERS, ask_all, done, mmr
+from bench.circulars.gates import calibrations
 from bench.circulars.gold import Asked, families, holds, is_held_out, read_questions
 from bench.circulars.kept import KEPT, OWN, SCORES, Run, gold_of, judged, read_run
+from bench.circulars.lengths import cut_to
 from bench.circulars.report import PAGE, page
 from bench.circulars.selective import (
     Row,
@@ -22,8 +24,11 @@ from bench.circulars.selective import (
     share_interval,
     splits,
 )
+from carag.policy import Profile
+from carag.retrieval import calibrations_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 
@@ -213,6 +218,39 @@ def test_an_answer_is_right_only_by_a_passage_that_it_cites() -> None:
 def test_the_page_is_what_the_kept_rows_make() -> None:
     run = read_run(KEPT, read_questions())
     assert page(run) == PAGE.read_text("utf-8")
+
+
+def test_the_gate_that_the_profile_ships_is_what_the_kept_rows_make() -> None:
+    run = read_run(KEPT, read_questions())
+    assert {name: one for name, (one, _) in calibrations(run).items()} == calibrations_of(
+        Profile.open("circulars")
+    )
+
+
+def test_a_run_that_was_stopped_asks_only_what_is_left(tmp_path: Path) -> None:
+    part, asked = tmp_path / "new" / "part.jsonl", []
+
+    def rows(fails: bool) -> Iterator[dict[str, int]]:
+        for number in range(3):
+            asked.append(number)
+            if fails and number == 1:
+                raise KeyboardInterrupt
+            yield {"id": number}
+
+    with pytest.raises(KeyboardInterrupt):
+        done(part, lambda: rows(fails=True))
+    assert not part.exists()
+    for _ in range(2):
+        assert done(part, lambda: rows(fails=False)) == part
+    assert part.read_text("utf-8") == '{"id":0}\n{"id":1}\n{"id":2}\n'
+    assert asked == [0, 1, 0, 1, 2]
+
+
+def test_lengths_are_compared_in_a_profile_that_differs_in_nothing_else(tmp_path: Path) -> None:
+    own, cut = Profile.open("circulars"), Profile.open(cut_to(tmp_path, 1200, 1700, 2200))
+    assert (cut.texts[1], cut.reading) == (own.texts[1], own.reading)
+    changed = set(cut.texts[0].splitlines()) - set(own.texts[0].splitlines())
+    assert changed == {"target = 1200", "limit = 1700", "whole = 2200"}
 
 
 def test_every_system_was_asked_every_question_and_rows_hold_no_text() -> None:
