@@ -55,10 +55,17 @@ def main() -> None:
     every = read_questions()
     family = families(every)
     questions = [one for one in every if not is_held_out(family[one.id])]
-    print(
-        "| target, limit, whole | passages | Hit@6 | answered | right | share right | quote holds a fact | characters of the first six |"
+    heads = (
+        "target, limit, whole",
+        "passages",
+        "Hit@6",
+        "answered",
+        "right",
+        "share right",
+        "quote holds a fact",
     )
-    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    print(f"| {' | '.join(heads)} | characters of the first six |")
+    print(f"|{' --- |' * (len(heads) + 1)}")
     for lengths in LENGTHS:
         home = given.work / "-".join(map(str, lengths))
         reading = done(
