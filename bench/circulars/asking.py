@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import gzip
 import json
-import tempfile
+import shutil
 from datetime import UTC, datetime
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -21,7 +21,8 @@ from carag.retrieval import ConfidenceGate, embedder_by_name
 from carag.retrieval.ranking import ranker_by_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from carag.retrieval.evidence import Passage, Withheld
     from carag.retrieval.ranking import Ranked, Ranker
 
-__all__ = ["ask_all", "mmr"]
+__all__ = ["ask_all", "carag_rows", "done", "ingested", "mmr"]
 
 Row = dict[str, Any]
 
@@ -85,7 +86,9 @@ class Watched:
         return found
 
 
-def ask_all(data: Path, questions: Sequence[Asked], out: Path, embedders: Sequence[str] = EMBEDDERS) -> None:
+def ask_all(
+    data: Path, questions: Sequence[Asked], out: Path, work: Path, embedders: Sequence[str] = EMBEDDERS
+) -> None:
     """Read the circulars in, ask every system every question, and write the rows and how the reading went.
 
     Parameters
@@ -95,33 +98,55 @@ def ask_all(data: Path, questions: Sequence[Asked], out: Path, embedders: Sequen
     questions : sequence of Asked
     out : Path
         A directory, for ``rows.jsonl.gz`` and ``ingest.json``.
+    work : Path
+        A directory, for a part's rows as soon as it is done: whoever asks again with it asks only what is left. It
+        knows nothing of what changed since; for another state of the code take an empty one.
     """
     packed = gzip.decompress((data / "rbi" / "circulars.jsonl.gz").read_bytes())
     texts = {row["id"]: row["text"] for row in map(json.loads, packed.decode().splitlines())}
-    rows: list[Row] = []
+    ids = list(texts)
+    parts = []
     for name in embedders:
-        with tempfile.TemporaryDirectory() as home:
-            source = Path(home, "in")
-            source.mkdir()
-            (source / "circulars.jsonl").write_bytes(packed)
-            report = _ingested(Path(home, "store"), source, name, list(texts))
-            rows += _of_carag(Path(home, "store"), name, list(texts), questions)
-        rows += _of_langchain(name, texts, questions)
+        home = work / name
+        reading = done(home / "ingest.jsonl", partial(ingested, home, packed, name, ids))
+        for ranker in RANKERS:
+            rows = partial(carag_rows, home / "store", name, ranker, ids, questions)
+            parts.append(done(home / f"carag-{ranker}.jsonl", rows))
+        for size, again in SIZES:
+            rows = partial(_of_langchain, name, size, again, texts, questions)
+            parts.append(done(home / f"langchain-{size}.jsonl", rows))
+    report = json.loads(reading.read_text("utf-8"))
     (out / "ingest.json").write_text(json.dumps(report, indent=1) + "\n", "utf-8")
     with gzip.GzipFile(out / "rows.jsonl.gz", "wb", mtime=0) as file:
-        file.writelines(json.dumps(row, separators=(",", ":")).encode() + b"\n" for row in rows)
+        file.writelines(part.read_bytes() for part in parts)
 
 
-def _ingested(store: Path, source: Path, embedder: str, ids: Sequence[str]) -> Row:
+def done(part: Path, rows: Callable[[], Iterable[Row]]) -> Path:
+    """Write a part unless it is there. It gets its name when it is whole, so one that is there is done."""
+    if not part.exists():
+        part.parent.mkdir(parents=True, exist_ok=True)
+        begun = part.with_suffix(".begun")
+        begun.write_text("".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows()), "utf-8")
+        begun.rename(part)
+    return part
+
+
+def ingested(
+    home: Path, circulars: bytes, embedder: str, ids: Sequence[str], profile: str | Path = "circulars"
+) -> Iterator[Row]:
     """Read the circulars into a new store, and say what became of each row, and which of them a cell sees."""
-    with Engine.open(store, profile="circulars", embedder=embedder, clock=lambda: NOW) as engine:
+    store, source = home / "store", home / "in"
+    shutil.rmtree(store, ignore_errors=True)
+    source.mkdir(exist_ok=True)
+    (source / "circulars.jsonl").write_bytes(circulars)
+    with Engine.open(store, profile=profile, embedder=embedder, clock=lambda: NOW) as engine:
         report = engine.ingest(source)
         stored = [one for one in ids if engine._collection.store.content_hash(one) is not None]  # noqa: SLF001
         of = {
             role: {one: engine.explain(f"{one}:00000", Session(role=role, purpose=purpose)) for one in stored}
             for role, purpose in CELLS
         }
-    return {
+    yield {
         "ids": list(ids),
         "not stored": [one for one in ids if one not in stored],
         "problems": report.problems,
@@ -139,38 +164,40 @@ def _ingested(store: Path, source: Path, embedder: str, ids: Sequence[str]) -> R
     }
 
 
-def _of_carag(store: Path, embedder: str, ids: Sequence[str], questions: Sequence[Asked]) -> Iterator[Row]:
+def carag_rows(
+    store: Path, embedder: str, ranker: str, ids: Sequence[str], questions: Sequence[Asked]
+) -> Iterator[Row]:
+    """Ask with a ranker, and with the profile's own once more behind a gate."""
     place = {one: number for number, one in enumerate(ids)}
-    for ranker in RANKERS:
-        model = Counting()
-        with Engine.open(
-            store, ranker=ranker, generator=model, gate=ConfidenceGate(-1.0), clock=lambda: NOW
-        ) as engine:
-            watched = Watched(ranker_by_name(ranker, engine._collection.catalogue))  # noqa: SLF001
-            engine._retriever.ranker = watched  # noqa: SLF001 - no result holds the scores
-            for role, purpose in CELLS:
-                session = Session(role=role, purpose=purpose)
-                nearest = []
-                for one in questions:
-                    row: Row = {"system": f"carag {embedder} {role} {ranker}", "id": one.id}
-                    watched.last, model.calls = None, 0
-                    passages: Sequence[Passage]
-                    if ranker == OWN:
-                        answer = engine.ask(one.question, session)
-                        passages = answer.passages
-                        row |= _outcome(one, answer, watched.last, model.calls)
-                        nearest.append(row["nearest"])
-                    else:
-                        passages = engine.retrieve(one.question, session, K).passages
-                    places = [
-                        [place[passage.accession_number], passage.start, passage.end] for passage in passages
-                    ]
-                    yield row | {
-                        "top": places,
-                        "facts": [_held(one, passage.text) for passage in passages],
-                    }
+    model = Counting()
+    with Engine.open(
+        store, ranker=ranker, generator=model, gate=ConfidenceGate(-1.0), clock=lambda: NOW
+    ) as engine:
+        watched = Watched(ranker_by_name(ranker, engine._collection.catalogue))  # noqa: SLF001
+        engine._retriever.ranker = watched  # noqa: SLF001 - no result holds the scores
+        for role, purpose in CELLS:
+            session = Session(role=role, purpose=purpose)
+            nearest = []
+            for one in questions:
+                row: Row = {"system": f"carag {embedder} {role} {ranker}", "id": one.id}
+                watched.last, model.calls = None, 0
+                passages: Sequence[Passage]
                 if ranker == OWN:
-                    yield from _gated(engine, model, f"gated {embedder} {role}", session, questions, nearest)
+                    answer = engine.ask(one.question, session)
+                    passages = answer.passages
+                    row |= _outcome(one, answer, watched.last, model.calls)
+                    nearest.append(row["nearest"])
+                else:
+                    passages = engine.retrieve(one.question, session, K).passages
+                places = [
+                    [place[passage.accession_number], passage.start, passage.end] for passage in passages
+                ]
+                yield row | {
+                    "top": places,
+                    "facts": [_held(one, passage.text) for passage in passages],
+                }
+            if ranker == OWN:
+                yield from _gated(engine, model, f"gated {embedder} {role}", session, questions, nearest)
 
 
 def _outcome(one: Asked, answer: Answer, ranked: Ranked | None, calls: int) -> Row:
@@ -214,39 +241,40 @@ def _gated(
         guarded.gate = opened
 
 
-def _of_langchain(embedder: str, texts: dict[str, str], questions: Sequence[Asked]) -> Iterator[Row]:
+def _of_langchain(
+    embedder: str, size: int, again: int, texts: dict[str, str], questions: Sequence[Asked]
+) -> Iterator[Row]:
     from langchain_text_splitters import RecursiveCharacterTextSplitter
 
     model = embedder_by_name(embedder)
     number = {one: at for at, one in enumerate(texts)}
-    for size, again in SIZES:
-        splitter = RecursiveCharacterTextSplitter(
-            separators=SEPARATORS, is_separator_regex=True, chunk_size=size, chunk_overlap=again
-        )
-        places = [
-            (circular, start, end)
-            for circular, text in texts.items()
-            for start, end in located(text, splitter.split_text(text))
-        ]
-        vectors = model.embed_documents([texts[circular][start:end] for circular, start, end in places])
-        for one in questions:
-            query = model.embed_query(one.question)
-            similar = vectors @ query
-            best = np.argsort(-similar, kind="stable")[:FETCH]
-            orders = {"top": list(range(len(best)))[:K]}
-            for weight in LAMBDAS:
-                orders[f"mmr-{weight}"] = mmr(vectors[best], query, weight, K)
-            for order, chosen in orders.items():
-                top = [int(best[at]) for at in chosen]
-                yield {
-                    "system": f"langchain-{size} {embedder} everyone {order}",
-                    "id": one.id,
-                    "top": [[number[places[at][0]], *places[at][1:]] for at in top],
-                    "facts": [
-                        _held(one, texts[circular][start:end])
-                        for circular, start, end in (places[at] for at in top)
-                    ],
-                }
+    splitter = RecursiveCharacterTextSplitter(
+        separators=SEPARATORS, is_separator_regex=True, chunk_size=size, chunk_overlap=again
+    )
+    places = [
+        (circular, start, end)
+        for circular, text in texts.items()
+        for start, end in located(text, splitter.split_text(text))
+    ]
+    vectors = model.embed_documents([texts[circular][start:end] for circular, start, end in places])
+    for one in questions:
+        query = model.embed_query(one.question)
+        similar = vectors @ query
+        best = np.argsort(-similar, kind="stable")[:FETCH]
+        orders = {"top": list(range(len(best)))[:K]}
+        for weight in LAMBDAS:
+            orders[f"mmr-{weight}"] = mmr(vectors[best], query, weight, K)
+        for order, chosen in orders.items():
+            top = [int(best[at]) for at in chosen]
+            yield {
+                "system": f"langchain-{size} {embedder} everyone {order}",
+                "id": one.id,
+                "top": [[number[places[at][0]], *places[at][1:]] for at in top],
+                "facts": [
+                    _held(one, texts[circular][start:end])
+                    for circular, start, end in (places[at] for at in top)
+                ],
+            }
 
 
 def mmr(vectors: NDArray[np.float32], query: NDArray[np.float32], weight: float, k: int) -> list[int]:

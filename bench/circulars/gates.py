@@ -10,13 +10,17 @@ from bench.auc import area_under_curve
 from bench.circulars.gold import is_held_out
 from bench.circulars.kept import CELLS, CHOSEN, EMBEDDERS, ERRORS, OWN, SCORES, judged
 from bench.circulars.selective import SPLITS, Row, measured_over, risk_coverage
+from bench.embedders.measure import calibrate
+from carag.policy import Profile
+from carag.retrieval import calibrations_of
+from carag.retrieval.confidence.shipped import Calibration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from bench.circulars.kept import Run
 
-__all__ = ["BEFORE", "curve", "gate", "promises", "rows_of", "scores"]
+__all__ = ["BEFORE", "calibrations", "curve", "gate", "promises", "rows_of", "scores", "shipped"]
 
 SHOWN: Final = ("similarity", CHOSEN)
 """Scores of which splits are measured: what the engine's gate tests, and the one chosen."""
@@ -49,6 +53,57 @@ def gate(run: Run) -> str:
             lines.append(
                 f"| {embedder} | {cell} | {' | '.join(f'{count} | {calls}' for count, calls in groups.values())} |"
             )
+    return "\n".join(lines)
+
+
+def calibrations(run: Run) -> dict[str, tuple[Calibration, int]]:
+    """Return, by embedder, what ``gate.toml`` of circulars is to say, and how many near misses it declines.
+
+    In scope are the questions of analyst/research that a clause answers which that cell may use, and out of scope those
+    on other subjects.
+    """
+    hidden = {*run.ingest["hidden"]["analyst"], *run.ingest["not stored"]}
+    found = {}
+    for embedder in EMBEDDERS:
+        nearest: dict[str, list[float]] = {"on": [], "near": [], "off": []}
+        for row in run.rows[f"carag {embedder} analyst {OWN}"].values():
+            asked = run.questions[row["id"]]
+            if asked.kind != "on" or any(circular not in hidden for circular, _, _ in asked.gold):
+                nearest[asked.kind].append(row["nearest"])
+        on, near, off = (np.array(nearest[kind]) for kind in ("on", "near", "off"))
+        measured = calibrate(on, [off, near])
+        said = Calibration(
+            threshold=measured.threshold,
+            measured_on="RBI circulars",
+            calibrated=True,
+            in_scope=len(on),
+            in_scope_declined=measured.in_scope_declined,
+            out_of_scope=len(off),
+            out_of_scope_declined=measured.out_of_scope_declined[0],
+        )
+        found[embedder] = said, measured.out_of_scope_declined[1]
+    return found
+
+
+def shipped(run: Run) -> str:
+    """Write what the profile's gate was measured to decline."""
+    near = sum(one.kind == "near" for one in run.questions.values())
+    said = calibrations_of(Profile.open("circulars"))
+    lines = [
+        "## The threshold that the profile ships",
+        "",
+        "The highest multiple of 0.01 that declines at most 5 % of the questions of analyst/research that a clause",
+        "answers which that cell may use; of all questions, and so measured on those that it was chosen by.",
+        "",
+        "| embedder | threshold | in scope, declined | off, declined | near, declined |",
+        "|---|---|---|---|---|",
+    ]
+    for embedder, (one, declined) in calibrations(run).items():
+        stale = "" if said.get(embedder) == one else " (`gate.toml` differs)"
+        lines.append(
+            f"| {embedder} | {one.threshold:.2f}{stale} | {one.in_scope_declined} of {one.in_scope} | "
+            f"{one.out_of_scope_declined} of {one.out_of_scope} | {declined} of {near} |"
+        )
     return "\n".join(lines)
 
 

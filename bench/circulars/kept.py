@@ -12,7 +12,7 @@ from bench.circulars.gold import Asked, families, holds
 from bench.circulars.selective import Row
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 __all__ = [
     "CELLS",
@@ -27,6 +27,7 @@ __all__ = [
     "Run",
     "gold_of",
     "judged",
+    "read_rows",
     "read_run",
 ]
 
@@ -72,10 +73,15 @@ class Run(NamedTuple):
 def read_run(kept: Path, questions: Sequence[Asked]) -> Run:
     """Read the rows that were kept."""
     ingest = json.loads((kept / "ingest.json").read_text("utf-8"))
-    rows: dict[str, dict[str, dict[str, Any]]] = {}
     with gzip.open(kept / "rows.jsonl.gz", "rt", encoding="utf-8") as lines:
-        for row in map(json.loads, lines):
-            rows.setdefault(row["system"], {})[row["id"]] = row
+        return read_rows(lines, ingest, questions)
+
+
+def read_rows(lines: Iterable[str], ingest: dict[str, Any], questions: Sequence[Asked]) -> Run:
+    """Read rows, one a line, of these questions alone."""
+    rows: dict[str, dict[str, dict[str, Any]]] = {}
+    for row in map(json.loads, lines):
+        rows.setdefault(row["system"], {})[row["id"]] = row
     return Run({one.id: one for one in questions}, families(questions), ingest["ids"], ingest, rows)
 
 

@@ -1,7 +1,9 @@
 """Report what is found and answered of the questions on circulars, and what a gate before the generator promises.
 
-    python -m bench.circulars.report                                 # the page, from the rows that are kept
-    CARAG_SHARED_DATA=DIR python -m bench.circulars.report --ask     # asks again first, which takes long
+    python -m bench.circulars.report                                     # the page, from the rows that are kept
+    CARAG_SHARED_DATA=DIR python -m bench.circulars.report --ask WORK    # asks again first, which takes long
+
+What is asked is kept in the directory WORK part by part, so that a run which was stopped goes on from there.
 
 Rows are in ``report/``: ids, offsets, scores and outcomes, and no word of a circular.
 """
@@ -14,7 +16,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from bench.circulars.gates import BEFORE, curve, gate, promises, rows_of, scores
+from bench.circulars.gates import BEFORE, calibrations, curve, gate, promises, rows_of, scores, shipped
 from bench.circulars.gold import is_held_out, read_questions
 from bench.circulars.kept import CELLS, CHOSEN, EMBEDDERS, ERRORS, KEPT, OWN, SPARE, K, gold_of, read_run
 from bench.circulars.selective import measured_over, share_interval
@@ -34,7 +36,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--ask", action="store_true", help="ask every question again, and keep the rows")
+    parser.add_argument(
+        "--ask",
+        type=Path,
+        metavar="WORK",
+        help="ask every question again that this directory holds no rows of",
+    )
     parser.add_argument("--data", type=Path, default=os.environ.get("CARAG_SHARED_DATA"))
     given = parser.parse_args()
     if given.ask:
@@ -45,7 +52,7 @@ def main() -> None:
         from bench.circulars.asking import ask_all
 
         KEPT.mkdir(exist_ok=True)
-        ask_all(given.data, read_questions(), KEPT)
+        ask_all(given.data, read_questions(), KEPT, given.ask)
     text = page(read_run(KEPT, read_questions()))
     print(text)
     PAGE.write_text(text, encoding="utf-8")
@@ -79,6 +86,7 @@ are the development, on which scores were compared and the one for the gate chos
         _found(run),
         _answers(run),
         gate(run),
+        shipped(run),
         scores(run),
         promises(run),
         curve(run),
@@ -270,7 +278,9 @@ def _goals(run: Run) -> str:
         "## Goals",
         "",
         "Of compliance/surveil and the chosen score; splits of all questions, and of wrong answers the mean over the",
-        "splits with answers.",
+        "splits with answers. The shipped threshold, of analyst/research, tests the similarity. Over-refusal is of the",
+        "questions whose clause is among the first six. Hit@6 is the profile's against the best of LangChain's six, of",
+        "all questions and then of those held out.",
         "",
         "| goal | embedder | measured | met |",
         "|---|---|---|---|",
@@ -283,7 +293,8 @@ def _goals(run: Run) -> str:
         below = [row for row in gated if row["code"] in BEFORE]
         calls = sum(row["calls"] for row in below)
         lines.append(
-            f"| no call below the gate | {embedder} | {calls} calls in {len(below)} | {_met(calls == 0)} |"
+            f"| the gate before the model, 100 % | {embedder} | {calls} calls in {len(below)} declined | "
+            f"{_met(calls == 0)} |"
         )
         rows = rows_of(run, embedder, "compliance", CHOSEN)
         for error in ERRORS:
@@ -297,6 +308,7 @@ def _goals(run: Run) -> str:
                 f"| over-refusal at most 5 %, promised {promised} | {embedder} | {100 * found.over_refusal:.1f} % | "
                 f"{_met(found.over_refusal <= 0.05)} |",
             ]
+        lines += [_shipped_refusal(run, embedder), _against(run, embedder)]
         right = [
             (gold_of(run, row), row)
             for row in run.rows[f"carag {embedder} compliance {OWN}"].values()
@@ -312,6 +324,34 @@ def _goals(run: Run) -> str:
             f"| the clause cited holds the answer, 95 % | {embedder} | {100 * share:.1f} % | {_met(share >= 0.95)} |"
         )
     return "\n".join(lines)
+
+
+def _shipped_refusal(run: Run, embedder: str) -> str:
+    rows = rows_of(run, embedder, "analyst", "similarity")
+    least = calibrations(run)[embedder][0].threshold
+    there = [row for row in rows if row.found]
+    refused = sum(not row.answered or row.score < least for row in there) / len(there)
+    return (
+        f"| over-refusal at most 5 %, shipped threshold {least:.2f} | {embedder} | {100 * refused:.1f} % | "
+        f"{_met(refused <= 0.05)} |"
+    )
+
+
+def _against(run: Run, embedder: str) -> str:
+    def hits(system: str, only_held_out: bool) -> float:
+        rows = [
+            row
+            for row in run.rows[system].values()
+            if run.questions[row["id"]].kind == "on"
+            and (is_held_out(run.family[row["id"]]) or not only_held_out)
+        ]
+        return sum(any(gold_of(run, row)[:K]) for row in rows) / len(rows)
+
+    theirs = [one for one in run.rows if one.startswith("langchain") and one.split(" ")[1] == embedder]
+    own = f"carag {embedder} compliance {OWN}"
+    pairs = [(hits(own, half), max(hits(one, half) for one in theirs)) for half in (False, True)]
+    shown = ", ".join(f"{100 * ours:.1f} against {100 * best:.1f} %" for ours, best in pairs)
+    return f"| Hit@6 above LangChain's | {embedder} | {shown} | {_met(all(ours > best for ours, best in pairs))} |"
 
 
 def _met(is_met: bool) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
+
+from carag.retrieval import selective_threshold
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +20,6 @@ __all__ = [
     "Row",
     "measured_over",
     "risk_coverage",
-    "selective_threshold",
     "share_interval",
     "splits",
 ]
@@ -54,38 +54,6 @@ class Measured(NamedTuple):
     """Share declined of the questions whose clause is in the first six."""
     empty: int
     """Splits with a threshold above which no question of the other half is."""
-
-
-def selective_threshold(scores: Sequence[float], right: Sequence[bool], error: Fraction) -> int | None:
-    """Return the least threshold, in millionths, above which few answers are wrong; None if there is none.
-
-    A stand-in for the one that :mod:`carag.retrieval.confidence.calibration` is to have, of the same signature.
-
-    It is the least t with (wrong at or above t + 1) / (answered at or above t + 1) <= error. The 1 stands for the
-    answer to come, taken as wrong.
-
-    Parameters
-    ----------
-    scores : sequence of float
-        Of each question that was answered.
-    right : sequence of bool
-    error : Fraction
-
-    Examples
-    --------
-    >>> from fractions import Fraction
-    >>> selective_threshold([0.9, 0.8, 0.7, 0.6], [True, True, True, False], Fraction(1, 4))
-    700000
-    >>> selective_threshold([0.9, 0.8], [True, True], Fraction(1, 4)) is None
-    True
-    """
-    found = np.array([math.floor(score * _MILLION) for score in scores], np.int64)
-    order = np.argsort(-found, kind="stable")
-    found, answered = found[order], np.arange(1, len(found) + 1)
-    wrong = np.cumsum(~np.asarray(right, bool)[order])
-    is_last = np.r_[found[1:] < found[:-1], True][: len(found)]
-    keeps = is_last & ((wrong + 1) * error.denominator <= error.numerator * (answered + 1))
-    return int(found[keeps][-1]) if keeps.any() else None
 
 
 def risk_coverage(scores: Sequence[float], right: Sequence[bool], of: int) -> list[tuple[float, float]]:

@@ -11,20 +11,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from bench.circulars.asking import RANKERS, ask_all, mmr
+from bench.circulars.asking import RANKERS, ask_all, done, mmr
+from bench.circulars.gates import calibrations
 from bench.circulars.gold import Asked, families, holds, is_held_out, read_questions
 from bench.circulars.kept import KEPT, OWN, SCORES, Run, gold_of, judged, read_run
+from bench.circulars.lengths import cut_to
 from bench.circulars.report import PAGE, page
 from bench.circulars.selective import (
     Row,
     measured_over,
     risk_coverage,
-    selective_threshold,
     share_interval,
     splits,
 )
+from carag.policy import Profile
+from carag.retrieval import calibrations_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 
@@ -86,24 +90,6 @@ def test_no_split_and_no_half_shares_a_circular() -> None:
 def test_the_curve_takes_equal_scores_together() -> None:
     scores, right = [0.2, 0.9, 0.5, 0.5], [False, True, True, False]
     assert risk_coverage(scores, right, 8) == [(1 / 8, 0), (3 / 8, 1 / 3), (4 / 8, 2 / 4)]
-
-
-@pytest.mark.parametrize("error", [Fraction(1, 20), Fraction(1, 4), Fraction(1, 2)])
-def test_a_threshold_is_the_least_that_keeps_the_error_with_one_wrong_answer_more(error: Fraction) -> None:
-    random = np.random.default_rng(7)
-    for size in (1, 5, 40, 120):
-        scores = (random.integers(0, 30, size) / 40).tolist()
-        right = [bool(score + random.normal() / 4 > 0.3) for score in scores]
-
-        def keeps(threshold: float, scores: list[float] = scores, right: list[bool] = right) -> bool:
-            above = [is_right for score, is_right in zip(scores, right, strict=True) if score >= threshold]
-            return above.count(False) + 1 <= error * (len(above) + 1)
-
-        wanted = min((score for score in scores if keeps(score)), default=None)
-        found = selective_threshold(scores, right, error)
-        assert (found is None) == (wanted is None)
-        if found is not None and wanted is not None:
-            assert 0 <= wanted * 1_000_000 - found < 1.001
 
 
 def row(family: str, score: float, *, right: bool, answered: bool = True) -> Row:
@@ -175,7 +161,7 @@ def test_every_system_is_asked_and_rows_say_what_it_found_and_how_often_a_model_
         ),
         Asked("2", "off", "Who won the regatta on the lake of Geneva?", None, (), ()),
     ]
-    ask_all(tmp_path, questions, tmp_path, ["wordllama"])
+    ask_all(tmp_path, questions, tmp_path, tmp_path / "work", ["wordllama"])
     run = read_run(tmp_path, questions)
     assert run.ids == ["bae:1", "bae:2", "bae:3"]
     assert run.ingest["not stored"] == ["bae:3"]
@@ -232,6 +218,39 @@ def test_an_answer_is_right_only_by_a_passage_that_it_cites() -> None:
 def test_the_page_is_what_the_kept_rows_make() -> None:
     run = read_run(KEPT, read_questions())
     assert page(run) == PAGE.read_text("utf-8")
+
+
+def test_the_gate_that_the_profile_ships_is_what_the_kept_rows_make() -> None:
+    run = read_run(KEPT, read_questions())
+    assert {name: one for name, (one, _) in calibrations(run).items()} == calibrations_of(
+        Profile.open("circulars")
+    )
+
+
+def test_a_run_that_was_stopped_asks_only_what_is_left(tmp_path: Path) -> None:
+    part, asked = tmp_path / "new" / "part.jsonl", []
+
+    def rows(fails: bool) -> Iterator[dict[str, int]]:
+        for number in range(3):
+            asked.append(number)
+            if fails and number == 1:
+                raise KeyboardInterrupt
+            yield {"id": number}
+
+    with pytest.raises(KeyboardInterrupt):
+        done(part, lambda: rows(fails=True))
+    assert not part.exists()
+    for _ in range(2):
+        assert done(part, lambda: rows(fails=False)) == part
+    assert part.read_text("utf-8") == '{"id":0}\n{"id":1}\n{"id":2}\n'
+    assert asked == [0, 1, 0, 1, 2]
+
+
+def test_lengths_are_compared_in_a_profile_that_differs_in_nothing_else(tmp_path: Path) -> None:
+    own, cut = Profile.open("circulars"), Profile.open(cut_to(tmp_path, 1200, 1700, 2200))
+    assert (cut.texts[1], cut.reading) == (own.texts[1], own.reading)
+    changed = set(cut.texts[0].splitlines()) - set(own.texts[0].splitlines())
+    assert changed == {"target = 1200", "limit = 1700", "whole = 2200"}
 
 
 def test_every_system_was_asked_every_question_and_rows_hold_no_text() -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 DATA = Path(__file__).parents[3] / "data" / "circulars"
 NOW = datetime(2026, 11, 2, tzinfo=UTC)
-QUESTION = "What balance may a small wallet have at most?"
+QUESTION = "What is the limit on the balance of a small wallet?"
 OLD, NEW, DIRECTION = "wallets-2022.txt", "wallets-2024.txt", "identification-2021.txt"
 AMENDMENT, NOTES, DRAFT = "bae:identification-amendment", "bae:notes", "comment-2024.txt"
 PROFILE = Profile.open("circulars")
