@@ -16,12 +16,13 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Final
 
 from carag.adapters.binding import a_session, a_source
-from carag.errors import AuditUnavailable, CaragError, InvalidArgument, Refused
+from carag.errors import AuditUnavailable, CaragError, InvalidArgument, Refused, type_and_place
 from carag.extras import require
 from carag.limits import MAX_QUESTION, quoted
 from carag.policy import Session
+from carag.visible import logger
 
-require(__name__, "mcp")
+require("carag.adapters.mcp", "mcp")
 
 import mcp_types as types  # noqa: E402 - after the message that says what to install
 from mcp.server.auth.middleware.auth_context import get_access_token  # noqa: E402
@@ -31,7 +32,7 @@ from mcp.server.lowlevel import Server  # noqa: E402
 from mcp.server.stdio import stdio_server  # noqa: E402
 from mcp.server.transport_security import TransportSecuritySettings  # noqa: E402
 from mcp.shared.exceptions import MCPError  # noqa: E402
-from pydantic import Field  # noqa: E402
+from pydantic import PrivateAttr  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     from carag.engine.tokens import JwtVerifier
 
 __all__ = ["MAX_K", "http_app", "serve"]
+
+_logger = logger(__name__)
 
 MAX_K: Final = 50
 """Passages that one call of ``carag_retrieve`` may ask for: they end in a model's context."""
@@ -129,7 +132,7 @@ def http_app(engine: Engine, verifier: JwtVerifier, *, url: str) -> Starlette:
 
 
 class _Bearer(AccessToken):  # type: ignore[misc] # Any to mypy, which does not read the SDK
-    session: Session = Field(exclude=True, repr=False)
+    _session: Session = PrivateAttr()  # in no dump and no repr
 
 
 class _Verifier:
@@ -143,22 +146,23 @@ class _Verifier:
         except (Refused, AuditUnavailable):
             return None
         # The token itself is not kept: what is not held cannot be passed on.
-        return _Bearer(
+        bearer = _Bearer(
             token="",  # noqa: S106
             client_id=session.subject,
             scopes=[],
             resource=session.audience,
             subject=session.subject,
             claims={"iss": session.issuer},
-            session=session,
         )
+        bearer._session = session
+        return bearer
 
 
 def _session_of_token() -> Session:
     bearer = get_access_token()
     if not isinstance(bearer, _Bearer):  # in-process, or an application without our verifier
         raise Refused("TOKEN_MISSING", "there is no verified token; want one in the Authorization header")
-    return bearer.session
+    return bearer._session  # noqa: SLF001
 
 
 class _Asked:
@@ -215,7 +219,8 @@ class _Asked:
             return _failed(f"InvalidArgument: {error}")
         except Refused as refusal:
             return _failed(f"Refused: {refusal.code}")
-        except CaragError as error:  # its text may name files: a model needs none
+        except Exception as error:  # noqa: BLE001 - its text may name files or quote text, and the SDK would send it
+            _logger.error("%s failed: %s", params.name, type_and_place(error))  # noqa: TRY400 - for the same reason
             return _failed(f"{type(error).__name__}: nothing is returned; ask the operator of this server")
 
     def _do(self, tool: str, given: dict[str, Any]) -> dict[str, Any]:

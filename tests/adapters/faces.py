@@ -89,7 +89,6 @@ class LangChain(Face):
             "config": lambda given: ids(made.invoke(QUESTION, {"configurable": given, "metadata": given})),
             "configured": lambda given: ids(made.with_config(configurable=given).invoke(QUESTION)),
             "tool": lambda given: ids(tool.invoke({**call, "args": {"query": QUESTION, **given}}).artifact),
-            "input": lambda given: ids(made.invoke({"query": QUESTION, **given})),
         }
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from carag import Engine
     from tests.adapters.faces import Face
 
+ADAPTERS = ("haystack", "langchain", "llamaindex")
 EMPLOYEE = Session(role="employee", purpose="work", subject="ana-7731")
 CELLS = [("public", "read"), ("employee", "work"), ("counsel", "advise"), ("compliance", "review"), ("nobody", "x")]
 SESSIONS = [
@@ -63,30 +64,32 @@ def questions() -> Iterator[str]:
     return (f"When do branches report, for the {number}th time?" for number in itertools.count())
 
 
-def same_as_the_engine(face: Face, engine: Engine, pairs: int) -> None:
-    own, found = Own(), 0
+def same_as_the_engine(faces: list[Face], engine: Engine, pairs: int) -> None:
+    own, found, records = Own(), 0, set()
     for number, (question, session) in enumerate(zip(questions(), itertools.cycle(SESSIONS), strict=False)):
         if number == pairs:
             break
         bound = {"engine": engine, "session": session, "k": 1 + number % 12}
         wanted = [row[:3] for row in own.ask(bound, question)]
-        made = face.make(**bound)
-        rows = asyncio.run(face.await_(made, question)) if number % 4 == 0 else face.ask(made, question)
-        assert wanted == [row[:3] for row in rows], (question, session)
-        assert len({row.record for row in rows}) <= 1
-        found += len(rows)
-    assert found > pairs  # more than one each, refusals included
+        for face in faces:
+            made = face.make(**bound)
+            rows = asyncio.run(face.await_(made, question)) if number % 4 == 0 else face.ask(made, question)
+            assert wanted == [row[:3] for row in rows], (face, question, session)
+            assert not {row.record for row in rows} & records  # each answer has its own
+            records |= {row.record for row in rows}
+            found += len(rows)
+    assert found > pairs * len(faces)  # more than one each, refusals included
 
 
 def test_ids_order_scores_and_text_are_the_engines(face: Face, engine: Engine) -> None:
     """Also where the session is refused; awaited and not."""
-    same_as_the_engine(face, engine, 40)
+    same_as_the_engine([face], engine, 40)
 
 
 @pytest.mark.release
-def test_of_a_thousand_pairs_none_differs(face: Face, engine: Engine) -> None:
-    """Of question and session."""
-    same_as_the_engine(face, engine, 1000)
+def test_of_a_thousand_pairs_none_differs(engine: Engine, named: Callable[[str], Face]) -> None:
+    """Of question and session, in all adapters."""
+    same_as_the_engine([named(name) for name in ADAPTERS], engine, 1000)
 
 
 def attacked(face: Face, engine: Engine, calls: int) -> None:
@@ -96,30 +99,33 @@ def attacked(face: Face, engine: Engine, calls: int) -> None:
     assert K < len(may) < len(everything)
     made = face.make(engine=engine, session=EMPLOYEE, k=K)
     doors, random_ = face.doors(made), random.Random(7)
-    widened, answered = [], dict.fromkeys(doors, 0)
+    for door, call in doors.items():  # each leads somewhere
+        ids = call({})
+        assert K == len(ids), door
+        assert {*ids} <= may, door
+    widened, refused = [], 0
     for number in range(calls):
         door = [*doors][number % len(doors)]
         given = {name: random_.choice(VALUES) for name in random_.sample(NAMES, random_.choice((1, 1, 2, 4)))}
         try:
             ids = doors[door](given)
         except Exception:  # noqa: BLE001 - a call that raises gives nothing
+            refused += 1
             continue
-        answered[door] += 1
         if len(ids) > K or not {*ids} <= may:
             widened.append((door, given))
     assert [] == widened
-    assert answered[next(iter(doors))] < calls  # some are refused,
-    assert any(answered.values())  # and some go through, as what they would be without
+    assert refused > calls / 10
 
 
-@pytest.mark.parametrize("name", ["haystack", "langchain", "llamaindex"])
+@pytest.mark.parametrize("name", ADAPTERS)
 def test_no_hostile_call_widens_what_comes_out(name: str, engine: Engine, named: Callable[[str], Face]) -> None:
     """Roles, filters, sessions and numbers in every parameter that a framework lets through."""
     attacked(named(name), engine, 240)
 
 
-@pytest.mark.release
-@pytest.mark.parametrize(("name", "calls"), [("haystack", 3400), ("langchain", 3400), ("llamaindex", 3200)])
+@pytest.mark.full
+@pytest.mark.parametrize(("name", "calls"), [("haystack", 3334), ("langchain", 3333), ("llamaindex", 3333)])
 def test_of_ten_thousand_hostile_calls_none_widens(
     name: str, calls: int, engine: Engine, named: Callable[[str], Face]
 ) -> None:
@@ -148,7 +154,7 @@ def test_a_model_may_fill_no_more_than_the_question(engine: Engine, named: Calla
     assert {"input"} == set(tool.metadata.get_parameters_dict()["properties"])
 
 
-@pytest.mark.parametrize("name", ["haystack", "langchain", "llamaindex"])
+@pytest.mark.parametrize("name", ADAPTERS)
 class TestEach:
     """What holds for each adapter."""
 
