@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import weakref
-from typing import TYPE_CHECKING, Any, Final, Protocol, Self
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from carag.audit import Outcome
 from carag.errors import InvalidArgument, Refused
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from carag.engine import Answer, Explanation, Retrieval
     from carag.retrieval import Passage
 
-__all__ = ["UNBOUND", "Binding", "Source", "a_session", "a_source", "metadata_of"]
+__all__ = ["UNBOUND", "Binding", "Source", "a_session", "a_source", "metadata_of", "unbound"]
 
 UNBOUND: Final[Any] = object()
 """In the place of a session: what is made of a file, and refuses to run."""
@@ -88,6 +88,9 @@ class Binding:
         strict: bool = False,
         sink: Callable[[Retrieval], object] | None = None,
     ) -> None:
+        self._owner: Callable[[], object] = _nobody
+        if session is UNBOUND:
+            return
         self._owner = weakref.ref(owner)
         self._source = a_source(engine, client)
         self._session = a_session(session)
@@ -97,15 +100,8 @@ class Binding:
             raise InvalidArgument(f"strict is {quoted(strict)}; want True or False")
         self.k, self.strict, self._sink = k, strict, sink
 
-    @classmethod
-    def lost(cls) -> Self:
-        """Return what a copy or a loaded object has: bound to nothing."""
-        binding = cls.__new__(cls)
-        binding._owner = _nobody
-        return binding
-
     def __reduce__(self) -> tuple[Callable[[], Binding], tuple[()]]:
-        return Binding.lost, ()  # `copy` and `pickle` ask here: neither engine nor session is reached
+        return unbound, ()  # `copy` and `pickle` ask here: neither engine nor session is reached
 
     def retrieve(self, owner: object, question: str, k: int | None = None) -> Retrieval:
         """Retrieve for the owner.
@@ -133,12 +129,19 @@ class Binding:
         if self._sink is not None:
             self._sink(found)
         if self.strict and found.outcome is Outcome.REFUSE:
-            raise Refused(found.why, f"the session may search nothing: {found.why}, record {found.receipt.seq}")
+            raise Refused(
+                found.why, f"the session may search nothing: {found.why}, record {found.receipt.seq}"
+            )
         return found
 
     async def aretrieve(self, owner: object, question: str, k: int | None = None) -> Retrieval:
         """Await :meth:`retrieve`, which runs in a thread."""
         return await asyncio.to_thread(self.retrieve, owner, question, k)
+
+
+def unbound() -> Binding:
+    """Return what a copy or a loaded object has: bound to nothing."""
+    return Binding(None, session=UNBOUND)
 
 
 def metadata_of(found: Retrieval, passage: Passage) -> dict[str, Any]:
@@ -167,7 +170,9 @@ def a_source(engine: Source | None, client: Source | None) -> Source:
     if source is None or (engine is not None and client is not None):
         raise InvalidArgument("want engine= or client=, one of them")
     if absent := [name for name in _CALLS if not callable(getattr(source, name, None))]:
-        raise InvalidArgument(f"a {type(source).__name__} has no {', '.join(absent)}; want a carag.Engine or a client")
+        raise InvalidArgument(
+            f"a {type(source).__name__} has no {', '.join(absent)}; want a carag.Engine or a client"
+        )
     return source
 
 
@@ -180,9 +185,11 @@ def a_session(session: object) -> Session:
         If it is another thing: nobody is asked for by default.
     """
     if type(session) is not Session:  # a subclass could answer differently each time it is read
-        raise InvalidArgument(f"session is a {type(session).__name__}; want a carag.Session that server code made")
+        raise InvalidArgument(
+            f"session is a {type(session).__name__}; want a carag.Session that server code made"
+        )
     return session
 
 
-def _nobody() -> None:
-    return None
+def _nobody() -> object:
+    return _nobody  # which owns no binding

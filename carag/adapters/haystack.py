@@ -37,17 +37,8 @@ class CaragRetriever:
 
     Parameters
     ----------
-    engine : Engine, optional
-    client : Source, optional
-        Instead of an engine: anything with its ``ask``, ``retrieve`` and ``explain``.
-    session : Session
-        Given by server code, never by a model.
-    k : int
-        Passages for one question, at most.
-    strict : bool
-        Whether a refusal raises ``Refused``; by default there are no documents.
-    sink : callable, optional
-        Takes each ``Retrieval``, with its receipt, before any document leaves.
+    engine, client, session, k, strict, sink
+        As :class:`carag.adapters.Binding` takes them: one of the first two, and a session that server code made.
     """
 
     def __init__(
@@ -60,16 +51,15 @@ class CaragRetriever:
         strict: bool = False,
         sink: Callable[[Retrieval], object] | None = None,
     ) -> None:
-        self._binding = (
-            Binding.lost()
-            if session is UNBOUND
-            else Binding(self, engine=engine, client=client, session=session, k=k, strict=strict, sink=sink)
+        self._binding = Binding(
+            self, engine=engine, client=client, session=session, k=k, strict=strict, sink=sink
         )
         self.k, self.strict = k, strict
 
     def to_dict(self) -> dict[str, Any]:
         """Return what a pipeline's file holds."""
-        return default_to_dict(self, k=self.k, strict=self.strict)
+        written: dict[str, Any] = default_to_dict(self, k=self.k, strict=self.strict)
+        return written
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:

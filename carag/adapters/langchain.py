@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from carag.adapters.binding import Binding, metadata_of
+from carag.adapters.binding import Binding, metadata_of, unbound
 from carag.extras import require
 
 require(__name__, "langchain")
@@ -36,22 +36,13 @@ class CaragRetriever(BaseRetriever):
 
     Parameters
     ----------
-    engine : Engine, optional
-    client : Source, optional
-        Instead of an engine: anything with its ``ask``, ``retrieve`` and ``explain``.
-    session : Session
-        Given by server code, never by a model.
-    k : int
-        Passages for one question, at most.
-    strict : bool
-        Whether a refusal raises ``Refused``; by default it is an empty list.
-    sink : callable, optional
-        Takes each ``Retrieval``, with its receipt, before any document leaves.
+    engine, client, session, k, strict, sink
+        As :class:`carag.adapters.Binding` takes them: one of the first two, and a session that server code made.
     """
 
     k: int = 8
     strict: bool = False
-    _binding: Binding = PrivateAttr(default_factory=Binding.lost)
+    _binding: Binding = PrivateAttr(default_factory=unbound)
 
     def __init__(
         self,
@@ -63,9 +54,7 @@ class CaragRetriever(BaseRetriever):
         strict: bool = False,
         sink: Callable[[Retrieval], object] | None = None,
     ) -> None:
-        binding = Binding(
-            self, engine=engine, client=client, session=session, k=k, strict=strict, sink=sink
-        )
+        binding = Binding(self, engine=engine, client=client, session=session, k=k, strict=strict, sink=sink)
         super().__init__(k=k, strict=strict)
         self._binding = binding
 
@@ -87,4 +76,3 @@ def _documents(found: Retrieval) -> list[Document]:
         Document(id=one.chunk_id, page_content=one.text, metadata=metadata_of(found, one))
         for one in found.passages
     ]
-

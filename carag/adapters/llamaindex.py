@@ -35,17 +35,8 @@ class CaragRetriever(BaseRetriever):
 
     Parameters
     ----------
-    engine : Engine, optional
-    client : Source, optional
-        Instead of an engine: anything with its ``ask``, ``retrieve`` and ``explain``.
-    session : Session
-        Given by server code, never by a model.
-    k : int
-        Passages for one question.
-    strict : bool
-        Whether a refusal raises ``Refused``; by default it is an empty list.
-    sink : callable, optional
-        Takes each ``Retrieval``, with its receipt, before any node leaves.
+    engine, client, session, k, strict, sink
+        As :class:`carag.adapters.Binding` takes them: one of the first two, and a session that server code made.
     """
 
     def __init__(

@@ -15,6 +15,7 @@ from collections import OrderedDict
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Final
 
+import carag
 from carag.adapters.binding import a_session, a_source
 from carag.errors import AuditUnavailable, CaragError, InvalidArgument, Refused, type_and_place
 from carag.extras import require
@@ -63,7 +64,7 @@ _TOOLS: Final = {
         {"question": _QUESTION},
     ),
     "carag_retrieve": (
-        "Return the passages that this session may use and that are nearest to a question, with the number of the record.",
+        "Return the passages nearest to a question that this session may use, with the number of the record.",
         {"question": _QUESTION, "k": {"type": "integer", "minimum": 1, "maximum": MAX_K, "default": _K}},
     ),
 }
@@ -131,7 +132,7 @@ def http_app(engine: Engine, verifier: JwtVerifier, *, url: str) -> Starlette:
     )
 
 
-class _Bearer(AccessToken):  # type: ignore[misc] # Any to mypy, which does not read the SDK
+class _Bearer(AccessToken):
     _session: Session = PrivateAttr()  # in no dump and no repr
 
 
@@ -147,14 +148,14 @@ class _Verifier:
             return None
         # The token itself is not kept: what is not held cannot be passed on.
         bearer = _Bearer(
-            token="",  # noqa: S106
+            token="",
             client_id=session.subject,
             scopes=[],
             resource=session.audience,
             subject=session.subject,
             claims={"iss": session.issuer},
         )
-        bearer._session = session
+        bearer._session = session  # noqa: SLF001 - so that no dump has it
         return bearer
 
 
@@ -173,11 +174,9 @@ class _Asked:
         self._receipts: OrderedDict[tuple[object, int], bytes] = OrderedDict()
 
     def server(self) -> Server[Any]:
-        from carag import __version__
-
         return Server(
             "carag",
-            version=__version__,
+            version=carag.__version__,
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
             on_list_resources=self._list_resources,
@@ -272,7 +271,11 @@ class _Asked:
         text: str | None = None
         if uri == _POLICY:
             text = _policy(self._source, session)
-        elif uri.startswith(_RECEIPT) and (number := uri.removeprefix(_RECEIPT)).isdecimal() and len(number) < 20:
+        elif (
+            uri.startswith(_RECEIPT)
+            and (number := uri.removeprefix(_RECEIPT)).isdecimal()
+            and len(number) < 20
+        ):
             receipt = self._receipts.get((_owner(session), int(number)))
             text = None if receipt is None else receipt.decode()
         if text is None:  # of another's record the same as of none
@@ -287,7 +290,9 @@ def _owner(session: Session) -> tuple[str | None, ...]:
 
 def _answered(answer: Answer) -> dict[str, Any]:
     """Return what a model may read of an answer: nothing of what is withheld (`Withheld` is for people)."""
-    cited = [{"number": one.number, "chunk_id": one.chunk_id, "source": one.source} for one in answer.citations]
+    cited = [
+        {"number": one.number, "chunk_id": one.chunk_id, "source": one.source} for one in answer.citations
+    ]
     return {**_head(answer), "text": answer.text, "citations": cited}
 
 

@@ -1,4 +1,4 @@
-"""Keep documents in a bare ``carag.Index`` as a LangChain vector store, under one policy and with no record of anything."""
+"""Keep documents in a bare ``carag.Index`` as a LangChain vector store, under one policy and without any record."""
 
 from __future__ import annotations
 
@@ -59,7 +59,9 @@ class UnauditedVectorStore(VectorStore):
         words: Callable[[Document], int],
     ) -> None:
         if len(index):
-            raise InvalidArgument(f"the index holds {len(index)} rows; want an empty one, since texts are not in it")
+            raise InvalidArgument(
+                f"the index holds {len(index)} rows; want an empty one, since texts are not in it"
+            )
         if not isinstance(policy, Policy | Mask):
             raise InvalidArgument(f"policy is a {type(policy).__name__}; want a carag.Policy or a carag.Mask")
         self._index, self._embedding, self._words = index, embedding, words
@@ -73,14 +75,18 @@ class UnauditedVectorStore(VectorStore):
         """What embeds texts."""
         return self._embedding
 
-    def add_documents(self, documents: list[Document], *, ids: Sequence[str | None] | None = None) -> list[str]:
+    def add_documents(
+        self, documents: list[Document], *, ids: Sequence[str | None] | None = None
+    ) -> list[str]:
         """Add documents, in the place of those with the same ids."""
         given = [one.id for one in documents] if ids is None else [*ids]
         if len(given) != len(documents):
             raise InvalidArgument(f"{len(given)} ids for {len(documents)} documents; want one each")
         named = [one or str(uuid4()) for one in given]
-        last = {name: Document(id=name, page_content=one.page_content, metadata=dict(one.metadata))
-                for name, one in zip(named, documents, strict=True)}
+        last = {
+            name: Document(id=name, page_content=one.page_content, metadata=dict(one.metadata))
+            for name, one in zip(named, documents, strict=True)
+        }
         if not last:
             return []
         words = [self._words(one) for one in last.values()]

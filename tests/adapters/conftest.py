@@ -28,7 +28,9 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     """A store of 70 documents, ten of each kind; its embedder gives every text a direction of its own."""
     with Engine.open(tmp_path_factory.mktemp("store"), profile="generic", embedder=Counting()) as opened:
         opened.add(
-            Document(id=f"d/{number}", text=f"Branches report on day {number}.", bits=KINDS[number % len(KINDS)])
+            Document(
+                id=f"d/{number}", text=f"Branches report on day {number}.", bits=KINDS[number % len(KINDS)]
+            )
             for number in range(70)
         )
         yield opened

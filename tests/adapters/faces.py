@@ -1,4 +1,4 @@
-"""Each adapter with the same handles: make it, ask it, await it, and every way in which a model or caller reaches it."""
+"""Each adapter with the same handles: make it, ask it, await it, and every way to reach it."""
 
 from __future__ import annotations
 

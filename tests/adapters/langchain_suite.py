@@ -1,4 +1,4 @@
-"""LangChain's own suites over our classes, unmodified; ``test_langchain_suite.py`` runs them in a process of their own."""
+"""LangChain's own suites over our classes, unmodified; ``test_langchain_suite.py`` runs them, apart."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ class TestRetriever(RetrieversIntegrationTests):
     def _store(cls, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         path: Path = tmp_path_factory.mktemp("store")
         with Engine.open(path, profile="generic", embedder=Counting()) as cls.engine:
-            cls.engine.add(Document(id=f"d/{n}", text=f"Branches report on day {n}.", bits=()) for n in range(9))
+            cls.engine.add(
+                Document(id=f"d/{n}", text=f"Branches report on day {n}.", bits=()) for n in range(9)
+            )
             yield
 
     @property

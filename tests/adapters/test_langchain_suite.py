@@ -23,10 +23,28 @@ def test_the_suites_of_langchain_pass_unmodified(tmp_path: Path) -> None:
     settings = tmp_path / "pytest.ini"
     settings.write_text("[pytest]\nasyncio_mode = auto\nasyncio_default_fixture_loop_scope = function\n")
     suite = ROOT / "tests" / "adapters" / "langchain_suite.py"
-    options = ["-c", str(settings), f"--rootdir={ROOT}", "--import-mode=importlib", "-p", "no:codspeed", "-q", "-rA"]
+    options = [
+        "-c",
+        str(settings),
+        f"--rootdir={ROOT}",
+        "--import-mode=importlib",
+        "-p",
+        "no:codspeed",
+        "-q",
+        "-rA",
+    ]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "LANGSMITH_TRACING": "false", "PYTEST_ADDOPTS": ""}
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", *options, "--disable-socket", "--allow-unix-socket", "--noconftest", suite],
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            *options,
+            "--disable-socket",
+            "--allow-unix-socket",
+            "--noconftest",
+            suite,
+        ],
         cwd=tmp_path,
         env=environment,
         capture_output=True,

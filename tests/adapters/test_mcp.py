@@ -28,7 +28,7 @@ if os.environ.get("CARAG_REQUIRE_ADAPTERS"):
     import mcp
 else:
     mcp = pytest.importorskip("mcp", reason="mcp is not installed: nothing of carag.adapters.mcp is tested")
-from carag.adapters.mcp import MAX_K, http_app, serve  # noqa: E402
+from carag.adapters.mcp import MAX_K, http_app, serve
 
 ROOT = Path(__file__).parents[2]
 EMPLOYEE = Session(role="employee", purpose="work", subject="ana-7731")
@@ -56,7 +56,9 @@ def test_the_schemas_hold_a_question_and_a_bounded_number(engine: Engine) -> Non
         name: set(schema["properties"]) for name, schema in schemas.items()
     }
     assert [False, False] == [schema["additionalProperties"] for schema in schemas.values()]
-    assert (1, MAX_K) == tuple(schemas["carag_retrieve"]["properties"]["k"][one] for one in ("minimum", "maximum"))
+    assert (1, MAX_K) == tuple(
+        schemas["carag_retrieve"]["properties"]["k"][one] for one in ("minimum", "maximum")
+    )
     assert (0, "private") == (listed.ttl_ms, listed.cache_scope)
 
 
@@ -106,7 +108,9 @@ def test_receipts_are_those_of_the_session_and_verify(engine: Engine) -> None:
             errors.append(caught.value.message)
         return content.text, errors
 
-    foreign = called(serve(engine=engine, session=EMPLOYEE), "carag_ask", question=QUESTION).structured_content["record"]
+    foreign = called(
+        serve(engine=engine, session=EMPLOYEE), "carag_ask", question=QUESTION
+    ).structured_content["record"]
     receipt, errors = with_client(serve(engine=engine, session=EMPLOYEE), use)
     assert verify_receipt(receipt.encode(), engine.vkey).verdict is Verdict.VERIFIED
     assert {"this session has no such resource"} == {*errors}
@@ -143,7 +147,7 @@ def test_no_chunk_is_a_resource(engine: Engine) -> None:
 
 def attacked(engine: Engine, calls: int) -> None:
     may = {one.chunk_id for one in engine.retrieve(QUESTION, EMPLOYEE, 400).passages}
-    random_ = random.Random(11)
+    random_ = random.Random(11)  # noqa: S311
 
     async def use(client: Any) -> tuple[list[Any], int]:
         widened, refused = [], 0
@@ -202,7 +206,9 @@ def test_a_dead_log_gives_no_passage_and_no_words_of_it(
         given = called(server, tool, question=QUESTION)
         assert given.is_error
         assert given.structured_content is None
-        assert "AuditUnavailable: nothing is returned; ask the operator of this server" == given.content[0].text
+        assert (
+            "AuditUnavailable: nothing is returned; ask the operator of this server" == given.content[0].text
+        )
 
 
 def test_a_server_needs_a_source_and_a_session(engine: Engine) -> None:
@@ -231,7 +237,9 @@ def posted(engine: Engine, *tokens: str | None, **headers: str) -> list[Any]:
         ):
             return [
                 await client.post(
-                    "/mcp", json=body, headers=fixed | ({} if one is None else {"authorization": f"Bearer {one}"})
+                    "/mcp",
+                    json=body,
+                    headers=fixed | ({} if one is None else {"authorization": f"Bearer {one}"}),
                 )
                 for one in tokens
             ]
