@@ -93,7 +93,9 @@ def init(
 
 
 def fetch(
-    url: Annotated[str, typer.Argument(metavar="URL", help="Where to begin; no other host is asked.")],
+    url: Annotated[
+        str, typer.Argument(metavar="URL", help="Where to begin; no other host is asked, but for --also.")
+    ],
     into: Annotated[
         Path,
         typer.Option(
@@ -112,6 +114,14 @@ def fetch(
     prefix: Annotated[
         list[str] | None,
         typer.Option(metavar="PATH", help="A path below which documents lie; default: the folder of URL."),
+    ] = None,
+    also: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="HOST",
+            help="Another host whose documents are fetched where they are linked, by its exact name: one that serves "
+            "the site's files. Can be given often.",
+        ),
     ] = None,
     depth: Annotated[int, typer.Option(metavar="N", help="Most links from URL.")] = 3,
     interval: Annotated[
@@ -136,7 +146,9 @@ def fetch(
     from carag.sources import fetch as mirror
 
     limits = Limits(depth=depth, interval=interval, addresses=addresses, seconds=minutes * 60)
-    report = mirror(url, into, contact=contact, prefixes=tuple(prefix or ()), limits=limits)
+    report = mirror(
+        url, into, contact=contact, prefixes=(*(prefix or ()),), also=(*(also or ()),), limits=limits
+    )
     if as_json:
         say_json(report.to_json())
     else:
@@ -313,6 +325,8 @@ def _show_fetched(report: FetchReport, folder: Path) -> None:
         f"{report.added} documents added, {report.changed} changed, {report.unchanged} unchanged, by "
         f"{report.requests} requests. {folder} holds {report.documents}."
     )
+    for note in report.notes:
+        say(f"  {note}")
     if report.disallowed:
         say(f"{len(report.disallowed)} addresses were not asked for: robots.txt keeps them to itself.")
     if report.beyond:
