@@ -104,7 +104,8 @@ def init(
     for line in _STATED.get(vocabulary.reader, declared):
         say(f"  {line}")
     for cell in made.table.cells:
-        say(f"  {cell.role} may ask for {cell.purpose}")
+        narrowed = ", with --entity only" if cell.allow_list == "mandatory" else ""
+        say(f"  {cell.role} may ask for {cell.purpose}{narrowed}")
     say(begun)
     _show_next(made, "" if named and not configuration.is_given else f" --store {store}")
     return Exit.OK
@@ -112,15 +113,17 @@ def init(
 
 def _show_next(made: Profile, where: str) -> None:
     """Say which commands come next, as they can be typed."""
-    cell, is_edgar = made.table.cells[0], made.vocabulary.reader == "edgar"
+    is_edgar = made.vocabulary.reader == "edgar"
+    cell = min(made.table.cells, key=lambda one: one.allow_list == "mandatory")
     session = f"{where} --role {cell.role} --purpose {cell.purpose}"
+    about = " --entity N" if cell.allow_list == "mandatory" else ""
     say("Next:")
     if not is_edgar:
         say("  carag fetch URL --into FOLDER --contact YOU  copies documents of a site into a folder")
     say(f"  carag ingest PATH{where}  reads {'filings' if is_edgar else 'a folder or file'} into the store")
     if not is_edgar:
         say(f"  carag sync FOLDER{where}  takes what has changed in it since")
-    say(f"  carag ask QUESTION{session}  answers; --receipt FILE keeps the proof")
+    say(f"  carag ask QUESTION{session}{about}  answers; --receipt FILE keeps the proof")
     say(
         f"  carag gate calibrate QUESTIONS{session}  chooses when to decline, by questions whose answers you know"
     )
