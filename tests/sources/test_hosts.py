@@ -160,7 +160,7 @@ def test_a_host_that_is_down_stops_no_other(two: Two, tmp_path: Path) -> None:
     assert (report.added, report.left) == (2, 4)
 
 
-def test_a_start_on_the_internet_opens_no_machine_within(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_start_on_the_internet_opens_no_machine_within() -> None:
     """Though one is named: strangers write the links of its pages."""
     scope = Scope.of(Address.of("http://example.org/"), also=("127.0.0.1", "localhost"))
     sender = Sender({}, private=scope.private)
