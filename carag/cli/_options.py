@@ -52,8 +52,8 @@ ProfileName = Annotated[
     typer.Option(
         "--profile",
         metavar="NAME_OR_DIR",
-        help="For a new store: [b]edgar[/b] (default), [b]generic[/b], [b]clinical[/b], or a folder with "
-        "profile.toml and roles.toml.",
+        help="For a new store: [b]edgar[/b] (default), [b]circulars[/b], [b]generic[/b], [b]clinical[/b], or a folder "
+        "with profile.toml and roles.toml.",
     ),
 ]
 EmbedderName = Annotated[

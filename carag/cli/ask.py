@@ -135,13 +135,17 @@ def ask(
         context, store, embedder=embedder, generator=generator, ranker=ranker, reranker=reranker
     )
     with Engine.open(store, create=False, **settings) as engine:
-        answer = engine.ask(question, session, where=narrowed)
+        answer, profile = engine.ask(question, session, where=narrowed), engine.profile.name
     if receipt is not None:
         _write_receipt(answer, receipt)
     if as_json:
         say_json(answer.to_json())
     else:
         _show_answer(answer, receipt)
+        if answer.why in ("UNKNOWN_ROLE", "UNKNOWN_PURPOSE"):  # such as those of another store
+            say(
+                f"{store} is a store of the profile {profile}; carag policy show --store {store} lists its roles"
+            )
     return _exit_of(answer.outcome)
 
 

@@ -27,10 +27,11 @@ from carag.errors import InvalidArgument
 from carag.limits import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from carag.cli._configuration import Configuration
     from carag.engine import IngestReport, SyncReport
+    from carag.policy import Profile
     from carag.sources import FetchReport
 
 __all__ = ["fetch", "ingest", "init", "sync"]
@@ -45,6 +46,22 @@ _FILES: Final = (
     "PDF, DOCX, HTML, Markdown or plain text, JSON lines with id and text, and metadata.csv or metadata.jsonl that "
     "states their facts"
 )
+_STATED: Final = {
+    "circulars": (
+        "a circular must state the day of its issue, in its text, or as issued in metadata.csv; one that does not, or "
+        "contradicts itself, is quarantined",
+        "its number, title, department and addressees, and what it replaces or amends, are read in the same places",
+    ),
+    "edgar": (
+        "a filing states all in EDGAR's own fields; one that cannot be labelled by them is quarantined",
+    ),
+}
+"""What documents must state where a profile's own reader works it out, by the reader; else the profile declares it."""
+_ANOTHER: Final = (
+    "Documents of another profile want a store of their own: carag init --profile NAME --store DIR"
+)
+_SHOWN: Final = 10
+"""Most problems that are printed; JSON has all."""
 
 
 def init(
@@ -80,20 +97,42 @@ def init(
     say(f"{store} is a store of the profile {made.name}, of {len(vocabulary.flags)} bits.")
     if gate.standing:
         say(f"  {gate.standing}")
-    for fact in vocabulary.required:
-        say(
-            f"  a document must state {fact.field}: {', '.join(fact.one_of)}; one that does not is quarantined"
-        )
+    declared = (
+        f"a document must state {fact.field}: {', '.join(fact.one_of)}; one that does not is quarantined"
+        for fact in vocabulary.required
+    )
+    for line in _STATED.get(vocabulary.reader, declared):
+        say(f"  {line}")
     for cell in made.table.cells:
-        say(f"  {cell.role} may ask for {cell.purpose}")
+        narrowed = ", with --entity only" if cell.allow_list == "mandatory" else ""
+        say(f"  {cell.role} may ask for {cell.purpose}{narrowed}")
     say(begun)
-    where = "" if named and not configuration.is_given else f" --store {store}"
-    say(f"Next: carag ingest PATH{where}, then carag ask QUESTION{where} --role R --purpose P")
+    _show_next(made, "" if named and not configuration.is_given else f" --store {store}")
     return Exit.OK
 
 
+def _show_next(made: Profile, where: str) -> None:
+    """Say which commands come next, as they can be typed."""
+    is_edgar = made.vocabulary.reader == "edgar"
+    cell = min(made.table.cells, key=lambda one: one.allow_list == "mandatory")
+    session = f"{where} --role {cell.role} --purpose {cell.purpose}"
+    about = " --entity N" if cell.allow_list == "mandatory" else ""
+    say("Next:")
+    if not is_edgar:
+        say("  carag fetch URL --into FOLDER --contact YOU  copies documents of a site into a folder")
+    say(f"  carag ingest PATH{where}  reads {'filings' if is_edgar else 'a folder or file'} into the store")
+    if not is_edgar:
+        say(f"  carag sync FOLDER{where}  takes what has changed in it since")
+    say(f"  carag ask QUESTION{session}{about}  answers; --receipt FILE keeps the proof")
+    say(
+        f"  carag gate calibrate QUESTIONS{session}  chooses when to decline, by questions whose answers you know"
+    )
+
+
 def fetch(
-    url: Annotated[str, typer.Argument(metavar="URL", help="Where to begin; no other host is asked.")],
+    url: Annotated[
+        str, typer.Argument(metavar="URL", help="Where to begin; no other host is asked, but for --also.")
+    ],
     into: Annotated[
         Path,
         typer.Option(
@@ -112,6 +151,14 @@ def fetch(
     prefix: Annotated[
         list[str] | None,
         typer.Option(metavar="PATH", help="A path below which documents lie; default: the folder of URL."),
+    ] = None,
+    also: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="HOST",
+            help="Another host whose documents are fetched where they are linked, by its exact name: one that serves "
+            "the site's files. Can be given often.",
+        ),
     ] = None,
     depth: Annotated[int, typer.Option(metavar="N", help="Most links from URL.")] = 3,
     interval: Annotated[
@@ -136,7 +183,9 @@ def fetch(
     from carag.sources import fetch as mirror
 
     limits = Limits(depth=depth, interval=interval, addresses=addresses, seconds=minutes * 60)
-    report = mirror(url, into, contact=contact, prefixes=tuple(prefix or ()), limits=limits)
+    report = mirror(
+        url, into, contact=contact, prefixes=(*(prefix or ()),), also=(*(also or ()),), limits=limits
+    )
     if as_json:
         say_json(report.to_json())
     else:
@@ -194,18 +243,23 @@ def ingest(
 
         own = None if reader is None else imported("reader", reader, not_in=store)
         report = engine.ingest(path, progress=show, reader=own)
-        is_edgar, gate = engine.profile.vocabulary.reader == "edgar", engine.gate
+        is_edgar, name, gate = engine.profile.vocabulary.reader == "edgar", engine.profile.name, engine.gate
     if as_json:
         say_json(report.to_json())
     else:
         if gate.standing:
             say(gate.standing, style="dim")
         _show_report(report, "filings" if is_edgar else "documents")
+    if sum(report.quarantined.values()) > (report.added + report.changed) / 2:
+        warn(
+            f"most of what came is quarantined; is it for this store, of the profile {name}? {_ANOTHER}",
+            style="red",
+        )
     if report.filings or report.events or report.events_unchanged:
         return Exit.OK
     warn(
-        f"nothing under {path} could be used: {len(report.problems)} skipped or broken; want "
-        f"{_FORMATS if is_edgar else _FILES}",
+        f"nothing under {path} could be used: {len(report.problems)} skipped or broken; the store's profile is {name}: "
+        f"want {_FORMATS if is_edgar else _FILES}. {_ANOTHER}",
         style="red",
     )
     return Exit.BAD_INPUT
@@ -304,8 +358,7 @@ def _show_report(report: IngestReport, kind: str) -> None:
         )
     for reason, count in sorted(report.quarantined.items()):
         say(f"  quarantined {count:>6}  {reason}")
-    for problem in report.problems:
-        warn(f"  {problem}")
+    _show_problems(report.problems)
 
 
 def _show_fetched(report: FetchReport, folder: Path) -> None:
@@ -313,16 +366,24 @@ def _show_fetched(report: FetchReport, folder: Path) -> None:
         f"{report.added} documents added, {report.changed} changed, {report.unchanged} unchanged, by "
         f"{report.requests} requests. {folder} holds {report.documents}."
     )
+    for note in report.notes:
+        say(f"  {note}")
     if report.disallowed:
         say(f"{len(report.disallowed)} addresses were not asked for: robots.txt keeps them to itself.")
     if report.beyond:
         say(f"{report.beyond} links were not followed: a run may have no more addresses.")
     for one in report.gone:
         warn(f"  gone since {one.since}: {one.file}: {one.url}: {one.why}")
-    for problem in report.problems:
-        warn(f"  {problem}")
+    _show_problems(report.problems)
     if report.paused:
         warn(f"{report.paused}; {report.left} addresses are left for the next run", style="red")
+
+
+def _show_problems(problems: Sequence[str]) -> None:
+    for problem in problems[:_SHOWN]:
+        warn(f"  {problem}")
+    if len(problems) > _SHOWN:
+        warn(f"  and {len(problems) - _SHOWN} more, which --json lists")
 
 
 def _zone(name: str) -> ZoneInfo:
@@ -356,8 +417,7 @@ def _show_sync(report: SyncReport) -> None:
         say(f"  {one}")
     for reason, count in sorted(report.quarantined.items()):
         say(f"  quarantined {count:>6}  {reason}")
-    for problem in report.problems:
-        warn(f"  {problem}")
+    _show_problems(report.problems)
     for file in report.left:
         warn(f"  {file}: changed while it was read; left to the next run")
     if report.stopped:

@@ -166,7 +166,9 @@ def _now() -> int:
 def _check_home(home: Path, *, create: bool) -> None:
     database = home / "corpus.db"
     if not create and not database.exists():
-        raise InvalidArgument(f"{home} holds no store; make one with: carag ingest PATH --store {home}")
+        raise InvalidArgument(
+            f"{home} holds no store; make one with: carag init --profile NAME --store {home}"
+        )
     if database.exists() and not (home / "vkey").exists():
         raise CorruptFile(
             f"{home} has documents and no audit log: its history is gone; restore audit.db, audit.key and "

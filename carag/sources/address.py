@@ -1,10 +1,11 @@
-"""Write each address in one way, tell which lie within the part of a site that is mirrored, and name their files."""
+"""Write each address in one way, tell which lie within what is mirrored, and name their files."""
 
 from __future__ import annotations
 
 import hashlib
 import ipaddress
 import re
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import quote, unquote, urljoin, urlsplit
@@ -101,49 +102,69 @@ class Address:
         """Whether the port is that of the scheme."""
         return self.port == _PORTS[self.scheme]
 
+    @property
+    def is_own(self) -> bool:
+        """Whether whoever names it names a machine, as a number or as ``localhost``: no name server is believed."""
+        with suppress(ValueError):
+            return bool(ipaddress.ip_address(self.host))
+        return self.host == "localhost"
+
+    def stands_for(self, one: Address) -> bool:
+        """Tell whether another is of this server: of its scheme, host and port, or by https at its usual port."""
+        is_same = (one.scheme, one.port) == (self.scheme, self.port)
+        is_safer = self.scheme == "http" and one.scheme == "https" and self.is_usual and one.is_usual
+        return one.host == self.host and (is_same or is_safer)
+
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The part of one host that is mirrored: what lies below some paths.
+    """What is mirrored: of the host of the start what lies below some paths, and all of other hosts that are named.
 
     Examples
     --------
     >>> scope = Scope.of(Address.of("https://example.org/circulars/index.html"))
     >>> [scope.covers(Address.of(one)) for one in ("https://example.org/circulars/7", "https://example.org/press")]
     [True, False]
+    >>> scope = Scope.of(Address.of("https://example.org/circulars/"), also=("files.example.org",))
+    >>> [scope.covers(Address.of(one)) for one in ("https://files.example.org/7.pdf", "http://files.example.org/7.pdf")]
+    [True, False]
     """
 
     start: Address
     prefixes: tuple[str, ...]
+    also: tuple[Address, ...] = ()
+    """The roots of the other hosts."""
+    twin: str = ""
+    """The host that the start redirects to: its own with ``www.`` before it, or without."""
 
     @classmethod
-    def of(cls, start: Address, prefixes: tuple[str, ...] = ()) -> Scope:
+    def of(cls, start: Address, prefixes: tuple[str, ...] = (), also: tuple[str, ...] = ()) -> Scope:
         """Make the scope of a start; without prefixes, the folder of the start.
 
         Raises
         ------
         InvalidArgument
-            If a prefix is no path, or the start lies below none.
+            If a prefix is no path, the start lies below none, or another host is none.
         """
         for one in prefixes:
             if not one.startswith("/"):
                 raise InvalidArgument(f"the prefix {quoted(one)} is no path; want one such as /circulars/")
         paths = tuple(_without_dots(_escaped(one, _PATH)) for one in prefixes)
-        scope = cls(start, paths or (start.path[: start.path.rindex("/") + 1],))
+        hosts = {str(one): one for one in (_root(host, start) for host in also)}
+        scope = cls(start, paths or (start.path[: start.path.rindex("/") + 1],), (*hosts.values(),))
         if not scope.covers(start):
             raise InvalidArgument(f"{start} lies below none of {', '.join(paths)}; want a start that does")
         return scope
 
     def covers(self, one: Address) -> bool:
-        """Tell whether an address may be asked for: of the host, below a prefix, and never http after https."""
-        start = self.start
-        is_same = (one.scheme, one.port) == (start.scheme, start.port)
-        is_safer = start.scheme == "http" and one.scheme == "https" and start.is_usual and one.is_usual
+        """Tell whether an address may be asked for: below a prefix, or of another host; and never http after https."""
+        if any(other.stands_for(one) for other in self.also):
+            return True
+        homes = [self.start, *([replace(self.start, host=self.twin)] if self.twin else [])]
         # A server may take %2F for a slash: an address that leaves the prefix when it is read so lies outside.
         read = _without_dots(unquote(one.path).replace("\\", "/"))
         return (
-            one.host == start.host
-            and (is_same or is_safer)
+            any(home.stands_for(one) for home in homes)
             and any(one.path.startswith(prefix) for prefix in self.prefixes)
             and any(read.startswith(unquote(prefix)) for prefix in self.prefixes)
         )
@@ -153,6 +174,44 @@ class Scope:
         if self.start.scheme == "https" and one.scheme == "http" and self.start.is_usual and one.is_usual:
             one = replace(one, scheme="https", port=_PORTS["https"])
         return one if self.covers(one) else None
+
+    def with_twin(self, to: Address) -> Scope | None:
+        """Return the scope with the host that the start redirects to, if that is its own with or without ``www.``."""
+        names = {self.start.host.removeprefix("www."), to.host.removeprefix("www.")}
+        if self.start.is_own or to.host == self.start.host or len(names) > 1:
+            return None
+        wider = replace(self, twin=to.host)
+        return wider if wider.covers(to) else None
+
+    @property
+    def private(self) -> tuple[Address, ...]:
+        """Servers that may be private: none after a start on the Internet, for strangers write where its links lead."""
+        return (self.start, *self.also) if self.start.is_own else ()
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """Every host that may be asked."""
+        return tuple(
+            dict.fromkeys(
+                host for host in (self.start.host, self.twin, *(one.host for one in self.also)) if host
+            )
+        )
+
+    def __str__(self) -> str:
+        others = ", ".join(sorted(one.origin for one in self.also))
+        return f"{self.start.origin} below {', '.join(self.prefixes)}" + (f", and {others}" if others else "")
+
+
+def _root(host: str, start: Address) -> Address:
+    """Read another host as it is named: a name or a number, and a port if it is not that of the start's scheme."""
+    if re.search(r"[\s/?#@*]", host) or not host:
+        raise InvalidArgument(f"{quoted(host)} is no host; want its exact name, such as files.example.org")
+    one = Address.of(f"{start.scheme}://{host}")
+    if one.stands_for(start):
+        raise InvalidArgument(
+            f"{quoted(host)} is the host of the start; want another, or a --prefix of this one"
+        )
+    return one
 
 
 def file_name(address: Address, ending: str) -> str:

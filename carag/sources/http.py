@@ -67,18 +67,17 @@ class Sender:
     ----------
     agent : mapping
         Headers that say who asks.
-    private : Address, optional
-        A start that may be a private or loopback address, if it is given as a number or as ``localhost``.
+    private : collection of Address
+        Whose host and port may be private or loopback ones, if they are given as a number or as ``localhost``.
     seconds : float
         For one request in all; the look-up of the host's name may take longer.
     """
 
     def __init__(
-        self, agent: Mapping[str, str], *, private: Address | None = None, seconds: float = 60.0
+        self, agent: Mapping[str, str], *, private: Collection[Address] = (), seconds: float = 60.0
     ) -> None:
         self._agent, self._seconds = dict(agent), seconds
-        is_own = private is not None and (private.host == "localhost" or _is_number(private.host))
-        self._private = (private.host, private.port) if private is not None and is_own else None
+        self._private = {(one.host, one.port) for one in private if one.is_own}
         self._tls = ssl.create_default_context()
 
     def get(
@@ -148,7 +147,7 @@ class Sender:
         except (OSError, UnicodeError) as error:
             raise NoAnswer(f"{address.host} is not found ({type(error).__name__})") from None
         places = list(dict.fromkeys(str(one[4][0]) for one in found))
-        if (address.host, address.port) != self._private:
+        if (address.host, address.port) not in self._private:
             for place in places:
                 if not _is_public(place):
                     raise NoAnswer(
@@ -209,14 +208,6 @@ def _decoded(body: bytes, encoding: str, most: int) -> bytes:
     except (OSError, EOFError, zlib.error):
         raise NoAnswer("its gzip is damaged") from None
     return bytes(data)
-
-
-def _is_number(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
 
 
 def _is_public(place: str) -> bool:

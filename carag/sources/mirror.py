@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import time
+from collections import Counter
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -22,7 +23,7 @@ from carag.limits import quoted
 from carag.sources.address import Address, Scope, file_name
 from carag.sources.http import NoAnswer, Sender
 from carag.sources.links import links_of
-from carag.sources.polite import Paused, Polite
+from carag.sources.polite import Paused, Polite, TimeIsOver
 from carag.sources.robots import TOKEN, Robots
 from carag.sources.state import Page, State
 
@@ -48,7 +49,7 @@ _GONE: Final = frozenset({404, 410})
 _HOPS: Final = 5
 """Most redirects after one another."""
 _IN_A_ROW: Final = 5
-"""So many addresses without an answer after one another end a run: the server, or the way there, is down."""
+"""So many addresses of a host without an answer after one another, and it is asked no more: it, or the way, is down."""
 _BATCH: Final = 100
 """Documents that are moved into the folder together."""
 _CONTACT: Final = re.compile(
@@ -130,6 +131,8 @@ class FetchReport:
     """Links that were not followed, for the run had as many addresses as it may."""
     paused: str = ""
     """Why the run ended before all was asked for; empty if it did not."""
+    notes: list[str] = field(default_factory=list)
+    """What is otherwise than in the last run, or than the start says, and is no problem."""
     gone: list[Gone] = field(default_factory=list)
     """All that are gone, whenever that was found."""
     disallowed: list[str] = field(default_factory=list)
@@ -148,6 +151,7 @@ def fetch(
     *,
     contact: str,
     prefixes: tuple[str, ...] = (),
+    also: tuple[str, ...] = (),
     limits: Limits | None = None,
     clock: Callable[[], float] = time.time,
     sleep: Callable[[float], None] = time.sleep,
@@ -157,7 +161,7 @@ def fetch(
     Parameters
     ----------
     url : str
-        Where to begin; nothing is asked for from another host.
+        Where to begin; nothing is asked for from a host that is not named here or in ``also``.
     folder : Path
         New, empty, or mirrored before. Beside it lies ``FOLDER.fetch``, by which a run goes on and the next one knows
         what it has. ``metadata.jsonl`` states each file's ``url``, when it was ``fetched`` and, if the server said,
@@ -166,6 +170,9 @@ def fetch(
         An e-mail address or a page, sent with every request: who runs the site can then say that it is too much.
     prefixes : tuple of str
         Paths below which a document must lie; without any, the folder of the start.
+    also : tuple of str
+        Other hosts, by their exact names, all of whose documents that are linked are wanted, whatever their paths: such
+        as one that serves an authority's files. Each is asked under its own ``robots.txt`` and at its own pace.
     limits : Limits, optional
     clock, sleep : callable
         Seconds since 1970, and a pause.
@@ -183,7 +190,7 @@ def fetch(
     if not _CONTACT.fullmatch(contact) or len(contact) > 200:
         raise InvalidArgument(f"the contact is {quoted(contact)}; want an e-mail address or https://...")
     start = Address.of(url)
-    scope = Scope.of(start, prefixes)
+    scope = Scope.of(start, prefixes, also)
     with State(folder, str(start)) as state:
         return _Run(state, scope, contact, limits or Limits(), clock, sleep).report()
 
@@ -200,40 +207,56 @@ class _Run:
         clock: Callable[[], float],
         sleep: Callable[[float], None],
     ) -> None:
-        self._state, self._scope, self._limits, self._clock = state, scope, limits, clock
+        self._state, self._limits, self._clock = state, limits, clock
+        self._scope = replace(scope, twin=state.get("twin"))
         agent = {"User-Agent": f"{TOKEN}/{carag.__version__} (+{contact})"}
         if "@" in contact and "://" not in contact:
             agent["From"] = contact  # RFC 9110, 10.1.2: a robot ought to send it
-        sender = Sender(agent, private=scope.start, seconds=limits.request_seconds)
+        sender = Sender(agent, private=scope.private, seconds=limits.request_seconds)
         self._polite = Polite(sender, clock=clock, sleep=sleep, ends=clock() + limits.seconds)
         self._robots = Robots(self._polite, interval=limits.interval, clock=clock)
         self._report = FetchReport()
-        self._failed_in_a_row = 0
+        self._failed_in_a_row: Counter[str] = Counter()
+        self._resting: dict[str, str] = {}
+        """Hosts that are asked no more in this run, each with why."""
         self._unpublished = 0
 
     def report(self) -> FetchReport:
         state, report = self._state, self._report
         state.publish()  # what a run that was killed left
-        try:
-            not_before = float(state.get("not_before") or 0)
+        if before := state.keep_scope(str(self._scope)):
+            report.notes.append(
+                f"{state.folder} mirrored {before} until now; it mirrors {self._scope} from now on"
+            )
+        for host in self._scope.hosts:
+            not_before = float(state.get(f"not_before {host}") or 0)
             if self._clock() < not_before:
-                raise Paused(f"the server asked not to be asked before {_instant(not_before)}")  # noqa: TRY301
-            state.begin(str(self._scope.start))
-            while one := state.next():
+                self._resting[host] = f"{host} asked not to be asked before {_instant(not_before)}"
+        over = ""
+        state.begin(str(self._scope.start))
+        while not over and (one := state.next(self._resting)):
+            try:
                 self._visit(one)
-                if self._unpublished >= _BATCH:
-                    state.publish()
-                    self._unpublished = 0
-        except Paused as error:
-            report.paused = str(error)
-            if error.not_before:
-                with state.transaction():
-                    state.set("not_before", str(error.not_before))
+            except TimeIsOver as error:
+                over = str(error)
+            except Paused as error:
+                self._rest(Address.of(one.url).host, error)
+            if self._unpublished >= _BATCH:
+                state.publish()
+                self._unpublished = 0
         state.publish()
+        report.paused = "; ".join([*self._resting.values(), *([over] if over else [])])
         pages = state.pages()
         report.documents, report.left, report.requests = len(pages), state.left(), self._polite.requests
         report.gone = [Gone(page.file, page.url, page.gone, page.since) for page in pages if page.gone]
         return report
+
+    def _rest(self, host: str, pause: Paused) -> None:
+        """Ask a host no more in this run; the others have done nothing."""
+        self._resting[host] = str(pause)
+        if pause.not_before:
+            with self._state.transaction():
+                self._state.set(f"not_before {host}", str(pause.not_before))
 
     def _visit(self, one: Waiting) -> None:
         address = Address.of(one.url)
@@ -251,11 +274,13 @@ class _Run:
             reply = self._asked(address, validators, rules)
         except NoAnswer as error:
             self._no_document(one, str(error))
-            self._failed_in_a_row += not error.is_final
-            if self._failed_in_a_row == _IN_A_ROW:
-                raise Paused(f"{_IN_A_ROW} addresses after one another gave no answer") from None
+            self._failed_in_a_row[address.host] += not error.is_final
+            if self._failed_in_a_row[address.host] == _IN_A_ROW:
+                raise Paused(
+                    f"{_IN_A_ROW} addresses of {address.host} after one another gave no answer"
+                ) from None
             return None
-        self._failed_in_a_row = 0
+        self._failed_in_a_row[address.host] = 0
         if page and validators and reply.status == 304:
             return self._same(one, page, reply)
         if reply.status == 200:
@@ -334,6 +359,13 @@ class _Run:
             to = Address.of(reply.headers.get("location", ""), str(address))
         except InvalidArgument as error:
             return self._no_document(one, f"redirects to no address: {error}")
+        if one.depth == 0 and not self._scope.covers(to) and (wider := self._scope.with_twin(to)):
+            self._scope = wider
+            self._report.notes.append(
+                f"{address} redirects to {to}; {to.host} is mirrored as well, being the same site"
+            )
+            with self._state.transaction():
+                self._state.set("twin", to.host)
         if not self._scope.covers(to):
             return self._no_document(one, f"redirects to {to}, out of what is mirrored")
         if one.hops == _HOPS:

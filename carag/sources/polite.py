@@ -1,4 +1,4 @@
-"""Ask one server politely: one request at a time, never faster than agreed, and no sooner than it asks to be asked."""
+"""Ask each server politely: one request at a time, never faster than agreed, and no sooner than it asks to be asked."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from carag.sources.address import Address
     from carag.sources.http import Reply, Sender
 
-__all__ = ["Paused", "Polite"]
+__all__ = ["Paused", "Polite", "TimeIsOver"]
 
 TRIES: Final = 4
 """Most requests for one address in a run."""
@@ -32,11 +32,18 @@ _RETRIED: Final = _BUSY | {500, 502, 504}
 
 
 class Paused(CaragError):
-    """The run ends here, and goes on where it stopped: at ``not_before`` (seconds since 1970) at the earliest."""
+    """A host is asked no more in this run, and at ``not_before`` (seconds since 1970) at the earliest."""
 
     def __init__(self, why: str, not_before: float = 0.0) -> None:
         super().__init__(why)
         self.not_before = not_before
+
+
+class TimeIsOver(Paused):
+    """The run ends here, whatever host was to be asked; the next one goes on where it stopped."""
+
+    def __init__(self) -> None:
+        super().__init__("the run's time is over")
 
 
 class Polite:
@@ -85,7 +92,7 @@ class Polite:
         NoAnswer
             If none came that can be used.
         Paused
-            If the server asks to be left alone for longer, or the run's time is over.
+            If the server asks to be left alone for longer; TimeIsOver if the run's time is.
         """
         for tried in range(1, TRIES + 1):
             self._take_turn(address.host, interval)
@@ -114,7 +121,7 @@ class Polite:
         if last is not None:
             self._pause(last + interval - self._clock())
         if self._clock() >= self._ends:
-            raise Paused("the run's time is over")
+            raise TimeIsOver
         self._last[host] = self._clock()
         self.requests += 1
 
@@ -122,7 +129,7 @@ class Polite:
         if seconds <= 0:
             return
         if self._clock() + seconds >= self._ends:
-            raise Paused("the run's time is over")
+            raise TimeIsOver
         self._sleep(seconds)
 
 

@@ -16,11 +16,12 @@ import sys
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
+from urllib.parse import urlsplit
 
 from carag.errors import CorruptFile, InvalidArgument, StoreLocked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
     from pathlib import Path
     from typing import Self
 
@@ -110,6 +111,7 @@ class State:
         self._staged.mkdir(parents=True, exist_ok=True)
         self._db = sqlite3.connect(path, timeout=0, isolation_level=None)
         try:
+            self._db.create_function("host_of", 1, lambda url: urlsplit(url).hostname, deterministic=True)
             self._open(start)
         except BaseException as error:
             self._db.close()
@@ -165,6 +167,19 @@ class State:
 
     # --- what is left to ask ---
 
+    def keep_scope(self, scope: str) -> str:
+        """Note what is mirrored from now on; return what was before, if it was another.
+
+        Each page of HTML is then asked for anew: of one that has not changed only links of the old scope are known.
+        """
+        known = self.get("scope")
+        if known == scope:
+            return ""
+        with self.transaction():
+            self._db.execute("UPDATE pages SET etag = '', modified = '' WHERE kind LIKE '%html%'")
+            self.set("scope", scope)
+        return known
+
     def begin(self, start: str) -> bool:
         """Begin a run with the start and every page that is known, unless one is to be gone on with; tell which."""
         if self.left():
@@ -190,10 +205,12 @@ class State:
                 beyond += 1
         return beyond
 
-    def next(self) -> Waiting | None:
-        """Return what to ask for next, those nearest to the start first; None if nothing is left."""
+    def next(self, resting: Collection[str] = ()) -> Waiting | None:
+        """Return what to ask for next, those nearest to the start first; None if only resting hosts have any left."""
         row = self._db.execute(
-            "SELECT number, url, depth, hops FROM queue WHERE NOT is_done ORDER BY depth, number LIMIT 1"
+            "SELECT number, url, depth, hops FROM queue WHERE NOT is_done"
+            " AND host_of(url) NOT IN (SELECT value FROM json_each(?)) ORDER BY depth, number LIMIT 1",
+            (json.dumps([*resting]),),
         ).fetchone()
         return Waiting(*row) if row else None
 

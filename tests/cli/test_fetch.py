@@ -77,6 +77,22 @@ def test_without_a_contact_nothing_is_asked(
     assert run(words) == Exit.OK
 
 
+def test_another_host_is_named_and_kept_with_the_folder(
+    site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A later run without it says what has changed."""
+    with published(Clock(), {"/7.txt": plain(WALLETS)}) as files:
+        host = f"localhost:{files.port}"
+        site.pages["/c/"] = page(f"http://{host}/7.txt")
+        assert fetched(site, tmp_path / "m", "--also", host) == Exit.OK
+        assert "2 documents added" in capsys.readouterr().out
+        assert fetched(site, tmp_path / "m") == Exit.OK
+        said = capsys.readouterr().out.replace("\n", " ")
+        assert f"mirrored {site.origin} below /c/, and http://{host} until now" in said
+        assert fetched(site, tmp_path / "m", "--also", "http://x/") == Exit.BAD_INPUT
+        assert "want its exact name" in capsys.readouterr().err.replace("\n", " ")
+
+
 @pytest.mark.parametrize(
     "wrong", [("--depth", "-1"), ("--interval", "0"), ("--prefix", "c"), ("--minutes", "nan")]
 )

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from carag.cli import Exit, app
-from carag.policy.shipped import shipped_text
+import pytest
+
+from carag.cli import Exit, app, ingest
+from carag.policy.shipped import READERS, SHIPPED, shipped_text
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
 ROLES = shipped_text("generic", "roles.toml")
 
@@ -62,6 +62,63 @@ def test_a_newcomer_is_told_what_to_state_and_who_may_ask(
     assert (code, "1 replayed, 0 contradictions; 0 cannot be told" in said) == (Exit.OK, True)
     code, said = run(capsys, "init", "--profile", "generic", "--store", store)
     assert code == Exit.BAD_INPUT
+
+
+def test_a_newcomer_with_circulars_is_told_what_they_must_state_and_what_comes_next(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In words that a reader of circulars knows: none of the facts that the profile's reader works out itself."""
+    store = tmp_path / "store"
+    code, said = run(capsys, "init", "--profile", "circulars", "--store", store, "--embedder", "wordllama")
+    assert (code, "must state the day of its issue" in said, "checks" in said) == (Exit.OK, True, False)
+    assert [
+        role for role in ("analyst", "compliance", "branch", "public") if f"  {role} may ask for" not in said
+    ] == []
+    _, _, following = said.partition("Next:\n")
+    lines = following.splitlines()
+    assert [line.split()[1] for line in lines] == ["fetch", "ingest", "sync", "ask", "gate"]
+    assert len(said.splitlines()) <= 16
+
+
+@pytest.mark.parametrize("profile_name", SHIPPED)
+def test_the_commands_that_come_next_are_ones_that_can_be_typed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], profile_name: str
+) -> None:
+    """Each is a command with those options, of a role that may ask; no command that the profile's store refuses."""
+    _, said = run(
+        capsys, "init", "--profile", profile_name, "--store", tmp_path / "s", "--embedder", "wordllama"
+    )
+    lines = [line.strip().partition("  ")[0] for line in said.partition("Next:\n")[2].splitlines()]
+    assert ("carag sync FOLDER" in lines) == (profile_name != "edgar")
+    for line in lines:
+        command = [word for word in line.split()[1:] if word.islower()]
+        words = command[: 2 if command[0] == "gate" else 1]
+        code, said = run(capsys, *words, "--help")
+        assert code == Exit.OK
+        assert [word for word in command if word.startswith("--") and word not in said] == []
+    (asked,) = [line.split() for line in lines if line.startswith("carag ask")]
+    code, _ = run(capsys, "ask", "Anything?", *asked[3:])
+    assert code == Exit.DECLINED
+
+
+def test_what_a_reader_of_its_own_wants_is_said_of_each() -> None:
+    """Else a newcomer is told of facts that the reader works out, and can state none."""
+    assert {*ingest._STATED} == {*READERS} - {"folder"}
+
+
+def test_of_many_problems_the_first_are_shown_and_all_are_in_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    docs, store = tmp_path / "docs", tmp_path / "store"
+    docs.mkdir()
+    for number in range(25):
+        (docs / f"{number:02}.txt").write_text(f"Nothing is stated of text {number}.")
+    made = ("--profile", "generic", "--embedder", "wordllama")
+    app.run(["ingest", str(docs), "--store", str(store), *made])
+    said = capsys.readouterr().err
+    assert (said.count("is quarantined, so"), "and 15 more, which --json lists" in said) == (10, True)
+    code, said = run(capsys, "ingest", docs, "--store", tmp_path / "other", *made, "--json")
+    assert (code, len(json.loads(said)["problems"])) == (Exit.OK, 25)
 
 
 def test_a_folder_without_documents_is_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

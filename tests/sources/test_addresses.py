@@ -140,12 +140,12 @@ def test_a_name_that_leads_within_is_not_asked(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr(socket, "create_connection", connected)
     start = Address.of("http://example.org/")
     with pytest.raises(NoAnswer, match="no public address") as told:
-        Sender({}, private=start).get(start, {}, kinds=None, most=10)
+        Sender({}, private=[start]).get(start, {}, kinds=None, most=10)
     assert told.value.is_final
 
 
 def test_a_private_start_opens_no_other_port() -> None:
-    sender = Sender({}, private=Address.of("http://127.0.0.1:1/"))
+    sender = Sender({}, private=[Address.of("http://127.0.0.1:1/")])
     for url in ("http://127.0.0.1:2/", "http://localhost:1/", "http://127.0.0.2:1/"):
         with pytest.raises(NoAnswer, match="no public address"):
             sender.get(Address.of(url), {}, kinds=None, most=10)
@@ -171,7 +171,7 @@ def test_a_server_that_never_ends_is_left() -> None:
         thread.start()
         start = Address.of(f"http://127.0.0.1:{port}/")
         with pytest.raises(NoAnswer, match=r"no whole answer within 0\.3 s"):
-            Sender({}, private=start, seconds=0.3).get(start, {}, kinds=None, most=1000)
+            Sender({}, private=[start], seconds=0.3).get(start, {}, kinds=None, most=1000)
         thread.join()
 
 
@@ -208,5 +208,5 @@ def test_a_certificate_that_nobody_vouches_for_is_refused(tmp_path: Path) -> Non
         thread.start()
         start = Address.of(f"https://127.0.0.1:{server.getsockname()[1]}/")
         with pytest.raises(NoAnswer, match="certificate is not valid"):
-            Sender({}, private=start).get(start, {}, kinds=None, most=1000)
+            Sender({}, private=[start]).get(start, {}, kinds=None, most=1000)
         thread.join()
