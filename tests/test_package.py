@@ -52,7 +52,15 @@ MAY_IMPORT = {
         "readers",
         "policy",
     },
+    "service": {
+        "engine",
+        "generation",
+        "retrieval",
+        "policy",
+        "audit",
+    },
     "cli": {
+        "service",
         "evaluation",
         "engine",
         "generation",
