@@ -237,7 +237,8 @@ def serve(
 
     def started(first: int, second: int) -> None:
         say(
-            f"serving {store} on {settings.listen}, port {first}; metrics on {settings.operations_listen}, port {second}"
+            f"serving {store} on {settings.listen}, port {first}; "
+            f"metrics on {settings.operations_listen}, port {second}"
         )
         flush()
 

@@ -1,4 +1,4 @@
-"""Serve a :class:`carag.service.service.Service` over HTTP: routes, headers, streams, and the interface's description."""
+"""Serve a :class:`carag.service.service.Service` over HTTP: routes, headers, streams, and what describes them."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def described() -> FastAPI:
             responses=_responses(content, 401, 403, *problems, 429, 500, 503, 504),
             openapi_extra={"security": [{"bearer": []}]},
         )
-    for kind in (RequestValidationError, HTTPException, Exception):
+    for kind in (RequestValidationError, HTTPException, Problem, Exception):
         app.add_exception_handler(kind, _failed)
     app.openapi = partial(_openapi, app)  # type: ignore[method-assign, unused-ignore] # as FastAPI's pages say
     return app
@@ -263,7 +263,7 @@ class _Counted:
         try:
             await self._app(scope, receive, counted)
         except Exception as error:  # noqa: BLE001 - answered by _failed already, or the connection is gone
-            _logger.error("INTERNAL: %s", type_and_place(error))
+            _logger.error("INTERNAL: %s", type_and_place(error))  # noqa: TRY400 - a traceback quotes it
         finally:
             seconds = time.monotonic() - started
             operation = getattr(scope.get("endpoint"), "__name__", "other")

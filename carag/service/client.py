@@ -256,8 +256,8 @@ def _cell(session: Session) -> dict[str, Any]:
     unset = Session(role=session.role, purpose=session.purpose)
     if stated := [name for name in _TOKEN_ALONE if getattr(session, name) != getattr(unset, name)]:
         raise InvalidArgument(
-            f"the session states {', '.join(stated)}, which a service takes from the token alone; let the issuer put it "
-            "into the token's claim carag"
+            f"the session states {', '.join(stated)}, which a service takes from the token alone; let the issuer put "
+            "it into the token's claim carag"
         )
     lists = [one for one in (session.allow_entities, session.narrowed_to) if one is not None]
     residency: Any = session.residency  # kept as a frozen set of flags

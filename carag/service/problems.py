@@ -1,4 +1,4 @@
-"""Tell what went wrong as ``application/problem+json`` (RFC 9457): a stable code, and nothing of what came or was found.
+"""Tell what went wrong as ``application/problem+json`` (RFC 9457): a stable code, and nothing of what came.
 
 An error's own message is never sent: it quotes what the caller wrote, and may hold text that is not on record.
 """

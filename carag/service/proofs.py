@@ -25,7 +25,7 @@ __all__ = ["own_receipt", "tile"]
 _MAX_SEQ: Final = (1 << 53) - 1
 
 
-def own_receipt(log: AuditLog, home: Path, seq: int, session: Session) -> bytes:
+def own_receipt(log: AuditLog, seq: int, session: Session) -> bytes:
     """Make the receipt of one of the session's own records again, without what it opens and without passages.
 
     A record is somebody's own if its token was of the same issuer and its commitment to a subject opens to the same

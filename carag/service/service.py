@@ -92,9 +92,13 @@ class Service:
         record_grants(engine.log, table, self.grants)
         self._threads = ThreadPoolExecutor(settings.concurrency, thread_name_prefix="carag-service")
 
+    def stop(self) -> None:
+        """Take no more requests, so that whoever serves this ends; from any thread, or from a signal."""
+        self.is_draining = True
+
     def close(self) -> None:
         """Wait for the requests in work; later ones are refused."""
-        self.is_draining = True
+        self.stop()
         self._threads.shutdown(wait=True)
 
     async def done(self, work: Callable[[], _Result]) -> _Result:
@@ -150,7 +154,7 @@ class Service:
 
     def receipt(self, token: str, seq: int) -> bytes:
         """Make a receipt of the asker's own again."""
-        return self._verified(token, lambda _, session: own_receipt(self.engine.log, self.home, seq, session))
+        return self._verified(token, lambda _, session: own_receipt(self.engine.log, seq, session))
 
     def policy(self, token: str) -> dict[str, Any]:
         """Tell the cells that a token grants; nothing of it depends on the corpus."""

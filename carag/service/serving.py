@@ -24,6 +24,8 @@ __all__ = ["serve"]
 _logger = logger(__name__)
 _BACKLOG: Final = 512
 """Connections at once; beyond it the server itself answers 503."""
+_POLL_SECONDS: Final = 0.05
+"""How soon a request to stop is seen; the servers themselves look every 0.1 s."""
 _HEADERS: Final = 16 << 10
 """Greatest number of bytes of a request's headers; a token with many groups has a few thousand."""
 
@@ -65,14 +67,10 @@ async def _serve(service: Service, started: Callable[[int, int], None], stack: c
     )
     second = _server(operations(service))
 
-    def stop() -> None:
-        service.is_draining = True  # the second listener says so until the first has ended
-        first.should_exit = True
-
     loop = asyncio.get_running_loop()
     for one in (signal.SIGTERM, signal.SIGINT):
         with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):  # not in the main thread
-            loop.add_signal_handler(one, stop)
+            loop.add_signal_handler(one, service.stop)
     running = [
         asyncio.create_task(server.serve([listener]))
         for server, listener in zip((first, second), listeners, strict=True)
@@ -85,6 +83,10 @@ async def _serve(service: Service, started: Callable[[int, int], None], stack: c
         else:
             started(*(listener.getsockname()[1] for listener in listeners))
             _logger.info("serving")
+        while not (service.is_draining or any(task.done() for task in running)):
+            await asyncio.sleep(_POLL_SECONDS)
+        # The second listener says that the service drains until the first has ended.
+        first.should_exit = True
         await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
     finally:
         first.should_exit = second.should_exit = True
