@@ -102,7 +102,7 @@ def described() -> FastAPI:
             "/log/tile/{path:path}",
             tile,
             {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
-            (404,),
+            (404, 422),
         ),
     )
     for path, handler, content, problems in reading:

@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from carag import Engine, Session
+    from carag.engine import Engine
     from carag.engine.tokens import KeySource
+    from carag.policy import Session
     from carag.service.requests import Narrow
     from carag.service.settings import ServiceSettings
 

@@ -22,7 +22,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "reference" / "openapi.json"
 
 
 def test_the_description_is_that_of_the_reference() -> None:
-    """Written by ``python scripts/map.py``; a change of the interface is seen in a review."""
+    """A change of the interface is seen in a review."""
     assert json.loads(PAGE.read_text("utf-8")) == described().openapi()
 
 
@@ -72,6 +72,7 @@ def test_the_service_keeps_to_its_description(service: Service, with_token: bool
     """Whatever the description allows, and much that it does not: no other status, form or media type comes back."""
     schemathesis = pytest.importorskip("schemathesis")
     from hypothesis import HealthCheck, Phase, given, settings
+    from schemathesis.specs.openapi import checks
 
     from carag.service.app import application
 
@@ -80,9 +81,9 @@ def test_the_service_keeps_to_its_description(service: Service, with_token: bool
     headers = {"Authorization": f"Bearer {token()}"} if with_token else {}
     chosen = (
         schemathesis.checks.not_a_server_error,
-        schemathesis.openapi.checks.status_code_conformance,
-        schemathesis.openapi.checks.content_type_conformance,
-        schemathesis.openapi.checks.response_schema_conformance,
+        checks.status_code_conformance,
+        checks.content_type_conformance,
+        checks.response_schema_conformance,
     )
     tried = 0
     for operation in schema.get_all_operations():
