@@ -80,7 +80,7 @@ def described() -> FastAPI:
         ("/v1/retrieve", retrieve, RetrieveBody, RetrievalBody),
         ("/v1/explain", explain, ExplainBody, ExplanationBody),
     ):
-        content = {"text/event-stream": {"schema": {"type": "string"}}} if given is None else _json(given)
+        content = {"text/event-stream": {}} if given is None else _json(given)
         app.add_api_route(
             path,
             handler,
