@@ -19,11 +19,14 @@ if TYPE_CHECKING:
     from carag.index import Index, TextIndex
     from carag.labelling.document import Document
     from carag.policy import Mask, Policy, PolicyBit, Session, policy_word
+    from carag.service.client import AsyncClient, Client
 
 __version__ = "0.2.0"
 
 __all__ = [
     "Answer",
+    "AsyncClient",
+    "Client",
     "Document",
     "Engine",
     "Explanation",
@@ -44,6 +47,7 @@ _HOMES = {
     "carag.index": ("Index", "TextIndex"),
     "carag.labelling.document": ("Document",),
     "carag.policy": ("Mask", "Policy", "PolicyBit", "Session", "policy_word"),
+    "carag.service.client": ("AsyncClient", "Client"),
 }
 
 

@@ -11,6 +11,7 @@
     ├── AuditUnavailable               the log cannot be written, so nothing may be returned
     ├── AnchorUnavailable              a checkpoint could not be confirmed outside; what was logged stays logged
     ├── ModelUnavailable               an embedder or generator failed or is not installed
+    ├── ServiceUnavailable             a service that was asked over HTTP did not answer; ask again later
     └── MissingExtra (ImportError)     an optional package is absent; the message names the extra
 
     UnlabelledWarning (UserWarning)    what was stored can never be found
@@ -35,6 +36,7 @@ __all__ = [
     "ModelUnavailable",
     "PolicyConflict",
     "Refused",
+    "ServiceUnavailable",
     "StoreLocked",
     "UnlabelledWarning",
     "type_and_place",
@@ -91,6 +93,10 @@ class AnchorUnavailable(CaragError):
 
 class ModelUnavailable(CaragError):
     """An embedder or generator failed, timed out or was denied."""
+
+
+class ServiceUnavailable(CaragError):
+    """A service that was asked over HTTP cannot be reached, is busy, or answered what is no answer."""
 
 
 class MissingExtra(CaragError, ImportError):

@@ -22,6 +22,7 @@ from carag.cli._files import read_bytes
 from carag.errors import InvalidArgument
 from carag.limits import quoted, shown
 from carag.policy.toml_lines import Toml
+from carag.service.settings import ServiceSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -82,6 +83,8 @@ store = {store}
 
 ## A PostgreSQL server that gets every record, too, before anything is answered: carag audit postgres sets it up.
 # evidence = "postgresql://carag_app@HOST/DATABASE"
+
+## A service, which carag serve runs, has a table [service]: docs/how-to/run-the-service.md.
 """
 
 
@@ -106,6 +109,7 @@ class _Document(_Strict):
     generator: _Model | None = None
     ranker: str | None = None
     reranker: _Model | None = None
+    service: ServiceSettings | None = None
 
     @field_validator("retain")
     @classmethod
@@ -201,6 +205,20 @@ class Configuration:
         if isinstance(value, _Model):
             return value.name
         return str(self.path.parent / value) if value and name in ("store", "not_before") else value
+
+    def service(self) -> ServiceSettings:
+        """Return what the file says of a service, paths as from the current directory.
+
+        Raises
+        ------
+        InvalidArgument
+            If it says nothing.
+        """
+        if self._said is None or self._said.service is None:
+            raise InvalidArgument(
+                f"{self.path} has no table [service], which says whose tokens count; see {_PAGE}"
+            )
+        return self._said.service.at(self.path.parent)
 
     def made(self, what: Kind, name: str, *, not_in: Path) -> Any:
         """Make a model from a name in force; arguments and folder count only if the name is that of the file.

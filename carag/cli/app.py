@@ -96,6 +96,7 @@ for _command in (
     ingest.sync,
     ask.ask,
     ask.explain,
+    ask.serve,
     names.names,
     upgrade.upgrade,
     trust.trust,

@@ -1,4 +1,4 @@
-"""Answer questions and explain passages: ``carag ask`` and ``carag explain``."""
+"""Answer questions and explain passages: ``carag ask``, ``carag explain``, and both for others: ``carag serve``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from carag.cli._options import (
     log_settings,
     model_settings,
 )
-from carag.cli._output import Exit, box, columns, say, say_json
+from carag.cli._output import Exit, box, columns, flush, say, say_json
 from carag.errors import AuditUnavailable, InvalidArgument
 from carag.limits import quoted
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from carag.policy import Session
     from carag.retrieval import Withheld
 
-__all__ = ["ask", "explain"]
+__all__ = ["ask", "explain", "serve"]
 
 _CONDITION: Final = re.compile(r"([^<>=]+)(<=|>=|=|<|>)(.+)", re.DOTALL)
 _BOUNDS: Final = {"<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}
@@ -75,6 +75,15 @@ GeneratorName = Annotated[
         "[b]bedrock:MODEL_ID[/b] asks Amazon Bedrock; [b]MODULE:FACTORY[/b] makes one of your own.",
     ),
 ]
+RerankerName = Annotated[
+    str | None,
+    typer.Option(
+        "--reranker",
+        metavar="NAME",
+        envvar="CARAG_RERANKER",
+        help="What orders the passages found, as [b]carag.toml[/b] states it, or [b]MODULE:FACTORY[/b].",
+    ),
+]
 Subject = Annotated[
     str | None, typer.Option(metavar="S", help="Who asks; recorded only as a salted commitment.")
 ]
@@ -103,14 +112,7 @@ def ask(
     where: Narrowed = None,
     generator: GeneratorName = "extractive",
     ranker: RankerName = None,
-    reranker: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            envvar="CARAG_RERANKER",
-            help="What orders the passages found, as [b]carag.toml[/b] states it, or [b]MODULE:FACTORY[/b].",
-        ),
-    ] = None,
+    reranker: RerankerName = None,
     embedder: EmbedderName = None,
     receipt: Annotated[
         Path | None, typer.Option("--receipt", metavar="FILE", help="Write the receipt of this answer here.")
@@ -181,6 +183,72 @@ def explain(
     else:
         _show_explanation(explanation)
     return _exit_of(explanation.outcome)
+
+
+def _settings_from(context: typer.Context, given: Path | None) -> Path | None:
+    """Let a file named behind the command count as one before it, for all other options."""
+    from carag.cli._configuration import Configuration
+
+    if given is not None:
+        context.obj = Configuration(given)
+        context.default_map = {**context.obj.lookups()}
+    return given
+
+
+def serve(
+    context: typer.Context,
+    store: Store,
+    config: Annotated[  # noqa: ARG001 - its callback reads it, before the options that it may give
+        Path | None,
+        typer.Option(
+            "--config",
+            metavar="FILE",
+            is_eager=True,
+            callback=_settings_from,
+            help="The settings, with a table [b]\\[service][/b]: whose tokens count, and what they grant.",
+        ),
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(metavar="N", min=0, max=65535, help="The port to listen on; 0 takes any.")
+    ] = None,
+    generator: GeneratorName = "extractive",
+    ranker: RankerName = None,
+    reranker: RerankerName = None,
+    embedder: EmbedderName = None,
+    retain: Retain = None,
+    not_before: NotBefore = None,
+    evidence: EvidenceUrl = None,
+) -> int:
+    """Answer questions over HTTP, each in the session that its signed token grants, until SIGTERM or Ctrl+C.
+
+    A second listener tells operators whether the service is ready, and its metrics.
+
+    [dim]carag serve --store store --config office.toml --port 8321[/dim]
+    """
+    from carag.extras import require
+
+    require("carag serve", "service")
+    from carag.engine import Engine
+    from carag.service.service import Service
+    from carag.service.serving import serve as run
+
+    said = context.obj.service()
+    settings = said if port is None else said.model_copy(update={"port": port})
+    opening = log_settings(retain, not_before, evidence)
+    opening |= model_settings(
+        context, store, embedder=embedder, generator=generator, ranker=ranker, reranker=reranker
+    )
+
+    def started(first: int, second: int) -> None:
+        say(
+            f"serving {store} on {settings.listen}, port {first}; "
+            f"metrics on {settings.operations_listen}, port {second}"
+        )
+        flush()
+
+    with Engine.open(store, create=False, **opening) as engine:
+        run(Service(engine, store, settings), started=started)
+    return Exit.OK
 
 
 def _session(

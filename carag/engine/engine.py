@@ -255,6 +255,11 @@ class Engine(Contents, Measured, Awaited):
         return self._collection.profile
 
     @property
+    def log(self) -> AuditLog:
+        """The audit log, to prove what is in it and to add to it."""
+        return self._log
+
+    @property
     def exposure(self) -> Exposure:
         """How much of the log no anchor has confirmed yet."""
         return self._anchoring.exposure()

@@ -7,7 +7,8 @@ and no symmetric algorithm is supported.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
@@ -16,12 +17,12 @@ from carag.errors import MALFORMED, InvalidArgument, MissingExtra, Refused
 from carag.limits import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Sequence
     from types import ModuleType
 
     from cryptography.hazmat.primitives.asymmetric.types import PublicKeyTypes
 
-__all__ = ["ALGORITHMS", "REQUIRED_CLAIMS", "JwtVerifier"]
+__all__ = ["ALGORITHMS", "REQUIRED_CLAIMS", "JwtVerifier", "KeySource", "fits"]
 
 ALGORITHMS: Final = ("RS256", "PS256", "ES256", "ES384", "EdDSA")
 """Signature algorithms that a key may be for (RFC 7518 section 3.1, RFC 8037)."""
@@ -33,6 +34,14 @@ _MIN_RSA_BITS: Final = 2048
 """Length of the shortest RSA modulus (RFC 7518 section 3.3)."""
 
 
+class KeySource(Protocol):
+    """Public keys that change, such as those that an issuer publishes."""
+
+    def get(self, kid: str, /) -> tuple[str, PublicKeyTypes] | None:
+        """Return a key with the one algorithm it is for (:func:`fits`); None if there is none of that id."""
+        ...
+
+
 class JwtVerifier:
     r"""Accepts tokens of one issuer, for one audience, signed with known keys.
 
@@ -40,10 +49,12 @@ class JwtVerifier:
     ----------
     issuer, audience : str
         Pinned: a token must name exactly these.
-    keys : mapping of str to (algorithm, PEM)
+    keys : mapping of str to (algorithm, PEM), or KeySource
         By key id; each public key with the one algorithm it is for, of :data:`ALGORITHMS`.
     leeway : int
         Seconds that clocks may differ, at most 300.
+    required : sequence of str
+        Claims that every token must carry.
 
     Raises
     ------
@@ -59,21 +70,30 @@ class JwtVerifier:
     """
 
     def __init__(
-        self, *, issuer: str, audience: str, keys: Mapping[str, tuple[str, bytes]], leeway: int = 0
+        self,
+        *,
+        issuer: str,
+        audience: str,
+        keys: Mapping[str, tuple[str, bytes]] | KeySource,
+        leeway: int = 0,
+        required: Sequence[str] = REQUIRED_CLAIMS,
     ) -> None:
         for name, value in (("issuer", issuer), ("audience", audience)):
             if not isinstance(value, str) or not value:
                 raise InvalidArgument(f"{name} is {quoted(value)}; want the one that tokens must name")
         if isinstance(leeway, bool) or not isinstance(leeway, int) or not 0 <= leeway <= 300:
             raise InvalidArgument(f"leeway is {quoted(leeway)}; want 0 to 300 seconds")
-        if not keys:
+        if isinstance(keys, Mapping) and not keys:
             raise InvalidArgument("no keys; want the issuer's public keys by key id")
         self.issuer = issuer
         self.audience = audience
-        self._keys = {
-            kid: (algorithm, _public_key(kid, algorithm, pem)) for kid, (algorithm, pem) in keys.items()
-        }
+        self._keys: KeySource = (
+            {kid: (algorithm, _public_key(kid, algorithm, pem)) for kid, (algorithm, pem) in keys.items()}
+            if isinstance(keys, Mapping)
+            else keys
+        )
         self._leeway = leeway
+        self._required = list(required)
 
     def verify(self, token: str) -> Mapping[str, Any]:
         """Return a token's claims.
@@ -103,7 +123,7 @@ class JwtVerifier:
                 issuer=self.issuer,
                 audience=self.audience,
                 leeway=self._leeway,
-                options={"require": list(REQUIRED_CLAIMS), "strict_aud": True},
+                options={"require": self._required, "strict_aud": True},
             )
         except (jwt.PyJWTError, *MALFORMED) as error:
             raise Refused(_code(jwt, error), f"the token is refused: {error}") from error
@@ -119,16 +139,26 @@ class JwtVerifier:
             )
         if "crit" in header:  # RFC 7515 section 4.1.11: what is critical and not understood refuses
             raise Refused("TOKEN_MALFORMED", "the token has critical extensions, and none is understood here")
-        if not isinstance(kid, str) or kid not in self._keys:
+        if not isinstance(kid, str) or (known := self._keys.get(kid)) is None:
             raise Refused(
                 "TOKEN_KEY_UNKNOWN", f"the token names key {quoted(kid)}; want a key id of {self.issuer}"
             )
-        algorithm, key = self._keys[kid]
+        algorithm, key = known
         if said != algorithm:
             raise Refused(
                 "TOKEN_ALGORITHM", f"the token says {said}; key {quoted(kid)} is for {algorithm} alone"
             )
         return algorithm, key
+
+
+def fits(algorithm: str, key: object) -> bool:
+    """Tell whether a key is a public key of an algorithm of :data:`ALGORITHMS`, and long enough."""
+    if algorithm in ("RS256", "PS256"):
+        return isinstance(key, rsa.RSAPublicKey) and key.key_size >= _MIN_RSA_BITS
+    if algorithm in ("ES256", "ES384"):
+        curve = "secp256r1" if algorithm == "ES256" else "secp384r1"
+        return isinstance(key, ec.EllipticCurvePublicKey) and key.curve.name == curve
+    return algorithm == "EdDSA" and isinstance(key, ed25519.Ed25519PublicKey)
 
 
 def _jwt() -> ModuleType:
@@ -144,14 +174,7 @@ def _public_key(kid: str, algorithm: str, pem: bytes) -> PublicKeyTypes:
         key = load_pem_public_key(pem)
     except (ValueError, TypeError) as error:
         raise InvalidArgument(f"key {quoted(kid)} is no public key in PEM: {error}") from error
-    fits = {
-        "RS256": isinstance(key, rsa.RSAPublicKey) and key.key_size >= _MIN_RSA_BITS,
-        "PS256": isinstance(key, rsa.RSAPublicKey) and key.key_size >= _MIN_RSA_BITS,
-        "ES256": isinstance(key, ec.EllipticCurvePublicKey) and key.curve.name == "secp256r1",
-        "ES384": isinstance(key, ec.EllipticCurvePublicKey) and key.curve.name == "secp384r1",
-        "EdDSA": isinstance(key, ed25519.Ed25519PublicKey),
-    }
-    if not fits.get(algorithm, False):
+    if not fits(algorithm, key):
         raise InvalidArgument(
             f"key {quoted(kid)} does not fit {quoted(algorithm)}; want one of {', '.join(ALGORITHMS)} and its own kind "
             f"of key, RSA of {_MIN_RSA_BITS} bits or more"

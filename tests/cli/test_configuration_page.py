@@ -15,6 +15,7 @@ from carag.cli import _trusted
 from carag.cli._configuration import SETTINGS, Configuration, _Document
 from carag.cli.app import _NOT_CONFIGURED, _defaults, app
 from carag.retrieval import RANKERS
+from carag.service.settings import ServiceSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -116,8 +117,20 @@ def test_every_key_is_there_with_its_type_and_default(title: str, schema: Any) -
             assert kind == "list of text"
         else:
             assert kind in (
-                {"table"} if name in ("embedder", "generator", "reranker") else {"path", "text"}
+                {"table"} if name in ("embedder", "generator", "reranker", "service") else {"path", "text"}
             ), name
+
+
+def test_every_key_of_a_service_is_there_with_its_default() -> None:
+    """In the order of the code; a default as TOML writes it."""
+    fields = ServiceSettings.model_fields
+    said = {row[0]: row[2] for row in rows("`[service]`")}
+    assert [*said] == [*fields]
+    for name, field in fields.items():
+        default = (
+            str(field.default).lower() if isinstance(field.default, bool) else str(field.default or "none")
+        )
+        assert said[name] == ("required" if field.is_required() else default), name
 
 
 def test_the_example_is_read(nobodys_settings: Path) -> None:

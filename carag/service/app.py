@@ -1,0 +1,316 @@
+"""Serve a :class:`carag.service.service.Service` over HTTP: routes, headers, streams, and what describes them."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from fastapi import FastAPI, Path, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.utils import get_openapi
+from fastapi.responses import StreamingResponse
+from pydantic.json_schema import models_json_schema
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.routing import Route
+
+import carag
+from carag.errors import type_and_place
+from carag.service.problems import MEDIA_TYPE, Problem, ProblemBody, problem_of
+from carag.service.requests import AskBody, ExplainBody, RetrieveBody
+from carag.service.service import Service, encoded
+from carag.service.wire import AnswerBody, ExplanationBody, PolicyBody, RetrievalBody
+from carag.visible import logger
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pydantic import BaseModel
+
+__all__ = ["application", "described", "operations"]
+
+_logger = logger(__name__)
+
+_BODY_SECONDS: Final = 10.0
+"""Longest time that a body may take to arrive."""
+_PIECE: Final = 200
+"""Greatest number of characters of one event of text."""
+_MAX_SEQ: Final = (1 << 53) - 1
+_HEADERS: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+_TILE_HEADERS: Final = {**_HEADERS, "Cache-Control": "max-age=31536000, immutable"}
+"""The tile of one path never changes (c2sp.org/tlog-tiles)."""
+
+
+def application(service: Service) -> Callable[..., Any]:
+    """Return the ASGI application of the first listener."""
+    app = described()
+    app.state.service = service
+    return _Counted(app, service)
+
+
+def operations(service: Service) -> Starlette:
+    """Return the ASGI application of the second listener: whether the service lives, is ready, and its metrics."""
+
+    async def livez(_: Request) -> Response:
+        return Response("ok\n", media_type="text/plain")
+
+    async def readyz(_: Request) -> Response:
+        is_ready = bool(service.gauges()["ready"])
+        return Response(
+            "ok\n" if is_ready else "not ready\n", 200 if is_ready else 503, media_type="text/plain"
+        )
+
+    async def metrics(_: Request) -> Response:
+        return Response(service.metrics.text(**service.gauges()), media_type="text/plain; version=0.0.4")
+
+    return Starlette(routes=[Route("/livez", livez), Route("/readyz", readyz), Route("/metrics", metrics)])
+
+
+def described() -> FastAPI:
+    """Return the routes without a service, which is what ``docs/reference/openapi.json`` describes."""
+    app = FastAPI(
+        title="CARAG", version=carag.__version__, docs_url=None, redoc_url=None, redirect_slashes=False
+    )
+    for path, handler, taken, given in (
+        ("/v1/ask", ask, AskBody, AnswerBody),
+        ("/v1/ask/stream", ask_stream, AskBody, None),
+        ("/v1/retrieve", retrieve, RetrieveBody, RetrievalBody),
+        ("/v1/explain", explain, ExplainBody, ExplanationBody),
+    ):
+        content = {"text/event-stream": {}} if given is None else _json(given)
+        app.add_api_route(
+            path,
+            handler,
+            methods=["POST"],
+            operation_id=handler.__name__,
+            response_model=None,
+            response_class=Response,
+            responses=_responses(content, 400, 401, 403, 413, 415, 422, 429, 500, 503, 504),
+            openapi_extra={
+                "security": [{"bearer": []}],
+                "requestBody": {"required": True, "content": _json(taken)},
+            },
+        )
+    reading: tuple[tuple[str, Callable[..., Any], dict[str, Any], tuple[int, ...]], ...] = (
+        ("/v1/policy", policy, _json(PolicyBody), ()),
+        ("/v1/receipts/{seq}", receipt, {"application/json": {"schema": {"type": "object"}}}, (404, 422)),
+        ("/log/checkpoint", checkpoint, {"text/plain": {"schema": {"type": "string"}}}, ()),
+        (
+            "/log/tile/{path:path}",
+            tile,
+            {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+            (404, 422),
+        ),
+    )
+    for path, handler, content, problems in reading:
+        app.add_api_route(
+            path,
+            handler,
+            methods=["GET"],
+            operation_id=handler.__name__,
+            response_model=None,
+            response_class=Response,
+            responses=_responses(content, 401, 403, *problems, 429, 500, 503, 504),
+            openapi_extra={"security": [{"bearer": []}]},
+        )
+    for kind in (RequestValidationError, HTTPException, Problem, Exception):
+        app.add_exception_handler(kind, _failed)
+    app.openapi = partial(_openapi, app)  # type: ignore[method-assign, unused-ignore] # as FastAPI's pages say
+    return app
+
+
+async def ask(request: Request) -> Response:
+    """Answer a question from what the token's person may use for the purpose. A refusal by the policy is an answer."""
+    return _said(encoded(await _with_body(request, "ask")))
+
+
+async def ask_stream(request: Request) -> Response:
+    """Answer a question as server-sent events: ``record`` first, then ``text``, then ``done`` with all of the answer.
+
+    The record is written, durably, before the first byte of the response.
+    """
+    found = await _with_body(request, "ask")
+    return StreamingResponse(_events(found), headers=_HEADERS, media_type="text/event-stream")
+
+
+async def retrieve(request: Request) -> Response:
+    """Return the best passages that the token's person may use for the purpose, without generating."""
+    return _said(encoded(await _with_body(request, "retrieve")))
+
+
+async def explain(request: Request) -> Response:
+    """Say why a passage may or may not be used; never its text."""
+    return _said(encoded(await _with_body(request, "explain")))
+
+
+async def policy(request: Request) -> Response:
+    """Tell the roles and purposes that the token grants."""
+    service: Service = request.app.state.service
+    return _said(encoded(await service.done(partial(service.policy, _token(request)))))
+
+
+async def receipt(request: Request, seq: Annotated[int, Path(ge=0, le=_MAX_SEQ)]) -> Response:
+    """Make the receipt of a record of the token's own person again, without what was asked and answered."""
+    service: Service = request.app.state.service
+    return _said(await service.done(partial(service.receipt, _token(request), seq)))
+
+
+async def checkpoint(request: Request) -> Response:
+    """Return the log's newest signed checkpoint (c2sp.org/tlog-checkpoint)."""
+    service: Service = request.app.state.service
+    found = await service.done(partial(service.checkpoint, _token(request)))
+    return Response(found, headers=_HEADERS, media_type="text/plain; charset=utf-8")
+
+
+async def tile(request: Request, path: str) -> Response:
+    """Return a tile of the log's tree (c2sp.org/tlog-tiles): ``<L>/<N>`` or ``<L>/<N>.p/<W>``."""
+    service: Service = request.app.state.service
+    found = await service.done(partial(service.tile, _token(request), path))
+    return Response(found, headers=_TILE_HEADERS, media_type="application/octet-stream")
+
+
+async def _with_body(request: Request, operation: str) -> dict[str, Any]:
+    service: Service = request.app.state.service
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise Problem("CONTENT_TYPE")
+    body = await _body(request, service.settings.max_body)
+    work: Callable[[str, bytes], dict[str, Any]] = getattr(service, operation)
+    return await service.done(partial(work, _token(request), body))
+
+
+async def _body(request: Request, most: int) -> bytes:
+    """Read a body of limited size in limited time, whatever its header says of its length."""
+    data = bytearray()
+    try:
+        async with asyncio.timeout(_BODY_SECONDS):
+            async for piece in request.stream():
+                data += piece
+                if len(data) > most:
+                    raise Problem("BODY_TOO_LARGE")
+    except (TimeoutError, ClientDisconnect):
+        raise Problem("TIME_LIMIT") from None
+    return bytes(data)
+
+
+def _token(request: Request) -> str:
+    """Return the bearer token; nothing if there is none, and what is none if there are two."""
+    stated = request.headers.getlist("authorization")
+    if len(stated) > 1:
+        return "."
+    scheme, _, token = stated[0].partition(" ") if stated else ("", "", "")
+    return token.strip() if scheme.lower() == "bearer" else ""
+
+
+def _events(found: dict[str, Any]) -> Iterator[bytes]:
+    yield _event("record", {name: found[name] for name in ("record", "outcome", "why")})
+    text = found["text"]
+    for start in range(0, len(text), _PIECE):
+        yield _event("text", {"text": text[start : start + _PIECE]})
+    yield _event("done", found)
+
+
+def _event(name: str, data: dict[str, Any]) -> bytes:
+    return b"event: %s\ndata: %s\n\n" % (
+        name.encode(),
+        encoded(data),
+    )  # JSON of one line, as the stream wants it
+
+
+def _said(data: bytes) -> Response:
+    return Response(data, headers=_HEADERS, media_type="application/json")
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    """Tell any error by its code."""
+    if isinstance(error, RequestValidationError):
+        problem = Problem("INVALID_REQUEST")
+    elif isinstance(error, HTTPException):
+        known = {404: "NOT_FOUND", 405: "METHOD_NOT_ALLOWED"}
+        problem = Problem(known.get(error.status_code, "INVALID_REQUEST"))
+    else:
+        problem = problem_of(error)
+    request.app.state.service.metrics.problem(problem.code)
+    allowed = {"Allow": error.headers["Allow"]} if isinstance(error, HTTPException) and error.headers else {}
+    headers = {**_HEADERS, **problem.headers(), **allowed}
+    return Response(problem.body(), problem.status, headers=headers, media_type=MEDIA_TYPE)
+
+
+class _Counted:
+    """Counts requests and logs each in one line of what stands in fixed lists; lets no error through to the server.
+
+    The server would log an error with its message, and that may hold what was asked.
+    """
+
+    def __init__(self, app: Callable[..., Any], service: Service) -> None:
+        self._app, self._service = app, service
+
+    async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started, status = time.monotonic(), 500
+
+        async def counted(message: dict[str, Any]) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, counted)
+        except Exception as error:  # noqa: BLE001 - answered by _failed already, or the connection is gone
+            _logger.error("INTERNAL: %s", type_and_place(error))  # noqa: TRY400 - a traceback quotes it
+        finally:
+            seconds = time.monotonic() - started
+            operation = getattr(scope.get("endpoint"), "__name__", "other")
+            self._service.metrics.request(operation, status, seconds)
+            _logger.info("%s %d %.0f ms", operation, status, seconds * 1000)
+
+
+def _json(model: type[BaseModel]) -> dict[str, Any]:
+    return {"application/json": {"schema": _reference(model)}}
+
+
+def _reference(model: type[BaseModel]) -> dict[str, str]:
+    return {"$ref": f"#/components/schemas/{model.__name__}"}
+
+
+def _responses(content: dict[str, Any], *problems: int) -> dict[int | str, dict[str, Any]]:
+    told = {MEDIA_TYPE: {"schema": _reference(ProblemBody)}}
+    return {
+        200: {"description": "As asked.", "content": content},
+        **{status: {"description": _STATUS[status], "content": told} for status in problems},
+    }
+
+
+_STATUS: Final = {
+    400: "No JSON, or a key twice.",
+    401: "No token, or one that is refused; on record.",
+    403: "The token grants no such role and purpose, or is another person's; on record.",
+    404: "Nothing here, or nothing of yours.",
+    413: "The body is too large.",
+    415: "Not application/json.",
+    422: "Not as described here.",
+    429: "Too often, or too much at once.",
+    500: "The service failed.",
+    503: "Not now: the log cannot be written, a model failed, or too much is in work.",
+    504: "It took too long.",
+}
+
+
+def _openapi(app: FastAPI) -> dict[str, Any]:
+    found: dict[str, Any] = get_openapi(title=app.title, version=app.version, routes=app.routes)
+    bodies = (AskBody, RetrieveBody, ExplainBody, AnswerBody, RetrievalBody, ExplanationBody, PolicyBody)
+    _, schemas = models_json_schema(
+        [(model, "validation") for model in (*bodies, ProblemBody)],
+        ref_template="#/components/schemas/{model}",
+    )
+    components = found.setdefault("components", {})
+    # FastAPI's own description of a wrong parameter is not what is sent here.
+    components["schemas"] = dict(sorted(schemas["$defs"].items()))
+    components["securitySchemes"] = {"bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}}
+    return found

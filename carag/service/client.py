@@ -1,0 +1,336 @@
+"""Ask a service as if it were the engine: ``carag.Client`` and ``carag.AsyncClient``.
+
+A program moves from embedded to served by one line: the calls have the engine's own signatures and results. Only who
+asks differs: the token says it, and a session's role and purpose choose among what the token grants. What else a
+session holds narrows it; what would widen it is refused here, before anything is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from carag.errors import (
+    AuditUnavailable,
+    CorruptFile,
+    InvalidArgument,
+    ModelUnavailable,
+    Refused,
+    ServiceUnavailable,
+)
+from carag.limits import check_question, quoted
+from carag.policy import Session
+from carag.service.wire import (
+    AnswerBody,
+    ExplanationBody,
+    RetrievalBody,
+    answer_of,
+    explanation_of,
+    retrieval_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType, TracebackType
+
+    from carag.engine import Answer, Explanation, Retrieval
+
+__all__ = ["AsyncClient", "Client"]
+
+_Body = TypeVar("_Body", bound=BaseModel)
+
+_MAX_ANSWER: Final = 64 << 20
+"""Greatest number of bytes of an answer, as of a receipt."""
+_TOKEN_ALONE: Final = (
+    "as_of",
+    "known_at",
+    "deals",
+    "wall_crossings",
+    "audit_clients",
+    "eu_transfer_basis",
+    "legal_basis",
+)
+"""Fields of a session that a token carries and no request."""
+
+
+class _Connection:
+    """What both clients have in common: what is sent, and what is made of the answer."""
+
+    def __init__(self, url: str, *, token: str | Callable[[], str], seconds: float = 90.0) -> None:
+        if not isinstance(url, str) or not url.startswith(("http://", "https://")):
+            raise InvalidArgument(
+                f"url is {quoted(url)}; want the service's address, as https://carag.example"
+            )
+        if not callable(token) and (
+            not isinstance(token, str) or not token.isascii() or not token.isprintable()
+        ):
+            raise InvalidArgument(
+                "token is no token; want the text that the issuer gave, or what returns one"
+            )
+        if not seconds > 0:
+            raise InvalidArgument(f"seconds is {quoted(seconds)}; want more than 0")
+        self.url = url.rstrip("/")
+        self._token, self._seconds = token, seconds
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.url!r})"  # the token is a secret
+
+    def _headers(self) -> dict[str, str]:
+        token = self._token() if callable(self._token) else self._token
+        return {"Authorization": f"Bearer {token}"}
+
+
+def _httpx() -> ModuleType:
+    from carag.extras import require
+
+    require("carag.Client", "client")
+    import httpx
+
+    return httpx  # type: ignore[no-any-return, unused-ignore] # typed only where it is installed
+
+
+class Client(_Connection):
+    """A service, asked as :class:`carag.Engine` is. Safe to share between threads.
+
+    Parameters
+    ----------
+    url : str
+        The service's address.
+    token : str or callable
+        The bearer token, or what returns one that is valid now.
+    seconds : float
+        The longest wait for a connection, and between two parts of an answer.
+
+    Raises
+    ------
+    InvalidArgument
+        If a value is not of its kind.
+    MissingExtra
+        If httpx is not installed.
+
+    Examples
+    --------
+    >>> Client("https://carag.example", token="eyJ...")
+    Client('https://carag.example')
+    """
+
+    def __init__(self, url: str, *, token: str | Callable[[], str], seconds: float = 90.0) -> None:
+        super().__init__(url, token=token, seconds=seconds)
+        self._http = _httpx().Client(timeout=seconds, follow_redirects=False)
+
+    def ask(self, question: str, session: Session, *, where: Mapping[str, Any] | None = None) -> Answer:
+        """Answer a question as :meth:`carag.Engine.ask` does.
+
+        Raises
+        ------
+        InvalidArgument
+            If question, session or ``where`` cannot be used; a session that only a token may grant, too.
+        Refused
+            With a code that starts with ``TOKEN_``.
+        AuditUnavailable, ModelUnavailable
+            As the engine's own.
+        ServiceUnavailable
+            If the service cannot be reached, is busy, or answers something else.
+        """
+        return answer_of(self._post("ask", _asked(question, session, where), AnswerBody))
+
+    def retrieve(
+        self, question: str, session: Session, k: int = 8, *, where: Mapping[str, Any] | None = None
+    ) -> Retrieval:
+        """Return the best passages as :meth:`carag.Engine.retrieve` does; errors as for :meth:`ask`.
+
+        A retrieval that was served cannot be given to ``Engine.record_answer``.
+        """
+        return retrieval_of(self._post("retrieve", _retrieved(question, session, k, where), RetrievalBody))
+
+    def explain(self, chunk_id: str, session: Session) -> Explanation:
+        """Explain a chunk as :meth:`carag.Engine.explain` does; errors as for :meth:`ask`."""
+        return explanation_of(self._post("explain", _explained(chunk_id, session), ExplanationBody))
+
+    def close(self) -> None:
+        """Close the connections; idempotent."""
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _post(self, operation: str, body: dict[str, Any], schema: type[_Body]) -> _Body:
+        httpx = _httpx()
+        try:
+            with self._http.stream(
+                "POST", f"{self.url}/v1/{operation}", json=body, headers=self._headers()
+            ) as answer:
+                data = bytearray()
+                for piece in answer.iter_bytes():
+                    _add(data, piece)
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise _unreachable(self.url, error) from None
+        return _read(answer.status_code, bytes(data), schema)
+
+
+class AsyncClient(_Connection):
+    """The same for asynchronous code; parameters and errors as for :class:`Client`.
+
+    Examples
+    --------
+    >>> AsyncClient("https://carag.example", token="eyJ...")
+    AsyncClient('https://carag.example')
+    """
+
+    def __init__(self, url: str, *, token: str | Callable[[], str], seconds: float = 90.0) -> None:
+        super().__init__(url, token=token, seconds=seconds)
+        self._http = _httpx().AsyncClient(timeout=seconds, follow_redirects=False)
+
+    async def ask(self, question: str, session: Session, *, where: Mapping[str, Any] | None = None) -> Answer:
+        """Await :meth:`Client.ask`."""
+        return answer_of(await self._post("ask", _asked(question, session, where), AnswerBody))
+
+    async def retrieve(
+        self, question: str, session: Session, k: int = 8, *, where: Mapping[str, Any] | None = None
+    ) -> Retrieval:
+        """Await :meth:`Client.retrieve`."""
+        body = _retrieved(question, session, k, where)
+        return retrieval_of(await self._post("retrieve", body, RetrievalBody))
+
+    async def explain(self, chunk_id: str, session: Session) -> Explanation:
+        """Await :meth:`Client.explain`."""
+        return explanation_of(await self._post("explain", _explained(chunk_id, session), ExplanationBody))
+
+    async def close(self) -> None:
+        """Close the connections; idempotent."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def _post(self, operation: str, body: dict[str, Any], schema: type[_Body]) -> _Body:
+        httpx = _httpx()
+        try:
+            async with self._http.stream(
+                "POST", f"{self.url}/v1/{operation}", json=body, headers=self._headers()
+            ) as answer:
+                data = bytearray()
+                async for piece in answer.aiter_bytes():
+                    _add(data, piece)
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise _unreachable(self.url, error) from None
+        return _read(answer.status_code, bytes(data), schema)
+
+
+def _asked(question: str, session: Session, where: Mapping[str, Any] | None) -> dict[str, Any]:
+    check_question("question", question)
+    if where is not None and not isinstance(where, Mapping):
+        raise InvalidArgument(f'where is {quoted(where)}; want fields and values, as in {{"year": 2024}}')
+    stated = {} if where is None else {"where": {name: _plain(value) for name, value in where.items()}}
+    return {"question": question, **_cell(session), **stated}
+
+
+def _retrieved(question: str, session: Session, k: int, where: Mapping[str, Any] | None) -> dict[str, Any]:
+    if type(k) is not int or not 1 <= k <= 400:
+        raise InvalidArgument(f"k is {quoted(k)}; want 1 to 400, what one record can hold")
+    return {**_asked(question, session, where), "k": k}
+
+
+def _explained(chunk_id: str, session: Session) -> dict[str, Any]:
+    check_question("chunk id", chunk_id)
+    return {"chunk_id": chunk_id, **_cell(session)}
+
+
+def _cell(session: Session) -> dict[str, Any]:
+    """Return what a request may say of a session: the cell, for whom, and by what it is narrowed."""
+    if type(session) is not Session:
+        raise InvalidArgument(f"session is a {type(session).__name__}; want a carag.Session itself")
+    unset = Session(role=session.role, purpose=session.purpose)
+    if stated := [name for name in _TOKEN_ALONE if getattr(session, name) != getattr(unset, name)]:
+        raise InvalidArgument(
+            f"the session states {', '.join(stated)}, which a service takes from the token alone; let the issuer put "
+            "it into the token's claim carag"
+        )
+    lists = [one for one in (session.allow_entities, session.narrowed_to) if one is not None]
+    residency: Any = session.residency  # kept as a frozen set of flags
+    places = [flag.name for flag in residency]
+    narrow = {
+        "allow_entities": sorted(frozenset.intersection(*lists)) if lists else None,
+        "restricted": sorted(session.restricted),
+        "watched": sorted(session.watched),
+        "residency": sorted(places),
+        "cooling_minutes": None if session.cooling is None else session.cooling // timedelta(minutes=1),
+        "intents": list(session.intents),
+        "conversation": session.conversation,
+    }
+    stated_by = {name: value for name, value in narrow.items() if value not in (None, [])}
+    if lists and not narrow["allow_entities"]:
+        stated_by["allow_entities"] = []
+    found: dict[str, Any] = {"role": session.role, "purpose": session.purpose}
+    if session.subject is not None:
+        found["subject"] = session.subject
+    return {**found, "narrow": stated_by} if stated_by else found
+
+
+def _plain(value: Any) -> Any:
+    """Return a condition as JSON has it."""
+    if isinstance(value, Mapping):
+        return {name: _plain(one) for name, one in value.items()}
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return [_plain(one) for one in value]
+    if value is None or isinstance(value, str | int | float):
+        return value
+    raise InvalidArgument(
+        f"where holds a {type(value).__name__}; want texts, numbers, dates and lists of them"
+    )
+
+
+def _add(data: bytearray, piece: bytes) -> None:
+    data += piece
+    if len(data) > _MAX_ANSWER:
+        raise ServiceUnavailable(
+            f"the service's answer is longer than {_MAX_ANSWER} bytes; ask for fewer passages"
+        )
+
+
+def _unreachable(url: str, error: Exception) -> ServiceUnavailable:
+    return ServiceUnavailable(f"{url} cannot be reached ({type(error).__name__}); is it running?")
+
+
+def _read(status: int, data: bytes, schema: type[_Body]) -> _Body:
+    """Read an answer, or raise what the service told."""
+    if status == 200:
+        try:
+            return schema.model_validate_json(data)
+        except ValidationError:
+            raise ServiceUnavailable("what answers is no CARAG of this version") from None
+    from carag.service.problems import TITLES, ProblemBody
+
+    try:
+        problem = ProblemBody.model_validate_json(data)
+    except ValidationError:
+        raise ServiceUnavailable(f"the service answered {status}, and not why") from None
+    code = problem.code if problem.code in TITLES else "INTERNAL"
+    where = f" ({', '.join(problem.at)})" if problem.at else ""
+    told = f"{TITLES[code][1]}{where} [{code}]"
+    if code == "AUDIT_UNAVAILABLE":
+        raise AuditUnavailable(told)
+    if code == "MODEL_UNAVAILABLE":
+        raise ModelUnavailable(told)
+    if code == "STORE_CORRUPT":
+        raise CorruptFile(told)
+    if status in (401, 403):
+        raise Refused(code, told)
+    if status in (400, 413, 415, 422):
+        raise InvalidArgument(told)
+    raise ServiceUnavailable(told)

@@ -1,0 +1,195 @@
+"""Map the groups that a token names to cells of role and purpose, by a reviewed file whose hash is put on record.
+
+An issuer knows groups, not the cells of a policy table. The file says which group grants which cells, and nothing else
+grants any: not a claim ``role`` of the token, and not the request, which only chooses among the cells granted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from carag.audit import PolicyChange
+from carag.audit.tlog.encoding import b64url
+from carag.errors import InvalidArgument, Refused
+from carag.limits import quoted, shown
+from carag.policy.toml_lines import Toml
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from carag.audit import AuditLog
+    from carag.engine.tokens import JwtVerifier
+    from carag.policy import PolicyTable
+
+__all__ = ["REQUIRED", "Cell", "GrantVerifier", "Grants", "record_grants"]
+
+REQUIRED: Final = ("exp", "iat", "iss", "aud", "sub")
+"""Claims that every token must carry, besides that of the groups."""
+_MAX_BYTES: Final = 1 << 20
+"""Greatest size of a file of grants."""
+_PAGE: Final = "docs/how-to/run-the-service.md"
+
+Cell = tuple[str, str]
+"""Role and purpose."""
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class _Grant(_Strict):
+    group: str = Field(min_length=1, max_length=200)
+    cells: list[str] = Field(min_length=1)
+
+
+class _Document(_Strict):
+    schema_: Literal[1] = Field(alias="schema")
+    grant: list[_Grant] = Field(min_length=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Grants:
+    """Which cells each group grants.
+
+    Attributes
+    ----------
+    cells : mapping of str to tuple of Cell
+        By group.
+    digest : bytes
+        SHA-256 of the file.
+    """
+
+    cells: Mapping[str, tuple[Cell, ...]]
+    digest: bytes
+
+    @classmethod
+    def read(cls, path: Path, table: PolicyTable) -> Self:
+        """Read a file of grants.
+
+        Raises
+        ------
+        InvalidArgument
+            If it cannot be read, names a group twice, or a cell that the table has not.
+        """
+        try:
+            with path.open("rb") as file:
+                data = file.read(_MAX_BYTES + 1)
+            text = data.decode("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InvalidArgument(
+                f"cannot read the grants in {path}: {error}; want TOML, see {_PAGE}"
+            ) from error
+        if len(data) > _MAX_BYTES:
+            raise InvalidArgument(f"{path} is longer than {_MAX_BYTES} bytes; want a file of grants")
+        toml = Toml(shown(str(path)), text, _PAGE)
+        known = {f"{cell.role}/{cell.purpose}": (cell.role, cell.purpose) for cell in table.cells}
+        cells: dict[str, tuple[Cell, ...]] = {}
+        for number, one in enumerate(toml.read(_Document).grant):
+            with toml.at("grant", number, "group"):
+                if one.group in cells:
+                    raise InvalidArgument(f"{quoted(one.group)} is there already; want one grant each")
+            for place, name in enumerate(one.cells):
+                if name not in known:
+                    with toml.at("grant", number, "cells", place):
+                        raise InvalidArgument(
+                            f"{quoted(name)} is no cell of the store's policy; want ROLE/PURPOSE of carag policy show"
+                        )
+            cells[one.group] = tuple(known[name] for name in one.cells)
+        return cls(cells, hashlib.sha256(data).digest())
+
+    def of(self, groups: object) -> tuple[Cell, ...]:
+        """Return the cells that groups grant together, each once; groups that the file does not name grant none.
+
+        Raises
+        ------
+        Refused
+            ``TOKEN_CLAIM_INVALID`` unless they are a list of texts, ``TOKEN_CELL`` if they grant nothing.
+        """
+        if not isinstance(groups, list) or not all(isinstance(one, str) for one in groups):
+            raise Refused("TOKEN_CLAIM_INVALID", "the token's groups are no list of texts")
+        found = dict.fromkeys(cell for group in groups for cell in self.cells.get(group, ()))
+        if not found:
+            raise Refused("TOKEN_CELL", "the token's groups grant nothing here")
+        return tuple(found)
+
+
+@dataclass(slots=True)
+class GrantVerifier:
+    """Verifies one token and turns its groups into the role and purpose of one cell that they grant.
+
+    Parameters
+    ----------
+    tokens : JwtVerifier
+    grants : Grants
+    claim : str
+        Where a token names its groups.
+    chosen : Cell, optional
+        The cell that the request asks for. Without it the groups must grant exactly one.
+    subject : str, optional
+        For whom the request says to be; the token must say the same.
+    is_any : bool
+        Whether the cell does not matter, because nothing is searched; then the first is taken.
+    """
+
+    tokens: JwtVerifier
+    grants: Grants
+    claim: str
+    chosen: Cell | None = None
+    subject: str | None = None
+    is_any: bool = False
+    granted: tuple[Cell, ...] = field(default=(), init=False)
+    """What the verified token grants."""
+    _known: tuple[str, Mapping[str, Any]] | None = field(default=None, init=False, repr=False)
+    """A token and its claims, once verified: the request is read only then, and chooses after that."""
+
+    @property
+    def issuer(self) -> str:
+        """Whose tokens are accepted."""
+        return self.tokens.issuer
+
+    @property
+    def audience(self) -> str:
+        """For whom they must be."""
+        return self.tokens.audience
+
+    def verify(self, token: str) -> Mapping[str, Any]:
+        """Return the claims of a token with the role and purpose of the cell, in place of any that it states itself.
+
+        Raises
+        ------
+        Refused
+            As :meth:`carag.engine.tokens.JwtVerifier.verify`; and ``TOKEN_MISSING``; ``TOKEN_CELL`` where the cell is
+            not granted; ``TOKEN_CELL_UNCLEAR`` where several are and the request chooses none; ``TOKEN_SUBJECT``.
+        """
+        if not token:
+            raise Refused("TOKEN_MISSING", "the request has no bearer token")
+        if self._known is None or self._known[0] != token:
+            self._known = token, self.tokens.verify(token)
+        claims = self._known[1]
+        if self.claim not in claims:
+            raise Refused("TOKEN_CLAIM_MISSING", "the token names no groups")
+        granted = self.grants.of(claims[self.claim])
+        if self.subject is not None and claims["sub"] != self.subject:
+            raise Refused("TOKEN_SUBJECT", "the token is another person's than the request says")
+        if self.chosen is not None and self.chosen not in granted:
+            raise Refused("TOKEN_CELL", "the token grants no such role and purpose")
+        if self.chosen is None and len(granted) > 1 and not self.is_any:
+            raise Refused("TOKEN_CELL_UNCLEAR", "the token grants several cells; the request must choose one")
+        self.granted = granted
+        role, purpose = self.chosen or granted[0]
+        return {**claims, "role": role, "purpose": purpose}
+
+
+def record_grants(log: AuditLog, table: PolicyTable, grants: Grants) -> int:
+    """Put on record by which file of grants a service is about to answer; return the record's number.
+
+    The policy table stays as it is, so the record names it twice, as that of a trusted embedder does with the models.
+    """
+    digest = bytes.fromhex(table.sha256)
+    why = f"SERVICE_GRANTS:{b64url(grants.digest)}"
+    return log.append(PolicyChange(at=log.now(), table=digest, before=digest, why=why)).seq

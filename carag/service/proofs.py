@@ -1,0 +1,77 @@
+"""Serve what proves records: receipts to those who asked, checkpoint and tiles as files.
+
+The log is read by a reader of its own, beside the engine that writes it, in one state of it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from carag.audit import Access, Record
+from carag.audit.auditor.reader import LogReader
+from carag.audit.receipts.receipt import RECEIPT_FORMAT
+from carag.audit.tlog import encoding
+from carag.audit.tlog.tiles import Tile
+from carag.service.problems import Problem
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from carag.audit import AuditLog
+    from carag.policy import Session
+
+__all__ = ["own_receipt", "tile"]
+
+_MAX_SEQ: Final = (1 << 53) - 1
+
+
+def own_receipt(log: AuditLog, seq: int, session: Session) -> bytes:
+    """Make the receipt of one of the session's own records again, without what it opens and without passages.
+
+    A record is somebody's own if its token was of the same issuer and its commitment to a subject opens to the same
+    name. That another's record exists is not told from that none does.
+
+    Raises
+    ------
+    Problem
+        ``NOT_FOUND``.
+    """
+    if not 0 <= seq < min(log.size, _MAX_SEQ) or session.subject is None:
+        raise Problem("NOT_FOUND")
+    record = log.record(seq)
+    opening = log.private.openings(seq).get("subject")
+    is_own = (
+        isinstance(record.event, Access)
+        and record.event.issuer == session.issuer
+        and opening is not None
+        and opening.value == session.subject
+        and opening.opens("subject", record.commitments["subject"])
+    )
+    if not is_own:
+        raise Problem("NOT_FOUND")
+    body = record.to_bytes()
+    fields: dict[str, encoding.Json] = {
+        "format": RECEIPT_FORMAT,
+        "hits": [None] * len(Record.parse(body).hits),
+        "openings": {},
+        "proof": log.prove(seq),
+        "record": body.decode(),
+    }
+    return encoding.encode(fields) + b"\n"
+
+
+def tile(home: Path, vkey: str, path: str) -> bytes:
+    """Return the bytes of a tile.
+
+    Raises
+    ------
+    Problem
+        ``NOT_FOUND`` if the path is no tile's, or the log has not all of it.
+    """
+    asked = Tile.parse(path)
+    if asked is None:
+        raise Problem("NOT_FOUND")
+    with LogReader(home, vkey=vkey) as reader:
+        if not asked.is_in(reader.size):
+            raise Problem("NOT_FOUND")
+        return asked.read(reader.node)

@@ -1,0 +1,155 @@
+"""Read requests strictly: each key once, no key that is unknown, and never a wider session than the token grants."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from carag.errors import MALFORMED, InvalidArgument
+from carag.limits import MAX_LABEL, MAX_QUESTION
+from carag.policy.restrictions import MAX_COOLING
+from carag.service.problems import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from carag.policy import PolicyFlag, Session
+    from carag.service.grants import Cell
+
+__all__ = ["AskBody", "ExplainBody", "Narrow", "RetrieveBody", "parsed", "read_json"]
+
+_Model = TypeVar("_Model", bound=BaseModel)
+
+_MAX_LISTED: Final = 10_000
+"""Greatest number of entities that a request lists."""
+Entities = Annotated[list[int], Field(max_length=_MAX_LISTED)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, hide_input_in_errors=True)
+
+
+class Narrow(_Strict):
+    """By what a request restricts the session that its token grants: the arguments of ``Session.narrow``."""
+
+    allow_entities: list[int] | None = Field(default=None, max_length=_MAX_LISTED)
+    restricted: Entities = []
+    watched: Entities = []
+    residency: list[str] = Field(default=[], max_length=32)
+    cooling_minutes: int | None = Field(default=None, gt=0, le=MAX_COOLING // timedelta(minutes=1))
+    intents: list[str] = Field(default=[], max_length=32)
+    conversation: str | None = Field(default=None, min_length=1, max_length=MAX_LABEL)
+
+    def applied(self, session: Session, flags: type[PolicyFlag]) -> Session:
+        """Return the session narrowed; bits are those of the store's profile.
+
+        Raises
+        ------
+        InvalidArgument
+            If a value is not of its kind, or the profile has no such bit.
+        """
+        places = flags(0)
+        for name in self.residency:
+            if name not in flags.__members__:
+                raise InvalidArgument("residency names no bit of the store's profile")
+            places |= flags[name]
+        return session.narrow(
+            allow_entities=self.allow_entities,
+            restricted=self.restricted,
+            watched=self.watched,
+            residency=places,
+            cooling=None if self.cooling_minutes is None else timedelta(minutes=self.cooling_minutes),
+            intents=self.intents,
+            conversation=self.conversation,
+        )
+
+
+class _Asked(_Strict):
+    role: str | None = Field(default=None, max_length=MAX_LABEL)
+    purpose: str | None = Field(default=None, max_length=MAX_LABEL)
+    subject: str | None = Field(default=None, max_length=MAX_LABEL)
+    narrow: Narrow = Narrow()
+
+    @model_validator(mode="after")
+    def _whole_cell(self) -> Any:
+        if (self.role is None) != (self.purpose is None):
+            raise ValueError("role and purpose are one cell; want both or neither")
+        return self
+
+    @property
+    def cell(self) -> Cell | None:
+        """The cell that the request chooses, if it does."""
+        return None if self.role is None or self.purpose is None else (self.role, self.purpose)
+
+
+class AskBody(_Asked):
+    """A question, in plain words."""
+
+    question: str = Field(min_length=1, max_length=MAX_QUESTION)
+    where: dict[str, Any] | None = Field(default=None, max_length=64)
+
+
+class RetrieveBody(AskBody):
+    """A question of which the passages are wanted."""
+
+    k: int = Field(default=8, ge=1, le=400)
+
+
+class ExplainBody(_Asked):
+    """A passage of which is asked why the session may or may not use it."""
+
+    chunk_id: str = Field(min_length=1, max_length=MAX_LABEL)
+
+
+def read_json(data: bytes) -> Any:
+    """Read a JSON object.
+
+    Raises
+    ------
+    Problem
+        ``JSON_DUPLICATE_KEY`` where a key stands twice: readers differ in which of the two counts (RFC 8259 section
+        4), so one in front of the service could have seen another question. ``JSON_MALFORMED`` for all else.
+    """
+    try:
+        found = json.loads(data.decode("utf-8"), object_pairs_hook=_once, parse_constant=_not_finite)
+    except MALFORMED as error:
+        raise Problem("JSON_MALFORMED") from error
+    if not isinstance(found, dict):
+        raise Problem("JSON_MALFORMED")
+    return found
+
+
+def parsed(schema: type[_Model], data: bytes) -> _Model:
+    """Read the body of a request.
+
+    Raises
+    ------
+    Problem
+        As :func:`read_json`; ``INVALID_REQUEST`` where the body is not of the schema.
+    """
+    said = read_json(data)
+    try:
+        return schema.model_validate(said)
+    except ValidationError as error:
+        # A key that is unknown is the caller's own text, so only names that the interface has are told.
+        known = {*schema.model_fields, *Narrow.model_fields}
+        places = {
+            ".".join(str(part) for part in one["loc"])
+            for one in error.errors(include_input=False, include_context=False)
+            if all(part in known for part in one["loc"])
+        }
+        raise Problem("INVALID_REQUEST", at=sorted(places - {""}) or None) from None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> Mapping[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise Problem("JSON_DUPLICATE_KEY")
+    return found
+
+
+def _not_finite(_: str) -> NoReturn:
+    raise ValueError("JSON has no such number")

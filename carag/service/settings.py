@@ -1,0 +1,114 @@
+"""Read the table ``[service]`` of a file of settings: whose tokens count, where to listen, and the limits."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import TYPE_CHECKING, Final, Self
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from carag.limits import quoted
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["ServiceSettings", "is_loopback"]
+
+_ALGORITHMS: Final = ("RS256", "PS256", "ES256", "ES384", "EdDSA")
+"""As :data:`carag.engine.tokens.ALGORITHMS`, which needs more than a file of settings; a test compares."""
+
+
+class ServiceSettings(BaseModel):
+    """What the table ``[service]`` says; ``docs/reference/configuration.md`` describes every key."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, hide_input_in_errors=True)
+
+    issuer: str = Field(min_length=1, max_length=200)
+    audience: str = Field(min_length=1, max_length=200)
+    jwks: str = Field(min_length=1)
+    algorithms: list[str] = Field(min_length=1)
+    grants: str = Field(min_length=1)
+    groups: str = Field(default="groups", min_length=1)
+    leeway: int = Field(default=30, ge=0, le=60)
+    listen: str = "127.0.0.1"
+    port: int = Field(default=8321, ge=0, le=65535)
+    operations_listen: str = "127.0.0.1"
+    operations_port: int = Field(default=8322, ge=0, le=65535)
+    certificate: str | None = Field(default=None, min_length=1)
+    behind_proxy: bool = False
+    public_log: bool = False
+    max_body: int = Field(default=64 << 10, ge=1 << 10, le=1 << 20)
+    max_k: int = Field(default=50, ge=1, le=400)
+    rate: int = Field(default=10, ge=1, le=10_000)
+    burst: int = Field(default=20, ge=1, le=10_000)
+    concurrency: int = Field(default=16, ge=1, le=256)
+    concurrency_each: int = Field(default=4, ge=1, le=256)
+    seconds: int = Field(default=60, ge=1, le=3600)
+    drain_seconds: int = Field(default=10, ge=0, le=600)
+
+    @field_validator("algorithms")
+    @classmethod
+    def _asymmetric(cls, value: list[str]) -> list[str]:
+        for one in value:
+            if one not in _ALGORITHMS:
+                raise ValueError(f"is {quoted(one)}; want of {', '.join(_ALGORITHMS)}")
+        return value
+
+    @field_validator("jwks")
+    @classmethod
+    def _safe(cls, value: str) -> str:
+        """Whoever answers in the issuer's place signs any token, so plain HTTP is for this machine alone."""
+        if "://" in value:
+            parts = urlsplit(value)
+            is_near = parts.scheme == "http" and is_loopback(parts.hostname or "")
+            if not parts.hostname or not (parts.scheme == "https" or is_near):
+                raise ValueError(f"is {quoted(value)}; want https://, or the path of a file")
+        return value
+
+    @field_validator("listen", "operations_listen")
+    @classmethod
+    def _address(cls, value: str) -> str:
+        if value != "localhost":
+            try:
+                ipaddress.ip_address(value)
+            except ValueError:
+                raise ValueError(f"is {quoted(value)}; want an address such as 127.0.0.1") from None
+        return value
+
+    @model_validator(mode="after")
+    def _private(self) -> Self:
+        if not is_loopback(self.listen) and self.certificate is None and not self.behind_proxy:
+            raise ValueError(
+                f"listen is {self.listen}, where tokens and answers would travel in clear; want certificate, or "
+                "behind_proxy = true where a proxy ends TLS"
+            )
+        if not is_loopback(self.operations_listen) and not self.behind_proxy:
+            raise ValueError(
+                f"operations_listen is {self.operations_listen}, where anybody could read the metrics; want a loopback "
+                "address, or behind_proxy = true"
+            )
+        return self
+
+    def at(self, home: Path) -> ServiceSettings:
+        """Return the settings with paths that start at a directory."""
+        paths = {"grants": self.grants, "certificate": self.certificate}
+        if "://" not in self.jwks:
+            paths["jwks"] = self.jwks
+        return self.model_copy(
+            update={name: str(home / path) for name, path in paths.items() if path is not None}
+        )
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether an address is this machine's own.
+
+    Examples
+    --------
+    >>> is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("0.0.0.0"), is_loopback("login.example")
+    (True, True, False, False)
+    """
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

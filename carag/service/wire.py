@@ -1,0 +1,383 @@
+"""Write results as JSON and read them back: what a client returns equals what the engine returned.
+
+The JSON is that of ``carag ask --json`` and ``carag explain --json``, with what these leave out: the passages whole,
+and the receipt as the text of its file. Only what a record commits to is written here, after the record.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict
+
+from carag.audit import Opening, Outcome, Receipt, StateProof
+from carag.audit.receipts.receipt import open_envelope
+from carag.audit.tlog.encoding import unb64url
+from carag.engine.results import Answer, Explanation, Retrieval, Superseded
+from carag.errors import MALFORMED, CorruptFile
+from carag.generation import Citation
+from carag.policy import Explained, PolicyFlag, Reason, Rule
+from carag.policy.asked_day import AskedDay, DayUse
+from carag.policy.word import POLICY_BITS
+from carag.retrieval import Hidden, Passage, Withheld
+from carag.retrieval.evidence import Head
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = [
+    "AnswerBody",
+    "ExplanationBody",
+    "PolicyBody",
+    "RetrievalBody",
+    "answer_json",
+    "answer_of",
+    "explanation_json",
+    "explanation_of",
+    "receipt_of",
+    "retrieval_json",
+    "retrieval_of",
+]
+
+
+class _Body(BaseModel):
+    # A later service may say more, and its clients read on.
+    model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
+
+
+class HeadBody(_Body):
+    """The head rows of a table that a passage was torn from."""
+
+    chunk_id: str
+    start: int
+    end: int
+    text: str
+
+
+class PassageBody(_Body):
+    """A passage that the session may use."""
+
+    chunk_id: str
+    text: str
+    similarity: float
+    word: int
+    accession_number: str
+    form: str
+    company: str
+    filed: str
+    document: str
+    start: int
+    end: int
+    public_at: int
+    expires_at: int
+    source: str
+    head: HeadBody | None = None
+
+
+class BitBody(_Body):
+    """A bit of the store's profile."""
+
+    name: str
+    value: int
+
+
+class ReasonBody(_Body):
+    """A rule that hides a kind of passage."""
+
+    code: str
+    text: str
+    rule: str
+    bits: list[BitBody]
+
+
+class HiddenBody(_Body):
+    """A hidden passage, for roles that may know of it."""
+
+    chunk_id: str
+    reasons: list[ReasonBody]
+
+
+class WithheldBody(_Body):
+    """What the policy withholds."""
+
+    kinds: list[ReasonBody]
+    hidden: list[HiddenBody]
+
+
+class ExplainedBody(ReasonBody):
+    """A reason with its grounds and its remedy."""
+
+    basis: list[str]
+    regulation: str
+    lift: str
+
+
+class CitationBody(_Body):
+    """The source of a statement."""
+
+    number: int
+    chunk_id: str
+    accession_number: str
+    form: str
+    company: str
+    filed: str
+    document: str
+    start: int
+    end: int
+    source: str
+
+
+class SupersededBody(_Body):
+    """A cited document, and what has become of it."""
+
+    act: str
+    cited: int
+    said: str
+    by: CitationBody
+
+
+class AskedDayBody(_Body):
+    """The day that a question names."""
+
+    use: str
+    named: list[str]
+    said: str
+
+
+class RetrievalBody(_Body):
+    """Passages and what is withheld, with a receipt."""
+
+    outcome: str
+    why: str
+    understood: str
+    asked_day: AskedDayBody | None
+    passages: list[PassageBody]
+    withheld: WithheldBody | None
+    record: int
+    receipt: str
+
+
+class AnswerBody(RetrievalBody):
+    """An answer, a decline or a refusal, with a receipt."""
+
+    text: str
+    complete: bool
+    top_similarity: float | None
+    model_called: bool
+    gate_calibrated: bool
+    gate: str
+    basis: str
+    citations: list[CitationBody]
+    superseded: list[SupersededBody]
+    follows: int | None
+    follows_receipt: str | None
+
+
+class ExplanationBody(_Body):
+    """Why a passage is admissible or hidden for a session."""
+
+    outcome: str
+    why: str
+    text: str
+    reasons: list[ExplainedBody]
+    causes: list[str]
+    regulation: str
+    record: int
+    receipt: str
+
+
+class CellBody(_Body):
+    """A role and purpose that a token grants."""
+
+    role: str
+    purpose: str
+    regulation: str
+    may_know_existence: bool
+    past: str
+
+
+class PolicyBody(_Body):
+    """What a token grants, under which table and which grants."""
+
+    profile: str
+    table: str
+    grants: str
+    cells: list[CellBody]
+
+
+def retrieval_json(found: Retrieval) -> dict[str, Any]:
+    """Return a retrieval as plain values."""
+    return {
+        "outcome": found.outcome.value,
+        "why": found.why,
+        "understood": found.understood,
+        "asked_day": None if found.asked_day is None else found.asked_day.to_json(),
+        "passages": [_passage_json(passage) for passage in found.passages],
+        "withheld": None if found.withheld is None else _withheld_json(found.withheld),
+        "record": found.receipt.seq,
+        "receipt": found.receipt.to_bytes().decode(),
+    }
+
+
+def answer_json(answer: Answer) -> dict[str, Any]:
+    """Return an answer as plain values: :meth:`carag.Answer.to_json` and what that leaves out."""
+    follows = None if answer.follows is None else answer.follows.to_bytes().decode()
+    return {**answer.to_json(), **retrieval_json(answer), "follows_receipt": follows}
+
+
+def explanation_json(found: Explanation) -> dict[str, Any]:
+    """Return an explanation as plain values: :meth:`carag.Explanation.to_json` and what that leaves out."""
+    reasons = [
+        {**_reason_json(one.reason), "basis": list(one.basis), "regulation": one.regulation, "lift": one.lift}
+        for one in found.reasons
+    ]
+    return {**found.to_json(), "reasons": reasons, "receipt": found.receipt.to_bytes().decode()}
+
+
+def retrieval_of(said: RetrievalBody) -> Retrieval:
+    """Make a retrieval of what a service sent.
+
+    Raises
+    ------
+    CorruptFile
+        If its receipt is none.
+    """
+    return Retrieval(
+        Outcome(said.outcome),
+        said.why,
+        receipt_of(said.receipt),
+        tuple(_passage_of(one) for one in said.passages),
+        None if said.withheld is None else _withheld_of(said.withheld),
+        understood=said.understood,
+        asked_day=_day_of(said.asked_day),
+    )
+
+
+def answer_of(said: AnswerBody) -> Answer:
+    """Make an answer of what a service sent; errors as for :func:`retrieval_of`."""
+    found = retrieval_of(said)
+    citations = tuple(_citation_of(one) for one in said.citations)
+    by_number = {one.number: one for one in citations}
+    return Answer(
+        found.outcome,
+        found.why,
+        found.receipt,
+        found.passages,
+        found.withheld,
+        understood=found.understood,
+        asked_day=found.asked_day,
+        text=said.text,
+        citations=citations,
+        complete=said.complete,
+        gate_calibrated=said.gate_calibrated,
+        basis=said.basis,
+        superseded=tuple(
+            Superseded(one.act, by_number[one.cited], _citation_of(one.by)) for one in said.superseded
+        ),
+        follows=None if said.follows_receipt is None else receipt_of(said.follows_receipt),
+        top_similarity=said.top_similarity,
+        gate=said.gate,
+    )
+
+
+def explanation_of(said: ExplanationBody) -> Explanation:
+    """Make an explanation of what a service sent; errors as for :func:`retrieval_of`."""
+    reasons = tuple(
+        Explained(_reason_of(one), tuple(one.basis), one.regulation, one.lift) for one in said.reasons
+    )
+    return Explanation(
+        Outcome(said.outcome),
+        said.why,
+        receipt_of(said.receipt),
+        text=said.text,
+        reasons=reasons,
+        causes=tuple(said.causes),
+        regulation=said.regulation,
+    )
+
+
+def receipt_of(text: str) -> Receipt:
+    """Read a receipt's file as the object that wrote it; nothing in it is verified.
+
+    Raises
+    ------
+    CorruptFile
+        If it is no receipt, or one of which a part was left out.
+    """
+    from carag.audit import InclusionProof
+
+    data = text.encode()
+    envelope = open_envelope(data)
+    try:
+        openings = {
+            name: Opening(unb64url(one["salt"], 32), one["value"]) for name, one in envelope.openings.items()
+        }
+        proofs = [one["proof"] for one in envelope.hits]
+        made = Receipt(
+            InclusionProof.parse(envelope.proof).index,
+            envelope.record.encode(),
+            envelope.proof,
+            openings,
+            tuple((one["chunk"], one["text"]) for one in envelope.hits),
+            () if None in proofs else tuple(StateProof.from_json(one) for one in proofs),
+        )
+    except MALFORMED as error:
+        raise CorruptFile("the receipt has parts that are none") from error
+    if made.to_bytes() != data:
+        raise CorruptFile("the receipt is not whole")
+    return made
+
+
+def _passage_json(one: Passage) -> dict[str, Any]:
+    said = {name: getattr(one, name) for name in PassageBody.model_fields if name != "head"}
+    return said if one.head is None else {**said, "head": asdict(one.head)}
+
+
+def _passage_of(said: PassageBody) -> Passage:
+    fields = said.model_dump(exclude={"head"})
+    return Passage(**fields, head=None if said.head is None else Head(**said.head.model_dump()))
+
+
+def _withheld_json(withheld: Withheld) -> dict[str, Any]:
+    return {
+        "kinds": [_reason_json(kind) for kind in withheld.kinds],
+        "hidden": [
+            {"chunk_id": one.chunk_id, "reasons": [_reason_json(reason) for reason in one.reasons]}
+            for one in withheld.hidden
+        ],
+    }
+
+
+def _withheld_of(said: WithheldBody) -> Withheld:
+    hidden = (Hidden(one.chunk_id, tuple(map(_reason_of, one.reasons))) for one in said.hidden)
+    return Withheld(tuple(map(_reason_of, said.kinds)), tuple(hidden))
+
+
+def _reason_json(reason: Reason) -> dict[str, Any]:
+    bits = [{"name": bit.name, "value": bit.value} for bit in reason.bits]
+    return {"code": reason.code, "text": reason.text, "rule": reason.rule.value, "bits": bits}
+
+
+def _reason_of(said: ReasonBody) -> Reason:
+    return Reason(Rule(said.rule), tuple(_flags_of(said.bits)), said.text)
+
+
+def _flags_of(bits: Iterable[BitBody]) -> Iterable[PolicyFlag]:
+    """Make flags of bits as the service names them; the store's profile need not be known here."""
+    named = {one.name: one.value for one in bits}
+    if any(not 0 < value <= POLICY_BITS or value.bit_count() > 1 for value in named.values()):
+        raise CorruptFile("a reason names bits that are none")
+    made: Any = PolicyFlag("ServedBit", list(named.items())) if named else ()  # type: ignore[call-arg,arg-type]
+    return tuple(made)
+
+
+def _citation_of(said: CitationBody) -> Citation:
+    return Citation(**said.model_dump())
+
+
+def _day_of(said: AskedDayBody | None) -> AskedDay | None:
+    if said is None:
+        return None
+    return AskedDay(DayUse(said.use), tuple(date.fromisoformat(one) for one in said.named))

@@ -1,0 +1,153 @@
+"""A receipt goes to whom it belongs; checkpoint and tiles are files from which anybody makes any proof."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from carag.audit import Note, Recovery, Verdict, erase, verify_receipt
+from carag.audit.tlog import merkle
+from carag.audit.tlog.checkpoint import Checkpoint
+from carag.audit.tlog.tiles import TILE_WIDTH, Tile
+from carag.service.app import application
+from carag.service.service import Service
+from tests.service import conftest
+from tests.service.conftest import AS_OFFICER, OFFICER, QUESTION, Asked, token
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from carag import Engine
+
+
+def test_a_receipt_goes_to_whom_it_belongs(asked: Asked, engine: Engine) -> None:
+    """It verifies, and opens nothing."""
+    seq = asked.post("ask", {"question": QUESTION}, bearer=token()).json()["record"]
+    answer = asked("GET", f"/v1/receipts/{seq}", bearer=token())
+    assert 200 == answer.status_code
+    checked = verify_receipt(answer.content, engine.vkey)
+    assert (Verdict.VERIFIED, seq) == (checked.verdict, checked.record.seq)  # type: ignore[union-attr]
+    assert {} == answer.json()["openings"]
+    assert set(answer.json()["hits"]) == {None}
+
+
+def test_another_s_receipt_is_as_one_that_is_not_there(asked: Asked, engine: Engine) -> None:
+    """The same bytes; so is a record that is no request, and one whose person was erased."""
+    seq = asked.post("ask", {"question": QUESTION}, bearer=token()).json()["record"]
+    other = token(**OFFICER)
+    mine = asked.post("ask", {"question": QUESTION, **AS_OFFICER}, bearer=other).json()["record"]
+    assert 200 == asked("GET", f"/v1/receipts/{mine}", bearer=other).status_code
+    absent = asked("GET", "/v1/receipts/9007199254740991", bearer=other)
+    assert (404, "NOT_FOUND") == (absent.status_code, absent.json()["code"])
+    for number in (seq, 0, seq + 1000):
+        answer = asked("GET", f"/v1/receipts/{number}", bearer=other)
+        assert (absent.status_code, absent.content) == (answer.status_code, answer.content)
+    erase(engine.log, actor="olga", approver="ben", basis="GDPR_17_1_D", records=[mine])
+    assert absent.content == asked("GET", f"/v1/receipts/{mine}", bearer=other).content
+
+
+def test_a_namesake_of_another_issuer_is_somebody_else(
+    asked: Asked, engine: Engine, home: Path, files: Path
+) -> None:
+    """A subject is unique with its issuer alone (OpenID Connect Core, 2)."""
+    seq = asked.post("ask", {"question": QUESTION}, bearer=token()).json()["record"]
+    other = Service(engine, home, conftest.settings(files, issuer="https://other.example"))
+    bearer = token(iss="https://other.example")
+    assert 404 == Asked(application(other))("GET", f"/v1/receipts/{seq}", bearer=bearer).status_code
+    other.close()
+
+
+@pytest.mark.release
+def test_any_proof_can_be_made_of_the_tiles(asked: Asked, engine: Engine) -> None:
+    """Every record's inclusion, and that every earlier log is the beginning: from what was fetched alone."""
+    for _ in range(600 - engine.log.size):
+        engine.log.append(Recovery("DRILL"))
+    bearer = token()
+    note = asked("GET", "/log/checkpoint", bearer=bearer)
+    assert "text/plain" == note.headers["content-type"].partition(";")[0]
+    tree = Checkpoint.parse(Note.parse(note.text).text)
+    assert 600 <= tree.size
+    tiles: dict[tuple[int, int], bytes] = {}
+
+    def node(level: int, n: int) -> bytes:
+        """Of a node within a tile, the hash is made of those that the tile holds."""
+        height, within = divmod(level, 8)
+        if within:
+            return merkle.node_hash(node(level - 1, 2 * n), node(level - 1, 2 * n + 1))
+        number, place = divmod(n, TILE_WIDTH)
+        if (height, number) not in tiles:
+            width = min(TILE_WIDTH, (tree.size >> (8 * height)) - TILE_WIDTH * number)
+            partial = "" if width == TILE_WIDTH else f".p/{width}"
+            found = asked("GET", f"/log/tile/{height}/{number:03}{partial}", bearer=bearer)
+            assert (200, 32 * width) == (found.status_code, len(found.content)), (height, number)
+            assert "immutable" in found.headers["cache-control"]
+            tiles[height, number] = found.content
+        return tiles[height, number][32 * place : 32 * place + 32]
+
+    for seq in range(tree.size):
+        path = merkle.inclusion_proof(node, seq, tree.size)
+        leaf = merkle.leaf_hash(engine.log.record(seq).to_bytes())
+        merkle.verify_inclusion(leaf, seq, tree.size, path, tree.root)
+    peaks = [node(level, n) for level, n in merkle.peak_positions(tree.size)]
+    assert merkle.Frontier(tree.size, peaks).root() == tree.root
+    assert {(0, 0), (0, 1), (0, 2)} <= set(tiles)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["0/999", "0/000", "1/000", "0/000.p/256", "0/000.p/0", "0/0", "00/000", "0/x000/001", "-1/000", "0/000.p/01",
+     "64/000", "0/x999/x999/x999/x999/x999/999", "entries/000", "", "..%2f..%2faudit.key"],
+)  # fmt: skip
+def test_what_is_no_tile_of_this_log_is_not_found(asked: Asked, path: str) -> None:
+    """Spelt otherwise, not full yet, or beyond the end."""
+    assert 404 == asked("GET", f"/log/tile/{path}", bearer=token()).status_code
+
+
+def test_the_log_needs_a_token_unless_it_is_public(engine: Engine, home: Path, files: Path) -> None:
+    """Its size is how much was asked."""
+    service = Service(engine, home, conftest.settings(files, public_log=True))
+    asked = Asked(application(service))
+    tree = Checkpoint.parse(Note.parse(asked("GET", "/log/checkpoint").text).text)
+    assert 200 == asked("GET", f"/log/tile/0/000.p/{tree.size}").status_code
+    assert 401 == asked("GET", "/v1/receipts/1").status_code
+    service.close()
+
+
+@given(st.integers(0, 63), st.integers(0, 10**12), st.integers(1, 256))
+def test_each_tile_has_one_spelling(level: int, n: int, width: int) -> None:
+    """As c2sp.org/tlog-tiles has it: groups of three digits, all but the last with an x."""
+    digits = f"{n:0{-(-len(str(n)) // 3) * 3}}"
+    groups = [digits[start : start + 3] for start in range(0, len(digits), 3)]
+    path = f"{level}/" + "/".join([*(f"x{one}" for one in groups[:-1]), groups[-1]])
+    whole = path if width == TILE_WIDTH else f"{path}.p/{width}"
+    assert Tile.parse(whole) == Tile(level, n, width)
+    assert Tile.parse(f"{level}/x000/{groups[0]}") is None
+    assert Tile.parse(whole + "/") is None
+
+
+@given(
+    st.text(max_size=30) | st.from_regex(r"[0-9]{1,2}/(x[0-9]{3}/)*[0-9]{3}(\.p/[0-9]{1,3})?", fullmatch=True)
+)
+def test_any_path_is_a_tile_or_none(path: str) -> None:
+    """And one that is, spells itself again."""
+    found = Tile.parse(path)
+    assert found is None or (
+        found.width <= TILE_WIDTH and str(found.n) in path.replace("/x", "").replace("/", "")
+    )
+
+
+def test_the_policy_tells_what_a_token_grants(asked: Asked, service: Service) -> None:
+    """And nothing of other cells."""
+    said = asked("GET", "/v1/policy", bearer=token(**OFFICER)).json()
+    assert [("compliance", "surveil"), ("public", "public_qa")] == sorted(
+        (one["role"], one["purpose"]) for one in said["cells"]
+    )
+    assert (service.grants.digest.hex(), service.engine.profile.table.sha256) == (
+        said["grants"],
+        said["table"],
+    )
+    assert json.dumps(said)

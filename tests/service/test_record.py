@@ -1,0 +1,206 @@
+"""No text leaves without its record, and nothing of questions or passages is in logs, metrics or errors."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from carag import Session
+from carag.audit import Access, Outcome
+from carag.errors import AuditUnavailable, CorruptFile, ModelUnavailable
+from carag.service.metrics import OPERATIONS
+from tests.service.conftest import (
+    AS_OFFICER,
+    CHUNK,
+    OFFICER,
+    QUESTION,
+    Asked,
+    events,
+    token,
+)
+
+if TYPE_CHECKING:
+    from carag import Engine
+    from carag.service.service import Service
+
+CANARY = "zwyqcanary"
+BODIES = {
+    "ask": {"question": QUESTION},
+    "ask/stream": {"question": QUESTION},
+    "retrieve": {"question": QUESTION},
+    "explain": {"chunk_id": CHUNK},
+}
+
+
+def passage_words(engine: Engine) -> set[str]:
+    """The longest words of every passage in the store."""
+    found = engine.retrieve(QUESTION, Session(role="compliance", purpose="surveil"), 400)
+    return {word for one in found.passages for word in one.text.split() if len(word) > 9 and word.isalpha()}
+
+
+def sse(text: str) -> list[tuple[str, Any]]:
+    """The events of a stream."""
+    found = []
+    for block in text.strip().split("\n\n"):
+        name, data = block.split("\n")
+        found.append((name.removeprefix("event: "), json.loads(data.removeprefix("data: "))))
+    return found
+
+
+def test_a_stream_begins_with_the_record_and_ends_with_the_answer(asked: Asked, engine: Engine) -> None:
+    """The record stands in the log when its event arrives, and the pieces of text are those of the answer."""
+    answer = asked.post("ask/stream", {"question": QUESTION}, bearer=token())
+    assert "text/event-stream" == answer.headers["content-type"].partition(";")[0]
+    said = sse(answer.text)
+    names = [name for name, _ in said]
+    assert names == ["record", *["text"] * (len(said) - 2), "done"]
+    assert len(said) > 2
+    assert Outcome.ANSWER is events(engine)[said[0][1]["record"]].outcome
+    assert "".join(data["text"] for name, data in said if name == "text") == said[-1][1]["text"]
+    whole = asked.post("ask", {"question": QUESTION}, bearer=token()).json()
+    differ = {"record", "receipt"}
+    assert {name: one for name, one in whole.items() if name not in differ} == {
+        name: one for name, one in said[-1][1].items() if name not in differ
+    }
+
+
+def test_the_record_is_written_before_the_first_byte(asked: Asked, engine: Engine) -> None:
+    """Seen from the wire: at each message of the response the log already holds the request."""
+    seen: list[tuple[str, int]] = []
+    app = asked._app
+
+    async def watching(scope: Any, receive: Any, send: Any) -> None:
+        async def sent(message: Any) -> None:
+            answers = [event for event in events(engine) if isinstance(event, Access)]
+            seen.append((message["type"], len(answers)))
+            await send(message)
+
+        await app(scope, receive, sent)
+
+    assert 200 == Asked(watching).post("ask/stream", {"question": QUESTION}, bearer=token()).status_code
+    assert seen[0] == ("http.response.start", 1)
+    assert len(seen) > 3
+
+
+@pytest.mark.parametrize("operation", BODIES)
+def test_a_dead_log_gives_no_text(
+    asked: Asked, watched: Asked, engine: Engine, monkeypatch: pytest.MonkeyPatch, operation: str
+) -> None:
+    """Not a word of a passage or an answer is sent, and the second listener says that it is not ready."""
+    words, bearer = passage_words(engine), token(**OFFICER)
+    body = {**BODIES[operation], **AS_OFFICER}
+    assert (
+        any(word in asked.post(operation, body, bearer=bearer).text for word in words)
+        or operation == "explain"
+    )
+
+    def fails(_: Any) -> None:
+        raise AuditUnavailable(f"the disk is full of {CANARY}")
+
+    monkeypatch.setattr(engine.log._appender, "submit", fails)
+    answer = asked.post(operation, body, bearer=bearer)
+    assert (503, "AUDIT_UNAVAILABLE") == (answer.status_code, answer.json()["code"])
+    assert not [word for word in words if word in answer.text]
+    assert CANARY not in answer.text
+    assert 503 == watched("GET", "/readyz").status_code
+    monkeypatch.undo()
+    assert 200 == asked.post(operation, body, bearer=bearer).status_code
+    assert 200 == watched("GET", "/readyz").status_code
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "code"),
+    [
+        (ModelUnavailable(CANARY), 503, "MODEL_UNAVAILABLE"),
+        (CorruptFile(CANARY), 500, "STORE_CORRUPT"),
+        (KeyError(CANARY), 500, "INTERNAL"),
+        (MemoryError(CANARY), 500, "INTERNAL"),
+    ],
+)
+def test_whatever_fails_is_told_by_its_code_alone(
+    asked: Asked,
+    engine: Engine,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    error: Exception,
+    status: int,
+    code: str,
+) -> None:
+    """In our own log by type and place, for its message may hold what was asked."""
+
+    def fails(*_: Any, **__: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(engine, "ask", fails)
+    caplog.set_level(logging.DEBUG)
+    answer = asked.post("ask", {"question": QUESTION}, bearer=token())
+    assert (status, code) == (answer.status_code, answer.json()["code"])
+    assert CANARY not in answer.text + caplog.text
+    assert status != 500 or type(error).__name__ in caplog.text
+
+
+def test_no_log_metric_or_error_holds_anything_of_what_was_asked_or_found(
+    asked: Asked, watched: Asked, engine: Engine
+) -> None:
+    """Canaries in every place that a caller fills, answered and refused; an answer alone holds what is the asker's."""
+    words = passage_words(engine)
+    stream = io.StringIO()
+    handler, root = logging.StreamHandler(stream), logging.getLogger()
+    level = root.level
+    handler.addFilter(lambda record: not record.name.startswith("httpx"))  # the client's own
+    root.addHandler(handler)
+    root.setLevel(logging.DEBUG)
+    bearer = token(sub=f"{CANARY}@bank.example", groups=["analysts", CANARY], jti=CANARY)
+    bodies: list[tuple[str, dict[str, Any]]] = [
+        ("ask", {"question": f"{CANARY} {QUESTION}", "narrow": {"conversation": CANARY}}),
+        ("ask/stream", {"question": f"{CANARY} {QUESTION}"}),
+        ("retrieve", {"question": CANARY, "where": {CANARY: CANARY}}),
+        ("retrieve", {"question": CANARY, CANARY: CANARY}),
+        ("retrieve", {"question": CANARY, "role": CANARY, "purpose": CANARY}),
+        ("explain", {"chunk_id": CANARY}),
+    ]
+    try:
+        for operation, body in bodies:
+            answer = asked.post(operation, body, bearer=bearer, params={"q": CANARY}, headers={"X-C": CANARY})
+            if answer.status_code != 200:
+                assert CANARY not in answer.text + str(answer.headers)
+        asked.post("ask", {"question": CANARY}, bearer=token(iss=CANARY))
+        asked("GET", f"/{CANARY}")
+        asked(CANARY.upper(), "/v1/ask")
+        told = watched("GET", "/metrics").text
+    finally:
+        root.removeHandler(handler)
+        root.setLevel(level)
+    logged = stream.getvalue()
+    assert "ask 200" in logged
+    for text in (told, logged):
+        assert CANARY not in text.lower()
+        assert "bank.example" not in text
+        assert not [word for word in words if word in text]
+
+
+def test_metrics_have_names_of_fixed_lists_alone(asked: Asked, watched: Asked, service: Service) -> None:
+    """And count what was answered and refused."""
+    asked.post("ask", {"question": QUESTION}, bearer=token())
+    asked.post("ask", {"question": QUESTION})
+    asked("GET", "/elsewhere")
+    text = watched("GET", "/metrics").text
+    assert 'carag_requests_total{operation="ask",status="200"} 1\n' in text
+    assert 'carag_requests_total{operation="ask",status="401"} 1\n' in text
+    assert 'carag_problems_total{code="TOKEN_MISSING"} 1\n' in text
+    assert f"carag_records {service.engine.log.size}\n" in text
+    assert 'carag_request_seconds_count{operation="ask"} 2\n' in text
+    named = {
+        line.split('operation="')[1].split('"')[0] for line in text.splitlines() if 'operation="' in line
+    }
+    assert named <= {*OPERATIONS}
+
+
+def test_the_first_listener_tells_operators_nothing(asked: Asked) -> None:
+    """Neither metrics nor health; and the second answers no question."""
+    for path in ("/metrics", "/livez", "/readyz", "/docs", "/redoc"):
+        assert 404 == asked("GET", path).status_code

@@ -1,0 +1,188 @@
+"""Two listeners on real sockets: started by the command, drained by a signal, closed in order."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from carag import Client, Engine, Session
+from carag.audit import Access
+from carag.audit.auditor.reader import LogReader
+from carag.audit.records.record import Record
+from carag.errors import InvalidArgument, ServiceUnavailable
+from carag.service.service import Service
+from carag.service.serving import serve
+from tests.service import conftest
+from tests.service.conftest import AUDIENCE, ISSUER, QUESTION, httpx, token
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parents[2]
+ANALYST = Session(role="buy_side", purpose="invest")
+CONFIG = f"""\
+schema = 1
+
+[service]
+issuer = "{ISSUER}"
+audience = "{AUDIENCE}"
+jwks = "jwks.json"
+algorithms = ["ES256", "RS256"]
+grants = "grants.toml"
+operations_port = 0
+rate = 10000
+burst = 10000
+"""
+
+
+class Command:
+    """``carag serve`` as a process."""
+
+    def __init__(self, home: Path, files: Path, *more: str, config: str = CONFIG) -> None:
+        (files / "office.toml").write_text(config)
+        words = ["serve", "--store", str(home), "--config", str(files / "office.toml"), "--port", "0", *more]
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "carag", "--verbose", *words],
+            cwd=files,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def ports(self) -> tuple[int, int]:
+        line = self.process.stdout.readline()  # type: ignore[union-attr]
+        first, second = re.findall(r"port (\d+)", line) or (0, 0)
+        return int(first), int(second)
+
+    def ended(self, by: signal.Signals = signal.SIGTERM) -> tuple[int, str, str]:
+        self.process.send_signal(by)
+        out, err = self.process.communicate(timeout=30)
+        return self.process.returncode, out, err
+
+
+@pytest.fixture
+def command(home: Path, files: Path) -> Iterator[Command]:
+    running = Command(home, files)
+    yield running
+    if running.process.poll() is None:
+        running.process.kill()
+    running.process.communicate()
+
+
+def accesses(home: Path) -> list[int]:
+    with LogReader(home) as reader:
+        return [seq for seq, body in reader.bodies() if isinstance(Record.parse(body).event, Access)]
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_under_load_loses_no_answer_and_no_record(
+    command: Command, home: Path, by: signal.Signals
+) -> None:
+    """Every answer that arrived is on record; what was refused or cut off meanwhile is told as that."""
+    first, second = command.ports()
+    assert "ok\n" == httpx.get(f"http://127.0.0.1:{second}/readyz").text
+    answered: list[int] = []
+    others: list[Exception] = []
+    stopped = threading.Event()
+
+    def load() -> None:
+        with Client(f"http://127.0.0.1:{first}", token=token()) as client:
+            while not stopped.is_set():
+                try:
+                    answered.append(client.retrieve(QUESTION, ANALYST).receipt.seq)
+                except ServiceUnavailable as error:
+                    others.append(error)
+                    if stopped.wait(0.05):
+                        return
+
+    threads = [threading.Thread(target=load) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    time.sleep(2)
+    code, _, said = command.ended(by)
+    stopped.set()
+    for thread in threads:
+        thread.join()
+    assert (0, "") == (code, "".join(line for line in said.splitlines() if "Traceback" in line))
+    assert len(answered) > 3
+    assert {*answered} <= {*accesses(home)}
+    with Engine.open(home) as engine:  # closed in order: nothing is left to settle
+        assert engine.log.verify().size > max(answered)
+    assert "lumenfield" not in said.lower()
+    assert "ana@bank.example" not in said
+
+
+@pytest.mark.release
+def test_the_command_refuses_what_it_cannot_serve(home: Path, files: Path) -> None:
+    """Without the table, with grants of no such cell, or an open address: bad input, before anything listens."""
+    for config, told in (
+        ("schema = 1\n", "no table [service]"),
+        (CONFIG + 'listen = "0.0.0.0"\n', "behind_proxy"),
+        (CONFIG.replace("ES256", "HS256"), "HS256"),
+        (CONFIG.replace("grants.toml", "nowhere.toml"), "nowhere.toml"),
+    ):
+        command = Command(home, files, config=config)
+        out, said = command.process.communicate(timeout=30)
+        assert (65, "") == (command.process.returncode, out), said
+        assert told in " ".join(said.split())
+    (files / "grants.toml").write_text('schema = 1\n[[grant]]\ngroup = "g"\ncells = ["nobody/ever"]\n')
+    command = Command(home, files)
+    _, said = command.process.communicate(timeout=30)
+    assert 65 == command.process.returncode
+    assert "line 4" in said.replace("\n", " ") or "line 4" in said
+    assert "nobody/ever" in said
+
+
+def test_an_address_in_use_is_bad_input(engine: Engine, home: Path, files: Path) -> None:
+    """And ends nothing but the attempt."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        service = Service(engine, home, conftest.settings(files, port=taken.getsockname()[1]))
+        with pytest.raises(InvalidArgument, match="cannot listen"):
+            serve(service)
+    assert engine.ask(QUESTION, ANALYST).text
+
+
+@pytest.mark.release
+def test_two_services_of_one_store_are_one_too_many(engine: Engine, home: Path, files: Path) -> None:
+    """The store has one writer, and every answer is a write."""
+    command = Command(home, files)
+    _, said = command.process.communicate(timeout=30)
+    assert 65 == command.process.returncode
+    assert "Traceback" not in said
+
+
+def test_the_sockets_carry_what_the_application_says(engine: Engine, home: Path, files: Path) -> None:
+    """Streams, problems and limits through a real server, which adds nothing of its own."""
+    from tests.service.test_client import Served
+
+    served = Served(engine, home, files)
+    try:
+        headers = {"Authorization": f"Bearer {token()}"}
+        body: dict[str, Any] = {"question": QUESTION}
+        with httpx.stream("POST", f"{served.url}/v1/ask/stream", json=body, headers=headers) as answer:
+            data = b"".join(answer.iter_raw())
+        assert data.startswith(b"event: record\n")
+        assert "server" not in answer.headers
+        large = httpx.post(
+            f"{served.url}/v1/ask",
+            content=b" " * (1 << 20),
+            headers={**headers, "Content-Type": "application/json"},
+        )
+        assert (413, "BODY_TOO_LARGE") == (large.status_code, large.json()["code"])
+        assert json.loads(httpx.get(f"{served.url}/openapi.json").content)["info"]["title"] == "CARAG"
+        assert "carag_records" in httpx.get(f"http://127.0.0.1:{served.ports[1]}/metrics").text
+    finally:
+        served.stop()

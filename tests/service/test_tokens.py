@@ -1,0 +1,195 @@
+"""No token but the issuer's opens a session; each refusal has its status and is on record, without the token."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import hmac
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from carag.audit import Access, PolicyChange, SessionSource
+from carag.audit.tlog.encoding import b64url
+from tests.service.conftest import (
+    AS_OFFICER,
+    EC_KEY,
+    OFFICER,
+    QUESTION,
+    RSA_KEY,
+    Asked,
+    claims,
+    denials,
+    events,
+    httpx,
+    jwt,
+    token,
+)
+
+if TYPE_CHECKING:
+    from carag import Engine
+    from carag.service.service import Service
+
+NOW = int(time.time())
+OTHER = ec.generate_private_key(ec.SECP256R1())
+PEM = RSA_KEY.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+
+
+def by_hand(header: dict[str, Any], secret: bytes | None = None, **changes: Any) -> str:
+    def part(value: Any) -> bytes:
+        data = value if isinstance(value, bytes) else json.dumps(value).encode()
+        return base64.urlsafe_b64encode(data).rstrip(b"=")
+
+    signed = part(header) + b"." + part(claims(**changes))
+    signature = b"" if secret is None else hmac.new(secret, signed, hashlib.sha256).digest()
+    return (signed + b"." + part(signature)).decode()
+
+
+def with_header(**more: Any) -> str:
+    return jwt.encode(claims(), EC_KEY, algorithm="ES256", headers={"kid": "e", **more})
+
+
+ATTACKS = {
+    "none": (by_hand({"alg": "none", "kid": "e"}), 401, "TOKEN_ALGORITHM"),
+    "none without a key id": (by_hand({"alg": "none"}), 401, "TOKEN_ALGORITHM"),
+    "a public key as a secret": (by_hand({"alg": "HS256", "kid": "r"}, PEM), 401, "TOKEN_ALGORITHM"),
+    "a key under another algorithm": (token(RSA_KEY, "PS256", "r"), 401, "TOKEN_ALGORITHM"),
+    "another key under a known id": (token(OTHER), 401, "TOKEN_SIGNATURE"),
+    "a key id that nobody published": (token(OTHER, "ES256", "x"), 401, "TOKEN_KEY_UNKNOWN"),
+    "another audience": (token(aud="payroll"), 401, "TOKEN_AUDIENCE"),
+    "this audience among others": (token(aud=["carag", "payroll"]), 401, "TOKEN_AUDIENCE"),
+    "another issuer": (token(iss="https://evil.example"), 401, "TOKEN_ISSUER"),
+    "the issuer with a slash": (token(iss="https://login.example/"), 401, "TOKEN_ISSUER"),
+    "expired": (token(exp=NOW - 600), 401, "TOKEN_EXPIRED"),
+    "not yet valid": (token(nbf=NOW + 3600), 401, "TOKEN_NOT_YET_VALID"),
+    "no expiry": (token(exp=None), 401, "TOKEN_CLAIM_MISSING"),
+    "no subject": (token(sub=None), 401, "TOKEN_CLAIM_MISSING"),
+    "no groups": (token(groups=None), 401, "TOKEN_CLAIM_MISSING"),
+    "groups that are a text": (token(groups="analysts"), 401, "TOKEN_CLAIM_INVALID"),
+    "groups that grant nothing": (token(groups=["interns"]), 403, "TOKEN_CELL"),
+    "a role of its own": (
+        token(groups=["interns"], role="compliance", purpose="surveil"),
+        403,
+        "TOKEN_CELL",
+    ),
+    "a list that is misspelt": (token(carag={"restrictd": [1]}), 401, "TOKEN_CLAIM_INVALID"),
+    "a key of its own": (with_header(jwk={"kty": "EC"}, kid="mine"), 401, "TOKEN_KEY_UNKNOWN"),
+    "an address of keys": (with_header(jku="https://evil.example/k", kid="m"), 401, "TOKEN_KEY_UNKNOWN"),
+    "a critical extension": (with_header(crit=["b64"], b64=True), 401, "TOKEN_MALFORMED"),
+    "garbage": ("a.b.c", 401, "TOKEN_MALFORMED"),
+    "no token": (None, 401, "TOKEN_MISSING"),
+}
+
+
+@pytest.mark.parametrize(("bearer", "status", "code"), ATTACKS.values(), ids=ATTACKS)
+def test_every_attack_is_refused_and_on_record(
+    asked: Asked, engine: Engine, bearer: str | None, status: int, code: str
+) -> None:
+    """At each address that takes a token."""
+    for answer in (
+        asked.post("ask", {"question": QUESTION}, bearer=bearer),
+        asked.post("ask/stream", {"question": QUESTION}, bearer=bearer),
+        asked("GET", "/v1/receipts/1", bearer=bearer),
+        asked("GET", "/log/checkpoint", bearer=bearer),
+    ):
+        assert (status, code) == (answer.status_code, answer.json()["code"])
+        assert answer.headers["content-type"] == "application/problem+json"
+        assert ("www-authenticate" in answer.headers) == (status == 401)
+    assert [code] == denials(engine)  # the first at once, the rest as a count
+    assert not [event for event in events(engine) if isinstance(event, Access)]
+
+
+def test_two_tokens_are_none(asked: Asked, engine: Engine) -> None:
+    """Which of them counts would be a guess, and a proxy in front may guess otherwise."""
+    headers = [("Authorization", f"Bearer {token()}"), ("Authorization", f"Bearer {token(**OFFICER)}")]
+
+    async def sent() -> Any:
+        transport = httpx.ASGITransport(asked._app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://carag.test") as client:
+            return await client.post("/v1/ask", json={"question": QUESTION}, headers=headers)
+
+    assert 401 == asyncio.run(sent()).status_code
+    assert ["TOKEN_MALFORMED"] == denials(engine)
+
+
+@pytest.mark.parametrize(("key", "algorithm", "kid"), [(EC_KEY, "ES256", "e"), (RSA_KEY, "RS256", "r")])
+def test_a_good_token_is_a_verified_session_of_its_groups_cell(
+    asked: Asked, engine: Engine, key: Any, algorithm: str, kid: str
+) -> None:
+    """What the token says of role and purpose itself counts for nothing."""
+    bearer = token(key, algorithm, kid, role="compliance", purpose="surveil")
+    answer = asked.post("ask", {"question": QUESTION}, bearer=bearer)
+    assert (200, "answer") == (answer.status_code, answer.json()["outcome"])
+    event = events(engine)[answer.json()["record"]]
+    assert (event.role, event.purpose, event.source) == ("buy_side", "invest", SessionSource.VERIFIED)
+    assert (event.issuer, event.audience) == ("https://login.example", "carag")
+
+
+def test_a_request_chooses_among_the_cells_granted_and_no_other(asked: Asked, engine: Engine) -> None:
+    """Nor for another person; and where several are granted it must choose."""
+    officer, body = token(**OFFICER), {"question": QUESTION}
+    chosen = asked.post("ask", {**body, **AS_OFFICER}, bearer=officer)
+    assert ("compliance", "surveil") == (
+        (event := events(engine)[chosen.json()["record"]]).role,
+        event.purpose,
+    )
+    for more, bearer, code in (
+        ({"role": "buy_side", "purpose": "invest"}, officer, "TOKEN_CELL"),
+        (AS_OFFICER, token(), "TOKEN_CELL"),
+        ({}, officer, "TOKEN_CELL_UNCLEAR"),
+        ({"subject": "ana@bank.example", **AS_OFFICER}, officer, "TOKEN_SUBJECT"),
+    ):
+        answer = asked.post("ask", {**body, **more}, bearer=bearer)
+        assert (403, code) == (answer.status_code, answer.json()["code"])
+    assert ["TOKEN_CELL", "TOKEN_CELL_UNCLEAR", "TOKEN_SUBJECT"] == denials(engine)
+
+
+def test_a_token_still_carries_what_only_a_token_may(asked: Asked, engine: Engine) -> None:
+    """An instant in the past, for a cell that has the right; a request has no field for it."""
+    bearer = token(**OFFICER, carag={"as_of": "2024-06-30"})
+    answer = asked.post("retrieve", {"question": QUESTION, **AS_OFFICER, "k": 50}, bearer=bearer)
+    assert answer.json()["passages"]
+    assert all(one["filed"] <= "2024-06-30" for one in answer.json()["passages"])
+    wide = {"question": QUESTION, **AS_OFFICER, "as_of": "2024-06-30"}
+    assert 422 == asked.post("retrieve", wide, bearer=bearer).status_code
+
+
+def test_a_request_narrows_and_never_widens(asked: Asked) -> None:
+    """Whatever it lists, what comes back is among what came back without."""
+    bearer = token(carag={"restricted": [9990001]})
+
+    def found(**narrow: Any) -> set[str]:
+        body = {"question": QUESTION, "k": 400, "narrow": narrow}
+        answer = asked.post("retrieve", body, bearer=bearer)
+        assert 200 == answer.status_code, answer.text
+        return {one["chunk_id"] for one in answer.json()["passages"]}
+
+    whole = found()
+    assert whole
+    assert found(residency=["J_US"]) < whole
+    for narrow in (
+        {"allow_entities": [1]},
+        {"cooling_minutes": 10**4},
+        {"restricted": []},
+        {"intents": ["LATEST"]},
+    ):
+        assert found(**narrow) <= whole
+    assert set() == found(allow_entities=[1])
+    for narrow in ({"deals": []}, {"as_of": "2020-01-01"}, {"residency": ["NO_SUCH"]}, {"restricted": None}):
+        body = {"question": QUESTION, "narrow": narrow}
+        answer = asked.post("retrieve", body, bearer=bearer)
+        assert (422, "INVALID_REQUEST") == (answer.status_code, answer.json()["code"])
+
+
+def test_the_grants_are_on_record_before_the_first_answer(service: Service, engine: Engine) -> None:
+    """By the hash of their file; the policy table stays the one in force, and the store opens as before."""
+    changes = [event for event in events(engine) if isinstance(event, PolicyChange)]
+    digest = hashlib.sha256(Path(service.settings.grants).read_bytes()).digest()
+    assert f"SERVICE_GRANTS:{b64url(digest)}" == changes[-1].why
+    assert changes[-1].table == changes[-1].before == changes[0].table
