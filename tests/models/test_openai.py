@@ -15,7 +15,7 @@ from carag import Document, Engine, Outcome, Session
 from carag.audit import Access, Begin
 from carag.errors import AuditUnavailable, InvalidArgument, ModelUnavailable
 from carag.generation import OpenAiGenerator, Stop, generator_by_name
-from carag.retrieval import OpenAiEmbedder, Withheld, embedder_by_name
+from carag.retrieval import ConfidenceGate, OpenAiEmbedder, Withheld, embedder_by_name
 from tests.engine.documents import DIM, Counting
 from tests.models.conftest import KEY_ENV, SECRET, Server, as_json, delta, embeddings, event, says
 
@@ -228,7 +228,9 @@ def test_one_json_in_place_of_a_stream_is_no_answer(server: Server) -> None:
 
 
 def opened(path: Path, server: Server, **changes: Any) -> Engine:
-    models: dict[str, Any] = {"embedder": embedder(server), "generator": generator(server)}
+    # Its vectors mean nothing, so no threshold fits them.
+    gate = ConfidenceGate(-1)
+    models: dict[str, Any] = {"embedder": embedder(server), "generator": generator(server), "gate": gate}
     return Engine.open(path / "store", **(models | changes))
 
 

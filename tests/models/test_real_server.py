@@ -13,7 +13,7 @@ from carag import Document, Engine, Outcome, Session
 from carag.errors import ModelUnavailable
 from carag.generation import OpenAiGenerator, Stop
 from carag.generation.local import _SMOLLM2
-from carag.retrieval import JinaReranker, OpenAiEmbedder, Withheld
+from carag.retrieval import ConfidenceGate, JinaReranker, OpenAiEmbedder, Withheld
 from tests.models.conftest import KEY_ENV, SECRET
 from tests.models.test_openai import PASSAGES, QUESTION
 
@@ -94,6 +94,7 @@ def test_a_whole_engine_runs_on_it(llama: Callable[[str], str], tmp_path: Path) 
         embedder=OpenAiEmbedder("smol", url=llama("embed"), **reach),
         generator=OpenAiGenerator("smol", url=llama("chat"), max_tokens=24, **reach),
         reranker=JinaReranker("smol", url=llama("rerank"), **reach),
+        gate=ConfidenceGate(-1),
     ) as engine:
         engine.add([Document(id=f"d{at}", text=f"Branches report on day {at}.", bits=()) for at in range(5)])
         session = Session(role="public", purpose="public_qa")

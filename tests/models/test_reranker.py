@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from carag import Engine, Outcome, Session
 from carag.audit import Begin, Models, Verdict, verify_receipt
 from carag.errors import InvalidArgument, ModelUnavailable
-from carag.retrieval import JinaReranker, own_reranker, reranker_by_name
+from carag.retrieval import ConfidenceGate, JinaReranker, own_reranker, reranker_by_name
 from carag.retrieval.reranker import pool_size
 from tests.engine.documents import Counting, document
 from tests.models.conftest import KEY_ENV, Server, as_json
@@ -43,7 +43,7 @@ class Longest:
 
 
 def store(path: Path, count: int, reranker: Any) -> Engine:
-    engine = Engine.open(path / "store", embedder=Counting(), reranker=reranker)
+    engine = Engine.open(path / "store", embedder=Counting(), reranker=reranker, gate=ConfidenceGate(-1))
     engine.add([*(document(at, text="Branches report" + "." * (at * 7 % 41)) for at in range(count)), *SHUT])
     return engine
 
