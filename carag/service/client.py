@@ -177,7 +177,7 @@ class Client(_Connection):
 
 
 class AsyncClient(_Connection):
-    """The same for asynchronous code; parameters and errors as for :class:`Client`.
+    """The same for asynchronous code; parameters and errors as for :class:`carag.service.client.Client`.
 
     Examples
     --------
