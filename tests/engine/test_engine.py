@@ -219,7 +219,7 @@ TEXT_METHODS = {
 
 def test_the_list_of_text_methods_is_complete() -> None:
     """Every public method of the engine either returns no text or stands in TEXT_METHODS."""
-    silent = {"open", "close", "evaluated", "exposure", "ingest", "session", "vkey"}
+    silent = {"open", "close", "evaluated", "exposure", "ingest", "log", "session", "vkey"}
     silent |= {"aadd", "add", "profile", "record_answer", "remove", "sync"}
     silent |= {"calibrate_gate", "gate", "gate_report"}
     public = {name for name, _ in inspect.getmembers(Engine) if not name.startswith("_")}
@@ -331,7 +331,7 @@ def test_a_store_keeps_its_embedder(home: Path) -> None:
 
 def test_no_store_where_none_was_asked_for(tmp_path: Path) -> None:
     """Asking a directory that is no store makes none."""
-    with pytest.raises(InvalidArgument, match="ingest"):
+    with pytest.raises(InvalidArgument, match="carag init"):
         Engine.open(tmp_path / "nowhere", create=False)
     assert not (tmp_path / "nowhere").exists()
 
