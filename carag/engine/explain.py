@@ -16,7 +16,7 @@ from carag.profiles.edgar.rules.metadata_only import is_metadata_only
 if TYPE_CHECKING:
     from carag.policy import Decision
     from carag.store.store import CorpusStore
-    from carag.store.values import StoredChunk, StoredLabel
+    from carag.store.values import StoredChunk
 
 __all__ = ["explain"]
 
@@ -29,7 +29,7 @@ def explain(store: CorpusStore, chunk_id: str, decision: Decision) -> Finding:
         chunk = store.chunk(chunk_id, as_of=decision.as_of, known_at=decision.known_at)
     except InvalidArgument:  # no such passage: to a session that may know, that is an answer
         return _nothing_to_explain(chunk_id)
-    hidden = decision.reasons(chunk.word, chunk.public_at, entity=chunk.subjects, expires_at=chunk.expires_at)
+    hidden = decision.reasons_for(chunk)
     verdict = "hidden from" if hidden else "admissible for"
     return Finding(
         Outcome.ANSWER,
@@ -50,7 +50,7 @@ def _nothing_to_explain(chunk_id: str) -> Finding:
 def _is_open(store: CorpusStore, chunk_id: str, decision: Decision) -> bool:
     """Tell whether a passage is admissible, by the same steps for a hidden one and for an absent one."""
     label = store.label_at_or_after(chunk_id, as_of=decision.as_of, known_at=decision.known_at)
-    return label is not None and (_admits(decision, label) & (label.chunk_id == chunk_id))
+    return label is not None and (decision.admits_labelled(label) & (label.chunk_id == chunk_id))
 
 
 def _causes(store: CorpusStore, chunk: StoredChunk, decision: Decision) -> tuple[str, ...]:
@@ -71,12 +71,8 @@ def _named(store: CorpusStore, accession_number: str, decision: Decision) -> str
     if not decision.may_know_existence:
         keys = store.filing_labels(accession_number, known_at=decision.known_at).tolist()
         labels = store.labels_as_of(keys, decision.as_of, known_at=decision.known_at)
-        if not any(_admits(decision, label) for label in labels):
+        if not any(decision.admits_labelled(label) for label in labels):
             return "a later filing"
     facts = store.facts_of(accession_number)
     alone = facts is not None and is_metadata_only(facts)
     return f"{accession_number}, known by its facts alone" if alone else accession_number
-
-
-def _admits(decision: Decision, label: StoredLabel) -> bool:
-    return decision.admits(label.word, label.public_at, entity=label.subjects, expires_at=label.expires_at)

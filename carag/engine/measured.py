@@ -193,7 +193,7 @@ class Measured(ABC):
             one
             for start in range(0, len(keys), _AT_ONCE)
             for one in store.chunks(keys[start : start + _AT_ONCE], known_at=known_at)
-            if decision.admits(one.word, one.public_at, entity=one.subjects, expires_at=one.expires_at)
+            if decision.admits_labelled(one)
         ]
         found.sort(key=lambda one: (one.accession_number, int(one.chunk_id.rpartition(":")[2])))
         asked: Json = [session.role, session.purpose, decision.as_of, known_at]
@@ -391,7 +391,7 @@ class Measured(ABC):
         store, known_at = self._collection.store, decision.known_at
         keys = store.filing_labels(document, known_at=known_at).tolist()
         return any(
-            decision.admits(label.word, label.public_at, entity=label.subjects, expires_at=label.expires_at)
+            decision.admits_labelled(label)
             for start in range(0, len(keys), _AT_ONCE)
             for label in store.labels_as_of(keys[start : start + _AT_ONCE], decision.as_of, known_at=known_at)
         )

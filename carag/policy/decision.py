@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from carag.policy.explain import Rule, cooling_reason, reasons, withheld_kinds
 from carag.policy.mask import NO_ENTITY, Policy, members
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from carag.policy.explain import Reason
     from carag.policy.restrictions import Basis, Ground
 
-__all__ = ["Decision", "Search"]
+__all__ = ["Decision", "Labelled", "Search"]
 
 _CONTROL_RULES: Final = frozenset({Rule.TOMBSTONE, Rule.UNLABELLED, Rule.QUARANTINE})
 """Rules of the control bits (27-31), which hide a passage whatever the policy and the instant."""
@@ -32,6 +32,30 @@ class Search:
     """Minutes since 1970-01-01T00:00Z by which a row must be public."""
     alive_at: int | None = None
     """The minute at which it must not have expired, ``as_of`` or later; None: ``as_of``."""
+
+
+class Labelled(Protocol):
+    """What a decision tests: a passage of a store, or one of its labels."""
+
+    @property
+    def word(self) -> int:
+        """Its policy word."""
+        ...
+
+    @property
+    def public_at(self) -> int:
+        """Minutes since 1970-01-01T00:00Z from which the word holds."""
+        ...
+
+    @property
+    def expires_at(self) -> int:
+        """Minutes since 1970-01-01T00:00Z until which it holds."""
+        ...
+
+    @property
+    def subjects(self) -> Collection[int]:
+        """All entities that it may be about."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +192,14 @@ class Decision:
         if self.cooling and word & self.cooled and public_at <= self.as_of < public_at + self.cooling:
             return (*nearest, cooling_reason(self.cooling, public_at, self.policy.flags))
         return nearest
+
+    def admits_labelled(self, one: Labelled) -> bool:
+        """Test a passage or label by all that is stored of it, as :meth:`admits` does."""
+        return self.admits(one.word, one.public_at, entity=one.subjects, expires_at=one.expires_at)
+
+    def reasons_for(self, one: Labelled) -> tuple[Reason, ...]:
+        """Explain a passage or label by all that is stored of it, as :meth:`reasons` does."""
+        return self.reasons(one.word, one.public_at, entity=one.subjects, expires_at=one.expires_at)
 
     @property
     def withheld(self) -> tuple[Reason, ...]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from carag.retrieval.ranking import Ranked, Ranker
     from carag.retrieval.reranker import Reranker
     from carag.store.store import CorpusStore
-    from carag.store.values import StoredChunk, StoredLabel
+    from carag.store.values import StoredChunk
 
 __all__ = ["EXACT_LIMIT", "Retriever", "Searchable", "passage_of"]
 
@@ -75,10 +75,6 @@ class Searchable(Protocol):
 
 _Rows: TypeAlias = "tuple[Index, TextIndex]"
 """Vectors and words of one instant."""
-
-
-def _reasons(one: StoredChunk | StoredLabel, decision: Decision) -> tuple[Reason, ...]:
-    return decision.reasons(one.word, one.public_at, entity=one.subjects, expires_at=one.expires_at)
 
 
 class Retriever:
@@ -210,7 +206,7 @@ class Retriever:
             for chunk, similarity in zip(
                 self._store.chunks(ranked.keys, known_at=then), ranked.similarities, strict=True
             ):
-                why = _reasons(chunk, decision)
+                why = decision.reasons_for(chunk)
                 is_within = where.admits(chunk.metadata)
                 if not why and is_within:
                     hits.append((similarity, chunk))
@@ -265,14 +261,14 @@ class Retriever:
         keys = [
             key
             for key, label in self._store.labels_of(numbers, known_at=known_at)
-            if where.admits(label.metadata) and not _reasons(label, decision)
+            if where.admits(label.metadata) and not decision.reasons_for(label)
         ]
         then = None if decision.known_at is None else known_at
         # Tested again: a label may have been closed between the two readings.
         return {
             one.number: one
             for one in self._store.chunks(keys, known_at=then)
-            if where.admits(one.metadata) and not _reasons(one, decision)
+            if where.admits(one.metadata) and not decision.reasons_for(one)
         }
 
     def _searches(self, decision: Decision, where: Where) -> list[Search]:
@@ -314,7 +310,7 @@ class Retriever:
         return tuple(
             Hidden(one.chunk_id, why)
             for one in neighbours
-            if where.admits(one.metadata) and (why := _reasons(one, decision))
+            if where.admits(one.metadata) and (why := decision.reasons_for(one))
         )
 
 

@@ -74,9 +74,7 @@ def successors(
             for by, kind in news.items():
                 [chunk] = collection.store.chunks([labels.admitted(by)[0]])
                 # The store is asked again, as for every passage that leaves.
-                if not today.reasons(
-                    chunk.word, chunk.public_at, entity=chunk.subjects, expires_at=chunk.expires_at
-                ):
+                if today.admits_labelled(chunk):
                     found.append(Successor(id_, kind, passage_of(chunk, 0.0, vocabulary.citation)))
         passages = {one.passage.chunk_id: one.passage for one in found}
         many = sum(len(labels.admitted(one)) for one in {one.accession_number for one in passages.values()})
@@ -113,22 +111,17 @@ class _Labels:
 
     def admitted(self, id_: str) -> list[int]:
         """Return the keys of the labels of a document that the session may use today, in the document's order."""
-        return [key for key, label in self._of(id_) if _admits(self._today, label)]
+        return [key for key, label in self._of(id_) if self._today.admits_labelled(label)]
 
     def is_ever_admitted(self, id_: str) -> bool:
         """Tell whether the session may use a passage of a document today or as of an earlier instant."""
         return any(
             label.public_at <= self._today.as_of
-            and _admits(
-                replace(self._today, as_of=min(label.public_at + self._today.cooling, self._today.as_of)),
-                label,
-            )
+            and replace(
+                self._today, as_of=min(label.public_at + self._today.cooling, self._today.as_of)
+            ).admits_labelled(label)
             for _, label in self._of(id_)
         )
-
-
-def _admits(decision: Decision, label: StoredLabel) -> bool:
-    return decision.admits(label.word, label.public_at, entity=label.subjects, expires_at=label.expires_at)
 
 
 def _since(

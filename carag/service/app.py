@@ -18,6 +18,7 @@ from starlette.requests import ClientDisconnect
 from starlette.routing import Route
 
 import carag
+from carag.audit.tlog.encoding import MAX_INTEGER
 from carag.errors import type_and_place
 from carag.service.problems import MEDIA_TYPE, Problem, ProblemBody, problem_of
 from carag.service.requests import AskBody, ExplainBody, RetrieveBody
@@ -38,7 +39,6 @@ _BODY_SECONDS: Final = 10.0
 """Longest time that a body may take to arrive."""
 _PIECE: Final = 200
 """Greatest number of characters of one event of text."""
-_MAX_SEQ: Final = (1 << 53) - 1
 _HEADERS: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 _TILE_HEADERS: Final = {**_HEADERS, "Cache-Control": "max-age=31536000, immutable"}
 """The tile of one path never changes (c2sp.org/tlog-tiles)."""
@@ -152,7 +152,7 @@ async def policy(request: Request) -> Response:
     return _said(encoded(await service.done(partial(service.policy, _token(request)))))
 
 
-async def receipt(request: Request, seq: Annotated[int, Path(ge=0, le=_MAX_SEQ)]) -> Response:
+async def receipt(request: Request, seq: Annotated[int, Path(ge=0, le=MAX_INTEGER)]) -> Response:
     """Make the receipt of a record of the token's own person again, without what was asked and answered."""
     service: Service = request.app.state.service
     return _said(await service.done(partial(service.receipt, _token(request), seq)))

@@ -5,9 +5,9 @@ The log is read by a reader of its own, beside the engine that writes it, in one
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from carag.audit import Access, Record
+from carag.audit import Access
 from carag.audit.auditor.reader import LogReader
 from carag.audit.receipts.receipt import RECEIPT_FORMAT
 from carag.audit.tlog import encoding
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["own_receipt", "tile"]
 
-_MAX_SEQ: Final = (1 << 53) - 1
-
 
 def own_receipt(log: AuditLog, seq: int, session: Session) -> bytes:
     """Make the receipt of one of the session's own records again, without what it opens and without passages.
@@ -36,7 +34,7 @@ def own_receipt(log: AuditLog, seq: int, session: Session) -> bytes:
     Problem
         ``NOT_FOUND``.
     """
-    if not 0 <= seq < min(log.size, _MAX_SEQ) or session.subject is None:
+    if not 0 <= seq < log.size or session.subject is None:
         raise Problem("NOT_FOUND")
     record = log.record(seq)
     opening = log.private.openings(seq).get("subject")
@@ -52,7 +50,7 @@ def own_receipt(log: AuditLog, seq: int, session: Session) -> bytes:
     body = record.to_bytes()
     fields: dict[str, encoding.Json] = {
         "format": RECEIPT_FORMAT,
-        "hits": [None] * len(Record.parse(body).hits),
+        "hits": [None] * len(record.hits),
         "openings": {},
         "proof": log.prove(seq),
         "record": body.decode(),

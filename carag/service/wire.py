@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict
 
-from carag.audit import Opening, Outcome, Receipt, StateProof
+from carag.audit import InclusionProof, Opening, Outcome, Receipt, StateProof
 from carag.audit.receipts.receipt import open_envelope
 from carag.audit.tlog.encoding import unb64url
 from carag.engine.results import Answer, Explanation, Retrieval, Superseded
@@ -306,8 +306,6 @@ def receipt_of(text: str) -> Receipt:
     CorruptFile
         If it is no receipt, or one of which a part was left out.
     """
-    from carag.audit import InclusionProof
-
     data = text.encode()
     envelope = open_envelope(data)
     try:

@@ -94,7 +94,7 @@ class DocumentRetriever:
         labels: list[RegulatoryDocument] = []
         counted: dict[str, int] = {}
         for one in documents:
-            if not decision.admits(one.word, one.public_at, entity=one.subjects, expires_at=one.expires_at):
+            if not decision.admits_labelled(one):
                 continue
             first = counted.get(one.source, 0)
             found = cut(one.text, one.source, self._settings.chunker, first, one.start)

@@ -101,9 +101,9 @@ def selective_threshold(similarities: Sequence[float], right: Sequence[bool], er
         P(wrong, answered) <= error * P(answered at T),
 
     where the last is P(answered) but for what one question more or less moves. In the mean over calibrations the share
-    of wrong ones among new answers is then about ``error`` or less, as ``tests/retrieval/test_selective.py`` simulates;
-    a calibration that lets nothing pass has no wrong answer. No rule can promise it of those calibrations alone that
-    let something pass: where similarity tells nothing of what is right, it is luck that they do.
+    of wrong ones among new answers is then about ``error`` or less, as ``tests/retrieval/confidence/test_selective.py``
+    simulates; a calibration that lets nothing pass has no wrong answer. No rule can promise it of those calibrations
+    alone that let something pass: where similarity tells nothing of what is right, it is luck that they do.
 
     Parameters
     ----------
