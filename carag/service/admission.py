@@ -14,7 +14,7 @@ from carag.service.problems import Problem
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Admission"]
+__all__ = ["Admission", "Person"]
 
 _MAX_PERSONS: Final = 100_000
 """Greatest number of persons whose rate is remembered; whoever asked longest ago is forgotten first."""

@@ -166,7 +166,7 @@ async def checkpoint(request: Request) -> Response:
 
 
 async def tile(request: Request, path: str) -> Response:
-    """Return a tile of the log's tree (c2sp.org/tlog-tiles): ``<L>/<N>`` or ``<L>/<N>.p/<W>``."""
+    """Return a tile of the log's tree (c2sp.org/tlog-tiles), ``<L>/<N>`` or ``<L>/<N>.p/<W>``; or ``entries/<N>``."""
     service: Service = request.app.state.service
     found = await service.done(partial(service.tile, _token(request), path))
     return Response(found, headers=_TILE_HEADERS, media_type="application/octet-stream")

@@ -1,7 +1,8 @@
 """Map the groups that a token names to cells of role and purpose, by a reviewed file whose hash is put on record.
 
 An issuer knows groups, not the cells of a policy table. The file says which group grants which cells, and nothing else
-grants any: not a claim ``role`` of the token, and not the request, which only chooses among the cells granted.
+grants any: not a claim ``role`` of the token, and not the request, which only chooses among the cells granted. It may
+also give a group a duty, which searches nothing: to read the log, or to bring documents.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from carag.audit import PolicyChange
 from carag.audit.tlog.encoding import b64url
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from carag.engine.tokens import JwtVerifier
     from carag.policy import PolicyTable
 
-__all__ = ["REQUIRED", "Cell", "GrantVerifier", "Grants", "record_grants"]
+__all__ = ["REQUIRED", "Cell", "Duty", "GrantVerifier", "Grants", "record_grants"]
 
 REQUIRED: Final = ("exp", "iat", "iss", "aud", "sub")
 """Claims that every token must carry, besides that of the groups."""
@@ -36,6 +37,8 @@ _PAGE: Final = "docs/how-to/run-the-service.md"
 
 Cell = tuple[str, str]
 """Role and purpose."""
+Duty = Literal["audit", "operate"]
+"""What a group may do besides asking: ``audit`` reads the log, ``operate`` brings documents."""
 
 
 class _Strict(BaseModel):
@@ -44,7 +47,14 @@ class _Strict(BaseModel):
 
 class _Grant(_Strict):
     group: str = Field(min_length=1, max_length=200)
-    cells: list[str] = Field(min_length=1)
+    cells: list[str] = []
+    duties: list[Duty] = []
+
+    @model_validator(mode="after")
+    def _something(self) -> Self:
+        if not (self.cells or self.duties):
+            raise ValueError("grants nothing; want cells, duties or both")
+        return self
 
 
 class _Document(_Strict):
@@ -54,17 +64,20 @@ class _Document(_Strict):
 
 @dataclass(frozen=True, slots=True)
 class Grants:
-    """Which cells each group grants.
+    """Which cells and duties each group grants.
 
     Attributes
     ----------
     cells : mapping of str to tuple of Cell
+        By group.
+    duties : mapping of str to tuple of Duty
         By group.
     digest : bytes
         SHA-256 of the file.
     """
 
     cells: Mapping[str, tuple[Cell, ...]]
+    duties: Mapping[str, tuple[Duty, ...]]
     digest: bytes
 
     @classmethod
@@ -89,6 +102,7 @@ class Grants:
         toml = Toml(shown(str(path)), text, _PAGE)
         known = {f"{cell.role}/{cell.purpose}": (cell.role, cell.purpose) for cell in table.cells}
         cells: dict[str, tuple[Cell, ...]] = {}
+        duties: dict[str, tuple[Duty, ...]] = {}
         for number, one in enumerate(toml.read(_Document).grant):
             with toml.at("grant", number, "group"):
                 if one.group in cells:
@@ -100,22 +114,22 @@ class Grants:
                             f"{quoted(name)} is no cell of the store's policy; want ROLE/PURPOSE of carag policy show"
                         )
             cells[one.group] = tuple(known[name] for name in one.cells)
-        return cls(cells, hashlib.sha256(data).digest())
+            duties[one.group] = tuple(one.duties)
+        return cls(cells, duties, hashlib.sha256(data).digest())
 
-    def of(self, groups: object) -> tuple[Cell, ...]:
-        """Return the cells that groups grant together, each once; groups that the file does not name grant none.
+    def of(self, groups: object) -> tuple[tuple[Cell, ...], tuple[Duty, ...]]:
+        """Return the cells and duties that groups grant together, each once; groups that the file does not name, none.
 
         Raises
         ------
         Refused
-            ``TOKEN_CLAIM_INVALID`` unless they are a list of texts, ``TOKEN_CELL`` if they grant nothing.
+            ``TOKEN_CLAIM_INVALID`` unless they are a list of texts.
         """
         if not isinstance(groups, list) or not all(isinstance(one, str) for one in groups):
             raise Refused("TOKEN_CLAIM_INVALID", "the token's groups are no list of texts")
-        found = dict.fromkeys(cell for group in groups for cell in self.cells.get(group, ()))
-        if not found:
-            raise Refused("TOKEN_CELL", "the token's groups grant nothing here")
-        return tuple(found)
+        cells = dict.fromkeys(cell for group in groups for cell in self.cells.get(group, ()))
+        duties = dict.fromkeys(duty for group in groups for duty in self.duties.get(group, ()))
+        return tuple(cells), tuple(duties)
 
 
 @dataclass(slots=True)
@@ -134,6 +148,8 @@ class GrantVerifier:
         For whom the request says to be; the token must say the same.
     is_any : bool
         Whether the cell does not matter, because nothing is searched; then the first is taken.
+    duty : Duty, optional
+        What the request wants to do in place of asking; then no cell matters.
     """
 
     tokens: JwtVerifier
@@ -142,6 +158,7 @@ class GrantVerifier:
     chosen: Cell | None = None
     subject: str | None = None
     is_any: bool = False
+    duty: Duty | None = None
     granted: tuple[Cell, ...] = field(default=(), init=False)
     """What the verified token grants."""
     _known: tuple[str, Mapping[str, Any]] | None = field(default=None, init=False, repr=False)
@@ -164,7 +181,8 @@ class GrantVerifier:
         ------
         Refused
             As :meth:`carag.engine.tokens.JwtVerifier.verify`; and ``TOKEN_MISSING``; ``TOKEN_CELL`` where the cell is
-            not granted; ``TOKEN_CELL_UNCLEAR`` where several are and the request chooses none; ``TOKEN_SUBJECT``.
+            not granted; ``TOKEN_CELL_UNCLEAR`` where several are and the request chooses none; ``TOKEN_SUBJECT``;
+            ``TOKEN_DUTY`` where the duty is not granted.
         """
         if not token:
             raise Refused("TOKEN_MISSING", "the request has no bearer token")
@@ -173,7 +191,17 @@ class GrantVerifier:
         claims = self._known[1]
         if self.claim not in claims:
             raise Refused("TOKEN_CLAIM_MISSING", "the token names no groups")
-        granted = self.grants.of(claims[self.claim])
+        granted, duties = self.grants.of(claims[self.claim])
+        if self.duty is not None:
+            if self.duty not in duties:
+                raise Refused("TOKEN_DUTY", "the token grants no such duty")
+            return {
+                **claims,
+                "role": f"duty:{self.duty}",
+                "purpose": f"duty:{self.duty}",
+            }  # of no table's cells
+        if not granted:
+            raise Refused("TOKEN_CELL", "the token's groups grant no cell here")
         if self.subject is not None and claims["sub"] != self.subject:
             raise Refused("TOKEN_SUBJECT", "the token is another person's than the request says")
         if self.chosen is not None and self.chosen not in granted:

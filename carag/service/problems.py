@@ -39,6 +39,7 @@ TITLES: Final[dict[str, tuple[int, str]]] = {
     **{code: (401, title) for code, title in _UNAUTHORIZED.items()},
     "TOKEN_CELL": (403, "The token grants no such role and purpose."),
     "TOKEN_CELL_UNCLEAR": (403, "The token grants several roles and purposes; name one."),
+    "TOKEN_DUTY": (403, "The token grants no such duty."),
     "TOKEN_SUBJECT": (403, "The token is another person's."),
     "TOKEN_KEYS_UNAVAILABLE": (503, "The issuer's keys cannot be had at the moment."),
     "JSON_MALFORMED": (400, "The body is no JSON object in UTF-8 whose numbers are finite."),

@@ -11,13 +11,13 @@ from carag.audit import Access
 from carag.audit.auditor.reader import LogReader
 from carag.audit.receipts.receipt import RECEIPT_FORMAT
 from carag.audit.tlog import encoding
-from carag.audit.tlog.tiles import Tile
 from carag.service.problems import Problem
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from carag.audit import AuditLog
+    from carag.audit.tlog.tiles import Tile
     from carag.policy import Session
 
 __all__ = ["own_receipt", "tile"]
@@ -58,18 +58,17 @@ def own_receipt(log: AuditLog, seq: int, session: Session) -> bytes:
     return encoding.encode(fields) + b"\n"
 
 
-def tile(home: Path, vkey: str, path: str) -> bytes:
-    """Return the bytes of a tile.
+def tile(home: Path, vkey: str, asked: Tile | None) -> bytes:
+    """Return the bytes of a tile, or of a bundle of records.
 
     Raises
     ------
     Problem
-        ``NOT_FOUND`` if the path is no tile's, or the log has not all of it.
+        ``NOT_FOUND`` if it is none, or the log has not all of it.
     """
-    asked = Tile.parse(path)
     if asked is None:
         raise Problem("NOT_FOUND")
     with LogReader(home, vkey=vkey) as reader:
         if not asked.is_in(reader.size):
             raise Problem("NOT_FOUND")
-        return asked.read(reader.node)
+        return asked.bundle(reader.body) if asked.is_entries else asked.read(reader.node)

@@ -10,8 +10,10 @@ from __future__ import annotations
 import asyncio
 import json
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from carag.audit.tlog.tiles import Tile
 from carag.engine.tokens import JwtVerifier
 from carag.errors import AuditUnavailable, InvalidArgument, type_and_place
 from carag.service.admission import Admission
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
     from carag.engine import Engine
     from carag.engine.tokens import KeySource
     from carag.policy import Session
+    from carag.service.admission import Person
+    from carag.service.grants import Duty
     from carag.service.requests import Narrow
     from carag.service.settings import ServiceSettings
 
@@ -189,11 +193,14 @@ class Service:
         return self._verified(token, lambda *_: log.checkpoint().encode())
 
     def tile(self, token: str, path: str) -> bytes:
-        """Return a tile of the log's tree."""
-        vkey = self.engine.vkey
+        """Return a tile of the log's tree; to auditors also a bundle of its records, which say who asked when."""
+        asked = Tile.parse(path)
+        found = partial(tile, self.home, self.engine.vkey, asked)
+        if asked is not None and asked.is_entries:
+            return self._on_duty(token, "audit", lambda _: found())
         if self.settings.public_log:
-            return tile(self.home, vkey, path)
-        return self._verified(token, lambda *_: tile(self.home, vkey, path))
+            return found()
+        return self._verified(token, lambda *_: found())
 
     def gauges(self) -> dict[str, float]:
         """Return what is as it is now, for the metrics."""
@@ -218,6 +225,17 @@ class Service:
             return found
         finally:
             self.admission.leave_all()
+
+    def _on_duty(self, token: str, duty: Duty, work: Callable[[Person], _Result]) -> _Result:
+        """Verify a token that grants a duty, and do what its person has it for; no session comes of it."""
+        verifier = GrantVerifier(self._tokens, self.grants, self.settings.groups, duty=duty)
+        session = self.engine.session(token, verifier)
+        person = (session.issuer or "", session.subject or "")
+        self.admission.enter(person)
+        try:
+            return work(person)
+        finally:
+            self.admission.leave(person)
 
     def _verified(self, token: str, work: Callable[[GrantVerifier, Session], _Result]) -> _Result:
         """Verify a token, which is on record if it is refused, and do what its person may do now."""

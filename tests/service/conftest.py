@@ -41,6 +41,10 @@ cells = ["buy_side/invest"]
 [[grant]]
 group = "officers"
 cells = ["compliance/surveil", "public/public_qa"]
+
+[[grant]]
+group = "auditors"
+duties = ["audit"]
 """
 
 

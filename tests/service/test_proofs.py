@@ -16,7 +16,7 @@ from carag.audit.tlog.tiles import TILE_WIDTH, Tile
 from carag.service.app import application
 from carag.service.service import Service
 from tests.service import conftest
-from tests.service.conftest import AS_OFFICER, OFFICER, QUESTION, Asked, token
+from tests.service.conftest import AS_OFFICER, OFFICER, QUESTION, Asked, denials, token
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -97,10 +97,41 @@ def test_any_proof_can_be_made_of_the_tiles(asked: Asked, engine: Engine) -> Non
     assert {(0, 0), (0, 1), (0, 2)} <= set(tiles)
 
 
+def test_the_records_themselves_go_to_auditors_alone(asked: Asked, engine: Engine) -> None:
+    """They say who may have asked what when; each stands behind its length (c2sp.org/tlog-tiles)."""
+    size = engine.log.size
+    path = f"/log/tile/entries/000.p/{size}"
+    for bearer, status, code in (
+        (token(), 403, "TOKEN_DUTY"),
+        (None, 401, "TOKEN_MISSING"),
+        (token(groups=["auditors"], exp=1), 401, "TOKEN_EXPIRED"),
+    ):
+        answer = asked("GET", path, bearer=bearer)
+        assert (status, code) == (answer.status_code, answer.json()["code"])
+    data = asked("GET", path, bearer=token(groups=["auditors"])).content
+    found = []
+    while data:
+        length = int.from_bytes(data[:2], "big")
+        found.append(data[2 : 2 + length])
+        data = data[2 + length :]
+    assert [engine.log.record(seq).to_bytes() for seq in range(size)] == found
+
+
+def test_a_duty_is_no_cell(asked: Asked, engine: Engine) -> None:
+    """Whoever may read the log may ask nothing, and a claim cannot make a duty."""
+    answer = asked.post("ask", {"question": QUESTION}, bearer=token(groups=["auditors"]))
+    assert (403, "TOKEN_CELL") == (answer.status_code, answer.json()["code"])
+    duty = {"role": "duty:audit", "purpose": "duty:audit"}
+    answer = asked.post("ask", {"question": QUESTION, **duty}, bearer=token(groups=["auditors"]))
+    assert 403 == answer.status_code
+    assert 403 == asked("GET", "/log/tile/entries/000.p/1", bearer=token(duties=["audit"])).status_code
+    assert ["TOKEN_CELL", "TOKEN_DUTY"] == denials(engine)
+
+
 @pytest.mark.parametrize(
     "path",
     ["0/999", "0/000", "1/000", "0/000.p/256", "0/000.p/0", "0/0", "00/000", "0/x000/001", "-1/000", "0/000.p/01",
-     "64/000", "0/x999/x999/x999/x999/x999/999", "entries/000", "", "..%2f..%2faudit.key"],
+     "64/000", "0/x999/x999/x999/x999/x999/999", "entries/00", "", "..%2f..%2faudit.key"],
 )  # fmt: skip
 def test_what_is_no_tile_of_this_log_is_not_found(asked: Asked, path: str) -> None:
     """Spelt otherwise, not full yet, or beyond the end."""
@@ -117,15 +148,16 @@ def test_the_log_needs_a_token_unless_it_is_public(engine: Engine, home: Path, f
     service.close()
 
 
-@given(st.integers(0, 63), st.integers(0, 10**12), st.integers(1, 256))
+@given(st.integers(-1, 63), st.integers(0, 10**12), st.integers(1, 256))
 def test_each_tile_has_one_spelling(level: int, n: int, width: int) -> None:
     """As c2sp.org/tlog-tiles has it: groups of three digits, all but the last with an x."""
     digits = f"{n:0{-(-len(str(n)) // 3) * 3}}"
     groups = [digits[start : start + 3] for start in range(0, len(digits), 3)]
-    path = f"{level}/" + "/".join([*(f"x{one}" for one in groups[:-1]), groups[-1]])
+    height = "entries" if level == -1 else str(level)
+    path = f"{height}/" + "/".join([*(f"x{one}" for one in groups[:-1]), groups[-1]])
     whole = path if width == TILE_WIDTH else f"{path}.p/{width}"
     assert Tile.parse(whole) == Tile(level, n, width)
-    assert Tile.parse(f"{level}/x000/{groups[0]}") is None
+    assert Tile.parse(f"{height}/x000/{groups[0]}") is None
     assert Tile.parse(whole + "/") is None
 
 
