@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import weakref
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -164,7 +165,7 @@ def a_source(engine: Source | None, client: Source | None) -> Source:
     Raises
     ------
     InvalidArgument
-        If none or both are, or it lacks a call.
+        If none or both are, it lacks a call, or its calls are awaited.
     """
     source = engine if client is None else client
     if source is None or (engine is not None and client is not None):
@@ -172,6 +173,11 @@ def a_source(engine: Source | None, client: Source | None) -> Source:
     if absent := [name for name in _CALLS if not callable(getattr(source, name, None))]:
         raise InvalidArgument(
             f"a {type(source).__name__} has no {', '.join(absent)}; want a carag.Engine or a client"
+        )
+    if any(inspect.iscoroutinefunction(getattr(source, name)) for name in _CALLS):
+        raise InvalidArgument(
+            f"the calls of a {type(source).__name__} are awaited; want a carag.Engine or a carag.Client, which the "
+            "adapter asks in a thread where it is awaited itself"
         )
     return source
 
