@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import date, timedelta
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -83,6 +84,7 @@ class _Connection:
         return {"Authorization": f"Bearer {token}"}
 
 
+@cache
 def _httpx() -> ModuleType:
     from carag.extras import require
 

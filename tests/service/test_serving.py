@@ -186,3 +186,13 @@ def test_the_sockets_carry_what_the_application_says(engine: Engine, home: Path,
         assert "carag_records" in httpx.get(f"http://127.0.0.1:{served.ports[1]}/metrics").text
     finally:
         served.stop()
+
+
+def test_the_body_of_an_answer_does_not_wait_for_the_acknowledgement_of_its_head() -> None:
+    """A server's accepted socket has what its listener has; without it each answer took 40 ms more."""
+    from carag.service.serving import _listening
+
+    with _listening("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname()):
+        accepted, _ = listener.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
