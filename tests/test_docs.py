@@ -52,16 +52,27 @@ class Shell:
     """Runs the blocks of one page, one after the other, in a directory beside the corpus and the scripts."""
 
     def __init__(self, home: Path, python: str | Path = sys.executable) -> None:
-        self.home, self.python = home, python
+        self.home, self.programs = home, home.with_name(f"{home.name}-bin")
         for name in ("data", "scripts"):
             (home / name).symlink_to(ROOT / name)
+        self.programs.mkdir()
+        for name, runs in (("python", ""), ("carag", " -m carag")):  # files: `$!` is the program's own number
+            program = self.programs / name
+            program.write_text(f'#!/bin/sh\nexec "{python}"{runs} "$@"\n')
+            program.chmod(0o755)
 
     def run(self, command: str) -> str:
         """Return what a command prints; it must end with 0."""
-        python = f'python() {{ "{self.python}" "$@"; }}; carag() {{ python -m carag "$@"; }}; '
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100", "NO_COLOR": "1"}
+        path = f"{self.programs}{os.pathsep}{os.environ['PATH']}"
+        environment = {
+            **os.environ,
+            "PATH": path,
+            "PYTHONPATH": str(ROOT),
+            "COLUMNS": "100",
+            "NO_COLOR": "1",
+        }
         done = subprocess.run(
-            ["bash", "-c", python + command], cwd=self.home, env=environment, capture_output=True, text=True
+            ["bash", "-c", command], cwd=self.home, env=environment, capture_output=True, text=True
         )
         assert 0 == done.returncode, f"{command}\n{done.stdout}{done.stderr}"
         return done.stdout + done.stderr
