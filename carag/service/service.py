@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from carag.engine import Engine
     from carag.engine.tokens import KeySource
     from carag.policy import Session
+    from carag.service.release import Asker
     from carag.service.requests import Narrow
     from carag.service.settings import ServiceSettings
 
@@ -87,6 +88,11 @@ class Service:
             most=settings.concurrency,
             most_each=settings.concurrency_each,
         )
+        slots = settings.slot_seconds(*engine.paces)
+        self.slots = slots
+        """Seconds that responses wait for, by operation; None: they do not wait."""
+        if slots is not None:
+            engine.keep_to_admissible_rows()
         self.is_draining = False
         self.is_writable = True
         """Whether the last record that was to be written was."""
@@ -127,15 +133,15 @@ class Service:
             raise found
         return found
 
-    def ask(self, token: str, body: bytes) -> dict[str, Any]:
+    def ask(self, asker: Asker, body: bytes) -> dict[str, Any]:
         """Answer a question."""
 
         def answer(asked: AskBody, session: Session) -> dict[str, Any]:
             return answer_json(self.engine.ask(asked.question, session, where=asked.where))
 
-        return self._narrowed(token, AskBody, body, answer)
+        return self._narrowed(asker, AskBody, body, answer)
 
-    def retrieve(self, token: str, body: bytes) -> dict[str, Any]:
+    def retrieve(self, asker: Asker, body: bytes) -> dict[str, Any]:
         """Return the best passages."""
 
         def retrieve(asked: RetrieveBody, session: Session) -> dict[str, Any]:
@@ -143,22 +149,22 @@ class Service:
                 raise Problem("INVALID_REQUEST", at=["k"])
             return retrieval_json(self.engine.retrieve(asked.question, session, asked.k, where=asked.where))
 
-        return self._narrowed(token, RetrieveBody, body, retrieve)
+        return self._narrowed(asker, RetrieveBody, body, retrieve)
 
-    def explain(self, token: str, body: bytes) -> dict[str, Any]:
+    def explain(self, asker: Asker, body: bytes) -> dict[str, Any]:
         """Say why a passage may or may not be used."""
 
         def explain(asked: ExplainBody, session: Session) -> dict[str, Any]:
             return explanation_json(self.engine.explain(asked.chunk_id, session))
 
-        return self._narrowed(token, ExplainBody, body, explain)
+        return self._narrowed(asker, ExplainBody, body, explain)
 
-    def receipt(self, token: str, seq: int) -> bytes:
+    def receipt(self, asker: Asker, seq: int) -> bytes:
         """Make a receipt of the asker's own again."""
-        return self._verified(token, lambda _, session: own_receipt(self.engine.log, seq, session))
+        return self._verified(asker, lambda _, session: own_receipt(self.engine.log, seq, session))
 
-    def policy(self, token: str) -> dict[str, Any]:
-        """Tell the cells that a token grants; nothing of it depends on the corpus."""
+    def policy(self, asker: Asker) -> dict[str, Any]:
+        """Tell the cells that a token grants, and the slots; nothing of it depends on the corpus."""
 
         def policy(verifier: GrantVerifier, _: Session) -> dict[str, Any]:
             table = self.engine.profile.table
@@ -166,6 +172,7 @@ class Service:
                 "profile": table.vocabulary.profile,
                 "table": table.sha256,
                 "grants": self.grants.digest.hex(),
+                "slots": self.slots and {name: round(one * 1000) for name, one in self.slots.items()},
                 "cells": [
                     {
                         "role": cell.role,
@@ -179,21 +186,21 @@ class Service:
                 ],
             }
 
-        return self._verified(token, policy)
+        return self._verified(asker, policy)
 
-    def checkpoint(self, token: str) -> bytes:
+    def checkpoint(self, asker: Asker) -> bytes:
         """Return the newest signed checkpoint."""
         log = self.engine.log
         if self.settings.public_log:
             return log.checkpoint().encode()
-        return self._verified(token, lambda *_: log.checkpoint().encode())
+        return self._verified(asker, lambda *_: log.checkpoint().encode())
 
-    def tile(self, token: str, path: str) -> bytes:
+    def tile(self, asker: Asker, path: str) -> bytes:
         """Return a tile of the log's tree."""
         vkey = self.engine.vkey
         if self.settings.public_log:
             return tile(self.home, vkey, path)
-        return self._verified(token, lambda *_: tile(self.home, vkey, path))
+        return self._verified(asker, lambda *_: tile(self.home, vkey, path))
 
     def gauges(self) -> dict[str, float]:
         """Return what is as it is now, for the metrics."""
@@ -219,11 +226,12 @@ class Service:
         finally:
             self.admission.leave_all()
 
-    def _verified(self, token: str, work: Callable[[GrantVerifier, Session], _Result]) -> _Result:
+    def _verified(self, asker: Asker, work: Callable[[GrantVerifier, Session], _Result]) -> _Result:
         """Verify a token, which is on record if it is refused, and do what its person may do now."""
         verifier = GrantVerifier(self._tokens, self.grants, self.settings.groups, is_any=True)
-        session = self.engine.session(token, verifier)
-        person = (session.issuer or "", session.subject or "")
+        session = self.engine.session(asker.token, verifier)
+        asker.person = person = (session.issuer or "", session.subject or "")
+        asker.role = session.role
         self.admission.enter(person)
         try:
             return work(verifier, session)
@@ -232,7 +240,7 @@ class Service:
 
     def _narrowed(
         self,
-        token: str,
+        asker: Asker,
         schema: type[_Asked],
         body: bytes,
         work: Callable[[_Asked, Session], dict[str, Any]],
@@ -240,12 +248,15 @@ class Service:
         def narrowed(verifier: GrantVerifier, _: Session) -> dict[str, Any]:
             asked = parsed(schema, body)  # after the token: strangers' bodies are not read
             verifier.chosen, verifier.subject, verifier.is_any = asked.cell, asked.subject, False
-            session = self._narrow(self.engine.session(token, verifier), asked.narrow)
+            session = self.engine.session(asker.token, verifier)
+            cell = self.engine.profile.table.get(session.role, session.purpose)
+            asker.role, asker.may_know = session.role, cell is not None and cell.may_know_existence
+            session = self._narrow(session, asked.narrow)
             found = work(asked, session)
             self.is_writable = True
             return found
 
-        return self._verified(token, narrowed)
+        return self._verified(asker, narrowed)
 
     def _narrow(self, session: Session, by: Narrow) -> Session:
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Annotated, Final, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -13,10 +13,31 @@ from carag.limits import quoted
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["ServiceSettings", "is_loopback"]
+__all__ = ["ServiceSettings", "SlotSettings", "is_loopback"]
 
 _ALGORITHMS: Final = ("RS256", "PS256", "ES256", "ES384", "EdDSA")
 """As :data:`carag.engine.tokens.ALGORITHMS`, which needs more than a file of settings; a test compares."""
+
+
+_PACES: Final[dict[str, dict[str, int]]] = {
+    "retrieve": {"quick": 25, "local": 250, "remote": 1000},
+    "ask": {"quick": 50, "local": 250, "remote": 1000},
+}
+"""Milliseconds of a slot by the pace of the models that search, or that search and answer."""
+_Milliseconds = Annotated[int, Field(ge=1, le=60_000)]
+
+
+class SlotSettings(BaseModel):
+    """What the table ``[service.slots]`` says: milliseconds in which nearly every response is ready."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, hide_input_in_errors=True)
+
+    ask: _Milliseconds | None = None
+    retrieve: _Milliseconds | None = None
+    explain: _Milliseconds = 25
+    receipts: _Milliseconds = 25
+    policy: _Milliseconds = 25
+    other: _Milliseconds = 25
 
 
 class ServiceSettings(BaseModel):
@@ -46,6 +67,7 @@ class ServiceSettings(BaseModel):
     concurrency_each: int = Field(default=4, ge=1, le=256)
     seconds: int = Field(default=60, ge=1, le=3600)
     drain_seconds: int = Field(default=10, ge=0, le=600)
+    slots: SlotSettings | Literal["off"] = SlotSettings()
 
     @field_validator("algorithms")
     @classmethod
@@ -89,6 +111,20 @@ class ServiceSettings(BaseModel):
                 "address, or behind_proxy = true"
             )
         return self
+
+    def slot_seconds(self, searching: str, answering: str) -> dict[str, float] | None:
+        """Return the seconds of each operation's slot; None if slots are off.
+
+        Parameters
+        ----------
+        searching, answering : str
+            The paces of the models in use, as :attr:`carag.Engine.paces` has them.
+        """
+        if self.slots == "off":
+            return None
+        by_models = {"retrieve": _PACES["retrieve"][searching], "ask": _PACES["ask"][answering]}
+        stated = {name: value for name, value in self.slots.model_dump().items() if value is not None}
+        return {name: value / 1000 for name, value in {**by_models, **stated}.items()}
 
     def at(self, home: Path) -> ServiceSettings:
         """Return the settings with paths that start at a directory."""
