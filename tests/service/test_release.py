@@ -151,7 +151,7 @@ def test_a_ration_of_overruns_in_each_window_lengthens_nothing() -> None:
 
 @given(st.integers(1, 60_000))
 def test_within_the_time_limit_few_instants_are_possible(slot: int) -> None:
-    """What one overrun can tell: the logarithm of their number, 3.6 bits for 25 ms and 60 s."""
+    """What one overrun can tell: the logarithm of their number, 3.7 bits for 25 ms and 60 s."""
     seconds = slot / 1000
     outcomes = {level_of(took / 100, seconds) for took in range(1, 6001)}
     assert len(outcomes) <= level_of(60, seconds) + 1
