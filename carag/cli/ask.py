@@ -244,7 +244,7 @@ def serve(
             f"serving {store} on {settings.listen}, port {first}; "
             f"metrics on {settings.operations_listen}, port {second}"
         )
-        if settings.slots == "off":
+        if settings.slots is None:
             warn("slots are off: the time of an answer may tell that there is something hidden")
         flush()
 

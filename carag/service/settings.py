@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import TYPE_CHECKING, Annotated, Final, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Final, Self
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -67,7 +67,8 @@ class ServiceSettings(BaseModel):
     concurrency_each: int = Field(default=4, ge=1, le=256)
     seconds: int = Field(default=60, ge=1, le=3600)
     drain_seconds: int = Field(default=10, ge=0, le=600)
-    slots: SlotSettings | Literal["off"] = SlotSettings()
+    slots: SlotSettings | None = SlotSettings()
+    """None: off."""
 
     @field_validator("algorithms")
     @classmethod
@@ -86,6 +87,15 @@ class ServiceSettings(BaseModel):
             is_near = parts.scheme == "http" and is_loopback(parts.hostname or "")
             if not parts.hostname or not (parts.scheme == "https" or is_near):
                 raise ValueError(f"is {quoted(value)}; want https://, or the path of a file")
+        return value
+
+    @field_validator("slots", mode="before")
+    @classmethod
+    def _on_or_off(cls, value: object) -> object:
+        if value == "off":
+            return None
+        if not isinstance(value, dict | SlotSettings):
+            raise ValueError(f'is {quoted(value)}; want "off", or a table [service.slots] of milliseconds')
         return value
 
     @field_validator("listen", "operations_listen")
@@ -120,7 +130,7 @@ class ServiceSettings(BaseModel):
         searching, answering : str
             The paces of the models in use, as :attr:`carag.Engine.paces` has them.
         """
-        if self.slots == "off":
+        if self.slots is None:
             return None
         by_models = {"retrieve": _PACES["retrieve"][searching], "ask": _PACES["ask"][answering]}
         stated = {name: value for name, value in self.slots.model_dump().items() if value is not None}

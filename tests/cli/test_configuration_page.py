@@ -162,7 +162,7 @@ grants = "g"
     for text, slots in (
         ("", SlotSettings()),
         ("[service.slots]\nask = 70\n", SlotSettings(ask=70)),
-        ('slots = "off"\n', "off"),
+        ('slots = "off"\n', None),
     ):
         (nobodys_settings / "carag.toml").write_text(service + text)
         assert slots == Configuration().service().slots
