@@ -319,14 +319,16 @@ _PAGE: Final = """\
 Written by `{command}`; do not edit.
 
 The area under the ROC curve by which an attacker tells two kinds of requests apart, taken the better way round, with
-its 95 % interval as it is (DeLong's; a bootstrap's for the quartile). 0.5 is a coin. *Later*: than the first slot. *One response*: by its
-first byte's time. *Quartile of 100*: by the lower quartile of 100 such times. *Model of one*: logistic, of first byte, last
-byte and size, judged on what it was not fitted to. Wanted with slots: at most 0.52, 0.55 with an interval below 0.60,
-and 0.52. Seed {seed}; commit {commit}; {cpu}, service and client each on a core of its own; {minutes:.0f} minutes.
+its 95 % interval as it is (DeLong's; a bootstrap's for the quartile). 0.5 is a coin. *Later*: than the first slot. *One
+response*: by the time to its first byte. *Quartile of 100*: by the lower quartile of 100 such times. *Model of one*:
+logistic, of first byte, last byte and size, judged on what it was not fitted to. Wanted with slots: at most 0.52, 0.55
+with an interval below 0.60, and 0.52. Seed {seed}; commit {commit}; {cpu}, service and client each on a core of its
+own; {minutes:.0f} minutes.
 
 Requests of {people} people leave every {step:g} ms over {connections} connections of loopback HTTP, so that no response
 leaves while another request is at work, if that takes less than 6 ms; {late:,} of {all:,} waited for the response
-before them. Both worlds of `retrieve` are served by one process, and an overrun in either lengthens the schedule of both.
+before them. Both worlds of `retrieve` are served by one process, and an overrun in either lengthens the schedule of
+both.
 
 ## With slots
 

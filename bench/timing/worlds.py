@@ -202,7 +202,7 @@ def main() -> None:
         threading.Thread(target=write, daemon=True).start()
         # One schedule: which world the machine happened to disturb would else mark all that follows in it.
         shared = None if services[0].slots is None else Schedule(services[0].slots, services[0].metrics)
-        app.Schedule = lambda *_: shared  # type: ignore[assignment, misc, return-value, unused-ignore]
+        setattr(app, "Schedule", lambda *_: shared)  # noqa: B010 - it is no part of what the module offers
         with asyncio.Runner(loop_factory=ExactLoop) as runner:
             runner.run(
                 _serve(

@@ -274,7 +274,7 @@ def _sized(start: dict[str, Any], body: bytes) -> dict[str, Any]:
     """Pad the body, and state its length in the head in place of any other."""
     headers = [
         (name, value)
-        for name, value in start["headers"]
+        for name, value in start.get("headers", ())
         if name.lower() not in (b"content-length", b"transfer-encoding")
     ]
     kind = next((value.decode("latin-1") for name, value in headers if name.lower() == b"content-type"), "")

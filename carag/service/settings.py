@@ -94,9 +94,9 @@ class ServiceSettings(BaseModel):
     def _on_or_off(cls, value: object) -> object:
         if value == "off":
             return None
-        if not isinstance(value, dict | SlotSettings):
-            raise ValueError(f'is {quoted(value)}; want "off", or a table [service.slots] of milliseconds')
-        return value
+        if isinstance(value, dict | SlotSettings):
+            return value
+        raise ValueError(f'is {quoted(value)}; want "off", or a table [service.slots] of milliseconds')
 
     @field_validator("listen", "operations_listen")
     @classmethod
