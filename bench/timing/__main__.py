@@ -41,7 +41,8 @@ _STEP: Final = 0.0095
 """Seconds between two requests; the slots are no multiples of it, so that no response leaves while another is asked."""
 _ROUNDS: Final = 5
 """Into which each attack is cut, all attacks in turn, so that a drift of the machine is in all of them."""
-_WARM_UP: Final = 60
+_WARM_UP: Final = 20
+"""Requests of each turn that are not judged."""
 _PEOPLE: Final = 20
 """Who ask in turn, so that what one of them overruns does not lengthen all that follows."""
 _LONG: Final = 80
