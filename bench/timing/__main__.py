@@ -38,7 +38,7 @@ REPEATS: Final = 100
 """Responses whose lower quartile an attacker takes."""
 _SLOT: Final = {"explain": 0.025, "retrieve": 0.025, "receipts": 0.025, "ask": 0.050}
 _STEP: Final = 0.0086
-"""Seconds between two requests. No slot is a multiple of a step: no response leaves while another request is at work."""
+"""Seconds between two requests. No slot is a multiple of it, so that no response leaves while another is worked on."""
 _LONG_STEPS: Final = {"retrieve": 0.0135, "ask": 0.017}
 """Of attacks whose requests are longer at work."""
 _ROUNDS: Final = 5
@@ -330,10 +330,10 @@ logistic, of first byte, last byte and size, judged on what it was not fitted to
 with an interval below 0.60, and 0.52. Seed {seed}; commit {commit}; {cpu}, service and client each on a core of its
 own; {minutes:.0f} minutes.
 
-Requests of {people} people leave every 8.6 ms, for `retrieve` 13.5 and for `ask` 17, over several connections of loopback
-HTTP, so that no response leaves while another request is at work, if that takes less than 7, 11 and 15 ms; {late:,} of
-{all:,} waited for the response before them. Both worlds of `retrieve` are served by one process, and an overrun in
-either lengthens the schedule of both.
+Requests of {people} people leave every 8.6 ms, for `retrieve` 13.5 and for `ask` 17, over several connections of
+loopback HTTP, so that no response leaves while another request is at work, if that takes less than 7, 11 and 15 ms;
+{late:,} of {all:,} waited for the response before them. Both worlds of `retrieve` are served by one process, and an
+overrun in either lengthens the schedule of both.
 
 ## With slots
 
