@@ -47,8 +47,8 @@ _WARM_UP: Final = 20
 """Requests of each turn that are not judged."""
 _PEOPLE: Final = 20
 """Who ask in turn, so that what one of them overruns does not lengthen all that follows."""
-_LONG: Final = 80
-"""How often the question of ``ask`` is repeated, for a refusal and a decline to be of one class of size."""
+_LONG: Final = " " + "x" * 2_600
+"""What makes the question of ``ask`` so long that a refusal and a decline are of one class of size."""
 _DRAWS: Final = 2_000
 """Of the bootstrap."""
 _TOPIC: Final = (
@@ -105,7 +105,7 @@ def attacks(
 
     def ask(kind: bool) -> bytes:
         narrow: dict[str, Any] = {"intents": ["NO_SUCH"]} if kind else {"allow_entities": [1]}
-        return post(kind, "ask", {"question": draw.choice(_TOPIC) * _LONG, "narrow": narrow})
+        return post(kind, "ask", {"question": draw.choice(_TOPIC) + _LONG, "narrow": narrow})
 
     def refused(kind: bool) -> bytes:
         return request(
