@@ -19,7 +19,7 @@ from carag.cli._options import (
     log_settings,
     model_settings,
 )
-from carag.cli._output import Exit, box, columns, flush, say, say_json
+from carag.cli._output import Exit, box, columns, flush, say, say_json, warn
 from carag.errors import AuditUnavailable, InvalidArgument
 from carag.limits import quoted
 
@@ -244,6 +244,8 @@ def serve(
             f"serving {store} on {settings.listen}, port {first}; "
             f"metrics on {settings.operations_listen}, port {second}"
         )
+        if settings.slots is None:
+            warn("slots are off: the time of an answer may tell that there is something hidden")
         flush()
 
     with Engine.open(store, create=False, **opening) as engine:

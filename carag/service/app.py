@@ -21,6 +21,7 @@ import carag
 from carag.audit.tlog.encoding import MAX_INTEGER
 from carag.errors import type_and_place
 from carag.service.problems import MEDIA_TYPE, Problem, ProblemBody, problem_of
+from carag.service.release import Asker, Released, Schedule
 from carag.service.requests import AskBody, ExplainBody, RetrieveBody
 from carag.service.service import Service, encoded
 from carag.service.wire import AnswerBody, ExplanationBody, PolicyBody, RetrievalBody
@@ -42,13 +43,17 @@ _PIECE: Final = 200
 _HEADERS: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 _TILE_HEADERS: Final = {**_HEADERS, "Cache-Control": "max-age=31536000, immutable"}
 """The tile of one path never changes (c2sp.org/tlog-tiles)."""
+_PUBLIC: Final = ("/log/", "/openapi.json")
+"""Paths that wait for no slot: what they serve follows from the number of records and from this version alone."""
 
 
 def application(service: Service) -> Callable[..., Any]:
     """Return the ASGI application of the first listener."""
     app = described()
     app.state.service = service
-    return _Counted(app, service)
+    schedule = None if service.slots is None else Schedule(service.slots, service.metrics)
+    # Within, so that durations counted and logged are those of the work.
+    return Released(_Counted(app, service), schedule, _PUBLIC)
 
 
 def operations(service: Service) -> Starlette:
@@ -149,26 +154,26 @@ async def explain(request: Request) -> Response:
 async def policy(request: Request) -> Response:
     """Tell the roles and purposes that the token grants."""
     service: Service = request.app.state.service
-    return _said(encoded(await service.done(partial(service.policy, _token(request)))))
+    return _said(encoded(await service.done(partial(service.policy, _asker(request)))))
 
 
 async def receipt(request: Request, seq: Annotated[int, Path(ge=0, le=MAX_INTEGER)]) -> Response:
     """Make the receipt of a record of the token's own person again, without what was asked and answered."""
     service: Service = request.app.state.service
-    return _said(await service.done(partial(service.receipt, _token(request), seq)))
+    return _said(await service.done(partial(service.receipt, _asker(request), seq)))
 
 
 async def checkpoint(request: Request) -> Response:
     """Return the log's newest signed checkpoint (c2sp.org/tlog-checkpoint)."""
     service: Service = request.app.state.service
-    found = await service.done(partial(service.checkpoint, _token(request)))
+    found = await service.done(partial(service.checkpoint, _asker(request)))
     return Response(found, headers=_HEADERS, media_type="text/plain; charset=utf-8")
 
 
 async def tile(request: Request, path: str) -> Response:
     """Return a tile of the log's tree (c2sp.org/tlog-tiles), ``<L>/<N>`` or ``<L>/<N>.p/<W>``; or ``entries/<N>``."""
     service: Service = request.app.state.service
-    found = await service.done(partial(service.tile, _token(request), path))
+    found = await service.done(partial(service.tile, _asker(request), path))
     return Response(found, headers=_TILE_HEADERS, media_type="application/octet-stream")
 
 
@@ -178,8 +183,8 @@ async def _with_body(request: Request, operation: str) -> dict[str, Any]:
     if kind != "application/json":
         raise Problem("CONTENT_TYPE")
     body = await _body(request, service.settings.max_body)
-    work: Callable[[str, bytes], dict[str, Any]] = getattr(service, operation)
-    return await service.done(partial(work, _token(request), body))
+    work: Callable[[Asker, bytes], dict[str, Any]] = getattr(service, operation)
+    return await service.done(partial(work, _asker(request), body))
 
 
 async def _body(request: Request, most: int) -> bytes:
@@ -194,6 +199,12 @@ async def _body(request: Request, most: int) -> bytes:
     except (TimeoutError, ClientDisconnect):
         raise Problem("TIME_LIMIT") from None
     return bytes(data)
+
+
+def _asker(request: Request) -> Asker:
+    """Return who asks, as the work on the request will fill it in, and let the release of the response see it."""
+    asker = request.state.asker = Asker(_token(request))
+    return asker
 
 
 def _token(request: Request) -> str:

@@ -39,6 +39,8 @@ class Metrics:
         self._codes: Counter[str] = Counter()
         self._durations: Counter[tuple[str, float]] = Counter()
         self._seconds: Counter[str] = Counter()
+        self._overruns: Counter[str] = Counter()
+        self._too_short: Counter[str] = Counter()
 
     def request(self, operation: str, status: int, seconds: float) -> None:
         """Count a request that has ended."""
@@ -53,6 +55,16 @@ class Metrics:
         """Count a problem by its code."""
         with self._lock:
             self._codes[code if code in TITLES else "INTERNAL"] += 1
+
+    def overrun(self, slot: str) -> None:
+        """Count a response that was not ready within its slot, by whose slot it was."""
+        with self._lock:
+            self._overruns[slot] += 1
+
+    def too_short(self, slot: str) -> None:
+        """Count that more than 1 % of a role's responses were not ready within a slot: choose a longer one."""
+        with self._lock:
+            self._too_short[slot] += 1
 
     def text(self, **gauges: float) -> str:
         """Return all counts, and gauges as they are now.
@@ -70,6 +82,9 @@ class Metrics:
                 lines.append(f'carag_requests_total{{operation="{operation}",status="{status}"}} {count}')
             lines.append("# TYPE carag_problems_total counter")
             lines += [f'carag_problems_total{{code="{code}"}} {n}' for code, n in sorted(self._codes.items())]
+            for name, counts in (("overruns", self._overruns), ("too_short", self._too_short)):
+                lines.append(f"# TYPE carag_slot_{name}_total counter")
+                lines += [f'carag_slot_{name}_total{{slot="{one}"}} {n}' for one, n in sorted(counts.items())]
             lines.append("# TYPE carag_request_seconds histogram")
             for operation in sorted(self._seconds):
                 total = 0

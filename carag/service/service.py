@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from carag.policy import Session
     from carag.service.admission import Person
     from carag.service.grants import Duty
+    from carag.service.release import Asker
     from carag.service.requests import Narrow
     from carag.service.settings import ServiceSettings
 
@@ -91,6 +92,11 @@ class Service:
             most=settings.concurrency,
             most_each=settings.concurrency_each,
         )
+        slots = settings.slot_seconds(*engine.paces)
+        self.slots = slots
+        """Seconds that responses wait for, by operation; None: they do not wait."""
+        if slots is not None:
+            engine.keep_to_admissible_rows()
         self.is_draining = False
         self.is_writable = True
         """Whether the last record that was to be written was."""
@@ -131,15 +137,15 @@ class Service:
             raise found
         return found
 
-    def ask(self, token: str, body: bytes) -> dict[str, Any]:
+    def ask(self, asker: Asker, body: bytes) -> dict[str, Any]:
         """Answer a question."""
 
         def answer(asked: AskBody, session: Session) -> dict[str, Any]:
             return answer_json(self.engine.ask(asked.question, session, where=asked.where))
 
-        return self._narrowed(token, AskBody, body, answer)
+        return self._narrowed(asker, AskBody, body, answer)
 
-    def retrieve(self, token: str, body: bytes) -> dict[str, Any]:
+    def retrieve(self, asker: Asker, body: bytes) -> dict[str, Any]:
         """Return the best passages."""
 
         def retrieve(asked: RetrieveBody, session: Session) -> dict[str, Any]:
@@ -147,22 +153,22 @@ class Service:
                 raise Problem("INVALID_REQUEST", at=["k"])
             return retrieval_json(self.engine.retrieve(asked.question, session, asked.k, where=asked.where))
 
-        return self._narrowed(token, RetrieveBody, body, retrieve)
+        return self._narrowed(asker, RetrieveBody, body, retrieve)
 
-    def explain(self, token: str, body: bytes) -> dict[str, Any]:
+    def explain(self, asker: Asker, body: bytes) -> dict[str, Any]:
         """Say why a passage may or may not be used."""
 
         def explain(asked: ExplainBody, session: Session) -> dict[str, Any]:
             return explanation_json(self.engine.explain(asked.chunk_id, session))
 
-        return self._narrowed(token, ExplainBody, body, explain)
+        return self._narrowed(asker, ExplainBody, body, explain)
 
-    def receipt(self, token: str, seq: int) -> bytes:
+    def receipt(self, asker: Asker, seq: int) -> bytes:
         """Make a receipt of the asker's own again."""
-        return self._verified(token, lambda _, session: own_receipt(self.engine.log, seq, session))
+        return self._verified(asker, lambda _, session: own_receipt(self.engine.log, seq, session))
 
-    def policy(self, token: str) -> dict[str, Any]:
-        """Tell the cells that a token grants; nothing of it depends on the corpus."""
+    def policy(self, asker: Asker) -> dict[str, Any]:
+        """Tell the cells that a token grants, and the slots; nothing of it depends on the corpus."""
 
         def policy(verifier: GrantVerifier, _: Session) -> dict[str, Any]:
             table = self.engine.profile.table
@@ -170,6 +176,7 @@ class Service:
                 "profile": table.vocabulary.profile,
                 "table": table.sha256,
                 "grants": self.grants.digest.hex(),
+                "slots": self.slots and {name: round(one * 1000) for name, one in self.slots.items()},
                 "cells": [
                     {
                         "role": cell.role,
@@ -183,24 +190,24 @@ class Service:
                 ],
             }
 
-        return self._verified(token, policy)
+        return self._verified(asker, policy)
 
-    def checkpoint(self, token: str) -> bytes:
+    def checkpoint(self, asker: Asker) -> bytes:
         """Return the newest signed checkpoint."""
         log = self.engine.log
         if self.settings.public_log:
             return log.checkpoint().encode()
-        return self._verified(token, lambda *_: log.checkpoint().encode())
+        return self._verified(asker, lambda *_: log.checkpoint().encode())
 
-    def tile(self, token: str, path: str) -> bytes:
+    def tile(self, asker: Asker, path: str) -> bytes:
         """Return a tile of the log's tree; to auditors also a bundle of its records, which say who asked when."""
         asked = Tile.parse(path)
         found = partial(tile, self.home, self.engine.vkey, asked)
         if asked is not None and asked.is_entries:
-            return self._on_duty(token, "audit", lambda _: found())
+            return self._on_duty(asker, "audit", lambda _: found())
         if self.settings.public_log:
             return found()
-        return self._verified(token, lambda *_: found())
+        return self._verified(asker, lambda *_: found())
 
     def gauges(self) -> dict[str, float]:
         """Return what is as it is now, for the metrics."""
@@ -226,22 +233,24 @@ class Service:
         finally:
             self.admission.leave_all()
 
-    def _on_duty(self, token: str, duty: Duty, work: Callable[[Person], _Result]) -> _Result:
+    def _on_duty(self, asker: Asker, duty: Duty, work: Callable[[Person], _Result]) -> _Result:
         """Verify a token that grants a duty, and do what its person has it for; no session comes of it."""
         verifier = GrantVerifier(self._tokens, self.grants, self.settings.groups, duty=duty)
-        session = self.engine.session(token, verifier)
-        person = (session.issuer or "", session.subject or "")
+        session = self.engine.session(asker.token, verifier)
+        asker.person = person = (session.issuer or "", session.subject or "")
+        asker.role = session.role
         self.admission.enter(person)
         try:
             return work(person)
         finally:
             self.admission.leave(person)
 
-    def _verified(self, token: str, work: Callable[[GrantVerifier, Session], _Result]) -> _Result:
+    def _verified(self, asker: Asker, work: Callable[[GrantVerifier, Session], _Result]) -> _Result:
         """Verify a token, which is on record if it is refused, and do what its person may do now."""
         verifier = GrantVerifier(self._tokens, self.grants, self.settings.groups, is_any=True)
-        session = self.engine.session(token, verifier)
-        person = (session.issuer or "", session.subject or "")
+        session = self.engine.session(asker.token, verifier)
+        asker.person = person = (session.issuer or "", session.subject or "")
+        asker.role = session.role
         self.admission.enter(person)
         try:
             return work(verifier, session)
@@ -250,7 +259,7 @@ class Service:
 
     def _narrowed(
         self,
-        token: str,
+        asker: Asker,
         schema: type[_Asked],
         body: bytes,
         work: Callable[[_Asked, Session], dict[str, Any]],
@@ -258,12 +267,15 @@ class Service:
         def narrowed(verifier: GrantVerifier, _: Session) -> dict[str, Any]:
             asked = parsed(schema, body)  # after the token: strangers' bodies are not read
             verifier.chosen, verifier.subject, verifier.is_any = asked.cell, asked.subject, False
-            session = self._narrow(self.engine.session(token, verifier), asked.narrow)
+            session = self.engine.session(asker.token, verifier)
+            cell = self.engine.profile.table.get(session.role, session.purpose)
+            asker.role, asker.may_know = session.role, cell is not None and cell.may_know_existence
+            session = self._narrow(session, asked.narrow)
             found = work(asked, session)
             self.is_writable = True
             return found
 
-        return self._verified(token, narrowed)
+        return self._verified(asker, narrowed)
 
     def _narrow(self, session: Session, by: Narrow) -> Session:
         try:

@@ -12,6 +12,7 @@ import uvicorn
 
 from carag.errors import InvalidArgument
 from carag.service.app import application, operations
+from carag.service.release import ExactLoop
 from carag.visible import logger
 
 if TYPE_CHECKING:
@@ -46,8 +47,8 @@ def serve(service: Service, *, started: Callable[[int, int], None] = lambda *_: 
         If an address cannot be listened on.
     """
     try:
-        with contextlib.ExitStack() as stack:
-            asyncio.run(_serve(service, started, stack))
+        with contextlib.ExitStack() as stack, asyncio.Runner(loop_factory=ExactLoop) as runner:
+            runner.run(_serve(service, started, stack))
     finally:
         service.close()
 

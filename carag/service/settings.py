@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Annotated, Final, Self
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -13,10 +13,31 @@ from carag.limits import quoted
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["ServiceSettings", "is_loopback"]
+__all__ = ["ServiceSettings", "SlotSettings", "is_loopback"]
 
 _ALGORITHMS: Final = ("RS256", "PS256", "ES256", "ES384", "EdDSA")
 """As :data:`carag.engine.tokens.ALGORITHMS`, which needs more than a file of settings; a test compares."""
+
+
+_PACES: Final[dict[str, dict[str, int]]] = {
+    "retrieve": {"quick": 25, "local": 250, "remote": 1000},
+    "ask": {"quick": 50, "local": 250, "remote": 1000},
+}
+"""Milliseconds of a slot by the pace of the models that search, or that search and answer."""
+_Milliseconds = Annotated[int, Field(ge=1, le=60_000)]
+
+
+class SlotSettings(BaseModel):
+    """What the table ``[service.slots]`` says: milliseconds in which nearly every response is ready."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, hide_input_in_errors=True)
+
+    ask: _Milliseconds | None = None
+    retrieve: _Milliseconds | None = None
+    explain: _Milliseconds = 25
+    receipts: _Milliseconds = 25
+    policy: _Milliseconds = 25
+    other: _Milliseconds = 25
 
 
 class ServiceSettings(BaseModel):
@@ -46,6 +67,8 @@ class ServiceSettings(BaseModel):
     concurrency_each: int = Field(default=4, ge=1, le=256)
     seconds: int = Field(default=60, ge=1, le=3600)
     drain_seconds: int = Field(default=10, ge=0, le=600)
+    slots: SlotSettings | None = SlotSettings()
+    """None: off."""
 
     @field_validator("algorithms")
     @classmethod
@@ -65,6 +88,15 @@ class ServiceSettings(BaseModel):
             if not parts.hostname or not (parts.scheme == "https" or is_near):
                 raise ValueError(f"is {quoted(value)}; want https://, or the path of a file")
         return value
+
+    @field_validator("slots", mode="before")
+    @classmethod
+    def _on_or_off(cls, value: object) -> object:
+        if value == "off":
+            return None
+        if isinstance(value, dict | SlotSettings):
+            return value
+        raise ValueError(f'is {quoted(value)}; want "off", or a table [service.slots] of milliseconds')
 
     @field_validator("listen", "operations_listen")
     @classmethod
@@ -89,6 +121,20 @@ class ServiceSettings(BaseModel):
                 "address, or behind_proxy = true"
             )
         return self
+
+    def slot_seconds(self, searching: str, answering: str) -> dict[str, float] | None:
+        """Return the seconds of each operation's slot; None if slots are off.
+
+        Parameters
+        ----------
+        searching, answering : str
+            The paces of the models in use, as :attr:`carag.Engine.paces` has them.
+        """
+        if self.slots is None:
+            return None
+        by_models = {"retrieve": _PACES["retrieve"][searching], "ask": _PACES["ask"][answering]}
+        stated = {name: value for name, value in self.slots.model_dump().items() if value is not None}
+        return {name: value / 1000 for name, value in {**by_models, **stated}.items()}
 
     def at(self, home: Path) -> ServiceSettings:
         """Return the settings with paths that start at a directory."""

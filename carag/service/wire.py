@@ -204,6 +204,8 @@ class PolicyBody(_Body):
     profile: str
     table: str
     grants: str
+    slots: dict[str, int] | None = None
+    """Milliseconds that responses to sessions that may not know wait for, by operation; None: they do not wait."""
     cells: list[CellBody]
 
 

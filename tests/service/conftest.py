@@ -138,6 +138,7 @@ def settings(files: Path, **changes: Any) -> ServiceSettings:
         "max_k": 400,
         "port": 0,
         "operations_port": 0,
+        "slots": "off",  # tests/service/test_slots.py has them on
         **changes,
     }
     return ServiceSettings.model_validate(said).at(files)

@@ -146,6 +146,18 @@ def test_the_command_refuses_what_it_cannot_serve(home: Path, files: Path) -> No
     assert "nobody/ever" in said
 
 
+@pytest.mark.release
+@pytest.mark.parametrize(
+    ("said", "is_told"), [('slots = "off"\n', True), ("[service.slots]\nask = 60\n", False)]
+)
+def test_slots_that_are_off_are_said_aloud(home: Path, files: Path, said: str, is_told: bool) -> None:
+    """At every start."""
+    command = Command(home, files, config=CONFIG + said)
+    assert 0 != command.ports()[0]
+    code, _, told = command.ended()
+    assert (0, is_told) == (code, "slots are off" in told)
+
+
 def test_an_address_in_use_is_bad_input(engine: Engine, home: Path, files: Path) -> None:
     """And ends nothing but the attempt."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
