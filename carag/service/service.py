@@ -8,20 +8,22 @@ with is told by its code.
 from __future__ import annotations
 
 import asyncio
-import json
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from carag.engine.denials import Denials
 from carag.engine.tokens import JwtVerifier
-from carag.errors import AuditUnavailable, InvalidArgument, type_and_place
-from carag.service.admission import Admission
+from carag.errors import AuditUnavailable, InvalidArgument, Refused, type_and_place
+from carag.service.admission import Admission, Strangers
+from carag.service.frames import OPERATIONS
 from carag.service.grants import REQUIRED, Grants, GrantVerifier, record_grants
 from carag.service.jwks import JwksKeys, fetched
 from carag.service.metrics import Metrics
 from carag.service.problems import Problem, problem_of
 from carag.service.proofs import own_receipt, tile
 from carag.service.requests import AskBody, ExplainBody, RetrieveBody, parsed
-from carag.service.wire import answer_json, explanation_json, retrieval_json
+from carag.service.wire import answer_json, encoded, explanation_json, retrieval_json
 from carag.visible import logger
 
 if TYPE_CHECKING:
@@ -34,9 +36,11 @@ if TYPE_CHECKING:
     from carag.service.requests import Narrow
     from carag.service.settings import ServiceSettings
 
-__all__ = ["Service", "encoded"]
+__all__ = ["Service"]
 
 _logger = logger(__name__)
+_MAX_DIGITS: Final = 16
+"""Of a record's number: as many as the greatest integer of a receipt has."""
 _Asked = TypeVar("_Asked", AskBody, RetrieveBody, ExplainBody)
 _Result = TypeVar("_Result")
 
@@ -87,6 +91,8 @@ class Service:
             most=settings.concurrency,
             most_each=settings.concurrency_each,
         )
+        self.strangers = Strangers(settings.refused_rate)
+        self._unchecked = Denials(engine.log, engine.log.now)
         self.is_draining = False
         self.is_writable = True
         """Whether the last record that was to be written was."""
@@ -101,6 +107,30 @@ class Service:
         """Wait for the requests in work; later ones are refused."""
         self.stop()
         self._threads.shutdown(wait=True)
+        try:
+            self._count_unchecked()
+            self._unchecked.flush()
+        except AuditUnavailable as error:
+            _logger.error("tokens that were not looked at are not on record: %s", type_and_place(error))  # noqa: TRY400
+
+    @property
+    def max_body(self) -> int:
+        """Greatest number of bytes of a request's body."""
+        return self.settings.max_body
+
+    async def answered(self, operation: str, token: str, asked: bytes = b"") -> bytes:
+        """Answer a request of :data:`carag.service.frames.OPERATIONS` in a thread; errors as for :meth:`done`."""
+        self._check_stranger(operation, token)
+        return await self.done(partial(self._operation(operation), token, asked))
+
+    def answer(self, operation: str, token: str, asked: bytes) -> bytes | Problem:
+        """Do the same in the thread that calls, within the same limits, and return what it ends with."""
+        try:
+            self._check_stranger(operation, token)
+            self.admission.enter_all()
+        except Problem as problem:
+            return problem
+        return self._told(partial(self._operation(operation), token, asked))
 
     async def done(self, work: Callable[[], _Result]) -> _Result:
         """Do the work of one request in a thread, within the limits of number and time.
@@ -127,7 +157,7 @@ class Service:
             raise found
         return found
 
-    def ask(self, token: str, body: bytes) -> dict[str, Any]:
+    def ask(self, token: str, body: bytes) -> bytes:
         """Answer a question."""
 
         def answer(asked: AskBody, session: Session) -> dict[str, Any]:
@@ -135,7 +165,7 @@ class Service:
 
         return self._narrowed(token, AskBody, body, answer)
 
-    def retrieve(self, token: str, body: bytes) -> dict[str, Any]:
+    def retrieve(self, token: str, body: bytes) -> bytes:
         """Return the best passages."""
 
         def retrieve(asked: RetrieveBody, session: Session) -> dict[str, Any]:
@@ -145,7 +175,7 @@ class Service:
 
         return self._narrowed(token, RetrieveBody, body, retrieve)
 
-    def explain(self, token: str, body: bytes) -> dict[str, Any]:
+    def explain(self, token: str, body: bytes) -> bytes:
         """Say why a passage may or may not be used."""
 
         def explain(asked: ExplainBody, session: Session) -> dict[str, Any]:
@@ -153,16 +183,18 @@ class Service:
 
         return self._narrowed(token, ExplainBody, body, explain)
 
-    def receipt(self, token: str, seq: int) -> bytes:
-        """Make a receipt of the asker's own again."""
-        return self._verified(token, lambda _, session: own_receipt(self.engine.log, seq, session))
+    def receipt(self, token: str, seq: bytes) -> bytes:
+        """Make a receipt of the asker's own again, by the record's number in decimal digits."""
+        if not seq.isdigit() or len(seq) > _MAX_DIGITS:
+            raise Problem("NOT_FOUND")
+        return self._verified(token, lambda _, session: own_receipt(self.engine.log, int(seq), session))
 
-    def policy(self, token: str) -> dict[str, Any]:
+    def policy(self, token: str, _: bytes = b"") -> bytes:
         """Tell the cells that a token grants; nothing of it depends on the corpus."""
 
-        def policy(verifier: GrantVerifier, _: Session) -> dict[str, Any]:
+        def policy(verifier: GrantVerifier, _: Session) -> bytes:
             table = self.engine.profile.table
-            return {
+            found = {
                 "profile": table.vocabulary.profile,
                 "table": table.sha256,
                 "grants": self.grants.digest.hex(),
@@ -178,22 +210,23 @@ class Service:
                     if (cell.role, cell.purpose) in verifier.granted
                 ],
             }
+            return encoded(found)
 
         return self._verified(token, policy)
 
-    def checkpoint(self, token: str) -> bytes:
+    def checkpoint(self, token: str, _: bytes = b"") -> bytes:
         """Return the newest signed checkpoint."""
         log = self.engine.log
         if self.settings.public_log:
             return log.checkpoint().encode()
         return self._verified(token, lambda *_: log.checkpoint().encode())
 
-    def tile(self, token: str, path: str) -> bytes:
-        """Return a tile of the log's tree."""
-        vkey = self.engine.vkey
+    def tile(self, token: str, path: bytes) -> bytes:
+        """Return a tile of the log's tree, by its path."""
+        vkey, asked = self.engine.vkey, path.decode("utf-8", "replace")
         if self.settings.public_log:
-            return tile(self.home, vkey, path)
-        return self._verified(token, lambda *_: tile(self.home, vkey, path))
+            return tile(self.home, vkey, asked)
+        return self._verified(token, lambda *_: tile(self.home, vkey, asked))
 
     def gauges(self) -> dict[str, float]:
         """Return what is as it is now, for the metrics."""
@@ -219,10 +252,33 @@ class Service:
         finally:
             self.admission.leave_all()
 
+    def _operation(self, name: str) -> Callable[[str, bytes], bytes]:
+        if name not in OPERATIONS:
+            raise Problem("NOT_FOUND")
+        found: Callable[[str, bytes], bytes] = getattr(self, name)
+        return found
+
+    def _check_stranger(self, operation: str, token: str) -> None:
+        if not (self.settings.public_log and operation in ("checkpoint", "tile")):
+            self.strangers.check(token)
+
+    def _count_unchecked(self) -> None:
+        """Put on record how many tokens nobody looked at; a flood lets enough others through for that to be soon."""
+        if count := self.strangers.take_unchecked():
+            issuer, audience = self.settings.issuer, self.settings.audience
+            self._unchecked.add("TOKEN_UNCHECKED", issuer=issuer, audience=audience, count=count)
+
     def _verified(self, token: str, work: Callable[[GrantVerifier, Session], _Result]) -> _Result:
         """Verify a token, which is on record if it is refused, and do what its person may do now."""
+        self._count_unchecked()
         verifier = GrantVerifier(self._tokens, self.grants, self.settings.groups, is_any=True)
-        session = self.engine.session(token, verifier)
+        try:
+            session = self.engine.session(token, verifier)
+        except Refused as refusal:
+            if refusal.code != "TOKEN_KEYS_UNAVAILABLE":  # then nobody knows whether it is a good one
+                self.strangers.refused(token)
+            raise
+        self.strangers.accepted(token)
         person = (session.issuer or "", session.subject or "")
         self.admission.enter(person)
         try:
@@ -236,12 +292,12 @@ class Service:
         schema: type[_Asked],
         body: bytes,
         work: Callable[[_Asked, Session], dict[str, Any]],
-    ) -> dict[str, Any]:
-        def narrowed(verifier: GrantVerifier, _: Session) -> dict[str, Any]:
+    ) -> bytes:
+        def narrowed(verifier: GrantVerifier, _: Session) -> bytes:
             asked = parsed(schema, body)  # after the token: strangers' bodies are not read
             verifier.chosen, verifier.subject, verifier.is_any = asked.cell, asked.subject, False
             session = self._narrow(self.engine.session(token, verifier), asked.narrow)
-            found = work(asked, session)
+            found = encoded(work(asked, session))
             self.is_writable = True
             return found
 
@@ -252,8 +308,3 @@ class Service:
             return by.applied(session, self.engine.profile.table.vocabulary.flags)
         except InvalidArgument:
             raise Problem("INVALID_REQUEST", at=["narrow"]) from None
-
-
-def encoded(found: dict[str, Any]) -> bytes:
-    """Write a result as JSON."""
-    return json.dumps(found, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()

@@ -1,4 +1,7 @@
-"""Run a service: two listeners in one event loop, until a signal; then drain, and close in order."""
+"""Run a service: two listeners, until a signal; then drain, and close in order.
+
+Both are in one event loop here, or the first is of front workers.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import asyncio
 import contextlib
 import signal
 import socket
+import ssl
 from typing import TYPE_CHECKING, Any, Final
 
 import uvicorn
@@ -19,7 +23,7 @@ if TYPE_CHECKING:
 
     from carag.service.service import Service
 
-__all__ = ["serve"]
+__all__ = ["first_server", "serve"]
 
 _logger = logger(__name__)
 _BACKLOG: Final = 512
@@ -43,9 +47,12 @@ def serve(service: Service, *, started: Callable[[int, int], None] = lambda *_: 
     Raises
     ------
     InvalidArgument
-        If an address cannot be listened on.
+        If an address cannot be listened on, or the certificate cannot be used.
+    ServiceUnavailable
+        If a front worker does not start.
     """
     try:
+        _check_certificate(service.settings.certificate)
         with contextlib.ExitStack() as stack:
             asyncio.run(_serve(service, started, stack))
     finally:
@@ -58,12 +65,12 @@ async def _serve(service: Service, started: Callable[[int, int], None], stack: c
         stack.enter_context(_listening(settings.listen, settings.port)),
         stack.enter_context(_listening(settings.operations_listen, settings.operations_port)),
     ]
-    first = _server(
-        application(service),
-        ssl_certfile=settings.certificate,
-        timeout_graceful_shutdown=settings.drain_seconds,
-        limit_concurrency=_BACKLOG,
-        h11_max_incomplete_event_size=_HEADERS,
+    first: uvicorn.Server | _Fronts = (
+        _Fronts(service)
+        if settings.workers
+        else first_server(
+            application(service), certificate=settings.certificate, drain_seconds=settings.drain_seconds
+        )
     )
     second = _server(operations(service))
 
@@ -96,6 +103,38 @@ async def _serve(service: Service, started: Callable[[int, int], None], stack: c
             raise error
 
 
+class _Fronts:
+    """Front workers in the place of a server."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self.started = self.should_exit = False
+
+    async def serve(self, sockets: list[socket.socket]) -> None:
+        """Keep them running until they should exit."""
+        from carag.service.workers import Workers
+
+        workers = Workers(self._service, sockets[0])
+        await asyncio.to_thread(workers.start)
+        self.started = True
+        try:
+            while not self.should_exit:
+                await asyncio.sleep(_POLL_SECONDS)
+        finally:
+            await asyncio.to_thread(workers.stop)
+
+
+def first_server(app: Any, *, certificate: str | None, drain_seconds: int) -> uvicorn.Server:
+    """Return the server of the first listener, with all its limits."""
+    return _server(
+        app,
+        ssl_certfile=certificate,
+        timeout_graceful_shutdown=drain_seconds,
+        limit_concurrency=_BACKLOG,
+        h11_max_incomplete_event_size=_HEADERS,
+    )
+
+
 def _server(app: Any, **settings: Any) -> uvicorn.Server:
     config = uvicorn.Config(
         app,
@@ -112,6 +151,18 @@ def _server(app: Any, **settings: Any) -> uvicorn.Server:
     # One signal ends both, in order; each server by itself would take it for its own.
     setattr(server, "capture_signals", contextlib.nullcontext)  # noqa: B010 - mypy takes it for another method
     return server
+
+
+def _check_certificate(path: str | None) -> None:
+    """Read it once before anything listens; a worker that cannot read it could only end."""
+    if path is not None:
+        try:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(path)
+        except (OSError, ssl.SSLError) as error:
+            raise InvalidArgument(
+                f"cannot use the certificate in {path} ({type(error).__name__}); want one PEM file with the chain and "
+                "its key, without a passphrase"
+            ) from error
 
 
 def _listening(host: str, port: int) -> socket.socket:
