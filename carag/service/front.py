@@ -222,7 +222,10 @@ def main(arguments: list[str]) -> int:
     said: dict[str, Any] = json.loads(arguments[0])
     settings = FrontSettings(**said)
     if settings.verbose:
-        logging.basicConfig(level=logging.INFO, format=f"front worker {os.getpid()}: %(message)s")
+        handler, ours = logging.StreamHandler(), logging.getLogger("carag")
+        handler.setFormatter(logging.Formatter(f"%(asctime)s %(name)s, process {os.getpid()}: %(message)s"))
+        ours.addHandler(handler)
+        ours.setLevel(logging.INFO)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is the engine's, which ends its workers in order
     asyncio.run(_run(settings))
     return 0
