@@ -17,7 +17,7 @@ import threading
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import jwt
 import numpy as np
@@ -25,25 +25,25 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from bench.commit import commit
 from carag import Engine, Session
+from carag.engine.tokens import JwtVerifier
 from carag.evaluation.run_metadata import processor_name
+from carag.service.grants import REQUIRED, Grants, GrantVerifier
+from carag.service.jwks import JwksKeys, fetched
 from carag.service.service import Service
 from carag.service.serving import serve
 from carag.service.settings import ServiceSettings
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 ROOT = Path(__file__).parents[2]
 _AT_ONCE: Final = (1, 4, 8)
 _WAYS: Final = ("engine", "service", "workers")
-_CELL: Final = {"role": "buy_side", "purpose": "invest"}
+_ISSUER: Final = "https://login.example"
 _PAGE: Final = """\
 # What a request over HTTP costs
 
 Written by `python -m bench.service`; do not edit. Commit {commit}, {cpu}, {cores} cores, load {load:.1f} at the end.
 {rows:,} passages, embedder {embedder}, k 8, every retrieval durably on record. `Engine.retrieve` from threads, the same
 engine served in its process, and behind {workers} front worker(s), in turn, {rounds} rounds of {count} requests each;
-another process sends them. Milliseconds; in brackets what is above `Engine.retrieve`.
+another process sends them. The session is the same, that of the token. Milliseconds; in brackets what is above `Engine.retrieve`.
 
 | at once | way | p50 | p99 |
 |---|---|---|---|
@@ -74,8 +74,18 @@ class Bench:
         self.questions = _questions(given.corpus.parent / "questions.jsonl")
         self.token = _issuer(home)
         self.ports = {
-            way: self._served(stack, home, workers) for way, workers in (("service", 0), ("workers", given.workers))
+            way: self._served(stack, home, workers)
+            for way, workers in (("service", 0), ("workers", given.workers))
         }
+        tokens = JwtVerifier(
+            issuer=_ISSUER,
+            audience="carag",
+            keys=JwksKeys(fetched(str(home / "jwks.json")), ["ES256"]),
+            required=REQUIRED,
+        )
+        grants = Grants.read(home / "grants.toml", self.engine.profile.table)
+        # The session that the service makes of the token, so that both put the same on record.
+        self.session = self.engine.session(self.token, GrantVerifier(tokens, grants, "groups"))
         self.sender = subprocess.Popen(
             [sys.executable, "-m", "bench.service.load"],
             cwd=ROOT,
@@ -89,7 +99,7 @@ class Bench:
         """Ask in one way; return the seconds in all, and of each."""
         asked = [self.questions[number % len(self.questions)] for number in range(count)]
         if way == "engine":
-            return _direct(self.engine, at_once, asked)
+            return _direct(self.engine, self.session, at_once, asked)
         said = {
             "port": self.ports[way],
             "connections": at_once,
@@ -107,12 +117,22 @@ class Bench:
     def _served(self, stack: ExitStack, home: Path, workers: int) -> int:
         settings = ServiceSettings.model_validate(
             {
-                **{"issuer": "https://login.example", "audience": "carag", "algorithms": ["ES256"]},
-                **{"jwks": "jwks.json", "grants": "grants.toml", "port": 0, "operations_port": 0},
-                **{"rate": 10_000, "burst": 10_000, "concurrency_each": 16, "workers": workers},
+                "issuer": _ISSUER,
+                "audience": "carag",
+                "algorithms": ["ES256"],
+                "jwks": "jwks.json",
+                "grants": "grants.toml",
+                "port": 0,
+                "operations_port": 0,
+                "rate": 10_000,
+                "burst": 10_000,
+                "concurrency_each": 16,
+                "workers": workers,
             }
         ).at(home)
-        service, ports, listening = Service(self.engine, home / "store", settings), [], threading.Event()
+        service = Service(self.engine, home / "store", settings)
+        ports: list[int] = []
+        listening = threading.Event()
 
         def started(first: int, _: int) -> None:
             ports.append(first)
@@ -149,7 +169,7 @@ def main() -> int:
         latency = [row for at_once in _AT_ONCE for row in _latency(bench, at_once, given)]
         _pin(bench)
         rate = _rate(bench, given)
-        rows = bench.engine.profile and len(bench.engine._collection.index)  # noqa: SLF001 - no public count
+        rows = len(bench.engine._collection.index)  # noqa: SLF001 - no public count
     page = _PAGE.format(
         commit=commit(),
         cpu=processor_name(),
@@ -200,10 +220,11 @@ def _rate(bench: Bench, given: argparse.Namespace) -> list[str]:
     ]
 
 
-def _direct(engine: Engine, at_once: int, questions: list[str]) -> tuple[float, list[float]]:
+def _direct(
+    engine: Engine, session: Session, at_once: int, questions: list[str]
+) -> tuple[float, list[float]]:
     taken: list[float] = []
-    waiting, session = iter(questions), Session(**_CELL)
-    lock = threading.Lock()
+    waiting, lock = iter(questions), threading.Lock()
 
     def ask() -> None:
         while True:
@@ -248,10 +269,12 @@ def _issuer(home: Path) -> str:
     """Write key set and grants; return a token."""
     key = ec.generate_private_key(ec.SECP256R1())
     public = jwt.algorithms.ECAlgorithm.to_jwk(key.public_key(), as_dict=True)
-    (home / "jwks.json").write_text(json.dumps({"keys": [{**public, "kid": "b", "alg": "ES256", "use": "sig"}]}))
+    (home / "jwks.json").write_text(
+        json.dumps({"keys": [{**public, "kid": "b", "alg": "ES256", "use": "sig"}]})
+    )
     (home / "grants.toml").write_text('schema = 1\n[[grant]]\ngroup = "g"\ncells = ["buy_side/invest"]\n')
     now = int(time.time())
-    claims: dict[str, Any] = {"iss": "https://login.example", "aud": "carag", "sub": "b", "groups": ["g"]}
+    claims: dict[str, Any] = {"iss": _ISSUER, "aud": "carag", "sub": "b", "groups": ["g"]}
     return jwt.encode(
         {**claims, "iat": now, "exp": now + 86_400}, key, algorithm="ES256", headers={"kid": "b"}
     )

@@ -304,6 +304,8 @@ class Service:
         return self._verified(token, narrowed)
 
     def _narrow(self, session: Session, by: Narrow) -> Session:
+        if not by.model_fields_set:
+            return session
         try:
             return by.applied(session, self.engine.profile.table.vocabulary.flags)
         except InvalidArgument:
