@@ -1,7 +1,7 @@
 """Measure what a request over HTTP costs beyond `Engine.retrieve`: ``python -m bench.service`` writes RESULTS.md.
 
 One engine in one process is asked in three ways in turn, by as many at once: its own method from threads, a service in
-the same process, and one behind front workers. Another process sends the requests. Every retrieval is durably on record.
+the same process, and one behind front workers. Another process sends the requests. Every retrieval is on record.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ _PAGE: Final = """\
 Written by `python -m bench.service`; do not edit. Commit {commit}, {cpu}, {cores} cores, load {load:.1f} at the end.
 {rows:,} passages, embedder {embedder}, k 8, every retrieval durably on record. `Engine.retrieve` from threads, the same
 engine served in its process, and behind {workers} front worker(s), in turn, {rounds} rounds of {count} requests each;
-another process sends them. The session is the same, that of the token. Milliseconds; in brackets what is above `Engine.retrieve`.
+another process sends them. The session is the same, that of the token. Milliseconds; in brackets what is above
+`Engine.retrieve`.
 
 | at once | way | p50 | p99 |
 |---|---|---|---|
@@ -53,8 +54,8 @@ Goal: without slots of time, p50 at most 2 ms and p99 at most 10 ms above `Engin
 
 ## Requests a second, with the engine pinned to one core
 
-The engine's process is pinned to one core; the front worker, and the process that sends, share another. {at_once} at once,
-{rounds} rounds in turn, median.
+The engine's process is pinned to one core; the front worker, and the process that sends, share another. {at_once} at
+once, {rounds} rounds in turn, median.
 
 | way | requests/s | of the engine's own |
 |---|---|---|

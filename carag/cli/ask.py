@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from carag.cli._held import asked_of_holder, words
 from carag.cli._options import (
     AsJson,
     EmbedderName,
@@ -21,12 +20,12 @@ from carag.cli._options import (
     log_settings,
     model_settings,
 )
-from carag.cli._output import Exit, box, columns, flush, say, say_json
+from carag.cli._output import Exit, box, columns, flush, say, say_json, warn
 from carag.errors import AuditUnavailable, InvalidArgument, StoreLocked
 from carag.limits import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from datetime import date, datetime
 
     from carag.audit import Outcome
@@ -36,6 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ask", "explain", "serve"]
 
+_SETTINGS: Final = ("embedder", "generator", "ranker", "reranker", "retain", "not_before", "evidence")
+"""Options that decide how an engine is opened."""
 _CONDITION: Final = re.compile(r"([^<>=]+)(<=|>=|=|<|>)(.+)", re.DOTALL)
 _BOUNDS: Final = {"<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}
 
@@ -188,7 +189,7 @@ def explain(
     except StoreLocked as locked:
         from carag.service.wire import ExplanationBody, explanation_of
 
-        said = asked_of_holder(context, store, locked, chunk, session, operation="explain")
+        said = _of_holder(context, store, locked, chunk, session, operation="explain")
         explanation = explanation_of(ExplanationBody.model_validate_json(said))
     if as_json:
         say_json(explanation.to_json())
@@ -268,10 +269,47 @@ def serve(
 
     with (
         Engine.open(store, create=False, **opening) as engine,
-        OwnerSocket(engine, store, words(context, all_of_them=True)) if IS_THERE else nullcontext(),
+        OwnerSocket(engine, store, _words(context, all_of_them=True)) if IS_THERE else nullcontext(),
     ):
         run(Service(engine, store, settings), started=started)
     return Exit.OK
+
+
+def _words(context: typer.Context, *, all_of_them: bool = False) -> dict[str, object]:
+    """Return how a command names the settings of an engine: those that somebody stated, or all."""
+    found: dict[str, object] = {}
+    for name in _SETTINGS:
+        source = context.get_parameter_source(name)
+        if name in context.params and (all_of_them or (source is not None and source.name != "DEFAULT")):
+            value = context.params[name]
+            found[name] = None if value is None else str(value)
+    return found
+
+
+def _of_holder(
+    context: typer.Context,
+    store: Path,
+    locked: StoreLocked,
+    text: str,
+    session: Session,
+    *,
+    operation: str,
+    where: Mapping[str, Any] | None = None,
+) -> bytes:
+    """Return what the service that holds the store answers; errors as of :func:`carag.service.owner.asked_there`.
+
+    Raises
+    ------
+    StoreLocked
+        The one given, if no service listens in the store.
+    """
+    from carag.service.owner import asked_there
+
+    found = asked_there(store, operation, text, session, where=where, stated=_words(context))
+    if found is None:
+        raise locked
+    warn("the store is held by a running service; asked there")
+    return found
 
 
 def _asked_of_holder(
@@ -288,7 +326,7 @@ def _asked_of_holder(
     class Said(AnswerBody):
         profile: str
 
-    found = asked_of_holder(context, store, locked, question, session, operation="ask", where=where)
+    found = _of_holder(context, store, locked, question, session, operation="ask", where=where)
     said = Said.model_validate_json(found)
     return answer_of(said), said.profile
 

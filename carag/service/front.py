@@ -164,7 +164,7 @@ async def _received(place: socket.socket, size: int) -> bytes:
 
 async def _run(said: FrontSettings) -> None:
     from carag.service.app import application
-    from carag.service.serving import first_server
+    from carag.service.http import first_server
 
     places = [socket.socket(fileno=number) for number in said.places]
     listener, control = socket.socket(fileno=said.listener), socket.socket(fileno=said.control)

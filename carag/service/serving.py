@@ -10,28 +10,25 @@ import contextlib
 import signal
 import socket
 import ssl
-from typing import TYPE_CHECKING, Any, Final
-
-import uvicorn
+from typing import TYPE_CHECKING, Final
 
 from carag.errors import InvalidArgument
 from carag.service.app import application, operations
+from carag.service.http import BACKLOG, first_server, plain_server
 from carag.visible import logger
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import uvicorn
+
     from carag.service.service import Service
 
-__all__ = ["first_server", "serve"]
+__all__ = ["serve"]
 
 _logger = logger(__name__)
-_BACKLOG: Final = 512
-"""Connections at once; beyond it the server itself answers 503."""
 _POLL_SECONDS: Final = 0.05
 """How soon a request to stop is seen; the servers themselves look every 0.1 s."""
-_HEADERS: Final = 16 << 10
-"""Greatest number of bytes of a request's headers; a token with many groups has a few thousand."""
 
 
 def serve(service: Service, *, started: Callable[[int, int], None] = lambda *_: None) -> None:
@@ -72,7 +69,7 @@ async def _serve(service: Service, started: Callable[[int, int], None], stack: c
             application(service), certificate=settings.certificate, drain_seconds=settings.drain_seconds
         )
     )
-    second = _server(operations(service))
+    second = plain_server(operations(service))
 
     loop = asyncio.get_running_loop()
     for one in (signal.SIGTERM, signal.SIGINT):
@@ -124,35 +121,6 @@ class _Fronts:
             await asyncio.to_thread(workers.stop)
 
 
-def first_server(app: Any, *, certificate: str | None, drain_seconds: int) -> uvicorn.Server:
-    """Return the server of the first listener, with all its limits."""
-    return _server(
-        app,
-        ssl_certfile=certificate,
-        timeout_graceful_shutdown=drain_seconds,
-        limit_concurrency=_BACKLOG,
-        h11_max_incomplete_event_size=_HEADERS,
-    )
-
-
-def _server(app: Any, **settings: Any) -> uvicorn.Server:
-    config = uvicorn.Config(
-        app,
-        lifespan="off",
-        access_log=False,  # it would hold addresses; the service writes its own
-        log_config=None,
-        server_header=False,
-        date_header=False,
-        proxy_headers=False,  # nothing here reads from where a request comes
-        ws="none",
-        **settings,
-    )
-    server = uvicorn.Server(config)
-    # One signal ends both, in order; each server by itself would take it for its own.
-    setattr(server, "capture_signals", contextlib.nullcontext)  # noqa: B010 - mypy takes it for another method
-    return server
-
-
 def _check_certificate(path: str | None) -> None:
     """Read it once before anything listens; a worker that cannot read it could only end."""
     if path is not None:
@@ -169,8 +137,12 @@ def _listening(host: str, port: int) -> socket.socket:
     """Bind an address; uvicorn would end the process where it cannot."""
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+        listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as error:
         raise InvalidArgument(
             f"cannot listen on {host}, port {port}: {error.strerror}; choose another"
         ) from error
+    # Accepted sockets take it over. asyncio sets it only where a socket names its protocol, and create_server's does
+    # not; without it the end of an answer waits for the client's delayed acknowledgement, some 40 ms (RFC 896).
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener
