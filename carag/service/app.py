@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Protocol
 
 from fastapi import FastAPI, Path, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -23,16 +24,18 @@ from carag.errors import type_and_place
 from carag.service.problems import MEDIA_TYPE, Problem, ProblemBody, problem_of
 from carag.service.release import Asker, Released, Schedule
 from carag.service.requests import AskBody, ExplainBody, RetrieveBody
-from carag.service.service import Service, encoded
-from carag.service.wire import AnswerBody, ExplanationBody, PolicyBody, RetrievalBody
+from carag.service.wire import AnswerBody, ExplanationBody, PolicyBody, RetrievalBody, encoded
 from carag.visible import logger
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from pydantic import BaseModel
 
-__all__ = ["application", "described", "operations"]
+    from carag.service.metrics import Counting
+    from carag.service.service import Service
+
+__all__ = ["Answering", "application", "described", "operations"]
 
 _logger = logger(__name__)
 
@@ -47,7 +50,30 @@ _PUBLIC: Final = ("/log/", "/openapi.json")
 """Paths that wait for no slot: what they serve follows from the number of records and from this version alone."""
 
 
-def application(service: Service) -> Callable[..., Any]:
+class Answering(Protocol):
+    """What the application asks: the service itself, or a front worker's way to it."""
+
+    @property
+    def metrics(self) -> Counting:
+        """Where requests are counted."""
+        ...
+
+    @property
+    def max_body(self) -> int:
+        """Greatest number of bytes of a request's body."""
+        ...
+
+    @property
+    def slots(self) -> Mapping[str, float] | None:
+        """Seconds that responses wait for, by operation; None: they do not wait."""
+        ...
+
+    async def answered(self, operation: str, asker: Asker, asked: bytes = b"") -> bytes:
+        """Answer a request of one of the operations of :mod:`carag.service.frames`, or raise a Problem."""
+        ...
+
+
+def application(service: Answering) -> Callable[..., Any]:
     """Return the ASGI application of the first listener."""
     app = described()
     app.state.service = service
@@ -129,7 +155,7 @@ def described() -> FastAPI:
 
 async def ask(request: Request) -> Response:
     """Answer a question from what the token's person may use for the purpose. A refusal by the policy is an answer."""
-    return _said(encoded(await _with_body(request, "ask")))
+    return _said(await _with_body(request, "ask"))
 
 
 async def ask_stream(request: Request) -> Response:
@@ -143,48 +169,46 @@ async def ask_stream(request: Request) -> Response:
 
 async def retrieve(request: Request) -> Response:
     """Return the best passages that the token's person may use for the purpose, without generating."""
-    return _said(encoded(await _with_body(request, "retrieve")))
+    return _said(await _with_body(request, "retrieve"))
 
 
 async def explain(request: Request) -> Response:
     """Say why a passage may or may not be used; never its text."""
-    return _said(encoded(await _with_body(request, "explain")))
+    return _said(await _with_body(request, "explain"))
 
 
 async def policy(request: Request) -> Response:
     """Tell the roles and purposes that the token grants."""
-    service: Service = request.app.state.service
-    return _said(encoded(await service.done(partial(service.policy, _asker(request)))))
+    service: Answering = request.app.state.service
+    return _said(await service.answered("policy", _asker(request)))
 
 
 async def receipt(request: Request, seq: Annotated[int, Path(ge=0, le=MAX_INTEGER)]) -> Response:
     """Make the receipt of a record of the token's own person again, without what was asked and answered."""
-    service: Service = request.app.state.service
-    return _said(await service.done(partial(service.receipt, _asker(request), seq)))
+    service: Answering = request.app.state.service
+    return _said(await service.answered("receipt", _asker(request), b"%d" % seq))
 
 
 async def checkpoint(request: Request) -> Response:
     """Return the log's newest signed checkpoint (c2sp.org/tlog-checkpoint)."""
-    service: Service = request.app.state.service
-    found = await service.done(partial(service.checkpoint, _asker(request)))
+    service: Answering = request.app.state.service
+    found = await service.answered("checkpoint", _asker(request))
     return Response(found, headers=_HEADERS, media_type="text/plain; charset=utf-8")
 
 
 async def tile(request: Request, path: str) -> Response:
     """Return a tile of the log's tree (c2sp.org/tlog-tiles), ``<L>/<N>`` or ``<L>/<N>.p/<W>``; or ``entries/<N>``."""
-    service: Service = request.app.state.service
-    found = await service.done(partial(service.tile, _asker(request), path))
+    service: Answering = request.app.state.service
+    found = await service.answered("tile", _asker(request), path.encode("utf-8", "replace"))
     return Response(found, headers=_TILE_HEADERS, media_type="application/octet-stream")
 
 
-async def _with_body(request: Request, operation: str) -> dict[str, Any]:
-    service: Service = request.app.state.service
+async def _with_body(request: Request, operation: str) -> bytes:
+    service: Answering = request.app.state.service
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise Problem("CONTENT_TYPE")
-    body = await _body(request, service.settings.max_body)
-    work: Callable[[Asker, bytes], dict[str, Any]] = getattr(service, operation)
-    return await service.done(partial(work, _asker(request), body))
+    return await service.answered(operation, _asker(request), await _body(request, service.max_body))
 
 
 async def _body(request: Request, most: int) -> bytes:
@@ -216,19 +240,17 @@ def _token(request: Request) -> str:
     return token.strip() if scheme.lower() == "bearer" else ""
 
 
-def _events(found: dict[str, Any]) -> Iterator[bytes]:
-    yield _event("record", {name: found[name] for name in ("record", "outcome", "why")})
+def _events(data: bytes) -> Iterator[bytes]:
+    found = json.loads(data)
+    yield _event("record", encoded({name: found[name] for name in ("record", "outcome", "why")}))
     text = found["text"]
     for start in range(0, len(text), _PIECE):
-        yield _event("text", {"text": text[start : start + _PIECE]})
-    yield _event("done", found)
+        yield _event("text", encoded({"text": text[start : start + _PIECE]}))
+    yield _event("done", data)
 
 
-def _event(name: str, data: dict[str, Any]) -> bytes:
-    return b"event: %s\ndata: %s\n\n" % (
-        name.encode(),
-        encoded(data),
-    )  # JSON of one line, as the stream wants it
+def _event(name: str, data: bytes) -> bytes:
+    return b"event: %s\ndata: %s\n\n" % (name.encode(), data)  # JSON of one line, as the stream wants it
 
 
 def _said(data: bytes) -> Response:
@@ -256,7 +278,7 @@ class _Counted:
     The server would log an error with its message, and that may hold what was asked.
     """
 
-    def __init__(self, app: Callable[..., Any], service: Service) -> None:
+    def __init__(self, app: Callable[..., Any], service: Answering) -> None:
         self._app, self._service = app, service
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from typing import Final
+from typing import Final, Protocol
 
 from carag.service.problems import TITLES
 
-__all__ = ["OPERATIONS", "Metrics"]
+__all__ = ["OPERATIONS", "Counting", "Metrics"]
 
 OPERATIONS: Final = (
     "ask",
@@ -28,6 +28,26 @@ OPERATIONS: Final = (
 """What is counted; all else is ``other``."""
 _BOUNDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Upper bounds of durations, in seconds."""
+
+
+class Counting(Protocol):
+    """What counts requests and problems: :class:`Metrics`, or a front worker."""
+
+    def request(self, operation: str, status: int, seconds: float) -> None:
+        """Count a request that has ended."""
+        ...
+
+    def problem(self, code: str) -> None:
+        """Count a problem by its code."""
+        ...
+
+    def overrun(self, operation: str) -> None:
+        """Count a response that was not ready in its slot."""
+        ...
+
+    def too_short(self, operation: str) -> None:
+        """Count a slot that was doubled."""
+        ...
 
 
 class Metrics:

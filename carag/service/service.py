@@ -8,22 +8,23 @@ with is told by its code.
 from __future__ import annotations
 
 import asyncio
-import json
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from carag.audit.tlog.tiles import Tile
+from carag.engine.denials import Denials
 from carag.engine.tokens import JwtVerifier
-from carag.errors import AuditUnavailable, InvalidArgument, type_and_place
-from carag.service.admission import Admission
+from carag.errors import AuditUnavailable, InvalidArgument, Refused, type_and_place
+from carag.service.admission import Admission, Strangers
+from carag.service.frames import OPERATIONS
 from carag.service.grants import REQUIRED, Grants, GrantVerifier, record_grants
 from carag.service.jwks import JwksKeys, fetched
 from carag.service.metrics import Metrics
 from carag.service.problems import Problem, problem_of
 from carag.service.proofs import own_receipt, tile
 from carag.service.requests import AskBody, ExplainBody, RetrieveBody, parsed
-from carag.service.wire import answer_json, explanation_json, retrieval_json
+from carag.service.wire import answer_json, encoded, explanation_json, retrieval_json
 from carag.visible import logger
 
 if TYPE_CHECKING:
@@ -39,9 +40,11 @@ if TYPE_CHECKING:
     from carag.service.requests import Narrow
     from carag.service.settings import ServiceSettings
 
-__all__ = ["Service", "encoded"]
+__all__ = ["Service"]
 
 _logger = logger(__name__)
+_MAX_DIGITS: Final = 16
+"""Of a record's number: as many as the greatest integer of a receipt has."""
 _Asked = TypeVar("_Asked", AskBody, RetrieveBody, ExplainBody)
 _Result = TypeVar("_Result")
 
@@ -92,10 +95,11 @@ class Service:
             most=settings.concurrency,
             most_each=settings.concurrency_each,
         )
-        slots = settings.slot_seconds(*engine.paces)
-        self.slots = slots
+        self.strangers = Strangers(settings.refused_rate)
+        self._unchecked = Denials(engine.log, engine.log.now)
+        self.slots = settings.slot_seconds(*engine.paces)
         """Seconds that responses wait for, by operation; None: they do not wait."""
-        if slots is not None:
+        if self.slots is not None:
             engine.keep_to_admissible_rows()
         self.is_draining = False
         self.is_writable = True
@@ -111,6 +115,30 @@ class Service:
         """Wait for the requests in work; later ones are refused."""
         self.stop()
         self._threads.shutdown(wait=True)
+        try:
+            self._count_unchecked()
+            self._unchecked.flush()
+        except AuditUnavailable as error:
+            _logger.error("tokens that were not looked at are not on record: %s", type_and_place(error))  # noqa: TRY400
+
+    @property
+    def max_body(self) -> int:
+        """Greatest number of bytes of a request's body."""
+        return self.settings.max_body
+
+    async def answered(self, operation: str, asker: Asker, asked: bytes = b"") -> bytes:
+        """Answer a request of :data:`carag.service.frames.OPERATIONS` in a thread; errors as for :meth:`done`."""
+        self._check_stranger(operation, asker.token)
+        return await self.done(partial(self._operation(operation), asker, asked))
+
+    def answer(self, operation: str, asker: Asker, asked: bytes) -> bytes | Problem:
+        """Do the same in the thread that calls, within the same limits, and return what it ends with."""
+        try:
+            self._check_stranger(operation, asker.token)
+            self.admission.enter_all()
+        except Problem as problem:
+            return problem
+        return self._told(partial(self._operation(operation), asker, asked))
 
     async def done(self, work: Callable[[], _Result]) -> _Result:
         """Do the work of one request in a thread, within the limits of number and time.
@@ -137,7 +165,7 @@ class Service:
             raise found
         return found
 
-    def ask(self, asker: Asker, body: bytes) -> dict[str, Any]:
+    def ask(self, asker: Asker, body: bytes) -> bytes:
         """Answer a question."""
 
         def answer(asked: AskBody, session: Session) -> dict[str, Any]:
@@ -145,7 +173,7 @@ class Service:
 
         return self._narrowed(asker, AskBody, body, answer)
 
-    def retrieve(self, asker: Asker, body: bytes) -> dict[str, Any]:
+    def retrieve(self, asker: Asker, body: bytes) -> bytes:
         """Return the best passages."""
 
         def retrieve(asked: RetrieveBody, session: Session) -> dict[str, Any]:
@@ -155,7 +183,7 @@ class Service:
 
         return self._narrowed(asker, RetrieveBody, body, retrieve)
 
-    def explain(self, asker: Asker, body: bytes) -> dict[str, Any]:
+    def explain(self, asker: Asker, body: bytes) -> bytes:
         """Say why a passage may or may not be used."""
 
         def explain(asked: ExplainBody, session: Session) -> dict[str, Any]:
@@ -163,16 +191,18 @@ class Service:
 
         return self._narrowed(asker, ExplainBody, body, explain)
 
-    def receipt(self, asker: Asker, seq: int) -> bytes:
-        """Make a receipt of the asker's own again."""
-        return self._verified(asker, lambda _, session: own_receipt(self.engine.log, seq, session))
+    def receipt(self, asker: Asker, seq: bytes) -> bytes:
+        """Make a receipt of the asker's own again, by the record's number in decimal digits."""
+        if not seq.isdigit() or len(seq) > _MAX_DIGITS:
+            raise Problem("NOT_FOUND")
+        return self._verified(asker, lambda _, session: own_receipt(self.engine.log, int(seq), session))
 
-    def policy(self, asker: Asker) -> dict[str, Any]:
+    def policy(self, asker: Asker, _: bytes = b"") -> bytes:
         """Tell the cells that a token grants, and the slots; nothing of it depends on the corpus."""
 
-        def policy(verifier: GrantVerifier, _: Session) -> dict[str, Any]:
+        def policy(verifier: GrantVerifier, _: Session) -> bytes:
             table = self.engine.profile.table
-            return {
+            found = {
                 "profile": table.vocabulary.profile,
                 "table": table.sha256,
                 "grants": self.grants.digest.hex(),
@@ -189,19 +219,20 @@ class Service:
                     if (cell.role, cell.purpose) in verifier.granted
                 ],
             }
+            return encoded(found)
 
         return self._verified(asker, policy)
 
-    def checkpoint(self, asker: Asker) -> bytes:
+    def checkpoint(self, asker: Asker, _: bytes = b"") -> bytes:
         """Return the newest signed checkpoint."""
         log = self.engine.log
         if self.settings.public_log:
             return log.checkpoint().encode()
         return self._verified(asker, lambda *_: log.checkpoint().encode())
 
-    def tile(self, asker: Asker, path: str) -> bytes:
+    def tile(self, asker: Asker, path: bytes) -> bytes:
         """Return a tile of the log's tree; to auditors also a bundle of its records, which say who asked when."""
-        asked = Tile.parse(path)
+        asked = Tile.parse(path.decode("utf-8", "replace"))
         found = partial(tile, self.home, self.engine.vkey, asked)
         if asked is not None and asked.is_entries:
             return self._on_duty(asker, "audit", lambda _: found())
@@ -233,27 +264,47 @@ class Service:
         finally:
             self.admission.leave_all()
 
+    def _operation(self, name: str) -> Callable[[Asker, bytes], bytes]:
+        if name not in OPERATIONS:
+            raise Problem("NOT_FOUND")
+        found: Callable[[Asker, bytes], bytes] = getattr(self, name)
+        return found
+
+    def _check_stranger(self, operation: str, token: str) -> None:
+        if not (self.settings.public_log and operation in ("checkpoint", "tile")):
+            self.strangers.check(token)
+
+    def _count_unchecked(self) -> None:
+        """Put on record how many tokens nobody looked at; a flood lets enough others through for that to be soon."""
+        if count := self.strangers.take_unchecked():
+            issuer, audience = self.settings.issuer, self.settings.audience
+            self._unchecked.add("TOKEN_UNCHECKED", issuer=issuer, audience=audience, count=count)
+
     def _on_duty(self, asker: Asker, duty: Duty, work: Callable[[Person], _Result]) -> _Result:
         """Verify a token that grants a duty, and do what its person has it for; no session comes of it."""
         verifier = GrantVerifier(self._tokens, self.grants, self.settings.groups, duty=duty)
-        session = self.engine.session(asker.token, verifier)
-        asker.person = person = (session.issuer or "", session.subject or "")
-        asker.role = session.role
-        self.admission.enter(person)
-        try:
-            return work(person)
-        finally:
-            self.admission.leave(person)
+        return self._admitted(asker, verifier, lambda _: work(asker.person or ("", "")))
 
     def _verified(self, asker: Asker, work: Callable[[GrantVerifier, Session], _Result]) -> _Result:
-        """Verify a token, which is on record if it is refused, and do what its person may do now."""
+        """Verify a token, and do what its person may do now."""
         verifier = GrantVerifier(self._tokens, self.grants, self.settings.groups, is_any=True)
-        session = self.engine.session(asker.token, verifier)
+        return self._admitted(asker, verifier, lambda session: work(verifier, session))
+
+    def _admitted(self, asker: Asker, verifier: GrantVerifier, work: Callable[[Session], _Result]) -> _Result:
+        """Verify a token, which is on record if it is refused, and work within the limits of its person."""
+        self._count_unchecked()
+        try:
+            session = self.engine.session(asker.token, verifier)
+        except Refused as refusal:
+            if refusal.code != "TOKEN_KEYS_UNAVAILABLE":  # then nobody knows whether it is a good one
+                self.strangers.refused(asker.token)
+            raise
+        self.strangers.accepted(asker.token)
         asker.person = person = (session.issuer or "", session.subject or "")
         asker.role = session.role
         self.admission.enter(person)
         try:
-            return work(verifier, session)
+            return work(session)
         finally:
             self.admission.leave(person)
 
@@ -263,27 +314,23 @@ class Service:
         schema: type[_Asked],
         body: bytes,
         work: Callable[[_Asked, Session], dict[str, Any]],
-    ) -> dict[str, Any]:
-        def narrowed(verifier: GrantVerifier, _: Session) -> dict[str, Any]:
+    ) -> bytes:
+        def narrowed(verifier: GrantVerifier, _: Session) -> bytes:
             asked = parsed(schema, body)  # after the token: strangers' bodies are not read
             verifier.chosen, verifier.subject, verifier.is_any = asked.cell, asked.subject, False
             session = self.engine.session(asker.token, verifier)
             cell = self.engine.profile.table.get(session.role, session.purpose)
             asker.role, asker.may_know = session.role, cell is not None and cell.may_know_existence
-            session = self._narrow(session, asked.narrow)
-            found = work(asked, session)
+            found = encoded(work(asked, self._narrow(session, asked.narrow)))
             self.is_writable = True
             return found
 
         return self._verified(asker, narrowed)
 
     def _narrow(self, session: Session, by: Narrow) -> Session:
+        if not by.model_fields_set:
+            return session
         try:
             return by.applied(session, self.engine.profile.table.vocabulary.flags)
         except InvalidArgument:
             raise Problem("INVALID_REQUEST", at=["narrow"]) from None
-
-
-def encoded(found: dict[str, Any]) -> bytes:
-    """Write a result as JSON."""
-    return json.dumps(found, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()

@@ -6,17 +6,22 @@ import ipaddress
 from typing import TYPE_CHECKING, Annotated, Final, Self
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from carag.errors import InvalidArgument
 from carag.limits import quoted
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 __all__ = ["ServiceSettings", "SlotSettings", "is_loopback"]
 
 _ALGORITHMS: Final = ("RS256", "PS256", "ES256", "ES384", "EdDSA")
 """As :data:`carag.engine.tokens.ALGORITHMS`, which needs more than a file of settings; a test compares."""
+
+_MAX_PLACES: Final = 320
+"""Greatest number of requests that all front workers may have in work: two descriptors each, of the usual 1,024."""
 
 
 _PACES: Final[dict[str, dict[str, int]]] = {
@@ -63,12 +68,14 @@ class ServiceSettings(BaseModel):
     max_k: int = Field(default=50, ge=1, le=400)
     rate: int = Field(default=10, ge=1, le=10_000)
     burst: int = Field(default=20, ge=1, le=10_000)
+    refused_rate: int = Field(default=20, ge=1, le=10_000)
     concurrency: int = Field(default=16, ge=1, le=256)
     concurrency_each: int = Field(default=4, ge=1, le=256)
     seconds: int = Field(default=60, ge=1, le=3600)
     drain_seconds: int = Field(default=10, ge=0, le=600)
     slots: SlotSettings | None = SlotSettings()
     """None: off."""
+    workers: int = Field(default=0, ge=0, le=64)
 
     @field_validator("algorithms")
     @classmethod
@@ -135,6 +142,29 @@ class ServiceSettings(BaseModel):
         by_models = {"retrieve": _PACES["retrieve"][searching], "ask": _PACES["ask"][answering]}
         stated = {name: value for name, value in self.slots.model_dump().items() if value is not None}
         return {name: value / 1000 for name, value in {**by_models, **stated}.items()}
+
+    @model_validator(mode="after")
+    def _few_enough(self) -> Self:
+        if self.workers * self.concurrency > _MAX_PLACES:
+            raise ValueError(
+                f"workers x concurrency is {self.workers * self.concurrency}; want at most {_MAX_PLACES}, for each "
+                "takes a thread and two descriptors of the engine"
+            )
+        return self
+
+    def with_options(self, given: Mapping[str, int]) -> ServiceSettings:
+        """Return the settings with those of a command line in their place.
+
+        Raises
+        ------
+        InvalidArgument
+            If they do not go together with the others.
+        """
+        try:
+            slots = self.slots or "off"
+            return ServiceSettings.model_validate({**self.model_dump(), "slots": slots, **given})
+        except ValidationError as error:
+            raise InvalidArgument(error.errors(include_input=False)[0]["msg"]) from None
 
     def at(self, home: Path) -> ServiceSettings:
         """Return the settings with paths that start at a directory."""

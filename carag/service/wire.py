@@ -6,6 +6,7 @@ and the receipt as the text of its file. Only what a record commits to is writte
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict
 from datetime import date
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,7 @@ __all__ = [
     "RetrievalBody",
     "answer_json",
     "answer_of",
+    "encoded",
     "explanation_json",
     "explanation_of",
     "receipt_of",
@@ -236,6 +238,11 @@ def explanation_json(found: Explanation) -> dict[str, Any]:
         for one in found.reasons
     ]
     return {**found.to_json(), "reasons": reasons, "receipt": found.receipt.to_bytes().decode()}
+
+
+def encoded(found: dict[str, Any]) -> bytes:
+    """Write a result as JSON."""
+    return json.dumps(found, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
 def retrieval_of(said: RetrievalBody) -> Retrieval:

@@ -22,7 +22,7 @@ from carag.audit.auditor.reader import LogReader
 from carag.audit.records.record import Record
 from carag.errors import InvalidArgument, ServiceUnavailable
 from carag.service.service import Service
-from carag.service.serving import serve
+from carag.service.serving import _listening, serve
 from tests.service import conftest
 from tests.service.conftest import AUDIENCE, ISSUER, QUESTION, httpx, token
 
@@ -165,6 +165,14 @@ def test_an_address_in_use_is_bad_input(engine: Engine, home: Path, files: Path)
         with pytest.raises(InvalidArgument, match="cannot listen"):
             serve(service)
     assert engine.ask(QUESTION, ANALYST).text
+
+
+def test_the_end_of_an_answer_does_not_wait_for_an_acknowledgement() -> None:
+    """Sockets that are accepted send at once, though asyncio does not see that they are TCP."""
+    with _listening("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname()):
+        accepted, _ = listener.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 @pytest.mark.release

@@ -9,14 +9,21 @@ import hmac
 import json
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from hypothesis import given
+from hypothesis import strategies as st
 
-from carag.audit import Access, PolicyChange, SessionSource
+from carag import Engine
+from carag.audit import Access, Denial, PolicyChange, SessionSource
 from carag.audit.tlog.encoding import b64url
+from carag.service.admission import Strangers
+from carag.service.app import application
+from carag.service.problems import Problem
+from carag.service.service import Service
 from tests.service.conftest import (
     AS_OFFICER,
     EC_KEY,
@@ -29,12 +36,9 @@ from tests.service.conftest import (
     events,
     httpx,
     jwt,
+    settings,
     token,
 )
-
-if TYPE_CHECKING:
-    from carag import Engine
-    from carag.service.service import Service
 
 NOW = int(time.time())
 OTHER = ec.generate_private_key(ec.SECP256R1())
@@ -193,3 +197,92 @@ def test_the_grants_are_on_record_before_the_first_answer(service: Service, engi
     digest = hashlib.sha256(Path(service.settings.grants).read_bytes()).digest()
     assert f"SERVICE_GRANTS:{b64url(digest)}" == changes[-1].why
     assert changes[-1].table == changes[-1].before == changes[0].table
+
+
+class Clock:
+    """Seconds that pass when told to."""
+
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def is_checked(strangers: Strangers, one: str) -> bool:
+    try:
+        strangers.check(one)
+    except Problem as problem:
+        return problem.code != "TOKEN_UNCHECKED"
+    return True
+
+
+@given(st.lists(st.tuples(st.sampled_from("gbn"), st.integers(0, 3)), max_size=200), st.integers(1, 30))
+def test_refused_tokens_are_limited_and_good_ones_never(moves: list[tuple[str, int]], rate: int) -> None:
+    """Over any time no more are looked at and refused than the bucket held and got; a known good one always is."""
+    clock = Clock()
+    strangers = Strangers(rate, clock=clock)
+    strangers.accepted("good")
+    refused = unchecked = 0
+    for number, (kind, tenths) in enumerate(moves):
+        clock.now += tenths / 10
+        if kind == "g":
+            assert is_checked(strangers, "good")
+            strangers.accepted("good")
+        elif is_checked(strangers, one := "bad" if kind == "b" else f"new {number}"):
+            strangers.refused(one)
+            refused += 1
+        else:
+            unchecked += 1
+        assert refused <= rate * (1 + clock.now - 100) + 1e-6
+    assert unchecked == strangers.take_unchecked()
+    assert 0 == strangers.take_unchecked()
+
+
+def test_one_bad_token_over_and_over_leaves_half_for_those_never_seen() -> None:
+    """A client that repeats what has expired shuts nobody out; and after a pause it is looked at again itself."""
+    clock = Clock()
+    strangers = Strangers(20, clock=clock)
+    for _ in range(500):
+        if is_checked(strangers, "expired"):
+            strangers.refused("expired")
+    assert is_checked(strangers, "somebody new")
+    clock.now += 1
+    assert is_checked(strangers, "expired")
+    alone = Strangers(1, clock=clock)
+    alone.refused("not yet valid")
+    clock.now += 1
+    assert is_checked(alone, "not yet valid")
+
+
+def test_a_flood_costs_one_record_and_shuts_out_nobody_who_was_in(
+    engine: Engine, home: Path, files: Path
+) -> None:
+    """Beyond the limit no token is looked at, the log holds their number, and a good one is answered all along."""
+    service = Service(engine, home, settings(files, refused_rate=3))
+    asked = Asked(application(service))
+    body, good = {"question": QUESTION}, token()
+    assert 200 == asked.post("ask", body, bearer=good).status_code
+    statuses = [asked.post("ask", body, bearer=f"a.b.{number}").status_code for number in range(60)]
+    assert {401, 429} == {*statuses}
+    assert statuses.count(401) < 15
+    assert 200 == asked.post("ask", body, bearer=good).status_code
+    service.close()
+    counted = {"TOKEN_MALFORMED": 0, "TOKEN_UNCHECKED": 0}
+    engine.close()
+    with Engine.open(home) as again:
+        found = [event for event in events(again) if isinstance(event, Denial)]
+    for event in found:
+        counted[event.why] += event.count
+    assert (statuses.count(401), statuses.count(429)) == tuple(counted.values())
+    assert len(found) <= 4
+
+
+def test_a_checkpoint_that_is_public_is_no_token_s_business(engine: Engine, home: Path, files: Path) -> None:
+    """It is answered during a flood as well."""
+    service = Service(engine, home, settings(files, refused_rate=1, public_log=True))
+    asked = Asked(application(service))
+    for _ in range(5):
+        asked.post("ask", {"question": QUESTION})
+    assert 429 == asked.post("ask", {"question": QUESTION}).status_code
+    assert 200 == asked("GET", "/log/checkpoint").status_code
+    service.close()

@@ -1,0 +1,1 @@
+"""Measure what a request over HTTP costs beyond the engine's own call."""
