@@ -1,0 +1,1 @@
+"""Measure the service: what it holds on to, and what it loses."""
