@@ -2,8 +2,8 @@
 
 Sessions of all kinds at a steady rate: questions, passages, explanations, streams, receipts, tiles, what a token
 grants; refused tokens, broken bodies, and clients that hang up. Meanwhile memory, open files and threads of the process
-are read from ``/proc``. Memory grows by the ratio of two medians: of the last tenth of the time, and of the tenth after the
-warm-up, which is a tenth too. At the end the service gets SIGTERM, and its log is counted against what was answered.
+are read from ``/proc``. Memory grows by the ratio of two medians: of the last tenth of the time, and of the tenth after
+the warm-up, which is a tenth too. Then the service gets SIGTERM, and its log is counted against what was answered.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class _Mix:
         """Records that answers named."""
         self.wrong: list[str] = []
         self._persons = [
-            (office.token(f"person-{number}@bank.example", group), number)
+            office.token(f"person-{number}@bank.example", group)
             for number, group in enumerate([ANALYSTS, OFFICERS] * (_PERSONS // 2))
         ]
         self._tokens_refused = [
@@ -177,23 +177,23 @@ class _Mix:
             self.acknowledged += [seq for seq in (said["record"], said.get("follows")) if seq is not None]
 
     def _ask(self, to: http.client.HTTPConnection, dice: random.Random, own: dict[str, int]) -> None:
-        token, _ = dice.choice(self._persons)
+        token = dice.choice(self._persons)
         self._answered(
             "ask", *asked(to, token, "POST", "/v1/ask", {"question": self._question(dice)}), token, own
         )
 
     def _retrieve(self, to: http.client.HTTPConnection, dice: random.Random, own: dict[str, int]) -> None:
-        token, _ = dice.choice(self._persons)
+        token = dice.choice(self._persons)
         body = {"question": self._question(dice), "k": dice.randrange(1, 51)}
         self._answered("retrieve", *asked(to, token, "POST", "/v1/retrieve", body), token, own)
 
     def _explain(self, to: http.client.HTTPConnection, dice: random.Random, own: dict[str, int]) -> None:
-        token, _ = dice.choice(self._persons)
+        token = dice.choice(self._persons)
         body = {"chunk_id": f"{_DOCUMENT}:{dice.randrange(10**5):05}"}  # most are absent
         self._answered("explain", *asked(to, token, "POST", "/v1/explain", body), token, own)
 
     def _stream(self, to: http.client.HTTPConnection, dice: random.Random, own: dict[str, int]) -> None:
-        token, _ = dice.choice(self._persons)
+        token = dice.choice(self._persons)
         status, data = asked(to, token, "POST", "/v1/ask/stream", {"question": self._question(dice)})
         *_, last = data.rstrip().split(b"\n\n")
         self._answered("stream", status, last.partition(b"data: ")[2], token, own)
@@ -202,13 +202,13 @@ class _Mix:
         if not own:
             return
         token, seq = dice.choice([*own.items()])
-        foreign = dice.choice(self._persons)[0]
+        foreign = dice.choice(self._persons)
         is_own = dice.random() < 0.8 or own.get(foreign) == seq or foreign == token
-        status, _ = asked(to, token if is_own else foreign, "GET", f"/v1/receipts/{seq}")
+        status = asked(to, token if is_own else foreign, "GET", f"/v1/receipts/{seq}")[0]
         self._told("receipt", status, (200,) if is_own else (404,))
 
     def _tile(self, to: http.client.HTTPConnection, dice: random.Random, _: dict[str, int]) -> None:
-        token, _ = dice.choice(self._persons)
+        token = dice.choice(self._persons)
         status, data = asked(to, token, "GET", "/log/checkpoint")
         self._told("checkpoint", status, (200,))
         size = int(data.split(b"\n")[1])
@@ -218,16 +218,16 @@ class _Mix:
             if full and (not rest or dice.random() < 0.5)
             else f"{full:03}.p/{rest}"
         )
-        status, _ = asked(to, token, "GET", f"/log/tile/0/{path}")
+        status = asked(to, token, "GET", f"/log/tile/0/{path}")[0]
         self._told("tile", status, (200,))
 
     def _policy(self, to: http.client.HTTPConnection, dice: random.Random, _: dict[str, int]) -> None:
-        status, _ = asked(to, dice.choice(self._persons)[0], "GET", "/v1/policy")
+        status = asked(to, dice.choice(self._persons), "GET", "/v1/policy")[0]
         self._told("policy", status, (200,))
 
     def _refused(self, to: http.client.HTTPConnection, dice: random.Random, _: dict[str, int]) -> None:
         token = dice.choice(self._tokens_refused)
-        status, _ = asked(to, token, "POST", "/v1/ask", {"question": self._question(dice)})
+        status = asked(to, token, "POST", "/v1/ask", {"question": self._question(dice)})[0]
         self._told("refused", status, (401, 403))
 
     def _broken(self, to: http.client.HTTPConnection, dice: random.Random, _: dict[str, int]) -> None:
@@ -242,12 +242,12 @@ class _Mix:
                 b" " * (70 << 10),
             ]
         )
-        status, _ = asked(to, dice.choice(self._persons)[0], "POST", "/v1/retrieve", body)
+        status = asked(to, dice.choice(self._persons), "POST", "/v1/retrieve", body)[0]
         self._told("broken", status, (400, 413, 422))
 
     def _gone(self, to: http.client.HTTPConnection, dice: random.Random, _: dict[str, int]) -> None:
         """Hang up: within the headers, within the body, or before the answer."""
-        token, _ = dice.choice(self._persons)
+        token = dice.choice(self._persons)
         body = json.dumps({"question": self._question(dice)}).encode()
         whole = (
             b"POST /v1/ask/stream HTTP/1.1\r\nHost: carag\r\nContent-Type: application/json\r\nAuthorization: Bearer "
