@@ -20,7 +20,7 @@ from carag import Engine
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["ANALYSTS", "OFFICERS", "QUESTIONS", "Office", "Served", "asked", "connected"]
+__all__ = ["ANALYSTS", "OFFICERS", "QUESTIONS", "Office", "Served", "asked", "connected", "said"]
 
 ROOT: Final = Path(__file__).parents[2]
 ISSUER: Final = "https://login.example"
@@ -154,6 +154,13 @@ def asked(
     connection.request(method, path, data, headers)
     answer = connection.getresponse()
     return answer.status, answer.read()
+
+
+def said(data: bytes) -> dict[str, Any]:
+    """Return what an answer says; of a stream, what its last event says."""
+    *_, last = data.rstrip().split(b"\n\n")
+    found: dict[str, Any] = json.loads(last.partition(b"data: ")[2] if b"data: " in last else last)
+    return found
 
 
 def connected(port: int) -> http.client.HTTPConnection:

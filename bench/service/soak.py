@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from bench.commit import commit
-from bench.service.office import ANALYSTS, OFFICERS, QUESTIONS, Office, asked, connected
+from bench.service.office import ANALYSTS, OFFICERS, QUESTIONS, Office, Served, asked, connected, said
 from carag.audit import Access
 from carag.audit.auditor.examine import examine_log
 from carag.audit.auditor.reader import LogReader
@@ -38,6 +38,8 @@ _PERSONS: Final = 200
 _DOCUMENT: Final = "9990000000-23-000077"
 _SAMPLE_SECONDS: Final = 1.0
 _TENTH: Final = 10
+_MOST_WRONG: Final = 100
+"""Requests that went wrong until the load is given up."""
 _MIX: Final = {
     "ask": 25,
     "retrieve": 25,
@@ -93,7 +95,7 @@ def soak(place: Path, minutes: float, *, rate: float, clients: int, seed: int = 
     """
     office, found = Office(place), Soak(minutes)
     mix = _Mix(office, found, seed)
-    with office.served() as served:
+    with office.served({"PYTHONFAULTHANDLER": "1"}) as served:
         until = time.monotonic() + minutes * 60
         load = [
             threading.Thread(target=mix.run, args=(served.port, number, until, clients / rate))
@@ -101,11 +103,13 @@ def soak(place: Path, minutes: float, *, rate: float, clients: int, seed: int = 
         ]
         for one in load:
             one.start()
-        found.samples = _watched(served.process.pid, until)
+        found.samples = _watched(served, until)
         for one in load:
             one.join()
+        is_there = served.process.poll() is None
         served.process.send_signal(signal.SIGTERM)
-        assert served.process.wait(60) == 0, office.told.read_text()
+        if (code := served.process.wait(60)) or not is_there:
+            raise RuntimeError(f"the service ended with {code}: {office.told.read_text()}")
     tenth = minutes * 60 / _TENTH
     early = [one for one in found.samples if tenth <= one.at < 2 * tenth]
     late = [one for one in found.samples if one.at >= (_TENTH - 1) * tenth]
@@ -145,7 +149,7 @@ class _Mix:
         kinds: list[Callable[..., None]] = [getattr(self, f"_{name}") for name in _MIX]
         own: dict[str, int] = {}
         due = time.monotonic()
-        while time.monotonic() < until:
+        while time.monotonic() < until and len(self.wrong) < _MOST_WRONG:
             (kind,) = dice.choices(kinds, [*_MIX.values()])
             try:
                 kind(connection, dice, own)
@@ -171,10 +175,10 @@ class _Mix:
 
     def _answered(self, kind: str, status: int, data: bytes, token: str, own: dict[str, int]) -> None:
         self._told(kind, status, (200,))
-        said = json.loads(data)
-        own[token] = said["record"]
+        answer = said(data)
+        own[token] = answer["record"]
         with self._lock:
-            self.acknowledged += [seq for seq in (said["record"], said.get("follows")) if seq is not None]
+            self.acknowledged += [seq for seq in (answer["record"], answer.get("follows")) if seq is not None]
 
     def _ask(self, to: http.client.HTTPConnection, dice: random.Random, own: dict[str, int]) -> None:
         token = dice.choice(self._persons)
@@ -194,9 +198,8 @@ class _Mix:
 
     def _stream(self, to: http.client.HTTPConnection, dice: random.Random, own: dict[str, int]) -> None:
         token = dice.choice(self._persons)
-        status, data = asked(to, token, "POST", "/v1/ask/stream", {"question": self._question(dice)})
-        *_, last = data.rstrip().split(b"\n\n")
-        self._answered("stream", status, last.partition(b"data: ")[2], token, own)
+        body = {"question": self._question(dice)}
+        self._answered("stream", *asked(to, token, "POST", "/v1/ask/stream", body), token, own)
 
     def _receipt(self, to: http.client.HTTPConnection, dice: random.Random, own: dict[str, int]) -> None:
         if not own:
@@ -260,13 +263,14 @@ class _Mix:
         self._told("gone", 0, (0,))
 
 
-def _watched(pid: int, until: float) -> list[Sample]:
-    samples, start = [], time.monotonic()
-    status = Path(f"/proc/{pid}/status")
-    while (now := time.monotonic()) < until:
-        said = dict(line.split(":", 1) for line in status.read_text().splitlines())
-        files = sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir())
-        samples.append(Sample(now - start, int(said["VmRSS"].split()[0]), files, int(said["Threads"])))
+def _watched(served: Served, until: float) -> list[Sample]:
+    """Sample the process until a time, or until it is no more."""
+    samples, start, place = [], time.monotonic(), Path(f"/proc/{served.process.pid}")
+    while (now := time.monotonic()) < until and served.process.poll() is None:
+        told = dict(line.split(":", 1) for line in (place / "status").read_text().splitlines())
+        if "VmRSS" in told:  # a process that has just ended has none
+            files = sum(1 for _ in (place / "fd").iterdir())
+            samples.append(Sample(now - start, int(told["VmRSS"].split()[0]), files, int(told["Threads"])))
         time.sleep(_SAMPLE_SECONDS)
     return samples
 
@@ -303,11 +307,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="carag-soak-") as place:
         found = soak(Path(place), options.minutes, rate=options.rate, clients=options.clients)
-    said = {"commit": commit(), **asdict(found), "samples": [asdict(one) for one in found.samples[::10]]}
+    kept = {"commit": commit(), **asdict(found), "samples": [asdict(one) for one in found.samples[::10]]}
     if options.out is not None:
         options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(json.dumps(said, indent=1) + "\n")
-    print(json.dumps({name: value for name, value in said.items() if name != "samples"}, indent=1))
+        options.out.write_text(json.dumps(kept, indent=1) + "\n")
+    print(json.dumps({name: value for name, value in kept.items() if name != "samples"}, indent=1))
     return int(found.growth >= options.most)
 
 
