@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bench.audit.disk import environment
+from bench.service.office import Office
 from carag import Engine
 from carag.audit import Access, AuditLog, Verdict
 from carag.audit.auditor.examine import examine_log
@@ -301,3 +303,66 @@ def test_the_count_finds_a_service_that_answers_without_waiting(
                 one.join()
         wire.take(pieces)
     assert (wire.bare > 0, wire.early > 0) == (fault == "unrecorded", fault == "hasty")
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("fault", [{"fail_sync": 40}, {"full_after": 600_000}], ids=["EIO", "ENOSPC"])
+def test_no_text_leaves_a_process_whose_disk_fails_without_its_record(
+    home: Path, files: Path, tmp_path: Path, fault: dict[str, int]
+) -> None:
+    """From some sync or byte on the kernel refuses; what had text before that is in the log that is left."""
+    words = telling(home, files)
+    (tmp_path / "office").mkdir()
+    office = Office(tmp_path / "office")
+    bearer, answers, refused = office.token(), [], 0
+    with office.served(environment(office.home, **fault)) as served:
+        for number in range(200):
+            data = b"".join(p for _, p in streamed(served.port, bearer, QUESTIONS[number % len(QUESTIONS)]))
+            if any(word in data for word in words):
+                answers.append(json.loads(data.partition(b"data: ")[2].partition(b"\n")[0])["record"])
+            refused += data.startswith(b"HTTP/1.1 503 ")
+            if refused >= 20:
+                break
+    assert answers
+    assert refused == 20
+    with AuditLog.open(office.home) as log:
+        assert log.verify().size == log.size
+        assert all(isinstance(log.record(seq).event, Access) for seq in answers)
+        assert len({*answers}) == len(answers)
+
+
+@pytest.mark.release
+def test_no_text_leaves_while_the_evidence_server_is_gone(
+    home: Path, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PostgreSQL is killed amid streams and started again, over and over: text has both commits, the rest is refused."""
+    from tests.audit.log.test_evidence_kills import Mortal  # skips where there is no server to start
+
+    wire, dice = Wire(telling(home, files)), random.Random(7)  # noqa: S311
+    with tempfile.TemporaryDirectory(prefix="carag-pg-", ignore_cleanup_errors=True) as directory:
+        mortal = Mortal(directory)
+        try:
+            with (
+                Engine.open(home, evidence=mortal.url) as engine,
+                running(engine, home, files) as served,
+                ThreadPoolExecutor(CLIENTS) as pool,
+            ):
+                watched(engine.log, wire, monkeypatch)
+                for number in range(60):
+                    sent = [
+                        pool.submit(streamed, served.ports[0], token(), QUESTIONS[0]) for _ in range(CLIENTS)
+                    ]
+                    if number % 10 == 4:
+                        time.sleep(dice.uniform(0, 0.05))
+                        mortal.kill()
+                    if number % 10 == 9:
+                        mortal.start()
+                    for one in sent:
+                        wire.take(one.result())
+                mortal.start()
+        finally:
+            mortal.start()
+            mortal.server.cleanup()
+    assert (wire.early, wire.bare) == (0, 0)
+    assert wire.statuses[503] > 20
+    assert len(wire.texts) > 20

@@ -69,7 +69,11 @@ def test_answers_hold_what_is_described_and_what_the_engine_s_json_has(
 
 
 @pytest.mark.parametrize(
-    "examples", [pytest.param(3, marks=pytest.mark.release), pytest.param(500, marks=pytest.mark.full)]
+    ("phases", "examples"),
+    [
+        pytest.param("fuzzing", 5, marks=pytest.mark.release),
+        pytest.param("coverage,fuzzing", 500, marks=pytest.mark.full),
+    ],
 )
 @pytest.mark.parametrize("with_token", [True, False])
 def test_the_service_keeps_to_its_description(
