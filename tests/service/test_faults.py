@@ -8,6 +8,7 @@ import json
 import random
 import socket
 import sqlite3
+import tempfile
 import threading
 import time
 from collections import Counter
@@ -335,7 +336,7 @@ def test_no_text_leaves_a_process_whose_disk_fails_without_its_record(
 def test_no_text_leaves_while_the_evidence_server_is_gone(
     home: Path, files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """PostgreSQL is killed amid streams and started again, over and over: text has both commits, the rest is refused."""
+    """PostgreSQL is killed amid streams and started again, over and over: what has text has both commits."""
     from tests.audit.log.test_evidence_kills import Mortal  # skips where there is no server to start
 
     wire, dice = Wire(telling(home, files)), random.Random(7)  # noqa: S311
