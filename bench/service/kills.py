@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 __all__ = ["Kills", "kill", "main"]
 
 _CLIENTS: Final = 6
-_LONGEST: Final = 4.0
-"""Seconds of load before a kill, at most."""
+_MOST: Final = 100
+"""Answers waited for, at most, before a kill."""
 
 
 @dataclass
@@ -67,7 +67,7 @@ def kill(place: Path, rounds: int, *, by: signal.Signals = signal.SIGKILL, seed:
         load = _Load(office)
         with office.served() as served:
             load.start(served.port)
-            time.sleep(dice.uniform(0.3, _LONGEST))
+            load.wait(dice.randrange(1, _MOST))
             served.process.send_signal(by)
             code = served.process.wait(60)
             load.join()
@@ -100,6 +100,11 @@ class _Load:
         ]
         for one in self._threads:
             one.start()
+
+    def wait(self, answers: int) -> None:
+        """Wait for so many answers, or until all clients have given up."""
+        while len(self.receipts) < answers and any(one.is_alive() for one in self._threads):
+            time.sleep(0.005)
 
     def join(self) -> None:
         for one in self._threads:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import signal
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -29,7 +28,7 @@ def test_no_answer_that_arrived_is_lost(tmp_path: Path, by: signal.Signals, roun
     """Each is in the log, verifies with both verifiers, and what else is on record was somebody's who was cut off."""
     found = kill(tmp_path, rounds, by=by)
     assert (found.lost, found.refused, found.unaccounted, found.damaged) == (0, 0, 0, [])
-    assert found.acknowledged > 10 * rounds
+    assert found.acknowledged > rounds
     assert found.codes == ([] if by is signal.SIGKILL else [0] * rounds)
     assert found.cut >= (rounds if by is signal.SIGKILL else 0)
 
@@ -42,7 +41,7 @@ def test_the_count_finds_a_log_that_was_put_back(tmp_path: Path) -> None:
     load, kills = _Load(office), Kills()
     with office.served() as served:
         load.start(served.port)
-        time.sleep(1)
+        load.wait(6)
         served.process.kill()
         load.join()
     shutil.rmtree(office.home)
