@@ -1,1 +1,1 @@
-"""Measure what a request over HTTP costs beyond the engine's own call."""
+"""Measure the service: what a request costs beyond the engine's own call, what it holds on to, and what it loses."""

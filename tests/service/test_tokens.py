@@ -7,9 +7,11 @@ import base64
 import hashlib
 import hmac
 import json
+import threading
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -19,13 +21,19 @@ from hypothesis import strategies as st
 
 from carag import Engine
 from carag.audit import Access, Denial, PolicyChange, SessionSource
+from carag.audit.auditor.reader import LogReader
+from carag.audit.records.record import Record
 from carag.audit.tlog.encoding import b64url
+from carag.errors import Refused
 from carag.service.admission import Strangers
 from carag.service.app import application
+from carag.service.jwks import COOLDOWN_SECONDS
 from carag.service.problems import Problem
+from carag.service.release import Asker
 from carag.service.service import Service
 from tests.service.conftest import (
     AS_OFFICER,
+    CHUNK,
     EC_KEY,
     OFFICER,
     QUESTION,
@@ -35,6 +43,7 @@ from tests.service.conftest import (
     denials,
     events,
     httpx,
+    jwk,
     jwt,
     settings,
     token,
@@ -85,6 +94,12 @@ ATTACKS = {
     "a list that is misspelt": (token(carag={"restrictd": [1]}), 401, "TOKEN_CLAIM_INVALID"),
     "a key of its own": (with_header(jwk={"kty": "EC"}, kid="mine"), 401, "TOKEN_KEY_UNKNOWN"),
     "an address of keys": (with_header(jku="https://evil.example/k", kid="m"), 401, "TOKEN_KEY_UNKNOWN"),
+    "an address of a certificate": (
+        with_header(x5u="https://evil.example/c", kid="m"),
+        401,
+        "TOKEN_KEY_UNKNOWN",
+    ),
+    "a certificate of its own": (with_header(x5c=["MIIB"], kid="m"), 401, "TOKEN_KEY_UNKNOWN"),
     "a critical extension": (with_header(crit=["b64"], b64=True), 401, "TOKEN_MALFORMED"),
     "garbage": ("a.b.c", 401, "TOKEN_MALFORMED"),
     "no token": (None, 401, "TOKEN_MISSING"),
@@ -99,8 +114,12 @@ def test_every_attack_is_refused_and_on_record(
     for answer in (
         asked.post("ask", {"question": QUESTION}, bearer=bearer),
         asked.post("ask/stream", {"question": QUESTION}, bearer=bearer),
+        asked.post("retrieve", {"question": QUESTION}, bearer=bearer),
+        asked.post("explain", {"chunk_id": CHUNK}, bearer=bearer),
         asked("GET", "/v1/receipts/1", bearer=bearer),
+        asked("GET", "/v1/policy", bearer=bearer),
         asked("GET", "/log/checkpoint", bearer=bearer),
+        asked("GET", "/log/tile/0/000.p/1", bearer=bearer),
     ):
         assert (status, code) == (answer.status_code, answer.json()["code"])
         assert answer.headers["content-type"] == "application/problem+json"
@@ -286,3 +305,49 @@ def test_a_checkpoint_that_is_public_is_no_token_s_business(engine: Engine, home
     assert 429 == asked.post("ask", {"question": QUESTION}).status_code
     assert 200 == asked("GET", "/log/checkpoint").status_code
     service.close()
+
+
+class _Keys(BaseHTTPRequestHandler):
+    """An issuer on a socket, which counts who asks."""
+
+    asked: ClassVar[list[str]] = []
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        body = json.dumps({"keys": [jwk(EC_KEY, "e", "ES256")]}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+def test_a_flood_of_made_up_key_ids_is_one_fetch_and_all_on_record(home: Path, files: Path) -> None:
+    """A thousand tokens, each with an id of its own, through a service whose issuer is on a socket.
+
+    All within the half minute in which the issuer is asked once at most; good tokens count meanwhile.
+    """
+    header, rest = token(OTHER, "ES256", "KID").split(".", 1)
+    stated = json.loads(base64.urlsafe_b64decode(header + "=="))
+    _Keys.asked.clear()
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Keys) as issuer, Engine.open(home) as engine:
+        threading.Thread(target=issuer.serve_forever).start()
+        address = f"http://127.0.0.1:{issuer.server_port}/keys"
+        service = Service(engine, home, settings(files, jwks=address))
+        started = time.monotonic()
+        for number in range(1000):
+            part = b64url(json.dumps({**stated, "kid": f"made-up-{number}"}).encode())
+            with pytest.raises(Refused) as refused:
+                service.ask(Asker(f"{part}.{rest}"), b"{}")
+            assert "TOKEN_KEY_UNKNOWN" == refused.value.code
+        assert b'"record":' in service.ask(Asker(token()), json.dumps({"question": QUESTION}).encode())
+        assert time.monotonic() - started < COOLDOWN_SECONDS
+        service.close()
+        issuer.shutdown()
+    assert ["/keys"] == _Keys.asked
+    with LogReader(home) as reader:
+        found = [Record.parse(body).event for _, body in reader.bodies()]
+    denied = [event for event in found if isinstance(event, Denial)]
+    assert (1000, {"TOKEN_KEY_UNKNOWN"}) == (sum(one.count for one in denied), {one.why for one in denied})
