@@ -1,6 +1,6 @@
 """Use a store hard in a process of its own: ask, add, hold and erase from several threads, and keep every receipt.
 
-``python -m tests.engine.busy_store STORE KEPT``: a receipt is written to ``KEPT/<record>.json`` as soon as its record is
+``python -m tests.engine.busy_store STORE KEPT``: a receipt is written to ``KEPT/<record>.json`` when its record is
 acknowledged, and the newest checkpoint to ``KEPT/checkpoint``. Ends when ``KEPT/stop`` is there.
 """
 

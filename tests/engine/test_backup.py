@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sqlite3
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +21,7 @@ from carag.engine.backup.pinned import Pinned
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[2]
@@ -108,7 +108,7 @@ def test_data_and_keys_lie_apart_readable_by_their_owner_alone(backup: Path, tmp
 
 def test_without_a_place_for_keys_none_are_copied(home: Path, tmp_path: Path) -> None:
     assert not back_up(home, tmp_path / "backup").has_keys
-    with pytest.raises(InvalidArgument, match="has no audit.key"):
+    with pytest.raises(InvalidArgument, match=r"has no audit\.key"):
         restore(tmp_path / "backup", tmp_path / "backup", tmp_path / "again")
     assert restore(tmp_path / "backup", home, tmp_path / "again").rows == 3  # wherever they were kept
 
