@@ -21,9 +21,9 @@ import carag
 from carag.audit.tlog.encoding import MAX_INTEGER
 from carag.errors import type_and_place
 from carag.service.problems import MEDIA_TYPE, Problem, ProblemBody, problem_of
-from carag.service.requests import AskBody, ExplainBody, RetrieveBody
+from carag.service.requests import AskBody, ExplainBody, IngestBody, RetrieveBody, idempotency_key
 from carag.service.service import Service, encoded
-from carag.service.wire import AnswerBody, ExplanationBody, PolicyBody, RetrievalBody
+from carag.service.wire import AnswerBody, ExplanationBody, JobBody, PolicyBody, RetrievalBody
 from carag.visible import logger
 
 if TYPE_CHECKING:
@@ -94,8 +94,35 @@ def described() -> FastAPI:
                 "requestBody": {"required": True, "content": _json(taken)},
             },
         )
+    app.add_api_route(
+        "/v1/ingest",
+        ingest,
+        methods=["POST"],
+        operation_id="ingest",
+        status_code=202,
+        response_model=None,
+        response_class=Response,
+        responses={
+            **_responses(_json(JobBody), 400, 401, 403, 413, 415, 422, 429, 500, 503, 504),
+            200: {"description": "A job that was sent before, and has ended.", "content": _json(JobBody)},
+            202: {"description": "Taken in; Location says where to ask.", "content": _json(JobBody)},
+        },
+        openapi_extra={
+            "security": [{"bearer": []}],
+            "parameters": [
+                {
+                    "name": "Idempotency-Key",
+                    "in": "header",
+                    "required": True,
+                    "schema": {"type": "string", "pattern": "^[A-Za-z0-9_.:-]{1,128}$"},
+                }
+            ],
+            "requestBody": {"required": True, "content": _json(IngestBody)},
+        },
+    )
     reading: tuple[tuple[str, Callable[..., Any], dict[str, Any], tuple[int, ...]], ...] = (
         ("/v1/policy", policy, _json(PolicyBody), ()),
+        ("/v1/jobs/{job_id}", job, _json(JobBody), (404, 422)),
         ("/v1/receipts/{seq}", receipt, {"application/json": {"schema": {"type": "object"}}}, (404, 422)),
         ("/log/checkpoint", checkpoint, {"text/plain": {"schema": {"type": "string"}}}, ()),
         (
@@ -146,6 +173,23 @@ async def explain(request: Request) -> Response:
     return _said(encoded(await _with_body(request, "explain")))
 
 
+async def ingest(request: Request) -> Response:
+    """Take documents in, or remove some, as a job. One that is sent again under the same Idempotency-Key is one job."""
+    service: Service = request.app.state.service
+    await service.done(partial(service.may_bring, _token(request)))
+    key = idempotency_key(request.headers.getlist("idempotency-key"))
+    body = await _json_body(request, service.settings.max_ingest)
+    found, has_ended = await service.done(partial(service.ingest, _token(request), key, body))
+    headers = {**_HEADERS, "Location": f"/v1/jobs/{found['id']}"}
+    return Response(encoded(found), 200 if has_ended else 202, headers=headers, media_type="application/json")
+
+
+async def job(request: Request, job_id: Annotated[str, Path(pattern="^[0-9a-f]{32}$")]) -> Response:
+    """Tell how a job of the token's own person stands, until a day after it has ended."""
+    service: Service = request.app.state.service
+    return _said(encoded(await service.done(partial(service.job, _token(request), job_id))))
+
+
 async def policy(request: Request) -> Response:
     """Tell the roles and purposes that the token grants."""
     service: Service = request.app.state.service
@@ -174,12 +218,16 @@ async def tile(request: Request, path: str) -> Response:
 
 async def _with_body(request: Request, operation: str) -> dict[str, Any]:
     service: Service = request.app.state.service
+    body = await _json_body(request, service.settings.max_body)
+    work: Callable[[str, bytes], dict[str, Any]] = getattr(service, operation)
+    return await service.done(partial(work, _token(request), body))
+
+
+async def _json_body(request: Request, most: int) -> bytes:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise Problem("CONTENT_TYPE")
-    body = await _body(request, service.settings.max_body)
-    work: Callable[[str, bytes], dict[str, Any]] = getattr(service, operation)
-    return await service.done(partial(work, _token(request), body))
+    return await _body(request, most)
 
 
 async def _body(request: Request, most: int) -> bytes:
@@ -288,7 +336,7 @@ def _responses(content: dict[str, Any], *problems: int) -> dict[int | str, dict[
 
 
 _STATUS: Final = {
-    400: "No JSON, or a key twice.",
+    400: "No JSON, a key twice, or no Idempotency-Key where one is wanted.",
     401: "No token, or one that is refused; on record.",
     403: "The token grants no such role and purpose, or is another person's; on record.",
     404: "Nothing here, or nothing of yours.",
@@ -304,7 +352,8 @@ _STATUS: Final = {
 
 def _openapi(app: FastAPI) -> dict[str, Any]:
     found: dict[str, Any] = get_openapi(title=app.title, version=app.version, routes=app.routes)
-    bodies = (AskBody, RetrieveBody, ExplainBody, AnswerBody, RetrievalBody, ExplanationBody, PolicyBody)
+    taken = (AskBody, RetrieveBody, ExplainBody, IngestBody)
+    bodies = (*taken, AnswerBody, RetrievalBody, ExplanationBody, PolicyBody, JobBody)
     _, schemas = models_json_schema(
         [(model, "validation") for model in (*bodies, ProblemBody)],
         ref_template="#/components/schemas/{model}",

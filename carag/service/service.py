@@ -18,11 +18,12 @@ from carag.engine.tokens import JwtVerifier
 from carag.errors import AuditUnavailable, InvalidArgument, type_and_place
 from carag.service.admission import Admission
 from carag.service.grants import REQUIRED, Grants, GrantVerifier, record_grants
+from carag.service.jobs import Jobs
 from carag.service.jwks import JwksKeys, fetched
 from carag.service.metrics import Metrics
 from carag.service.problems import Problem, problem_of
 from carag.service.proofs import own_receipt, tile
-from carag.service.requests import AskBody, ExplainBody, RetrieveBody, parsed
+from carag.service.requests import AskBody, ExplainBody, IngestBody, RetrieveBody, parsed
 from carag.service.wire import answer_json, explanation_json, retrieval_json
 from carag.visible import logger
 
@@ -95,6 +96,7 @@ class Service:
         self.is_writable = True
         """Whether the last record that was to be written was."""
         record_grants(engine.log, table, self.grants)
+        self.jobs = Jobs(engine, home, most=settings.max_jobs)
         self._threads = ThreadPoolExecutor(settings.concurrency, thread_name_prefix="carag-service")
 
     def stop(self) -> None:
@@ -105,6 +107,7 @@ class Service:
         """Wait for the requests in work; later ones are refused."""
         self.stop()
         self._threads.shutdown(wait=True)
+        self.jobs.close()
 
     async def done(self, work: Callable[[], _Result]) -> _Result:
         """Do the work of one request in a thread, within the limits of number and time.
@@ -157,6 +160,25 @@ class Service:
 
         return self._narrowed(token, ExplainBody, body, explain)
 
+    def may_bring(self, token: str) -> None:
+        """Check that a token grants to bring documents, before a body that may be large is read."""
+        self._on_duty(token, "operate", lambda _: None)
+
+    def ingest(self, token: str, key: str, body: bytes) -> tuple[dict[str, Any], bool]:
+        """Take documents in, as a job; return it, and whether it has ended: it may have been sent before."""
+
+        def ingest(person: Person) -> tuple[dict[str, Any], bool]:
+            if self.engine.profile.vocabulary.reader == "edgar":
+                raise Problem("FILINGS_ONLY")
+            job, _ = self.jobs.accept(person, key, parsed(IngestBody, body).checked())
+            return job.to_json(), job.state in ("done", "failed")
+
+        return self._on_duty(token, "operate", ingest)
+
+    def job(self, token: str, id_: str) -> dict[str, Any]:
+        """Tell how one of the person's own jobs stands."""
+        return self._on_duty(token, "operate", lambda person: self.jobs.job(person, id_).to_json())
+
     def receipt(self, token: str, seq: int) -> bytes:
         """Make a receipt of the asker's own again."""
         return self._verified(token, lambda _, session: own_receipt(self.engine.log, seq, session))
@@ -205,6 +227,7 @@ class Service:
     def gauges(self) -> dict[str, float]:
         """Return what is as it is now, for the metrics."""
         found: dict[str, float] = {"working": self.admission.working, "records": self.engine.log.size}
+        found["jobs"] = self.jobs.waiting
         found |= {"ready": not self.is_draining and self.is_writable}
         if isinstance(self.keys, JwksKeys):
             found["key_fetches"] = self.keys.fetches

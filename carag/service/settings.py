@@ -39,6 +39,8 @@ class ServiceSettings(BaseModel):
     behind_proxy: bool = False
     public_log: bool = False
     max_body: int = Field(default=64 << 10, ge=1 << 10, le=1 << 20)
+    max_ingest: int = Field(default=8 << 20, ge=1 << 10, le=64 << 20)
+    max_jobs: int = Field(default=16, ge=1, le=1000)
     max_k: int = Field(default=50, ge=1, le=400)
     rate: int = Field(default=10, ge=1, le=10_000)
     burst: int = Field(default=20, ge=1, le=10_000)

@@ -54,7 +54,7 @@ def use(store: Path, kept: Path) -> None:
                 time.sleep(pause)
 
         threads = [
-            threading.Thread(target=again, args=(lambda number, name=name: ask(name, number), 0.01))
+            threading.Thread(target=again, args=(lambda number, name=name: ask(name, number), 0.05))
             for name in ("ana", "ben", "cleo")
         ]
         threads += [threading.Thread(target=again, args=one) for one in ((bring, 0.05), (administer, 0.2))]

@@ -63,14 +63,11 @@ def acknowledged(kept: Path) -> list[Path]:
     return sorted(kept.glob("[0-9]*.json"))
 
 
-def lost(home: Path, receipts: list[Path]) -> int:
+def lost(home: Path, records: dict[int, str]) -> int:
     """How many of these records a store does not have, or not as they were."""
-    missing = 0
     with LogReader(home) as log:
-        for path in receipts:
-            seq, record = int(path.stem), open_envelope(path.read_bytes()).record
-            missing += seq >= log.size or log.body(seq).decode() != record
-    return missing
+        bodies = {seq: body.decode() for seq, body in log.bodies()}
+    return sum(bodies.get(seq) != record for seq, record in records.items())
 
 
 @pytest.mark.parametrize(
@@ -82,10 +79,14 @@ def test_no_acknowledged_record_is_lost_and_no_restore_behind_an_anchor_goes_unn
     """Each time the restored store opens, answers and continues every receipt handed out before the backup began."""
     home, kept = tmp_path / "store", tmp_path / "kept"
     missing = noticed = compared = closed = 0
+    records: dict[int, str] = {}
     with used(home, kept):
         for _ in range(rounds):
             backup, keys, again = (tmp_path / name for name in ("backup", "keys", "again"))
             before = acknowledged(kept)
+            for path in before:
+                if int(path.stem) not in records:
+                    records[int(path.stem)] = open_envelope(path.read_bytes()).record
             back_up(home, backup, keys=keys)
             ledger = Ledger(tmp_path / "ledger")
             after = len(acknowledged(kept))
@@ -99,21 +100,21 @@ def test_no_acknowledged_record_is_lost_and_no_restore_behind_an_anchor_goes_unn
             known = {path.name: path.read_bytes() for path in before[-3:]}
             done = restore(backup, keys, again, kept=known)
             compared += done.compared
-            missing += lost(again, before)
-            closed += opened_and_closed(again, before)
+            missing += lost(again, records)
+            closed += opened_and_closed(again, sorted(records)[-100:])
             for path in (backup, keys, again):
                 shutil.rmtree(path)
     assert (missing, noticed, compared, closed) == (0, rounds, 3 * rounds, 0)
 
 
-def opened_and_closed(home: Path, receipts: list[Path]) -> int:
+def opened_and_closed(home: Path, numbers: list[int]) -> int:
     """Open a restored store, ask it, and tell how many values it cannot open, though nobody erased them."""
     with Engine.open(home, create=False) as engine:
         assert engine.retrieve(
             "When does branch 3 report?", Session(role="employee", purpose="work")
         ).passages
         log, shut = engine.log, 0
-        for seq in (int(path.stem) for path in receipts):
+        for seq in numbers:
             kept = set(log.private.openings(seq)) | set(log.private.erased_by(seq))
             shut += set(log.record(seq).commitments) != kept
         return shut
