@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 import carag
-from carag.cli import ask, audit, bench, gate, ingest, metric, names, policy, trust, upgrade
+from carag.cli import ask, audit, bench, gate, ingest, metric, names, policy, store, trust
 from carag.cli._output import Exit, flush, logging_shown, say, warn
 from carag.errors import CaragError, CorruptFile, InvalidArgument, StoreLocked, type_and_place
 
@@ -98,7 +98,9 @@ for _command in (
     ask.explain,
     ask.serve,
     names.names,
-    upgrade.upgrade,
+    store.upgrade,
+    store.backup,
+    store.restore,
     trust.trust,
 ):
     app.command()(_command)

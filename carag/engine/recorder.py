@@ -382,8 +382,9 @@ class Recorder:
         documents: int,
         chunks: int,
         quarantined: int,
+        by: str | None = None,
     ) -> Receipt:
-        """Record that what can be found has changed."""
+        """Record that what can be found has changed, and by whom, as a commitment."""
         event = Ingest(
             started=known_at_microseconds(started),
             ended=known_at_microseconds(self._clock()),
@@ -396,7 +397,7 @@ class Recorder:
             embed=collection.embedder.name,
             why=why,
         )
-        return self._log.append(event)
+        return self._log.append(event, secrets={"subject": by})
 
 
 def shortened(fingerprint: str) -> str:

@@ -23,8 +23,8 @@ from carag.audit.tlog.encoding import MAX_INTEGER
 from carag.errors import type_and_place
 from carag.service.problems import MEDIA_TYPE, Problem, ProblemBody, problem_of
 from carag.service.release import Asker, Released, Schedule
-from carag.service.requests import AskBody, ExplainBody, RetrieveBody
-from carag.service.wire import AnswerBody, ExplanationBody, PolicyBody, RetrievalBody, encoded
+from carag.service.requests import AskBody, ExplainBody, IngestBody, RetrieveBody, idempotency_key
+from carag.service.wire import AnswerBody, ExplanationBody, JobBody, PolicyBody, RetrievalBody, encoded
 from carag.visible import logger
 
 if TYPE_CHECKING:
@@ -61,6 +61,11 @@ class Answering(Protocol):
     @property
     def max_body(self) -> int:
         """Greatest number of bytes of a request's body."""
+        ...
+
+    @property
+    def max_ingest(self) -> int:
+        """The same of a body that brings documents."""
         ...
 
     @property
@@ -125,8 +130,35 @@ def described() -> FastAPI:
                 "requestBody": {"required": True, "content": _json(taken)},
             },
         )
+    app.add_api_route(
+        "/v1/ingest",
+        ingest,
+        methods=["POST"],
+        operation_id="ingest",
+        status_code=202,
+        response_model=None,
+        response_class=Response,
+        responses={
+            **_responses(_json(JobBody), 400, 401, 403, 413, 415, 422, 429, 500, 503, 504),
+            200: {"description": "A job that was sent before, and has ended.", "content": _json(JobBody)},
+            202: {"description": "Taken in; Location says where to ask.", "content": _json(JobBody)},
+        },
+        openapi_extra={
+            "security": [{"bearer": []}],
+            "parameters": [
+                {
+                    "name": "Idempotency-Key",
+                    "in": "header",
+                    "required": True,
+                    "schema": {"type": "string", "pattern": "^[A-Za-z0-9_.:-]{1,128}$"},
+                }
+            ],
+            "requestBody": {"required": True, "content": _json(IngestBody)},
+        },
+    )
     reading: tuple[tuple[str, Callable[..., Any], dict[str, Any], tuple[int, ...]], ...] = (
         ("/v1/policy", policy, _json(PolicyBody), ()),
+        ("/v1/jobs/{job_id}", job, _json(JobBody), (404, 422)),
         ("/v1/receipts/{seq}", receipt, {"application/json": {"schema": {"type": "object"}}}, (404, 422)),
         ("/log/checkpoint", checkpoint, {"text/plain": {"schema": {"type": "string"}}}, ()),
         (
@@ -177,6 +209,26 @@ async def explain(request: Request) -> Response:
     return _said(await _with_body(request, "explain"))
 
 
+async def ingest(request: Request) -> Response:
+    """Take documents in, or remove some, as a job. One that is sent again under the same Idempotency-Key is one job."""
+    service: Answering = request.app.state.service
+    asker = _asker(request)
+    await service.answered("may_bring", asker)  # before a body that may be large is read
+    key = idempotency_key(request.headers.getlist("idempotency-key"))
+    body = await _json_body(request, service.max_ingest)
+    found = await service.answered("ingest", asker, key.encode() + b"\n" + body)
+    told = json.loads(found)
+    headers = {**_HEADERS, "Location": f"/v1/jobs/{told['id']}"}
+    status = 200 if told["state"] in ("done", "failed") else 202
+    return Response(found, status, headers=headers, media_type="application/json")
+
+
+async def job(request: Request, job_id: Annotated[str, Path(pattern="^[0-9a-f]{32}$")]) -> Response:
+    """Tell how a job of the token's own person stands, until a day after it has ended."""
+    service: Answering = request.app.state.service
+    return _said(await service.answered("job", _asker(request), job_id.encode()))
+
+
 async def policy(request: Request) -> Response:
     """Tell the roles and purposes that the token grants."""
     service: Answering = request.app.state.service
@@ -205,10 +257,15 @@ async def tile(request: Request, path: str) -> Response:
 
 async def _with_body(request: Request, operation: str) -> bytes:
     service: Answering = request.app.state.service
+    body = await _json_body(request, service.max_body)
+    return await service.answered(operation, _asker(request), body)
+
+
+async def _json_body(request: Request, most: int) -> bytes:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise Problem("CONTENT_TYPE")
-    return await service.answered(operation, _asker(request), await _body(request, service.max_body))
+    return await _body(request, most)
 
 
 async def _body(request: Request, most: int) -> bytes:
@@ -321,7 +378,7 @@ def _responses(content: dict[str, Any], *problems: int) -> dict[int | str, dict[
 
 
 _STATUS: Final = {
-    400: "No JSON, or a key twice.",
+    400: "No JSON, a key twice, or no Idempotency-Key where one is wanted.",
     401: "No token, or one that is refused; on record.",
     403: "The token grants no such role and purpose, or is another person's; on record.",
     404: "Nothing here, or nothing of yours.",
@@ -337,7 +394,8 @@ _STATUS: Final = {
 
 def _openapi(app: FastAPI) -> dict[str, Any]:
     found: dict[str, Any] = get_openapi(title=app.title, version=app.version, routes=app.routes)
-    bodies = (AskBody, RetrieveBody, ExplainBody, AnswerBody, RetrievalBody, ExplanationBody, PolicyBody)
+    taken = (AskBody, RetrieveBody, ExplainBody, IngestBody)
+    bodies = (*taken, AnswerBody, RetrievalBody, ExplanationBody, PolicyBody, JobBody)
     _, schemas = models_json_schema(
         [(model, "validation") for model in (*bodies, ProblemBody)],
         ref_template="#/components/schemas/{model}",

@@ -36,7 +36,18 @@ __all__ = [
     "reply",
 ]
 
-OPERATIONS: Final = ("ask", "retrieve", "explain", "policy", "receipt", "checkpoint", "tile")
+OPERATIONS: Final = (
+    "ask",
+    "retrieve",
+    "explain",
+    "policy",
+    "receipt",
+    "checkpoint",
+    "tile",
+    "may_bring",
+    "ingest",
+    "job",
+)
 """What a request may be for: methods of :class:`carag.service.service.Service`; its kind is the place in this list."""
 _MAGIC: Final = b"CRG\x01"
 """The last byte is the version."""

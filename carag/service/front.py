@@ -54,6 +54,7 @@ class FrontSettings:
     places: list[int]
     certificate: str | None
     max_body: int
+    max_ingest: int
     seconds: float
     drain_seconds: int
     slots: dict[str, float] | None
@@ -105,7 +106,7 @@ class RemoteService:
     ----------
     places : list of socket
         Connected to the engine's process, where a thread serves each; as many requests can be in work.
-    max_body : int
+    max_body, max_ingest : int
     seconds : float
         After which a request is given up; its work goes on to its record.
     slots : dict, optional
@@ -117,10 +118,11 @@ class RemoteService:
         places: list[socket.socket],
         *,
         max_body: int,
+        max_ingest: int,
         seconds: float,
         slots: dict[str, float] | None = None,
     ) -> None:
-        self.max_body, self.slots, self._seconds = max_body, slots, seconds
+        self.max_body, self.max_ingest, self.slots, self._seconds = max_body, max_ingest, slots, seconds
         self.metrics = _Counted()
         self.is_draining = False
         self._free = places
@@ -195,7 +197,13 @@ async def _run(said: FrontSettings) -> None:
     places = [socket.socket(fileno=number) for number in said.places]
     listener, control = socket.socket(fileno=said.listener), socket.socket(fileno=said.control)
     control.setblocking(False)
-    service = RemoteService(places, max_body=said.max_body, seconds=said.seconds, slots=said.slots)
+    service = RemoteService(
+        places,
+        max_body=said.max_body,
+        max_ingest=said.max_ingest,
+        seconds=said.seconds,
+        slots=said.slots,
+    )
     server = first_server(
         application(service), certificate=said.certificate, drain_seconds=said.drain_seconds
     )

@@ -18,6 +18,8 @@ OPERATIONS: Final = (
     "ask_stream",
     "retrieve",
     "explain",
+    "ingest",
+    "job",
     "receipt",
     "policy",
     "checkpoint",

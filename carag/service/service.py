@@ -19,11 +19,12 @@ from carag.errors import AuditUnavailable, InvalidArgument, Refused, type_and_pl
 from carag.service.admission import Admission, Strangers
 from carag.service.frames import OPERATIONS
 from carag.service.grants import REQUIRED, Grants, GrantVerifier, record_grants
+from carag.service.jobs import Jobs
 from carag.service.jwks import JwksKeys, fetched
 from carag.service.metrics import Metrics
 from carag.service.problems import Problem, problem_of
 from carag.service.proofs import own_receipt, tile
-from carag.service.requests import AskBody, ExplainBody, RetrieveBody, parsed
+from carag.service.requests import AskBody, ExplainBody, IngestBody, RetrieveBody, parsed
 from carag.service.wire import answer_json, encoded, explanation_json, retrieval_json
 from carag.visible import logger
 
@@ -105,6 +106,7 @@ class Service:
         self.is_writable = True
         """Whether the last record that was to be written was."""
         record_grants(engine.log, table, self.grants)
+        self.jobs = Jobs(engine, home, most=settings.max_jobs)
         self._threads = ThreadPoolExecutor(settings.concurrency, thread_name_prefix="carag-service")
 
     def stop(self) -> None:
@@ -115,6 +117,7 @@ class Service:
         """Wait for the requests in work; later ones are refused."""
         self.stop()
         self._threads.shutdown(wait=True)
+        self.jobs.close()
         try:
             self._count_unchecked()
             self._unchecked.flush()
@@ -125,6 +128,11 @@ class Service:
     def max_body(self) -> int:
         """Greatest number of bytes of a request's body."""
         return self.settings.max_body
+
+    @property
+    def max_ingest(self) -> int:
+        """The same of a body that brings documents."""
+        return self.settings.max_ingest
 
     async def answered(self, operation: str, asker: Asker, asked: bytes = b"") -> bytes:
         """Answer a request of :data:`carag.service.frames.OPERATIONS` in a thread; errors as for :meth:`done`."""
@@ -191,6 +199,28 @@ class Service:
 
         return self._narrowed(asker, ExplainBody, body, explain)
 
+    def may_bring(self, asker: Asker, _: bytes = b"") -> bytes:
+        """Check that a token grants to bring documents."""
+        return self._on_duty(asker, "operate", lambda _: b"")
+
+    def ingest(self, asker: Asker, asked: bytes) -> bytes:
+        """Take documents in, as a job; what is asked is the key under which it was sent, and its body."""
+        key, _, body = asked.partition(b"\n")
+
+        def ingest(person: Person) -> bytes:
+            if self.engine.profile.vocabulary.reader == "edgar":
+                raise Problem("FILINGS_ONLY")
+            job, _ = self.jobs.accept(person, key.decode(), parsed(IngestBody, body).checked())
+            return encoded(job.to_json())
+
+        return self._on_duty(asker, "operate", ingest)
+
+    def job(self, asker: Asker, id_: bytes) -> bytes:
+        """Tell how one of the person's own jobs stands."""
+        return self._on_duty(
+            asker, "operate", lambda person: encoded(self.jobs.job(person, id_.decode()).to_json())
+        )
+
     def receipt(self, asker: Asker, seq: bytes) -> bytes:
         """Make a receipt of the asker's own again, by the record's number in decimal digits."""
         if not seq.isdigit() or len(seq) > _MAX_DIGITS:
@@ -243,6 +273,7 @@ class Service:
     def gauges(self) -> dict[str, float]:
         """Return what is as it is now, for the metrics."""
         found: dict[str, float] = {"working": self.admission.working, "records": self.engine.log.size}
+        found["jobs"] = self.jobs.waiting
         found |= {"ready": not self.is_draining and self.is_writable}
         if isinstance(self.keys, JwksKeys):
             found["key_fetches"] = self.keys.fetches

@@ -65,6 +65,8 @@ class ServiceSettings(BaseModel):
     behind_proxy: bool = False
     public_log: bool = False
     max_body: int = Field(default=64 << 10, ge=1 << 10, le=1 << 20)
+    max_ingest: int = Field(default=8 << 20, ge=1 << 10, le=64 << 20)
+    max_jobs: int = Field(default=16, ge=1, le=1000)
     max_k: int = Field(default=50, ge=1, le=400)
     rate: int = Field(default=10, ge=1, le=10_000)
     burst: int = Field(default=20, ge=1, le=10_000)
@@ -73,9 +75,9 @@ class ServiceSettings(BaseModel):
     concurrency_each: int = Field(default=4, ge=1, le=256)
     seconds: int = Field(default=60, ge=1, le=3600)
     drain_seconds: int = Field(default=10, ge=0, le=600)
+    workers: int = Field(default=0, ge=0, le=64)
     slots: SlotSettings | None = SlotSettings()
     """None: off."""
-    workers: int = Field(default=0, ge=0, le=64)
 
     @field_validator("algorithms")
     @classmethod

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -198,6 +198,21 @@ class CellBody(_Body):
     regulation: str
     may_know_existence: bool
     past: str
+
+
+class JobBody(_Body):
+    """How a job stands: documents by what became of them, and passages; all 0 until it has ended."""
+
+    id: str
+    state: Literal["queued", "running", "done", "failed"]
+    code: str | None
+    """Why it failed, as a problem's code."""
+    added: int
+    changed: int
+    unchanged: int
+    quarantined: int
+    chunks: int
+    removed: int
 
 
 class PolicyBody(_Body):

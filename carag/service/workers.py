@@ -32,6 +32,7 @@ from carag.service.frames import (
 from carag.service.front import COUNTS, READY, FrontSettings
 from carag.service.problems import Problem
 from carag.service.release import Asker
+from carag.service.requests import MAX_KEY
 from carag.visible import logger
 
 if TYPE_CHECKING:
@@ -185,6 +186,7 @@ class Workers:
             places=numbers[1:],
             certificate=settings.certificate,
             max_body=settings.max_body,
+            max_ingest=settings.max_ingest,
             seconds=settings.seconds,
             drain_seconds=settings.drain_seconds,
             slots=self._service.slots,
@@ -219,7 +221,9 @@ class Workers:
 
     def _serve(self, place: socket.socket) -> None:
         """Answer one request after another of one place, until the worker ends."""
-        bounds = Bounds(len(OPERATIONS), MAX_TOKEN, self._service.settings.max_body)
+        settings = self._service.settings
+        most = max(settings.max_body, MAX_KEY + 1 + settings.max_ingest)
+        bounds = Bounds(len(OPERATIONS), MAX_TOKEN, most)
         try:
             while (frame := receive(place, bounds)) is not None:
                 place.sendall(self._answer(frame).to_bytes())
