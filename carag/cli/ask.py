@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -221,7 +222,8 @@ def serve(
 ) -> int:
     """Answer questions over HTTP, each in the session that its signed token grants, until SIGTERM or Ctrl+C.
 
-    A second listener tells operators whether the service is ready, and its metrics.
+    A second listener tells operators whether the service is ready, and its metrics. The log goes to standard error,
+    without content.
 
     [dim]carag serve --store store --config office.toml --port 8321[/dim]
     """
@@ -229,6 +231,7 @@ def serve(
 
     require("carag serve", "service")
     from carag.engine import Engine
+    from carag.service.logs import shown
     from carag.service.service import Service
     from carag.service.serving import serve as run
 
@@ -246,7 +249,7 @@ def serve(
         )
         flush()
 
-    with Engine.open(store, create=False, **opening) as engine:
+    with shown(sys.stderr, settings.log), Engine.open(store, create=False, **opening) as engine:
         run(Service(engine, store, settings), started=started)
     return Exit.OK
 

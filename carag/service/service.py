@@ -10,12 +10,15 @@ from __future__ import annotations
 import asyncio
 import json
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from carag.audit.anchors import Standing
 from carag.audit.tlog.tiles import Tile
 from carag.engine.tokens import JwtVerifier
 from carag.errors import AuditUnavailable, InvalidArgument, type_and_place
+from carag.service import telemetry
 from carag.service.admission import Admission
 from carag.service.grants import REQUIRED, Grants, GrantVerifier, record_grants
 from carag.service.jwks import JwksKeys, fetched
@@ -84,7 +87,7 @@ class Service:
         )
         table = engine.profile.table
         self.grants = Grants.read(Path(settings.grants), table)
-        self.metrics = Metrics()
+        self.metrics = Metrics((cell.role, cell.purpose) for cell in table.cells)
         self.admission = Admission(
             rate=settings.rate,
             burst=settings.burst,
@@ -118,7 +121,8 @@ class Service:
             raise Problem("DRAINING", retry_after=5)
         self.admission.enter_all()
         try:
-            future = asyncio.get_running_loop().run_in_executor(self._threads, self._told, work)
+            told = partial(copy_context().run, self._told, work)  # with the span of the request
+            future = asyncio.get_running_loop().run_in_executor(self._threads, told)
         except RuntimeError:  # closed meanwhile
             self.admission.leave_all()
             raise Problem("DRAINING", retry_after=5) from None
@@ -204,11 +208,25 @@ class Service:
 
     def gauges(self) -> dict[str, float]:
         """Return what is as it is now, for the metrics."""
-        found: dict[str, float] = {"working": self.admission.working, "records": self.engine.log.size}
-        found |= {"ready": not self.is_draining and self.is_writable}
+        exposure = self.engine.exposure
+        found: dict[str, float] = {"working": self.admission.working, "records": exposure.size}
+        found |= {"ready": not self.unready(), "log_writable": self.is_writable}
+        found |= {"unanchored_records": exposure.records, "unanchored_seconds": exposure.seconds}
         if isinstance(self.keys, JwksKeys):
             found["key_fetches"] = self.keys.fetches
         return found
+
+    def unready(self) -> list[str]:
+        """Return why nothing should be asked here now, as codes; none if the service is ready."""
+        standing = self.engine.exposure.standing
+        said = {
+            "DRAINING": self.is_draining,
+            "LOG_UNWRITABLE": not self.is_writable,
+            "LOG_DAMAGED": self.engine.log.scrubber.damage is not None,
+            "ANCHOR_WINDOW": standing is Standing.EXCEEDED,
+            "ANCHOR_CONTRADICTS": standing is Standing.CONTRADICTED,
+        }
+        return [code for code, is_so in said.items() if is_so]
 
     def _told(self, work: Callable[[], _Result]) -> _Result | Problem:
         """Do the work; return what it ends with as a problem, for an error keeps the frames that hold passages."""
@@ -219,7 +237,9 @@ class Service:
             if isinstance(error, AuditUnavailable):
                 self.is_writable = False
             if problem.status == 500:
-                _logger.error("%s: %s", problem.code, type_and_place(error))  # noqa: TRY400 - a traceback quotes it
+                place = type_and_place(error)
+                said = {"event": "ERROR", "code": problem.code, "error": place}
+                _logger.error("%s: %s", problem.code, place, extra=said)  # noqa: TRY400 - a traceback quotes it
             return Problem(problem.code, at=problem.at, retry_after=problem.retry_after)
         else:
             return found
@@ -261,6 +281,8 @@ class Service:
             session = self._narrow(self.engine.session(token, verifier), asked.narrow)
             found = work(asked, session)
             self.is_writable = True
+            self.metrics.answer(session.role, session.purpose, found["outcome"])
+            telemetry.describe(found, self.engine.profile.table, getattr(asked, "k", None))
             return found
 
         return self._verified(token, narrowed)
