@@ -79,7 +79,7 @@ class Canary:
 
         def made(*args: Any, **kwargs: Any) -> logging.LogRecord:
             record = make(*args, **kwargs)
-            if record.name.partition(".")[0] not in FOREIGN:
+            if str(record.name).partition(".")[0] not in FOREIGN:
                 self._hear_record(record)
             return record
 

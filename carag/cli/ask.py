@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -249,7 +248,7 @@ def serve(
         )
         flush()
 
-    with shown(sys.stderr, settings.log), Engine.open(store, create=False, **opening) as engine:
+    with shown(settings.log), Engine.open(store, create=False, **opening) as engine:
         run(Service(engine, store, settings), started=started)
     return Exit.OK
 

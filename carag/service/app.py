@@ -41,6 +41,8 @@ _BODY_SECONDS: Final = 10.0
 _PIECE: Final = 200
 """Greatest number of characters of one event of text."""
 _HEADERS: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+_SILENT: Final = dict.fromkeys(("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False)
+"""FastAPI's own spans tell paths and queries, its logs the messages of errors; on unless they are switched off."""
 _TILE_HEADERS: Final = {**_HEADERS, "Cache-Control": "max-age=31536000, immutable"}
 """The tile of one path never changes (c2sp.org/tlog-tiles)."""
 
@@ -72,7 +74,12 @@ def operations(service: Service) -> Starlette:
 def described() -> FastAPI:
     """Return the routes without a service, which is what ``docs/reference/openapi.json`` describes."""
     app = FastAPI(
-        title="CARAG", version=carag.__version__, docs_url=None, redoc_url=None, redirect_slashes=False
+        title="CARAG",
+        version=carag.__version__,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        telemetry=_SILENT,
     )
     for path, handler, taken, given in (
         ("/v1/ask", ask, AskBody, AnswerBody),

@@ -59,18 +59,26 @@ def _is_number(value: object) -> bool:
     return type(value) is int and value >= 0
 
 
-KEYS: Final[Mapping[str, Callable[[Any], bool]]] = {
+def _among(names: frozenset[str]) -> Callable[[object], bool]:
+    return lambda value: isinstance(value, str) and value in names
+
+
+def _of_form(form: re.Pattern[str]) -> Callable[[object], bool]:
+    return lambda value: isinstance(value, str) and form.fullmatch(value) is not None
+
+
+KEYS: Final[Mapping[str, Callable[[object], bool]]] = {
     "time": lambda _: True,
-    "level": frozenset(logging.getLevelNamesMapping()).__contains__,
-    "logger": lambda value: _LOGGER.fullmatch(value) is not None,
-    "event": (EVENTS | {_OTHER, _FOREIGN}).__contains__,
-    "at": lambda value: _PLACE.fullmatch(value) is not None,
-    "operation": _OPERATIONS.__contains__,
+    "level": _among(frozenset(logging.getLevelNamesMapping())),
+    "logger": _of_form(_LOGGER),
+    "event": _among(EVENTS | {_OTHER, _FOREIGN}),
+    "at": _of_form(_PLACE),
+    "operation": _among(_OPERATIONS),
     "status": _is_number,
     "ms": _is_number,
     "record": _is_number,
-    "code": lambda value: isinstance(value, str) and _CODE.fullmatch(value) is not None,
-    "error": lambda value: isinstance(value, str) and _ERROR.fullmatch(value) is not None,
+    "code": _of_form(_CODE),
+    "error": _of_form(_ERROR),
 }
 """Every key that a line may have, and what its value must be; another value becomes ``other``."""
 _OWN: Final = ("operation", "status", "ms", "record", "code", "error")
@@ -109,13 +117,13 @@ class Lines(logging.Formatter):
 
 
 @contextmanager
-def shown(stream: TextIO, form: str) -> Iterator[None]:
-    """Write what is logged to a stream: CARAG's from INFO on, all else from WARNING on.
+def shown(form: str, stream: TextIO | None = None) -> Iterator[None]:
+    """Write what is logged to a stream, by default standard error: CARAG's from INFO on, all else from WARNING on.
 
     Errors that end a thread or are raised where nobody can catch them, and warnings, take the same way: Python would
     write them to standard error with their messages.
     """
-    handler, root, ours = _Handler(stream), logging.getLogger(), logging.getLogger("carag")
+    handler, root, ours = _Handler(stream or sys.stderr), logging.getLogger(), logging.getLogger("carag")
     handler.setFormatter(Lines(form))
     levels = root.level, ours.level
     hooks = threading.excepthook, sys.unraisablehook
@@ -135,7 +143,7 @@ def shown(stream: TextIO, form: str) -> Iterator[None]:
 
 
 class _Handler(logging.StreamHandler[TextIO]):
-    def handleError(self, record: logging.LogRecord) -> None:
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging names it so
         """Go on without the line: logging's own way is to print the message and its arguments."""
 
 

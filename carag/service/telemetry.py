@@ -95,7 +95,9 @@ def attribute(name: str, value: object, table: PolicyTable | None = None) -> str
         raise InvalidArgument(f"there is no attribute {name}; want one of ALLOWED")
     if type(value) is int and value in ALLOWED[name]:
         return value
-    if type(value) is str:
+    if type(value) is str and not isinstance(
+        ALLOWED[name], range
+    ):  # which would be searched number by number
         if name == "carag.plan":
             is_allowed = _PLANS.issuperset(value.split("/"))
         elif table is not None and name in {"carag.role", "carag.purpose"}:

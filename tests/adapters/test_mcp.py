@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import random
@@ -318,3 +319,37 @@ def test_the_server_over_stdio_has_the_session_of_its_start(tmp_path: Path) -> N
 
     found = asyncio.run(run())
     assert ["open:00000"] == [one["chunk_id"] for one in found.structured_content["passages"]]
+
+
+def test_no_span_holds_what_a_caller_sent(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The SDK would name a span by the tool that was asked for, and put the words of errors on it."""
+    sdk = pytest.importorskip("opentelemetry.sdk.trace")
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+    from opentelemetry.trace import get_tracer_provider, set_tracer_provider
+
+    if not isinstance(get_tracer_provider(), sdk.TracerProvider):
+        set_tracer_provider(sdk.TracerProvider())
+    exporter = InMemorySpanExporter()
+    processor = SimpleSpanProcessor(exporter)
+    get_tracer_provider().add_span_processor(processor)
+    server = serve(engine=engine, session=EMPLOYEE)
+
+    def fails(*_: Any) -> None:
+        raise KeyError("the words of an error")
+
+    try:
+        for tool, arguments in (
+            ("carag_ask", {"question": QUESTION}),
+            ("carag_ask", {"question": QUESTION, "the words of a key": 1}),
+            ("the words of a tool", {"question": QUESTION}),
+        ):
+            with contextlib.suppress(mcp.MCPError):
+                called(server, tool, **arguments)
+        monkeypatch.setattr(engine, "ask", fails)
+        called(server, "carag_ask", question=QUESTION)
+        told = [one for one in exporter.get_finished_spans() if one.kind.name == "SERVER"]
+    finally:
+        processor.shutdown()
+    assert [] == told  # and the client's own, which are not ours, show that spans were taken
+    assert exporter.get_finished_spans()
