@@ -41,7 +41,9 @@ _BODY_SECONDS: Final = 10.0
 _PIECE: Final = 200
 """Greatest number of characters of one event of text."""
 _HEADERS: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
-_SILENT: Final = dict.fromkeys(("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False)
+_SILENT: Final[Any] = dict.fromkeys(
+    ("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False
+)
 """FastAPI's own spans tell paths and queries, its logs the messages of errors; on unless they are switched off."""
 _TILE_HEADERS: Final = {**_HEADERS, "Cache-Control": "max-age=31536000, immutable"}
 """The tile of one path never changes (c2sp.org/tlog-tiles)."""
@@ -280,8 +282,8 @@ class _Counted:
             await self._app(scope, receive, counted)
         except Exception as error:  # noqa: BLE001 - answered by _failed already, or the connection is gone
             place = type_and_place(error)
-            said = {"event": "ERROR", "code": "INTERNAL", "error": place}
-            _logger.error("INTERNAL: %s", place, extra=said)  # noqa: TRY400 - a traceback quotes it
+            failed = {"event": "ERROR", "code": "INTERNAL", "error": place}
+            _logger.error("INTERNAL: %s", place, extra=failed)  # noqa: TRY400 - a traceback quotes it
         finally:
             seconds = time.monotonic() - started
             operation = getattr(scope.get("endpoint"), "__name__", "other")
