@@ -60,7 +60,7 @@ class Canary:
     def __init__(self) -> None:
         self.heard: list[str] = []
         self.test = "between tests"
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a handler of a signal may log as well
         self._replaced: list[tuple[Any, str, Any]] = []
 
     def hear(self, where: str, *texts: object) -> None:
