@@ -71,7 +71,7 @@ def _root(
 ) -> None:
     from carag.cli._configuration import Configuration
 
-    if verbose:
+    if verbose and context.invoked_subcommand != "serve":  # which always says it, as its settings want it
         context.with_resource(logging_shown())
     context.obj = Configuration(config, is_made=context.invoked_subcommand == "init")
     context.default_map = _defaults(context.command, context.obj.lookups())

@@ -240,8 +240,8 @@ def serve(
 ) -> int:
     """Answer questions over HTTP, each in the session that its signed token grants, until SIGTERM or Ctrl+C.
 
-    A second listener tells operators whether the service is ready, and its metrics. Meanwhile [b]carag ask[/b] and
-    [b]carag explain[/b] of this store are answered here.
+    A second listener tells operators whether the service is ready, and its metrics. The log goes to standard error,
+    without content. Meanwhile [b]carag ask[/b] and [b]carag explain[/b] of this store are answered here.
 
     [dim]carag serve --store store --config office.toml --port 8321[/dim]
     """
@@ -249,6 +249,7 @@ def serve(
 
     require("carag serve", "service")
     from carag.engine import Engine
+    from carag.service.logs import shown
     from carag.service.owner import IS_THERE, OwnerSocket
     from carag.service.service import Service
     from carag.service.serving import serve as run
@@ -270,6 +271,7 @@ def serve(
         flush()
 
     with (
+        shown(settings.log),
         Engine.open(store, create=False, **opening) as engine,
         OwnerSocket(engine, store, _words(context, all_of_them=True)) if IS_THERE else nullcontext(),
     ):

@@ -241,7 +241,7 @@ class Engine(Contents, Measured, Served):
             engine._watch_over(kept)
             engine._settle(now(), "INGEST_RESUMED")
             engine._resources = resources.pop_all()
-            _logger.info("opened %r", engine)
+            _logger.info("opened %r", engine, extra={"event": "OPENED"})
             return engine
 
     @property
@@ -428,7 +428,7 @@ class Engine(Contents, Measured, Served):
         """Close everything that this engine opened; idempotent."""
         self._closed = True
         self._resources.close()
-        _logger.info("closed %r", self)
+        _logger.info("closed %r", self, extra={"event": "CLOSED"})
 
     def __enter__(self) -> Self:
         self._check_open()

@@ -269,7 +269,9 @@ class Recorder:
             passages=[replace(hit, cited=hit.chunk in cited) for hit in hits],
         )
         took = (event.ended - event.started) // 1000
-        _logger.info("%s: %s (%s), record %d, %d ms", event.kind, outcome, finding.why, receipt.seq, took)
+        said = {"operation": event.kind, "code": finding.why, "record": receipt.seq, "ms": took}
+        told = (event.kind, outcome, finding.why, receipt.seq, took)
+        _logger.info("%s: %s (%s), record %d, %d ms", *told, extra={"event": "RECORD", **said})
         return replace(receipt, proofs=() if searched is None else searched.proofs)
 
     def _event(

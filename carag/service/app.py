@@ -21,6 +21,7 @@ from starlette.routing import Route
 import carag
 from carag.audit.tlog.encoding import MAX_INTEGER
 from carag.errors import type_and_place
+from carag.service import telemetry
 from carag.service.problems import MEDIA_TYPE, Problem, ProblemBody, problem_of
 from carag.service.release import Asker, Released, Schedule
 from carag.service.requests import AskBody, ExplainBody, IngestBody, RetrieveBody, idempotency_key
@@ -44,6 +45,10 @@ _BODY_SECONDS: Final = 10.0
 _PIECE: Final = 200
 """Greatest number of characters of one event of text."""
 _HEADERS: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+_SILENT: Final[Any] = dict.fromkeys(
+    ("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False
+)
+"""FastAPI's own spans tell paths and queries, its logs the messages of errors; on unless they are switched off."""
 _TILE_HEADERS: Final = {**_HEADERS, "Cache-Control": "max-age=31536000, immutable"}
 """The tile of one path never changes (c2sp.org/tlog-tiles)."""
 _PUBLIC: Final = ("/log/", "/openapi.json")
@@ -94,10 +99,9 @@ def operations(service: Service) -> Starlette:
         return Response("ok\n", media_type="text/plain")
 
     async def readyz(_: Request) -> Response:
-        is_ready = bool(service.gauges()["ready"])
-        return Response(
-            "ok\n" if is_ready else "not ready\n", 200 if is_ready else 503, media_type="text/plain"
-        )
+        said = ", ".join(service.unready())
+        told = f"not ready: {said}\n" if said else "ok\n"
+        return Response(told, 503 if said else 200, media_type="text/plain")
 
     async def metrics(_: Request) -> Response:
         return Response(service.metrics.text(**service.gauges()), media_type="text/plain; version=0.0.4")
@@ -108,7 +112,12 @@ def operations(service: Service) -> Starlette:
 def described() -> FastAPI:
     """Return the routes without a service, which is what ``docs/reference/openapi.json`` describes."""
     app = FastAPI(
-        title="CARAG", version=carag.__version__, docs_url=None, redoc_url=None, redirect_slashes=False
+        title="CARAG",
+        version=carag.__version__,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        telemetry=_SILENT,
     )
     for path, handler, taken, given in (
         ("/v1/ask", ask, AskBody, AnswerBody),
@@ -323,6 +332,7 @@ async def _failed(request: Request, error: Exception) -> Response:
         problem = Problem(known.get(error.status_code, "INVALID_REQUEST"))
     else:
         problem = problem_of(error)
+    request.state.code = problem.code
     request.app.state.service.metrics.problem(problem.code)
     allowed = {"Allow": error.headers["Allow"]} if isinstance(error, HTTPException) and error.headers else {}
     headers = {**_HEADERS, **problem.headers(), **allowed}
@@ -342,6 +352,14 @@ class _Counted:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        traces = [value for name, value in scope["headers"] if name == b"traceparent"]
+        trace = (
+            traces[0].decode("latin-1") if len(traces) == 1 else None
+        )  # two are none (W3C Trace Context 3.2)
+        with telemetry.request(scope["method"], trace):
+            await self._counted(scope, receive, send)
+
+    async def _counted(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
         started, status = time.monotonic(), 500
 
         async def counted(message: dict[str, Any]) -> None:
@@ -353,12 +371,20 @@ class _Counted:
         try:
             await self._app(scope, receive, counted)
         except Exception as error:  # noqa: BLE001 - answered by _failed already, or the connection is gone
-            _logger.error("INTERNAL: %s", type_and_place(error))  # noqa: TRY400 - a traceback quotes it
+            place = type_and_place(error)
+            failed = {"event": "ERROR", "code": "INTERNAL", "error": place}
+            _logger.error("INTERNAL: %s", place, extra=failed)  # noqa: TRY400 - a traceback quotes it
         finally:
             seconds = time.monotonic() - started
             operation = getattr(scope.get("endpoint"), "__name__", "other")
+            code = scope.get("state", {}).get("code")
             self._service.metrics.request(operation, status, seconds)
-            _logger.info("%s %d %.0f ms", operation, status, seconds * 1000)
+            facts = {"operation": operation, "code": code}
+            telemetry.note(
+                {f"carag.{name}": one for name, one in facts.items()} | {"http.response.status_code": status}
+            )
+            said = {"event": "REQUEST", "status": status, "ms": round(seconds * 1000), **facts}
+            _logger.info("%s %d %.0f ms", operation, status, seconds * 1000, extra=said)
 
 
 def _json(model: type[BaseModel]) -> dict[str, Any]:

@@ -10,13 +10,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import logging
-import os
 import signal
 import socket
 import sys
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from carag.service.frames import (
     ANSWERED,
@@ -29,6 +27,7 @@ from carag.service.frames import (
     learn,
     problem_in,
 )
+from carag.service.logs import shown
 from carag.service.problems import Problem
 from carag.service.release import Asker, ExactLoop
 from carag.visible import logger
@@ -58,7 +57,7 @@ class FrontSettings:
     seconds: float
     drain_seconds: int
     slots: dict[str, float] | None
-    verbose: bool
+    log: Literal["json", "text"] | None
 
     def to_json(self) -> str:
         """Return the worker's argument."""
@@ -255,13 +254,11 @@ def main(arguments: list[str]) -> int:
     """Run until SIGTERM, or until the engine's process ends."""
     said: dict[str, Any] = json.loads(arguments[0])
     settings = FrontSettings(**said)
-    if settings.verbose:
-        handler, ours = logging.StreamHandler(), logging.getLogger("carag")
-        handler.setFormatter(logging.Formatter(f"%(asctime)s %(name)s, process {os.getpid()}: %(message)s"))
-        ours.addHandler(handler)
-        ours.setLevel(logging.INFO)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is the engine's, which ends its workers in order
-    with asyncio.Runner(loop_factory=ExactLoop) as runner:
+    with (
+        shown(settings.log) if settings.log else contextlib.nullcontext(),
+        asyncio.Runner(loop_factory=ExactLoop) as runner,
+    ):
         runner.run(_run(settings))
     return 0
 

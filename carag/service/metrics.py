@@ -1,15 +1,20 @@
 """Count requests for the second listener, in the text format of Prometheus: names from fixed lists, and no content.
 
-Nothing that a person wrote, holds or may find is a label: not the subject, a role, a path or a message.
+Nothing that a person wrote or may find is a label: not the subject, a path or a message. Answers are counted by role,
+purpose and outcome, and their durations are not: of a role that few hold, they would tell how long its questions took.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import Counter
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
+from carag.audit import Outcome
 from carag.service.problems import TITLES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 __all__ = ["OPERATIONS", "Counting", "Metrics"]
 
@@ -22,12 +27,15 @@ OPERATIONS: Final = (
     "job",
     "receipt",
     "policy",
+    "ingest",
+    "job",
     "checkpoint",
     "tile",
     "openapi",
     "other",
 )
 """What is counted; all else is ``other``."""
+_OUTCOMES: Final = frozenset(one.value for one in Outcome)
 _BOUNDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Upper bounds of durations, in seconds."""
 
@@ -53,10 +61,18 @@ class Counting(Protocol):
 
 
 class Metrics:
-    """Counts; safe to share between threads."""
+    """Counts; safe to share between threads.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    cells : iterable of (role, purpose)
+        The policy table's, of which answers are counted; each has as many series as there are outcomes.
+    """
+
+    def __init__(self, cells: Iterable[tuple[str, str]] = ()) -> None:
         self._lock = threading.Lock()
+        self._cells = frozenset(cells)
+        self._answers: Counter[tuple[str, str, str]] = Counter()
         self._requests: Counter[tuple[str, int]] = Counter()
         self._codes: Counter[str] = Counter()
         self._durations: Counter[tuple[str, float]] = Counter()
@@ -72,6 +88,12 @@ class Metrics:
             self._requests[named, status] += 1
             self._durations[named, bound] += 1
             self._seconds[named] += seconds  # type: ignore[assignment] # a Counter holds floats as well
+
+    def answer(self, role: str, purpose: str, outcome: str) -> None:
+        """Count an answer, decline or refusal that is on record; what no cell or outcome is, is ``other``."""
+        cell = (role, purpose) if (role, purpose) in self._cells else ("other", "other")
+        with self._lock:
+            self._answers[*cell, outcome if outcome in _OUTCOMES else "other"] += 1
 
     def problem(self, code: str) -> None:
         """Count a problem by its code."""
@@ -107,6 +129,10 @@ class Metrics:
             for name, counts in (("overruns", self._overruns), ("too_short", self._too_short)):
                 lines.append(f"# TYPE carag_slot_{name}_total counter")
                 lines += [f'carag_slot_{name}_total{{slot="{one}"}} {n}' for one, n in sorted(counts.items())]
+            lines.append("# TYPE carag_answers_total counter")
+            for (role, purpose, outcome), count in sorted(self._answers.items()):
+                labels = f'role="{role}",purpose="{purpose}",outcome="{outcome}"'
+                lines.append(f"carag_answers_total{{{labels}}} {count}")
             lines.append("# TYPE carag_request_seconds histogram")
             for operation in sorted(self._seconds):
                 total = 0

@@ -141,7 +141,8 @@ class Schedule:
             if self._metrics is not None:
                 self._metrics.too_short(operation)
             longer = self._slots[operation] * (1 << ration.level) * 1000
-            _logger.warning("SLOT_TOO_SHORT: %s, for one role now %.0f ms", operation, longer)
+            said = {"event": "SLOT_TOO_SHORT", "operation": operation}
+            _logger.warning("SLOT_TOO_SHORT: %s, for one role now %.0f ms", operation, longer, extra=said)
         elif ration.requests >= WINDOW:
             ration.requests = ration.overruns = 0
 

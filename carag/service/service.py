@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from carag.audit.anchors import Standing
 from carag.audit.tlog.tiles import Tile
 from carag.engine.denials import Denials
 from carag.engine.tokens import JwtVerifier
 from carag.errors import AuditUnavailable, InvalidArgument, Refused, type_and_place
+from carag.service import telemetry
 from carag.service.admission import Admission, Strangers
 from carag.service.frames import OPERATIONS
 from carag.service.grants import REQUIRED, Grants, GrantVerifier, record_grants
@@ -89,7 +92,7 @@ class Service:
         )
         table = engine.profile.table
         self.grants = Grants.read(Path(settings.grants), table)
-        self.metrics = Metrics()
+        self.metrics = Metrics((cell.role, cell.purpose) for cell in table.cells)
         self.admission = Admission(
             rate=settings.rate,
             burst=settings.burst,
@@ -160,7 +163,8 @@ class Service:
             raise Problem("DRAINING", retry_after=5)
         self.admission.enter_all()
         try:
-            future = asyncio.get_running_loop().run_in_executor(self._threads, self._told, work)
+            told = partial(copy_context().run, self._told, work)  # with the span of the request
+            future = asyncio.get_running_loop().run_in_executor(self._threads, told)
         except RuntimeError:  # closed meanwhile
             self.admission.leave_all()
             raise Problem("DRAINING", retry_after=5) from None
@@ -272,12 +276,26 @@ class Service:
 
     def gauges(self) -> dict[str, float]:
         """Return what is as it is now, for the metrics."""
-        found: dict[str, float] = {"working": self.admission.working, "records": self.engine.log.size}
+        exposure = self.engine.exposure
+        found: dict[str, float] = {"working": self.admission.working, "records": exposure.size}
         found["jobs"] = self.jobs.waiting
-        found |= {"ready": not self.is_draining and self.is_writable}
+        found |= {"ready": not self.unready(), "log_writable": self.is_writable}
+        found |= {"unanchored_records": exposure.records, "unanchored_seconds": exposure.seconds}
         if isinstance(self.keys, JwksKeys):
             found["key_fetches"] = self.keys.fetches
         return found
+
+    def unready(self) -> list[str]:
+        """Return why nothing should be asked here now, as codes; none if the service is ready."""
+        standing = self.engine.exposure.standing
+        said = {
+            "DRAINING": self.is_draining,
+            "LOG_UNWRITABLE": not self.is_writable,
+            "LOG_DAMAGED": self.engine.log.scrubber.damage is not None,
+            "ANCHOR_WINDOW": standing is Standing.EXCEEDED,
+            "ANCHOR_CONTRADICTS": standing is Standing.CONTRADICTED,
+        }
+        return [code for code, is_so in said.items() if is_so]
 
     def _told(self, work: Callable[[], _Result]) -> _Result | Problem:
         """Do the work; return what it ends with as a problem, for an error keeps the frames that hold passages."""
@@ -288,7 +306,9 @@ class Service:
             if isinstance(error, AuditUnavailable):
                 self.is_writable = False
             if problem.status == 500:
-                _logger.error("%s: %s", problem.code, type_and_place(error))  # noqa: TRY400 - a traceback quotes it
+                place = type_and_place(error)
+                said = {"event": "ERROR", "code": problem.code, "error": place}
+                _logger.error("%s: %s", problem.code, place, extra=said)  # noqa: TRY400 - a traceback quotes it
             return Problem(problem.code, at=problem.at, retry_after=problem.retry_after)
         else:
             return found
@@ -352,9 +372,11 @@ class Service:
             session = self.engine.session(asker.token, verifier)
             cell = self.engine.profile.table.get(session.role, session.purpose)
             asker.role, asker.may_know = session.role, cell is not None and cell.may_know_existence
-            found = encoded(work(asked, self._narrow(session, asked.narrow)))
+            found = work(asked, self._narrow(session, asked.narrow))
             self.is_writable = True
-            return found
+            self.metrics.answer(session.role, session.purpose, found["outcome"])
+            telemetry.describe(found, self.engine.profile.table, getattr(asked, "k", None))
+            return encoded(found)
 
         return self._verified(asker, narrowed)
 

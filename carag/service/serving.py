@@ -87,7 +87,7 @@ async def _serve(service: Service, started: Callable[[int, int], None], stack: c
             await asyncio.sleep(0.01)
         else:
             started(*(listener.getsockname()[1] for listener in listeners))
-            _logger.info("serving")
+            _logger.info("serving", extra={"event": "SERVING"})
         while not (service.is_draining or any(task.done() for task in running)):
             await asyncio.sleep(_POLL_SECONDS)
         # The second listener says that the service drains until the first has ended.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import TYPE_CHECKING, Annotated, Final, Self
+from typing import TYPE_CHECKING, Annotated, Final, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -75,6 +75,7 @@ class ServiceSettings(BaseModel):
     concurrency_each: int = Field(default=4, ge=1, le=256)
     seconds: int = Field(default=60, ge=1, le=3600)
     drain_seconds: int = Field(default=10, ge=0, le=600)
+    log: Literal["json", "text"] = "json"
     workers: int = Field(default=0, ge=0, le=64)
     slots: SlotSettings | None = SlotSettings()
     """None: off."""

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from carag.errors import ServiceUnavailable
+from carag.service import telemetry
 from carag.service.frames import (
     OPERATIONS,
     Bounds,
@@ -190,7 +191,7 @@ class Workers:
             seconds=settings.seconds,
             drain_seconds=settings.drain_seconds,
             slots=self._service.slots,
-            verbose=_logger.isEnabledFor(logging.INFO),
+            log=settings.log if _logger.isEnabledFor(logging.INFO) else None,
         )
         return subprocess.Popen(  # noqa: S603 - our own program and numbers of our own
             [sys.executable, "-m", "carag.service.front", said.to_json()],
@@ -238,4 +239,10 @@ class Workers:
             asker = Asker(frame.head.decode("utf-8"))
         except UnicodeDecodeError:
             return reply(Asker(), Problem("TOKEN_MALFORMED"))
-        return reply(asker, self._service.answer(OPERATIONS[frame.kind], asker, frame.body))
+        operation = OPERATIONS[frame.kind]
+        with telemetry.request("POST", None):  # the worker has no exporter, and its asker's trace ends there
+            telemetry.note({"carag.operation": operation})
+            found = self._service.answer(operation, asker, frame.body)
+            if isinstance(found, Problem):
+                telemetry.note({"carag.code": found.code, "http.response.status_code": found.status})
+        return reply(asker, found)

@@ -204,7 +204,9 @@ class FakeSelector(selectors.DefaultSelector):
     now = 0.0
 
     def select(self, timeout: float | None = None) -> Any:
-        self.now += max(timeout or 0.0, 1e-9)  # even a poll takes time, and sums of floats may fall just short
+        self.now += max(
+            timeout or 0.0, 1e-9
+        )  # even a poll takes time, and sums of floats may fall just short
         return super().select(0)
 
 

@@ -21,6 +21,7 @@ from carag.audit import Access
 from carag.audit.auditor.reader import LogReader
 from carag.audit.records.record import Record
 from carag.errors import InvalidArgument, ServiceUnavailable
+from carag.service.logs import KEYS
 from carag.service.service import Service
 from carag.service.serving import _listening, serve
 from tests.service import conftest
@@ -121,6 +122,9 @@ def test_a_signal_under_load_loses_no_answer_and_no_record(
     assert {*answered} <= {*accesses(home)}
     with Engine.open(home) as engine:  # closed in order: nothing is left to settle
         assert engine.log.verify().size > max(answered)
+    told = [json.loads(line) for line in said.splitlines()]
+    assert {"OPENED", "SERVING", "RECORD", "REQUEST", "CLOSED"} <= {line["event"] for line in told}
+    assert set().union(*told) <= KEYS.keys()
     assert "lumenfield" not in said.lower()
     assert "ana@bank.example" not in said
 

@@ -105,7 +105,8 @@ class AuditLog:
         self._writing = threading.Lock()  # held while records are added to the backend
         self._closing = threading.RLock()
         self._guard: Callable[[Event], None] | None = None
-        self._scrubber = Scrubber(backend, self.origin, lambda: self._tip)
+        self.scrubber = Scrubber(backend, self.origin, lambda: self._tip)
+        """Re-hashes the log, and keeps the damage that it finds."""
         self._aside = Aside()
         self._appender = GroupCommit(self._commit)
 
@@ -386,7 +387,7 @@ class AuditLog:
             Naming the first inconsistency. Every later append raises AuditUnavailable.
         """
         self._check_open()
-        return self._scrubber.scrub(rate)
+        return self.scrubber.scrub(rate)
 
     def scrub_in_background(self, *, rate: float = 10_000, every: float = 3600) -> None:
         """Scrub repeatedly in a thread of its own until the log is closed; further calls do nothing.
@@ -406,7 +407,7 @@ class AuditLog:
             Unless both are positive.
         """
         self._check_open()
-        self._scrubber.start(rate, every)
+        self.scrubber.start(rate, every)
 
     def close(self) -> None:
         """Write the waiting records, close the files and release the lock; idempotent."""
@@ -476,7 +477,7 @@ class AuditLog:
         """Stop the threads, after writing the queued records."""
         self._appender.close()
         self._aside.close()
-        self._scrubber.stop()
+        self.scrubber.stop()
 
     def _check_open(self) -> None:
         if self._closed:
@@ -490,8 +491,8 @@ class AuditLog:
             raise InvalidArgument(f"there is no record {seq}; the log has {tip.frontier.size}")
 
     def _check_writable(self) -> None:
-        if self._scrubber.damage is not None:
-            raise AuditUnavailable(f"the log is damaged, and writes nothing more: {self._scrubber.damage}")
+        if self.scrubber.damage is not None:
+            raise AuditUnavailable(f"the log is damaged, and writes nothing more: {self.scrubber.damage}")
         self._backend.check_writable()
         if self._evidence is not None:
             # It is ahead where audit.db failed after it, or its commit was in doubt.
