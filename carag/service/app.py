@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -14,14 +13,14 @@ from fastapi.responses import StreamingResponse
 from pydantic.json_schema import models_json_schema
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
 from starlette.routing import Route
 
 import carag
 from carag.audit.tlog.encoding import MAX_INTEGER
 from carag.errors import type_and_place
+from carag.service.console.pages import mount_console
 from carag.service.problems import MEDIA_TYPE, Problem, ProblemBody, problem_of
-from carag.service.requests import AskBody, ExplainBody, RetrieveBody
+from carag.service.requests import AskBody, ExplainBody, RetrieveBody, read_body
 from carag.service.service import Service, encoded
 from carag.service.wire import AnswerBody, ExplanationBody, PolicyBody, RetrievalBody
 from carag.visible import logger
@@ -35,8 +34,6 @@ __all__ = ["application", "described", "operations"]
 
 _logger = logger(__name__)
 
-_BODY_SECONDS: Final = 10.0
-"""Longest time that a body may take to arrive."""
 _PIECE: Final = 200
 """Greatest number of characters of one event of text."""
 _HEADERS: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
@@ -48,6 +45,7 @@ def application(service: Service) -> Callable[..., Any]:
     """Return the ASGI application of the first listener."""
     app = described()
     app.state.service = service
+    mount_console(app, service)
     return _Counted(app, service)
 
 
@@ -177,23 +175,9 @@ async def _with_body(request: Request, operation: str) -> dict[str, Any]:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise Problem("CONTENT_TYPE")
-    body = await _body(request, service.settings.max_body)
+    body = await read_body(request, service.settings.max_body)
     work: Callable[[str, bytes], dict[str, Any]] = getattr(service, operation)
     return await service.done(partial(work, _token(request), body))
-
-
-async def _body(request: Request, most: int) -> bytes:
-    """Read a body of limited size in limited time, whatever its header says of its length."""
-    data = bytearray()
-    try:
-        async with asyncio.timeout(_BODY_SECONDS):
-            async for piece in request.stream():
-                data += piece
-                if len(data) > most:
-                    raise Problem("BODY_TOO_LARGE")
-    except (TimeoutError, ClientDisconnect):
-        raise Problem("TIME_LIMIT") from None
-    return bytes(data)
 
 
 def _token(request: Request) -> str:

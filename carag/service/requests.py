@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from starlette.requests import ClientDisconnect
 
 from carag.errors import MALFORMED, InvalidArgument
 from carag.limits import MAX_LABEL, MAX_QUESTION
@@ -16,15 +18,28 @@ from carag.service.problems import Problem
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from starlette.requests import Request
+
     from carag.policy import PolicyFlag, Session
     from carag.service.grants import Cell
 
-__all__ = ["AskBody", "ExplainBody", "Narrow", "RetrieveBody", "parsed", "read_json"]
+__all__ = [
+    "AskBody",
+    "ExplainBody",
+    "Narrow",
+    "RetrieveBody",
+    "parsed",
+    "read_body",
+    "read_json",
+    "validated",
+]
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
 _MAX_LISTED: Final = 10_000
 """Greatest number of entities that a request lists."""
+_BODY_SECONDS: Final = 10.0
+"""Longest time that a body may take to arrive."""
 Entities = Annotated[list[int], Field(max_length=_MAX_LISTED)]
 
 
@@ -104,6 +119,26 @@ class ExplainBody(_Asked):
     chunk_id: str = Field(min_length=1, max_length=MAX_LABEL)
 
 
+async def read_body(request: Request, most: int) -> bytes:
+    """Read a body of limited size in limited time, whatever its header says of its length.
+
+    Raises
+    ------
+    Problem
+        ``BODY_TOO_LARGE`` or ``TIME_LIMIT``.
+    """
+    data = bytearray()
+    try:
+        async with asyncio.timeout(_BODY_SECONDS):
+            async for piece in request.stream():
+                data += piece
+                if len(data) > most:
+                    raise Problem("BODY_TOO_LARGE")
+    except (TimeoutError, ClientDisconnect):
+        raise Problem("TIME_LIMIT") from None
+    return bytes(data)
+
+
 def read_json(data: bytes) -> Any:
     """Read a JSON object.
 
@@ -130,7 +165,11 @@ def parsed(schema: type[_Model], data: bytes) -> _Model:
     Problem
         As :func:`read_json`; ``INVALID_REQUEST`` where the body is not of the schema.
     """
-    said = read_json(data)
+    return validated(schema, read_json(data))
+
+
+def validated(schema: type[_Model], said: Mapping[str, Any]) -> _Model:
+    """Check a JSON object by a schema; ``INVALID_REQUEST`` where it does not fit."""
     try:
         return schema.model_validate(said)
     except ValidationError as error:

@@ -17,6 +17,7 @@ from carag.audit.tlog.tiles import Tile
 from carag.engine.tokens import JwtVerifier
 from carag.errors import AuditUnavailable, InvalidArgument, type_and_place
 from carag.service.admission import Admission
+from carag.service.console.desk import Desk
 from carag.service.grants import REQUIRED, Grants, GrantVerifier, record_grants
 from carag.service.jwks import JwksKeys, fetched
 from carag.service.metrics import Metrics
@@ -185,6 +186,11 @@ class Service:
 
         return self._verified(token, policy)
 
+    def console(self, token: str, asked: bytes) -> dict[str, Any]:
+        """Read what a page of the console shows its viewer (:mod:`carag.service.console.desk`)."""
+        desk = Desk(self.engine, self.home, self.grants, self.gauges)
+        return self._verified(token, partial(desk.answer, token, asked), duties_do=True)
+
     def checkpoint(self, token: str) -> bytes:
         """Return the newest signed checkpoint."""
         log = self.engine.log
@@ -237,9 +243,13 @@ class Service:
         finally:
             self.admission.leave(person)
 
-    def _verified(self, token: str, work: Callable[[GrantVerifier, Session], _Result]) -> _Result:
+    def _verified(
+        self, token: str, work: Callable[[GrantVerifier, Session], _Result], *, duties_do: bool = False
+    ) -> _Result:
         """Verify a token, which is on record if it is refused, and do what its person may do now."""
-        verifier = GrantVerifier(self._tokens, self.grants, self.settings.groups, is_any=True)
+        verifier = GrantVerifier(
+            self._tokens, self.grants, self.settings.groups, is_any=True, duties_do=duties_do
+        )
         session = self.engine.session(token, verifier)
         person = (session.issuer or "", session.subject or "")
         self.admission.enter(person)
