@@ -13,6 +13,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from carag.audit.tlog.encoding import MAX_INTEGER
+from carag.service.console.demo import PEOPLE, Demo
 from carag.service.console.login import (
     HEADERS,
     VERIFY_HEADERS,
@@ -49,7 +50,13 @@ def mount_console(app: Starlette, service: Service) -> None:
 
 
 def console(service: Service) -> Starlette:
-    """Return the pages over a service."""
+    """Return the pages over a service; of one that has the key of a demo, with its people to choose from.
+
+    Raises
+    ------
+    InvalidArgument
+        If others than this machine could reach a demo.
+    """
     app = Starlette(
         routes=ROUTES,
         exception_handlers={
@@ -60,6 +67,9 @@ def console(service: Service) -> Starlette:
         },
     )
     app.state.service = service
+    app.state.demo = service.keys if isinstance(service.keys, Demo) else None
+    if app.state.demo is not None:
+        app.state.demo.check(service.settings)
     return app
 
 
@@ -71,15 +81,19 @@ async def console_home(request: Request) -> Response:
 async def console_login(request: Request) -> Response:
     """Take a token, have it verified, and keep it in a cookie until it expires."""
     if request.method == "GET":
-        return _written("login.html", {"viewer": None, "problem": None})
+        return _login(request)
     said = await posted(request, _service(request).settings.max_body)
-    token = said.get("token", "").strip()
+    demo: Demo | None = request.app.state.demo
+    if demo is not None and said.get("person") in PEOPLE:
+        token = demo.token(said["person"])
+    else:
+        token = said.get("token", "").strip()
     try:
         found = await _answered(request, "console", token, {"page": "viewer"})
         kept = cookie(token, found["viewer"]["expires"])
     except Problem as problem:
         _service(request).metrics.problem(problem.code)
-        return _written("login.html", {"viewer": None, "problem": problem}, problem.status)
+        return _login(request, problem)
     response = RedirectResponse("/console/", 303, headers=HEADERS)
     response.headers.append("Set-Cookie", kept)
     return response
@@ -114,6 +128,7 @@ async def console_ask(request: Request) -> Response:
 
 async def console_records(request: Request) -> Response:
     """List records by time, kind, role, purpose, outcome and code."""
+    _logged_in(request)
     asked = {name: value for name, value in request.query_params.multi_items() if value.strip()}
     if not asked.keys() <= {*_FILTERS, "before"}:
         raise Problem("INVALID_REQUEST")
@@ -125,6 +140,7 @@ async def console_records(request: Request) -> Response:
 
 async def console_record(request: Request) -> Response:
     """Show one record, and its path to the signed root."""
+    _logged_in(request)
     return _record(await _read(request, "record", record=_number(request.path_params["seq"])))
 
 
@@ -240,9 +256,14 @@ async def _answered(request: Request, operation: str, token: str, said: dict[str
 
 async def _read(request: Request, page_name: str, **said: Any) -> dict[str, Any]:
     """Read what a page shows whoever is logged in."""
+    return await _answered(request, "console", _logged_in(request), {"page": page_name, **said})
+
+
+def _logged_in(request: Request) -> str:
+    """Return the token of whoever is logged in; what comes of nobody is not looked at."""
     if not (token := token_in(request)):
         raise _NoLogin
-    return await _answered(request, "console", token, {"page": page_name, **said})
+    return token
 
 
 async def _pane(request: Request, question: str, cell: str) -> dict[str, Any]:
@@ -255,6 +276,12 @@ async def _pane(request: Request, question: str, cell: str) -> dict[str, Any]:
         _service(request).metrics.problem(problem.code)
         found = {"problem": problem}
     return {"cell": cell, **found}
+
+
+def _login(request: Request, problem: Problem | None = None) -> Response:
+    people = {} if request.app.state.demo is None else {word: one.name for word, one in PEOPLE.items()}
+    values = {"viewer": None, "problem": problem, "people": people}
+    return _written("login.html", values, 200 if problem is None else problem.status)
 
 
 def _record(found: dict[str, Any]) -> Response:
@@ -294,7 +321,7 @@ async def _failed(request: Request, error: Exception) -> Response:
         problem = problem_of(error)
     _service(request).metrics.problem(problem.code)
     if problem.code in _REFUSED:  # the token has expired, or its key is gone: another is wanted
-        response = _written("login.html", {"viewer": None, "problem": problem}, problem.status)
+        response = _login(request, problem)
         response.headers.append("Set-Cookie", forgotten())
     else:
         response = _written(

@@ -24,6 +24,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _PACKAGE: Final = files("carag.service.console")
 _TYPES: Final = {
     "console.css": "text/css; charset=utf-8",
+    "icon.svg": "image/svg+xml",
     "htmx.min.js": "text/javascript; charset=utf-8",
     "htmx.LICENSE.txt": "text/plain; charset=utf-8",
     "verify.html": "text/html; charset=utf-8",
@@ -33,9 +34,9 @@ STATIC: Final = {
 }
 """Files of the console as they are served, each with its media type."""
 _BENCHMARKS: Final = json.loads(_PACKAGE.joinpath("benchmarks.json").read_text("utf-8"))
-_STEP: Final = 76
+_STEP: Final = 84
 """Height of one step of a drawn path, in units of its picture."""
-_COLUMN: Final = 132
+_COLUMN: Final = 168
 """Width of one part of a drawn history."""
 _ROW: Final = 64
 """Its height."""
@@ -54,23 +55,12 @@ def page(template: str, **values: Any) -> str:
 
 def path_drawing(path: dict[str, Any]) -> dict[str, Any]:
     """Lay a Merkle path out, the leaf below and the root above; see :func:`carag.service.console.tree.path_of`."""
-    count = len(path["steps"])
-    rows = []
-    node = path["leaf"]
+    count, node, rows = len(path["steps"]), path["leaf"], []
     for number, step in enumerate(path["steps"]):
-        y = 40 + _STEP * (count - number)
-        is_left = step["side"] == "left"
-        rows.append(
-            {
-                "y": y,
-                "hash": node,
-                "sibling": step["sibling"],
-                "side": step["side"],
-                "x": 20 if is_left else 420,
-            }
-        )
+        x = 8 if step["side"] == "left" else 432
+        rows.append({"y": 4 + _STEP * (count - number), "x": x, "hash": node, "sibling": step["sibling"]})
         node = step["parent"]
-    return {"rows": rows, "root": {"y": 40, "hash": node}, "height": 40 + _STEP * count + 70}
+    return {"rows": rows, "step": _STEP, "height": _STEP * count + 50}
 
 
 def history_drawing(labels: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -84,7 +74,7 @@ def history_drawing(labels: Sequence[dict[str, Any]]) -> dict[str, Any]:
     }
     valid = _edges(labels, "valid_from", "valid_to")
     known = _edges(labels, "known_from", "known_to")
-    left, top = 150, 20
+    left, top = 200, 20
     height, width = _ROW * (len(known) - 1), _COLUMN * (len(valid) - 1)
 
     def x(edge: int | None) -> int:
@@ -134,7 +124,7 @@ def _moment(microseconds: int | None) -> str:
     return (
         "now"
         if microseconds is None
-        else f"{_EPOCH + timedelta(microseconds=microseconds):%Y-%m-%d %H:%M:%S}"
+        else f"{_EPOCH + timedelta(microseconds=microseconds):%Y-%m-%d %H:%M:%S.%f}"[:-3]
     )
 
 
