@@ -133,7 +133,7 @@ def hostile(tmp_path: Path, files: Path) -> Iterator[Asked]:
 
 def test_the_text_of_documents_and_persons_is_text(hostile: Asked) -> None:
     """No element, attribute or hidden character of it reaches a page: of passages, titles, ids, names and questions."""
-    enemy = {"groups": ["officers", "auditors"], "sub": "<script>\u202eeve</script>"}
+    enemy = {"groups": ["officers", "auditors"], "sub": "<script>eve</script>"}
     viewer = Viewer(hostile, **enemy)
     pages = [
         viewer.ask("When does the <script>canteen\u202e open</script>?", "employee/work"),

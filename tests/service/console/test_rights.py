@@ -59,7 +59,7 @@ def test_a_cell_that_the_token_does_not_grant_is_refused_in_its_own_half(
     """The other half is answered."""
     found = officer.ask(QUESTION, "sell_side/publish", "public/public_qa")
     assert "TOKEN_CELL" in found.text
-    assert 1 == found.text.count('class="answer"')
+    assert 1 == found.text.count('class="said"')
     assert ["TOKEN_CELL"] == denials(engine)
 
 
@@ -265,7 +265,8 @@ def test_what_the_desk_says_is_plain_json(service: Service, engine: Engine) -> N
     }
     for page in desk.PAGES.keys() - {"open"}:
         found = service.console(token(**AUDITOR), json.dumps({"page": page, **said.get(page, {})}).encode())
-        assert found == json.loads(json.dumps(found, allow_nan=False)), page
+        text = json.dumps(found, allow_nan=False)
+        assert text == json.dumps(json.loads(text)), page
 
 
 def every_cell(engine: Engine, home: Path, files: Path) -> Iterator[tuple[str, Asked, str]]:
@@ -308,7 +309,7 @@ def test_no_page_of_any_cell_holds_a_line_that_is_hidden_from_it(
         looked_for += len(hidden)
         viewer = Viewer(asked, bearer)
         answers = [viewer.ask(question, cell) for question in [QUESTION, *questions[: count - 1]]]
-        assert all('class="answer"' in one.text for one in answers)
+        assert all('class="said"' in one.text for one in answers)
         explained = [viewer.post("chunk", chunk_id=one.chunk_id, cell=cell) for one in chunks[:count]]
         pages = [read(one) for one in (*answers, *explained, *(viewer.get(page) for page in PAGES))]
         found = {line for line in hidden for page in pages if line in page}
