@@ -73,7 +73,7 @@ def browsing(scheme: str = "light", **settings: Any) -> Iterator[Any]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=list(_ARGUMENTS))
         try:
-            yield browser.new_context(color_scheme=scheme, viewport=_SIZE, **settings)  # type: ignore[arg-type]
+            yield browser.new_context(color_scheme=scheme, viewport=_SIZE, **settings)  # type: ignore[arg-type, unused-ignore]
         finally:
             browser.close()
 
