@@ -53,6 +53,15 @@ def test_an_auditor_asks_nothing(auditor: Viewer, engine: Engine) -> None:
     assert ["TOKEN_CELL"] == denials(engine)
 
 
+def test_a_token_that_grants_nothing_here_opens_no_page(asked: Asked, engine: Engine) -> None:
+    """A duty alone does, no grant at all does not; on record."""
+    stranger = Viewer(asked, groups=["strangers"])
+    for page in ("", "policy", "benchmarks", "receipts"):
+        found = stranger.get(page)
+        assert (403, True) == (found.status_code, "TOKEN_CELL" in found.text)
+    assert "TOKEN_CELL" in denials(engine)
+
+
 def test_a_cell_that_the_token_does_not_grant_is_refused_in_its_own_half(
     officer: Viewer, engine: Engine
 ) -> None:
