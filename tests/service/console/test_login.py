@@ -188,3 +188,10 @@ def test_a_service_without_a_demo_lets_nobody_choose(asked: Asked) -> None:
     """The word of a person is no token."""
     assert "Ana" not in read(asked("GET", "/console/login"))
     assert 401 == asked("POST", "/console/login", data={"person": "ana"}, headers=SAME).status_code
+
+
+def test_the_interface_takes_no_cookie(asked: Asked, officer: Viewer) -> None:
+    """So that no page of another site can ask it in somebody's name."""
+    body = {"question": "Who?", "role": "public", "purpose": "public_qa"}
+    found = asked("POST", "/v1/ask", json=body, headers={**officer.cookie, **SAME})
+    assert (401, "TOKEN_MISSING") == (found.status_code, found.json()["code"])
