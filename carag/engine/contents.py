@@ -10,7 +10,7 @@ from carag.engine.documents import DocumentWriter, never
 from carag.engine.folder import placed_reader, reader_named
 from carag.engine.freshness import Source, read_still
 from carag.engine.ingest import Ingestor
-from carag.engine.results import IngestReport, SyncReport
+from carag.engine.results import IngestReport, LabelHistory, SyncReport
 from carag.errors import InvalidArgument
 from carag.labelling.document import Document
 from carag.visible import visible_line
@@ -25,12 +25,13 @@ if TYPE_CHECKING:
     from carag.engine.filing_rows import Selection
     from carag.engine.recorder import Recorder
     from carag.engine.results import AddReport
+    from carag.store.values import Counts
 
 __all__ = ["Contents"]
 
 
 class Contents:
-    """What a store holds, open for changes: the part of :class:`carag.Engine` that writes documents.
+    """What a store holds, open for changes: the part of :class:`carag.Engine` that writes documents and their labels.
 
     Parameters
     ----------
@@ -279,6 +280,28 @@ class Contents:
         removed = self._documents.remove(ids)
         self._settle(started, "DOCUMENTS_REMOVED", documents=removed, by=by)
         return removed
+
+    def counts(self) -> Counts:
+        """Count what the store holds: documents, passages, and quarantined documents by reason."""
+        self._check_open()
+        return self._collection.store.counts()
+
+    def label_history(self, chunk_id: str) -> LabelHistory | None:
+        """Return all that a passage was ever labelled, without its text, and no record of that; None if there is none.
+
+        It tells that the passage exists: for those who read the log, or whose role may know of hidden passages.
+        """
+        self._check_open()
+        store = self._collection.store
+        if not (labels := store.history(chunk_id)):
+            return None
+        chunk = store.chunk(chunk_id)
+        return LabelHistory(
+            chunk_id,
+            chunk.document,
+            store.filing(chunk.accession_number, version=chunk.version),
+            tuple(labels),
+        )
 
     def _check_open(self) -> None:
         if self._closed:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Final, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from fastapi import FastAPI, Path, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -15,33 +14,38 @@ from fastapi.responses import StreamingResponse
 from pydantic.json_schema import models_json_schema
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
 from starlette.routing import Route
 
 import carag
 from carag.audit.tlog.encoding import MAX_INTEGER
 from carag.errors import type_and_place
 from carag.service import telemetry
+from carag.service.console.pages import mount_console
 from carag.service.problems import MEDIA_TYPE, Problem, ProblemBody, problem_of
 from carag.service.release import Asker, Released, Schedule
-from carag.service.requests import AskBody, ExplainBody, IngestBody, RetrieveBody, idempotency_key
+from carag.service.requests import (
+    AskBody,
+    ExplainBody,
+    IngestBody,
+    RetrieveBody,
+    idempotency_key,
+    read_body,
+)
 from carag.service.wire import AnswerBody, ExplanationBody, JobBody, PolicyBody, RetrievalBody, encoded
 from carag.visible import logger
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
     from pydantic import BaseModel
 
-    from carag.service.metrics import Counting
+    from carag.service.frames import Answering
     from carag.service.service import Service
 
-__all__ = ["Answering", "application", "described", "operations"]
+__all__ = ["application", "described", "operations"]
 
 _logger = logger(__name__)
 
-_BODY_SECONDS: Final = 10.0
-"""Longest time that a body may take to arrive."""
 _PIECE: Final = 200
 """Greatest number of characters of one event of text."""
 _HEADERS: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
@@ -51,42 +55,15 @@ _SILENT: Final[Any] = dict.fromkeys(
 """FastAPI's own spans tell paths and queries, its logs the messages of errors; on unless they are switched off."""
 _TILE_HEADERS: Final = {**_HEADERS, "Cache-Control": "max-age=31536000, immutable"}
 """The tile of one path never changes (c2sp.org/tlog-tiles)."""
-_PUBLIC: Final = ("/log/", "/openapi.json")
+_PUBLIC: Final = ("/log/", "/openapi.json", "/console/static/", "/console/verify")
 """Paths that wait for no slot: what they serve follows from the number of records and from this version alone."""
-
-
-class Answering(Protocol):
-    """What the application asks: the service itself, or a front worker's way to it."""
-
-    @property
-    def metrics(self) -> Counting:
-        """Where requests are counted."""
-        ...
-
-    @property
-    def max_body(self) -> int:
-        """Greatest number of bytes of a request's body."""
-        ...
-
-    @property
-    def max_ingest(self) -> int:
-        """The same of a body that brings documents."""
-        ...
-
-    @property
-    def slots(self) -> Mapping[str, float] | None:
-        """Seconds that responses wait for, by operation; None: they do not wait."""
-        ...
-
-    async def answered(self, operation: str, asker: Asker, asked: bytes = b"") -> bytes:
-        """Answer a request of one of the operations of :mod:`carag.service.frames`, or raise a Problem."""
-        ...
 
 
 def application(service: Answering) -> Callable[..., Any]:
     """Return the ASGI application of the first listener."""
     app = described()
     app.state.service = service
+    mount_console(app, service)
     schedule = None if service.slots is None else Schedule(service.slots, service.metrics)
     # Within, so that durations counted and logged are those of the work.
     return Released(_Counted(app, service), schedule, _PUBLIC)
@@ -274,21 +251,7 @@ async def _json_body(request: Request, most: int) -> bytes:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise Problem("CONTENT_TYPE")
-    return await _body(request, most)
-
-
-async def _body(request: Request, most: int) -> bytes:
-    """Read a body of limited size in limited time, whatever its header says of its length."""
-    data = bytearray()
-    try:
-        async with asyncio.timeout(_BODY_SECONDS):
-            async for piece in request.stream():
-                data += piece
-                if len(data) > most:
-                    raise Problem("BODY_TOO_LARGE")
-    except (TimeoutError, ClientDisconnect):
-        raise Problem("TIME_LIMIT") from None
-    return bytes(data)
+    return await read_body(request, most)
 
 
 def _asker(request: Request) -> Asker:

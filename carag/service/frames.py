@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -16,7 +16,9 @@ from carag.service.problems import TITLES, Problem
 
 if TYPE_CHECKING:
     import socket
+    from collections.abc import Mapping
 
+    from carag.service.metrics import Counting
     from carag.service.release import Asker
 
 __all__ = [
@@ -25,6 +27,7 @@ __all__ = [
     "OPERATIONS",
     "PROBLEM",
     "REPLIES",
+    "Answering",
     "Bounds",
     "BrokenFrame",
     "Frame",
@@ -47,6 +50,7 @@ OPERATIONS: Final = (
     "may_bring",
     "ingest",
     "job",
+    "console",
 )
 """What a request may be for: methods of :class:`carag.service.service.Service`; its kind is the place in this list."""
 _MAGIC: Final = b"CRG\x01"
@@ -56,6 +60,34 @@ ANSWERED, PROBLEM = 0, 1
 """Kinds of an answer."""
 _SECONDS: Final = 10.0
 """Longest time between two parts of one frame; between frames there is no limit."""
+
+
+class Answering(Protocol):
+    """What the application asks: the service itself, or a front worker's way to it."""
+
+    @property
+    def metrics(self) -> Counting:
+        """Where requests are counted."""
+        ...
+
+    @property
+    def max_body(self) -> int:
+        """Greatest number of bytes of a request's body."""
+        ...
+
+    @property
+    def max_ingest(self) -> int:
+        """The same of a body that brings documents."""
+        ...
+
+    @property
+    def slots(self) -> Mapping[str, float] | None:
+        """Seconds that responses wait for, by operation; None: they do not wait."""
+        ...
+
+    async def answered(self, operation: str, asker: Asker, asked: bytes = b"") -> bytes:
+        """Answer a request of one of :data:`OPERATIONS`, or raise a Problem."""
+        ...
 
 
 class Bounds(NamedTuple):

@@ -41,6 +41,8 @@ TITLES: Final[dict[str, tuple[int, str]]] = {
     "TOKEN_CELL_UNCLEAR": (403, "The token grants several roles and purposes; name one."),
     "TOKEN_DUTY": (403, "The token grants no such duty."),
     "TOKEN_SUBJECT": (403, "The token is another person's."),
+    "TOKEN_TOO_LONG": (413, "The token is longer than a browser keeps in a cookie."),
+    "CROSS_SITE": (403, "The form was not sent from a page of this console."),
     "TOKEN_KEYS_UNAVAILABLE": (503, "The issuer's keys cannot be had at the moment."),
     "JSON_MALFORMED": (400, "The body is no JSON object in UTF-8 whose numbers are finite."),
     "JSON_DUPLICATE_KEY": (400, "The body states a key twice."),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NoReturn, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from starlette.requests import ClientDisconnect
 
 from carag.errors import MALFORMED, InvalidArgument
 from carag.labelling.document import Act, ActKind, Document
@@ -19,6 +21,8 @@ from carag.service.problems import Problem
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import date, datetime
+
+    from starlette.requests import Request
 
     from carag.policy import PolicyFlag, Session
     from carag.service.grants import Cell
@@ -33,7 +37,9 @@ __all__ = [
     "RetrieveBody",
     "idempotency_key",
     "parsed",
+    "read_body",
     "read_json",
+    "validated",
 ]
 
 _Model = TypeVar("_Model", bound=BaseModel)
@@ -43,6 +49,8 @@ _MAX_LISTED: Final = 10_000
 MAX_KEY: Final = 128
 """Greatest number of characters of an idempotency key."""
 _IDEMPOTENCY_KEY: Final = re.compile(rf'("?)([\x21\x23-\x5b\x5d-\x7e]{{1,{MAX_KEY}}})\1')
+_BODY_SECONDS: Final = 10.0
+"""Longest time that a body may take to arrive."""
 Entities = Annotated[list[int], Field(max_length=_MAX_LISTED)]
 
 
@@ -210,6 +218,26 @@ def _moment(text: str | None) -> datetime | date | None:
     return None if text is None else parse_moment(text)
 
 
+async def read_body(request: Request, most: int) -> bytes:
+    """Read a body of limited size in limited time, whatever its header says of its length.
+
+    Raises
+    ------
+    Problem
+        ``BODY_TOO_LARGE`` or ``TIME_LIMIT``.
+    """
+    data = bytearray()
+    try:
+        async with asyncio.timeout(_BODY_SECONDS):
+            async for piece in request.stream():
+                data += piece
+                if len(data) > most:
+                    raise Problem("BODY_TOO_LARGE")
+    except (TimeoutError, ClientDisconnect):
+        raise Problem("TIME_LIMIT") from None
+    return bytes(data)
+
+
 def read_json(data: bytes) -> Any:
     """Read a JSON object.
 
@@ -236,7 +264,11 @@ def parsed(schema: type[_Model], data: bytes) -> _Model:
     Problem
         As :func:`read_json`; ``INVALID_REQUEST`` where the body is not of the schema.
     """
-    said = read_json(data)
+    return validated(schema, read_json(data))
+
+
+def validated(schema: type[_Model], said: Mapping[str, Any]) -> _Model:
+    """Check a JSON object by a schema; ``INVALID_REQUEST`` where it does not fit."""
     try:
         return schema.model_validate(said)
     except ValidationError as error:

@@ -20,6 +20,7 @@ from carag.engine.tokens import JwtVerifier
 from carag.errors import AuditUnavailable, InvalidArgument, Refused, type_and_place
 from carag.service import telemetry
 from carag.service.admission import Admission, Strangers
+from carag.service.console.desk import Desk
 from carag.service.frames import OPERATIONS
 from carag.service.grants import REQUIRED, Grants, GrantVerifier, record_grants
 from carag.service.jobs import Jobs
@@ -257,6 +258,12 @@ class Service:
 
         return self._verified(asker, policy)
 
+    def console(self, asker: Asker, asked: bytes) -> bytes:
+        """Read what a page of the console shows its viewer (:mod:`carag.service.console.desk`)."""
+        desk = Desk(self.engine, self.home, self.grants, self.gauges)
+        answer = partial(desk.answer, asker.token, asked)
+        return encoded(self._verified(asker, answer, duties_do=True))
+
     def checkpoint(self, asker: Asker, _: bytes = b"") -> bytes:
         """Return the newest signed checkpoint."""
         log = self.engine.log
@@ -291,7 +298,7 @@ class Service:
         said = {
             "DRAINING": self.is_draining,
             "LOG_UNWRITABLE": not self.is_writable,
-            "LOG_DAMAGED": self.engine.log.scrubber.damage is not None,
+            "LOG_DAMAGED": self.engine.log.damage() is not None,
             "ANCHOR_WINDOW": standing is Standing.EXCEEDED,
             "ANCHOR_CONTRADICTS": standing is Standing.CONTRADICTED,
         }
@@ -336,9 +343,13 @@ class Service:
         verifier = GrantVerifier(self._tokens, self.grants, self.settings.groups, duty=duty)
         return self._admitted(asker, verifier, lambda _: work(asker.person or ("", "")))
 
-    def _verified(self, asker: Asker, work: Callable[[GrantVerifier, Session], _Result]) -> _Result:
+    def _verified(
+        self, asker: Asker, work: Callable[[GrantVerifier, Session], _Result], *, duties_do: bool = False
+    ) -> _Result:
         """Verify a token, and do what its person may do now."""
-        verifier = GrantVerifier(self._tokens, self.grants, self.settings.groups, is_any=True)
+        verifier = GrantVerifier(
+            self._tokens, self.grants, self.settings.groups, is_any=True, duties_do=duties_do
+        )
         return self._admitted(asker, verifier, lambda session: work(verifier, session))
 
     def _admitted(self, asker: Asker, verifier: GrantVerifier, work: Callable[[Session], _Result]) -> _Result:

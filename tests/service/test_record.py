@@ -239,7 +239,7 @@ def test_a_service_whose_log_cannot_go_on_is_not_ready(
 ) -> None:
     """The second listener names the reason by a code alone; how much no anchor confirms is a gauge."""
     if standing is None:
-        monkeypatch.setattr(engine.log.scrubber, "damage", f"record 7 holds {CANARY}")
+        monkeypatch.setattr(engine.log._scrubber, "damage", f"record 7 holds {CANARY}")
     else:
         exposure = Exposure(standing, 9, records=7, seconds=1.5, failures=(("s3://bucket", CANARY),))
         monkeypatch.setattr(engine._anchoring, "exposure", lambda: exposure)

@@ -100,15 +100,12 @@ class AuditLog:
     ) -> None:
         self._home, self._key, self._clock, self._retain = home, key, clock, retain
         self._backend, self._private, self._evidence = backend, private, evidence
-        self._closed, self._pid = False, os.getpid()
+        self._closed, self._closing, self._pid = False, threading.RLock(), os.getpid()
         self._tip = tip
         self._writing = threading.Lock()  # held while records are added to the backend
-        self._closing = threading.RLock()
         self._guard: Callable[[Event], None] | None = None
-        self.scrubber = Scrubber(backend, self.origin, lambda: self._tip)
-        """Re-hashes the log, and keeps the damage that it finds."""
-        self._aside = Aside()
-        self._appender = GroupCommit(self._commit)
+        self._scrubber = Scrubber(backend, self.origin, lambda: self._tip)
+        self._aside, self._appender = Aside(), GroupCommit(self._commit)
 
     @classmethod
     def open(
@@ -238,6 +235,10 @@ class AuditLog:
         """The values of the commitments. To open, erase or hold them, use the functions that record it."""
         self._check_open()
         return self._private
+
+    def damage(self) -> str | None:
+        """Return what a scrub found to be altered, after which nothing more is written; None if nothing was."""
+        return self._scrubber.damage
 
     def now(self) -> int:
         """Return the log's time in microseconds since 1970 UTC: never before its newest record."""
@@ -387,7 +388,7 @@ class AuditLog:
             Naming the first inconsistency. Every later append raises AuditUnavailable.
         """
         self._check_open()
-        return self.scrubber.scrub(rate)
+        return self._scrubber.scrub(rate)
 
     def scrub_in_background(self, *, rate: float = 10_000, every: float = 3600) -> None:
         """Scrub repeatedly in a thread of its own until the log is closed; further calls do nothing.
@@ -407,7 +408,7 @@ class AuditLog:
             Unless both are positive.
         """
         self._check_open()
-        self.scrubber.start(rate, every)
+        self._scrubber.start(rate, every)
 
     def close(self) -> None:
         """Write the waiting records, close the files and release the lock; idempotent."""
@@ -477,7 +478,7 @@ class AuditLog:
         """Stop the threads, after writing the queued records."""
         self._appender.close()
         self._aside.close()
-        self.scrubber.stop()
+        self._scrubber.stop()
 
     def _check_open(self) -> None:
         if self._closed:
@@ -491,8 +492,8 @@ class AuditLog:
             raise InvalidArgument(f"there is no record {seq}; the log has {tip.frontier.size}")
 
     def _check_writable(self) -> None:
-        if self.scrubber.damage is not None:
-            raise AuditUnavailable(f"the log is damaged, and writes nothing more: {self.scrubber.damage}")
+        if self._scrubber.damage is not None:
+            raise AuditUnavailable(f"the log is damaged, and writes nothing more: {self._scrubber.damage}")
         self._backend.check_writable()
         if self._evidence is not None:
             # It is ahead where audit.db failed after it, or its commit was in doubt.
