@@ -13,7 +13,7 @@
 #define CARAG_MAX_TUNED_EF 512  /* rows in the widest pool that tuning may choose for the graph */
 
 #if !defined(CARAG_TUNED_QUERIES) /* tests make both fewer: a small index costs little but this */
-#define CARAG_TUNED_QUERIES 128   /* queries of each kind on which a setting is tried */
+#define CARAG_TUNED_QUERIES 192   /* queries of each kind on which a setting is tried */
 #define CARAG_COUNTED_QUERIES 64  /* queries over which the distances of a graph search are averaged */
 #endif
 

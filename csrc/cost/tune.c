@@ -19,8 +19,15 @@
 #define SLACK_STEP 0.025F /* times a squared distance: between a slack that is tried and the next */
 #define SLACK_STEPS 24 /* steps from the smallest slack to the largest */
 #define MIN_EF 64 /* rows in the narrowest pool that is tried; each next one is twice as wide */
-#define RECALL 0.995 /* of the CARAG_SAMPLE_K nearest of a question, on the mean over those of a kind */
-#define MAX_POOR 1 /* questions of a kind that may find less than nine tenths of their nearest, but some */
+
+/* What a search must find of each kind of question. None may find nothing. */
+typedef struct goal {
+    double recall; /* of the CARAG_SAMPLE_K nearest of a question, on the mean */
+    int max_poor;  /* questions that may find less than nine tenths of their nearest */
+} goal;
+
+static const goal walk_goal = {0.99, 2};
+static const goal scan_goal = {0.995, 1}; /* of everything; policies that close near cells are unkinder to a scan */
 
 /* What a kind of question is made of. */
 typedef struct kind {
@@ -86,7 +93,7 @@ static void search_cells(carag_sampling *job, float reach)
 
 /* Whether a search finds enough over the sampled questions of a kind. A question's floor is the score of its
  * CARAG_SAMPLE_K-th nearest row. */
-static bool suffices(carag_sampling *job, tuned_search search, float setting, const float *floors)
+static bool suffices(carag_sampling *job, tuned_search search, float setting, const float *floors, goal wanted)
 {
     size_t hits = 0;
     int poor = 0;
@@ -102,7 +109,7 @@ static bool suffices(carag_sampling *job, tuned_search search, float setting, co
         poor += 10 * found < 9 * CARAG_SAMPLE_K;
         is_lost = is_lost || found == 0;
     }
-    return (double)hits >= RECALL * (CARAG_TUNED_QUERIES * CARAG_SAMPLE_K) && poor <= MAX_POOR && !is_lost;
+    return (double)hits >= wanted.recall * (CARAG_TUNED_QUERIES * CARAG_SAMPLE_K) && poor <= wanted.max_poor && !is_lost;
 }
 
 /* The scores that a search must reach, by one that misses nothing, or hardly anything. */
@@ -131,7 +138,7 @@ static void tune_width(carag_sampling *job)
     for (size_t i = 0; i < KINDS; i++) {
         begin_kind(job, kinds[i]);
         set_floors(job, search_exactly, 0.0F, floors);
-        while (ef < CARAG_MAX_TUNED_EF && !suffices(job, search_to_width, (float)ef, floors))
+        while (ef < CARAG_MAX_TUNED_EF && !suffices(job, search_to_width, (float)ef, floors, walk_goal))
             ef *= 2;
     }
     job->costs->ef = ef;
@@ -147,7 +154,7 @@ static void tune_slack(carag_sampling *job)
         set_floors(job, search_to_width, (float)job->costs->ef, floors);
         for (int high = SLACK_STEPS; low < high;) {
             const int middle = low + (high - low) / 2;
-            if (suffices(job, search_to_distance, MIN_SLACK + (float)middle * SLACK_STEP, floors))
+            if (suffices(job, search_to_distance, MIN_SLACK + (float)middle * SLACK_STEP, floors, walk_goal))
                 high = middle;
             else
                 low = middle + 1;
@@ -166,7 +173,7 @@ static void tune_reach(carag_sampling *job)
     for (size_t i = 0; i < KINDS; i++) {
         begin_kind(job, (kind){kinds[i].summed, 0.0F});
         set_floors(job, search_cells, MAX_REACH, floors);
-        while (reach < MAX_REACH && !suffices(job, search_cells, reach, floors))
+        while (reach < MAX_REACH && !suffices(job, search_cells, reach, floors, scan_goal))
             reach += REACH_STEP;
     }
     job->reader.view->cells->reach = reach + REACH_STEP; /* the sample may be a kind one */
