@@ -26,7 +26,7 @@ typedef struct goal {
     int max_poor;  /* questions that may find less than nine tenths of their nearest */
 } goal;
 
-static const goal walk_goal = {0.99, 2};
+static const goal walk_goal = {0.995, 2};
 static const goal scan_goal = {0.995, 1}; /* of everything; policies that close near cells are unkinder to a scan */
 
 /* What a kind of question is made of. */

@@ -86,14 +86,6 @@ typedef struct graph_search {
     uint64_t passed;
 } graph_search;
 
-static bool passes(const graph_search *search, uint32_t row)
-{
-    const carag_view *view = search->reader->view;
-    const carag_test *test = &search->selection->test;
-    return carag_word_passes(test->predicate, atomic_load_explicit(&view->words[row], memory_order_relaxed)) &&
-           (!search->selection->test_terms || carag_terms_pass(test, view->terms[row]));
-}
-
 /* Which row to look at first. Among equals, copies above all, the earlier row: links of the spanning tree lead from
  * there to everywhere else, and from later copies to more copies. */
 static bool is_ahead(carag_near a, carag_near b)
@@ -209,7 +201,7 @@ static void admit(graph_search *search, carag_near near)
     if (!in_pool && !in_found)
         return;
     search->tests++;
-    if (passes(search, near.node)) {
+    if (carag_passes(search->reader, search->selection, near.node)) {
         search->passed++;
         if (in_found) {
             carag_heap_keep(found, search->room, near);

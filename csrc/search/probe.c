@@ -112,8 +112,7 @@ static void probe_block(probe *job, const uint32_t *members, size_t count)
         const carag_near near = {carag_ordered(scratch->scores[i]), scratch->numbers[i]};
         if (near.similarity > floor_of(&job->any))
             keep(&job->any, near);
-        if (near.similarity > floor_of(&job->open) &&
-            carag_is_open(job->reader, &job->selection->test, near.node, memory_order_relaxed))
+        if (near.similarity > floor_of(&job->open) && carag_passes(job->reader, job->selection, near.node))
             keep(&job->open, near);
     }
     job->effort->estimates += count;
