@@ -1,7 +1,7 @@
 /* cost/sample.c - draw queries from the rows of an index, and count what their searches look at.
  *
- * Queries are rows, or sums of some rows, moved off by some noise, drawn by a hash: the same rows give the same queries,
- * so what is counted here depends on rows and seed alone and is kept in the file.
+ * Queries are rows, or sums of some, moved off by some noise, drawn by a hash: the same rows give the same queries, so
+ * what is counted here depends on rows and seed alone and is kept in the file.
  */
 #include "carag_internal.h"
 #include "code/code.h"

@@ -1,10 +1,10 @@
 /* cost/tune.c - tune how wide and how far searches go, when an index is built.
  *
- * The width of the graph's pool, which is also how many rows a walk starts from; when the walk stops before the pool is
- * spent; and the reach of cells. Each as little as finds what it should in three kinds of question - near a row, between
- * two, and the sum of four, as a question that names several things is - and fails hardly any. Failures are counted
- * apart from the mean, which hides that one question in fifty ends in the wrong cluster. All three depend on rows and
- * seed alone, and are kept in the file.
+ * The width of the graph's pool, which is also how many rows a walk starts from; when the walk stops before the pool
+ * is spent; and the reach of cells. Each as little as finds what it should in three kinds of question: near a row,
+ * between two, and the sum of four, as a question that names several things is. Failures are counted apart from the
+ * mean, which hides that one question in fifty ends in the wrong cluster. All three depend on rows and seed alone, and
+ * are kept in the file.
  */
 #include "carag_internal.h"
 #include "cost/cost.h"
@@ -26,7 +26,7 @@ typedef struct goal {
     int max_poor;  /* questions that may find less than nine tenths of their nearest */
 } goal;
 
-static const goal walk_goal = {0.995, 2};
+static const goal walk_goal = {0.995, 2}; /* of the width; and of the slack, beside a walk without: together 0.99 */
 static const goal scan_goal = {0.995, 1}; /* of everything; policies that close near cells are unkinder to a scan */
 
 /* What a kind of question is made of. */
@@ -109,7 +109,8 @@ static bool suffices(carag_sampling *job, tuned_search search, float setting, co
         poor += 10 * found < 9 * CARAG_SAMPLE_K;
         is_lost = is_lost || found == 0;
     }
-    return (double)hits >= wanted.recall * (CARAG_TUNED_QUERIES * CARAG_SAMPLE_K) && poor <= wanted.max_poor && !is_lost;
+    const bool is_enough = (double)hits >= wanted.recall * (CARAG_TUNED_QUERIES * CARAG_SAMPLE_K);
+    return is_enough && poor <= wanted.max_poor && !is_lost;
 }
 
 /* The scores that a search must reach, by one that misses nothing, or hardly anything. */

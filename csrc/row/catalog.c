@@ -339,8 +339,8 @@ bool carag_is_open(const carag_reader *reader, const carag_test *test, uint32_t 
     return carag_is_admissible(test, word, reader->view->terms[row]);
 }
 
-/* The same while searching, of a row of any class: by its word as it is now, and by its terms only where they can fail a
- * row whose word passes. */
+/* The same while searching: by the word as it is now, and by the terms only where they can fail a row whose word
+ * passes. */
 bool carag_passes(const carag_reader *reader, const carag_selection *selection, uint32_t row)
 {
     const carag_test *test = &selection->test;

@@ -1,13 +1,15 @@
 /* search/probe.c - the cells nearest to a query: in what order, and the best of their rows, where a walk over the graph
  * starts.
  *
- * A graph knows only what is near a row it has met; cells see all clusters at once, and one-bit codes tell which of their
- * rows are promising. Some rows of each cell, not the best of all cells: where the nearest rows lie in several places,
- * the best of all come from one of them. Rows, not centres: clusters of many dimensions are hollow, and a
- * centre is no nearer than rows of other clusters are. Admissible rows beside those of any word, because where the
- * query's own neighbourhood is closed the walk would have to find its way out of it.
+ * A graph knows only what is near a row it has met; cells see all clusters at once, and one-bit codes tell which of
+ * their rows are promising. Some rows of each cell, not the best of all: where the nearest rows lie in several places,
+ * the best of all come from one of them. Rows, not centres: clusters of many dimensions are hollow, and a centre is no
+ * nearer than rows of other clusters are. Admissible rows beside those of any word, because where the query's own
+ * neighbourhood is closed the walk would have to find its way out of it.
  *
- * Estimates only, without their errors: what a seed needs is to be in the right place.
+ * Estimates only, without their errors: a seed need not be a neighbour, but in the right place. As many cells as hold
+ * the seeds wanted, for a near query as for one amid several rows. Rejected: to stop where cells are farther than some
+ * multiple of the nearest; it found less of what lies in several places for the same number of rows.
  */
 #include "carag_internal.h"
 #include "search/search.h"
