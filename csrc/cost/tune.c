@@ -5,6 +5,9 @@
  * between two, and the sum of four, as a question that names several things is. Failures are counted apart from the
  * mean, which hides that one question in fifty ends in the wrong cluster. All three depend on rows and seed alone, and
  * are kept in the file.
+ *
+ * Where the widest pool falls short of the goal, it is taken: twice as wide, at a million rows, sums of four would go
+ * from a recall of 0.984 to 0.995, and every question near a row would cost 1.6 times as many distances.
  */
 #include "carag_internal.h"
 #include "cost/cost.h"
