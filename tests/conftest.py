@@ -9,12 +9,19 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests import canary
+
 # Machines are noisy: a slow example is no failure. CI repeats the same examples on every run.
 settings.register_profile("carag", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("carag")
 
 ROOT = Path(__file__).parents[1]
 FRAMEWORKS = ("dspy", "haystack", "langchain_core", "langgraph", "llama_index", "mcp")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Fail whatever tells content in a log, span, metric or problem (``tests/canary.py``)."""
+    canary.pytest_configure(config)
 
 
 @pytest.fixture(scope="session")

@@ -24,7 +24,7 @@ DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(path for path in DOCS.rglob("*.md") if path.name != "commands.md")]
 FIRST = [DOCS / "tutorials" / "own-documents.md", DOCS / "how-to" / "write-a-policy.md"]
 """What a newcomer reads first, which is run where only what it names is installed."""
-SHOWN = {"text", "{toctree}", "{include}", "{eval-rst}"}
+SHOWN = {"text", "{toctree}", "{include}", "{literalinclude}", "{eval-rst}"}
 """What no machine runs: pictures and formats, and directives, which the site runs."""
 BLOCK = re.compile(
     r"^(?:<!-- not run: (?P<why>.+) -->\n)?```(?P<kind>.*)\n(?P<text>(?:.*\n)*?)```$", re.MULTILINE

@@ -57,6 +57,7 @@ MAY_IMPORT = {
         "engine",
         "generation",
         "retrieval",
+        "labelling",
         "policy",
         "audit",
     },

@@ -174,7 +174,7 @@ class _Asked:
         self._receipts: OrderedDict[tuple[object, int], bytes] = OrderedDict()
 
     def server(self) -> Server[Any]:
-        return Server(
+        server = Server[Any](
             "carag",
             version=carag.__version__,
             on_list_tools=self._list_tools,
@@ -183,6 +183,10 @@ class _Asked:
             on_list_resource_templates=self._list_templates,
             on_read_resource=self._read,
         )
+        # What the SDK adds by itself is a span a message (OpenTelemetry), named by the tool that a caller names, with
+        # the caller's id of the request and the words of errors: any of them may be content.
+        server.middleware.clear()
+        return server
 
     async def _list_tools(self, _context: Any, _params: Any) -> types.ListToolsResult:
         hints = types.ToolAnnotations(read_only_hint=True, open_world_hint=False)

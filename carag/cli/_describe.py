@@ -1,298 +1,38 @@
-"""Describe records and verified receipts in plain values, which are printed as text or as JSON.
-
-Times become ISO 8601, masks the names of their bits, hashes hexadecimal; what is absent is left out. Everything comes
-from the record, the profiles that ship with the package and one that is given: an auditor has no store or engine.
-"""
+"""Name the bits of records and receipts by the profiles that ship with the package, and by one that is given."""
 
 from __future__ import annotations
 
-import base64
-from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from carag.audit import Access, Begin, Verdict, retain_until
+from carag.audit.auditor import describe
 from carag.errors import InvalidArgument
-from carag.policy import POLICY_BITS
 from carag.policy.shipped import bits_named, shipped_bits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from carag.audit import Record, Verification
 
-    from carag.audit import Hit, Record, Verification
-
-__all__ = ["WITHHELD", "describe_receipt", "describe_record"]
-
-WITHHELD: Final = "withheld from this receipt"
-_NOT_SHOWN: Final = (
-    "A receipt does not show that the log still holds this record, that nothing else should have been found, that the "
-    "labels were right when they were given, who a person with an asserted session really was, or that the log told "
-    "the truth when it wrote the record."
-)
-
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_SIMILARITY_UNIT: Final = 1_000_000
-"""Records hold similarities as millionths, because JSON numbers in them are whole."""
-_CODES: Final = {
-    "ANSWERED": "answered from the passages below",
-    "RETRIEVED": "the passages below were handed out",
-    "SUCCESSORS": "the passages below are of what has replaced, withdrawn or amended what an earlier answer cites",
-    "ADMISSIBLE": "explained: the passage may be used",
-    "HIDDEN": "explained: the passage is hidden",
-    "NOTHING_TO_EXPLAIN": "there is nothing that this session may know about",
-    "NO_ADMISSIBLE_EVIDENCE": "the session may use nothing that answers",
-    "NOTHING_ABOUT_IT": "nothing that the session may use is about whom, or the time that, the question names",
-    "BELOW_GATE": "the best admissible passage is not similar enough",
-    "DRIFTED": "the questions asked had drifted, and the best admissible passage was not similar enough for that",
-    "TOO_FEW_WORDS": "what the session may use holds too few of the question's words",
-    "MODEL_DECLINED": "the generator said that it has no answer",
-    "BAD_CITATION": "the generated text cited nothing, or what it was not given",
-    "UNKNOWN_ROLE": "the policy table has no such role",
-    "UNKNOWN_PURPOSE": "the policy table has no such purpose",
-    "NO_SUCH_CELL": "this role may not ask for this purpose",
-    "ALLOW_LIST_REQUIRED": "this purpose needs a list of companies or persons, and the session brought none",
-    "NO_LEGAL_BASIS": "the legal basis of the session does not cover this purpose",
-    "CROSSED_FOR_ADVICE": "a wall-crossing of the session is for advice, which no crossing allows",
-    "PAST_NOT_GRANTED": "this role may not ask about the past for this purpose",
-    "UNKNOWN_INTENT": "the session asks for a restriction that the store's profile does not know",
-    "FOREIGN_RESIDENCY": "the session's residency names places of another profile than the store's",
-    "CONFLICT": "the session contradicts what its role and purpose demand",
-    "TOO_MANY_MASKS": "the session splits its policy too far",
-    "MODEL_UNAVAILABLE": "a model did not answer",
-    "CORRUPT_FILE": "what is stored fails its own checks",
-    "INTERNAL_ERROR": "the system failed",
-}
-
+__all__ = ["describe_receipt", "describe_record"]
 
 Texts: TypeAlias = tuple[str, str]
-"""The two files of a profile."""
+"""``profile.toml`` and ``roles.toml`` of a profile."""
 
 
 def describe_record(record: Record, profile: Texts | None = None) -> dict[str, Any]:
-    """Return what a record says, in the order in which a person asks for it.
-
-    Parameters
-    ----------
-    record : Record
-    profile : tuple of str, optional
-        The texts of ``profile.toml`` and ``roles.toml`` by which bits are named, besides those that ship.
-
-    Returns
-    -------
-    dict
-        ``record`` (its number), ``log``, ``kind`` and ``logged``; what its event says; ``passages``, if it has any;
-        ``retained``.
-
-    Examples
-    --------
-    >>> from carag.audit import Record, Recovery
-    >>> said = describe_record(Record("log.example", 3, bytes(16), 1_762_000_000_000_000, Recovery("DRILL")))
-    >>> said["record"], said["kind"], said["logged"], said["code"]
-    (3, 'recovery', '2025-11-01T12:26:40+00:00', 'DRILL')
-    """
-    said: dict[str, Any] = {
-        "record": record.seq,
-        "log": record.log,
-        "kind": record.kind.value,
-        "logged": _instant(record.committed),
-    }
-    event = record.event.to_json()
-    for key in sorted(event, key=_rank):
-        name, read = _READ.get(key, (key, _itself))
-        value = None if event[key] is None else read(event[key])
-        if key == "policy" and value:
-            value = _policy(value, _Bits(_hex(value["table"]), profile))
-        if value not in (None, [], {}):
-            said[name] = value
-    if record.hits:
-        bits = _Bits(said["policy"]["table"], profile)
-        said["passages"] = [_passage(number, hit, bits) for number, hit in enumerate(record.hits, start=1)]
-    said["retained"] = f"{record.retain}, until {retain_until(record.committed, record.retain).date()}"
-    return said
+    """Return :func:`carag.audit.auditor.describe.describe_record`, with its bits named."""
+    return describe.describe_record(record, partial(_meanings, profile))
 
 
 def describe_receipt(checked: Verification, profile: Texts | None = None) -> dict[str, Any]:
-    """Return what a verification shows; of one that is not verified, only verdict and reason.
-
-    ``profile`` is as for :func:`describe_record`.
-
-    Returns
-    -------
-    dict
-        ``verdict``, ``reason``, ``undisclosed``, ``unproved``, ``withheld``; and if verified all of
-        :func:`describe_record`, with what the receipt opens: of a request ``who``, ``question`` and ``answer``, of any
-        other record ``opened``.
-
-    Examples
-    --------
-    >>> from carag.audit import Check
-    >>> from carag.audit.receipts.verify import Verification
-    >>> describe_receipt(Verification(Verdict.UNDECIDED, "a receipt ends in a newline", (), Check.FORMAT))["verdict"]
-    'undecided'
-    """
-    said: dict[str, Any] = {
-        "verdict": checked.verdict.value,
-        "reason": checked.reason,
-        "undisclosed": list(checked.undisclosed),
-        "unproved": list(checked.unproved),
-        "withheld": list(checked.withheld),
-    }
-    record = checked.record
-    if checked.verdict is not Verdict.VERIFIED or record is None:
-        return said
-    said |= describe_record(record, profile)
-    event = record.event
-    if isinstance(event, Access | Begin):
-        said |= {"who": _value(checked, "subject"), "question": _value(checked, "query")}
-        said["policy"]["meaning"] = _meaning(said["policy"], _Bits(said["policy"]["table"], profile))
-    else:
-        said["opened"] = dict(checked.values)
-    if isinstance(event, Access):
-        said |= {"code_in_words": _CODES.get(event.why), "answer": _value(checked, "answer")}
-        if event.where:
-            said["narrowed"] = _value(checked, "where")
-        if "reading" in record.commitments:
-            said["understood"] = _value(checked, "reading")
-        bits = _Bits(said["policy"]["table"], profile)
-        pairs = zip(record.hits, checked.passages, strict=True)
-        said["passages"] = [
-            _passage(number, hit, bits) | _text(checked, pair)
-            for number, (hit, pair) in enumerate(pairs, start=1)
-        ]
-    return said | {"not_shown": _NOT_SHOWN}
+    """Return :func:`carag.audit.auditor.describe.describe_receipt`, with its bits named."""
+    return describe.describe_receipt(checked, partial(_meanings, profile))
 
 
-def _value(checked: Verification, name: str) -> dict[str, str | None]:
-    """Say what a commitment hides, or why that cannot be seen."""
-    if name in checked.values:
-        return {"value": checked.values[name], "because": None}
-    return {"value": None, "because": WITHHELD if name in checked.withheld else "none is on record"}
-
-
-class _Bits:
-    """The bits of the profile that a record names by its hash; of one that is not at hand they have numbers only."""
-
-    def __init__(self, table: str, profile: Texts | None) -> None:
-        own = None if profile is None else bits_named(table, profile)
-        if profile is not None and own is None:
-            raise InvalidArgument(
-                f"the profile given is not the one that the record names, {table}; want its two files as they were "
-                "when the question was asked"
-            )
-        self.meanings = own or shipped_bits(table) or {}
-
-    def names(self, word: int) -> list[str]:
-        """Name the bits of a word or mask."""
-        numbers = range(POLICY_BITS.bit_length())
-        names = list(self.meanings) or [f"bit {number}" for number in numbers]
-        return [name for number, name in zip(numbers, names, strict=False) if word >> number & 1]
-
-
-def _passage(number: int, hit: Hit, bits: _Bits) -> dict[str, Any]:
-    return {
-        "passage": number,
-        "name": hit.name,
-        "similarity": hit.similarity / _SIMILARITY_UNIT,
-        "bits": bits.names(hit.word),
-        "cited": hit.cited,
-    }
-
-
-def _text(checked: Verification, pair: tuple[str, str] | None) -> dict[str, Any]:
-    chunk, text = pair or (None, None)
-    return {
-        "chunk": chunk,
-        "text": text,
-        "because": None if pair else WITHHELD,
-        "proved_in_state": pair is not None and chunk not in checked.unproved,
-    }
-
-
-def _itself(value: Any) -> Any:
-    return value
-
-
-def _hex(text: str) -> str:
-    """Write a hash as other commands print it."""
-    return base64.urlsafe_b64decode(text + "=").hex()
-
-
-def _instant(microseconds: int) -> str:
-    return (_EPOCH + timedelta(microseconds=microseconds)).isoformat()
-
-
-def _minute(minutes: int) -> str:
-    try:
-        return (_EPOCH + timedelta(minutes=minutes)).isoformat()
-    except OverflowError:  # Python's calendar ends before 32 bits of minutes do
-        return f"{minutes} minutes since 1970 UTC"
-
-
-def _policy(said: dict[str, Any], bits: _Bits) -> dict[str, Any]:
-    """Say which bits a passage needs and which it must not have; each pair of lists admits by itself."""
-    read: dict[str, Any] = {"table": _hex(said["table"]), "admits": _pairs(said["masks"], bits)}
-    for key, name, reader in (
-        ("reopened", "admits_besides", partial(_pairs, bits=bits)),
-        ("entities", "entities", _itself),
-        ("reopened_entities", "entities_besides", _itself),
-        ("cooling", "cooling_minutes", _itself),
-    ):
-        if key in said:
-            read[name] = reader(said[key])
-    return read
-
-
-def _pairs(masks: list[list[int]], bits: _Bits) -> list[dict[str, list[str]]]:
-    return [{"requires": bits.names(need), "hides": bits.names(ban)} for need, ban in masks]
-
-
-def _meaning(policy: dict[str, Any], bits: _Bits) -> dict[str, str]:
-    pairs = [*policy["admits"], *policy.get("admits_besides", ())]
-    named = {bit for pair in pairs for listed in pair.values() for bit in listed}
-    return {bit: document for bit, document in bits.meanings.items() if bit in named}
-
-
-def _heads(said: list[list[int]]) -> list[dict[str, int]]:
-    return [dict(zip(("passage", "of_passage", "start", "end"), rows, strict=True)) for rows in said]
-
-
-def _index(said: dict[str, Any]) -> dict[str, Any]:
-    known = {"known_at": _instant(said["known"])} if "known" in said else {}
-    return {
-        "state": _hex(said["snapshot"]),
-        **known,
-        "admissible_rows": said["admissible"],
-        "plan": said["plan"],
-    }
-
-
-def _given(said: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in said.items() if value is not None}
-
-
-_READ: Final[dict[str, tuple[str, Callable[[Any], Any]]]] = {
-    "t0": ("started", _instant),
-    "t1": ("ended", _instant),
-    "role": ("role", _itself),
-    "purpose": ("purpose", _itself),
-    "source": ("session", _itself),
-    "outcome": ("outcome", _itself),
-    "why": ("code", _itself),
-    "as_of": ("as_of", _minute),
-    "policy": ("policy", _itself),
-    "table": ("table", _hex),
-    "index": ("index", _index),
-    "models": ("models", _given),
-    "at": ("changed", _instant),
-    "seen": ("seen", _instant),
-    "until": ("until", _instant),
-    "record": ("of_record", _itself),
-    "heads": ("heads", _heads),
-}
-"""The name and the conversion of a member of an event, in the order of printing; members not listed follow as they are.
-No name repeats one that every record or receipt has."""
-
-
-def _rank(key: str) -> tuple[int, str]:
-    order = list(_READ)
-    return (order.index(key) if key in _READ else len(order), key)
+def _meanings(profile: Texts | None, table: str) -> dict[str, str] | None:
+    own = None if profile is None else bits_named(table, profile)
+    if profile is not None and own is None:
+        raise InvalidArgument(
+            f"the profile given is not the one that the record names, {table}; want its two files as they were "
+            "when the question was asked"
+        )
+    return own or shipped_bits(table)

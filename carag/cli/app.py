@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 import carag
-from carag.cli import ask, audit, bench, gate, ingest, metric, names, policy, trust, upgrade
+from carag.cli import ask, audit, bench, gate, ingest, metric, names, policy, store, trust
 from carag.cli._output import Exit, flush, logging_shown, say, warn
 from carag.errors import CaragError, CorruptFile, InvalidArgument, StoreLocked, type_and_place
 
@@ -71,7 +71,7 @@ def _root(
 ) -> None:
     from carag.cli._configuration import Configuration
 
-    if verbose:
+    if verbose and context.invoked_subcommand != "serve":  # which always says it, as its settings want it
         context.with_resource(logging_shown())
     context.obj = Configuration(config, is_made=context.invoked_subcommand == "init")
     context.default_map = _defaults(context.command, context.obj.lookups())
@@ -98,7 +98,9 @@ for _command in (
     ask.explain,
     ask.serve,
     names.names,
-    upgrade.upgrade,
+    store.upgrade,
+    store.backup,
+    store.restore,
     trust.trust,
 ):
     app.command()(_command)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -19,12 +20,12 @@ from carag.cli._options import (
     log_settings,
     model_settings,
 )
-from carag.cli._output import Exit, box, columns, flush, say, say_json
-from carag.errors import AuditUnavailable, InvalidArgument
+from carag.cli._output import Exit, box, columns, flush, say, say_json, warn
+from carag.errors import AuditUnavailable, InvalidArgument, StoreLocked
 from carag.limits import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from datetime import date, datetime
 
     from carag.audit import Outcome
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ask", "explain", "serve"]
 
+_SETTINGS: Final = ("embedder", "generator", "ranker", "reranker", "retain", "not_before", "evidence")
+"""Options that decide how an engine is opened."""
 _CONDITION: Final = re.compile(r"([^<>=]+)(<=|>=|=|<|>)(.+)", re.DOTALL)
 _BOUNDS: Final = {"<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}
 
@@ -136,8 +139,11 @@ def ask(
     settings |= model_settings(
         context, store, embedder=embedder, generator=generator, ranker=ranker, reranker=reranker
     )
-    with Engine.open(store, create=False, **settings) as engine:
-        answer, profile = engine.ask(question, session, where=narrowed), engine.profile.name
+    try:
+        with Engine.open(store, create=False, **settings) as engine:
+            answer, profile = engine.ask(question, session, where=narrowed), engine.profile.name
+    except StoreLocked as locked:
+        answer, profile = _asked_of_holder(context, store, locked, question, session, narrowed)
     if receipt is not None:
         _write_receipt(answer, receipt)
     if as_json:
@@ -152,6 +158,7 @@ def ask(
 
 
 def explain(
+    context: typer.Context,
     chunk: Annotated[str, typer.Argument(metavar="CHUNK", help="A chunk id: document id and ordinal.")],
     store: Store,
     role: Role,
@@ -174,10 +181,16 @@ def explain(
     from carag.engine import NO_EMBEDDER, Engine
 
     session = _session(role, purpose, as_of, None, entity, None)
-    with Engine.open(
-        store, create=False, embedder=NO_EMBEDDER, **log_settings(retain, not_before, evidence)
-    ) as engine:
-        explanation = engine.explain(chunk, session)
+    try:
+        with Engine.open(
+            store, create=False, embedder=NO_EMBEDDER, **log_settings(retain, not_before, evidence)
+        ) as engine:
+            explanation = engine.explain(chunk, session)
+    except StoreLocked as locked:
+        from carag.service.wire import ExplanationBody, explanation_of
+
+        said = _of_holder(context, store, locked, chunk, session, operation="explain")
+        explanation = explanation_of(ExplanationBody.model_validate_json(said))
     if as_json:
         say_json(explanation.to_json())
     else:
@@ -218,10 +231,17 @@ def serve(
     retain: Retain = None,
     not_before: NotBefore = None,
     evidence: EvidenceUrl = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=0, max=64, help="Processes that speak HTTP and TLS; 0 does all in one process."
+        ),
+    ] = None,
 ) -> int:
     """Answer questions over HTTP, each in the session that its signed token grants, until SIGTERM or Ctrl+C.
 
-    A second listener tells operators whether the service is ready, and its metrics.
+    A second listener tells operators whether the service is ready, and its metrics. The log goes to standard error,
+    without content. Meanwhile [b]carag ask[/b] and [b]carag explain[/b] of this store are answered here.
 
     [dim]carag serve --store store --config office.toml --port 8321[/dim]
     """
@@ -229,11 +249,13 @@ def serve(
 
     require("carag serve", "service")
     from carag.engine import Engine
+    from carag.service.logs import shown
+    from carag.service.owner import IS_THERE, OwnerSocket
     from carag.service.service import Service
     from carag.service.serving import serve as run
 
-    said = context.obj.service()
-    settings = said if port is None else said.model_copy(update={"port": port})
+    given = {name: one for name, one in (("port", port), ("workers", workers)) if one is not None}
+    settings = context.obj.service().with_options(given)
     opening = log_settings(retain, not_before, evidence)
     opening |= model_settings(
         context, store, embedder=embedder, generator=generator, ranker=ranker, reranker=reranker
@@ -244,11 +266,73 @@ def serve(
             f"serving {store} on {settings.listen}, port {first}; "
             f"metrics on {settings.operations_listen}, port {second}"
         )
+        if settings.slots is None:
+            warn("slots are off: the time of an answer may tell that there is something hidden")
         flush()
 
-    with Engine.open(store, create=False, **opening) as engine:
+    with (
+        shown(settings.log),
+        Engine.open(store, create=False, **opening) as engine,
+        OwnerSocket(engine, store, _words(context, all_of_them=True)) if IS_THERE else nullcontext(),
+    ):
         run(Service(engine, store, settings), started=started)
     return Exit.OK
+
+
+def _words(context: typer.Context, *, all_of_them: bool = False) -> dict[str, object]:
+    """Return how a command names the settings of an engine: those that somebody stated, or all."""
+    found: dict[str, object] = {}
+    for name in _SETTINGS:
+        source = context.get_parameter_source(name)
+        if name in context.params and (all_of_them or (source is not None and source.name != "DEFAULT")):
+            value = context.params[name]
+            found[name] = None if value is None else str(value)
+    return found
+
+
+def _of_holder(
+    context: typer.Context,
+    store: Path,
+    locked: StoreLocked,
+    text: str,
+    session: Session,
+    *,
+    operation: str,
+    where: Mapping[str, Any] | None = None,
+) -> bytes:
+    """Return what the service that holds the store answers; errors as of :func:`carag.service.owner.asked_there`.
+
+    Raises
+    ------
+    StoreLocked
+        The one given, if no service listens in the store.
+    """
+    from carag.service.owner import asked_there
+
+    found = asked_there(store, operation, text, session, where=where, stated=_words(context))
+    if found is None:
+        raise locked
+    warn("the store is held by a running service; asked there")
+    return found
+
+
+def _asked_of_holder(
+    context: typer.Context,
+    store: Path,
+    locked: StoreLocked,
+    question: str,
+    session: Session,
+    where: dict[str, Any],
+) -> tuple[Answer, str]:
+    """Ask the service that holds the store; return its answer and its profile's name."""
+    from carag.service.wire import AnswerBody, answer_of
+
+    class Said(AnswerBody):
+        profile: str
+
+    found = _of_holder(context, store, locked, question, session, operation="ask", where=where)
+    said = Said.model_validate_json(found)
+    return answer_of(said), said.profile
 
 
 def _session(

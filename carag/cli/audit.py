@@ -432,5 +432,6 @@ for _command in (
     audit_erase.release,
     audit_erase.disclose,
     audit_admin.postgres,
+    audit_admin.publish,
 ):
     app.command()(_command)

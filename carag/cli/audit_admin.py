@@ -1,4 +1,4 @@
-"""Administer a log: ``carag audit rotate``, ``accept`` and ``postgres``."""
+"""Administer a log: ``carag audit rotate``, ``accept``, ``postgres`` and ``publish``."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from carag.cli._files import opened_log
+from carag.cli._files import opened_log, read_bytes
 from carag.cli._options import Store
 from carag.cli._output import Exit, say
 from carag.errors import InvalidArgument
 
-__all__ = ["accept", "postgres", "rotate"]
+__all__ = ["accept", "postgres", "publish", "rotate"]
 
 
 def rotate(
@@ -124,4 +124,37 @@ def postgres(
         say(
             f"the {log.size} records of {store} are on the server, too, and each one to come before its answer leaves"
         )
+    return Exit.OK
+
+
+def publish(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Such as [b]scripts/verify.html[/b].")],
+    store: Store,
+    receipt: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where to write the receipt of the record.")
+    ] = None,
+) -> int:
+    """Put the SHA-256 of a file on record, such as of the page by which others verify receipts, and print it.
+
+    Who gets the file from anywhere compares its hash with the record's, which the log cannot change later. The record
+    is of the kind [b]policy[/b], whose table stays; its reason is [b]PUBLISHED:[/b] and the hash in base64url.
+
+    [dim]carag audit publish scripts/verify.html --store store --receipt verifier.json[/dim]
+    """
+    import hashlib
+
+    from carag.audit import PolicyChange
+    from carag.audit.tlog.encoding import b64url
+
+    digest = hashlib.sha256(read_bytes(file)).digest()
+    with opened_log(store) as log:
+        events = (log.record(seq).event for seq in reversed(range(log.size)))
+        last = next((one for one in events if isinstance(one, PolicyChange)), None)
+        if last is None:
+            raise InvalidArgument(f"{store} has no policy on record yet; ask or ingest something first")
+        why = f"PUBLISHED:{b64url(digest)}"
+        said = log.append(PolicyChange(at=log.now(), table=last.table, before=last.table, why=why))
+        if receipt is not None:
+            said.write(receipt)
+    say(f"{digest.hex()}  {file.name}, record {said.seq}")
     return Exit.OK

@@ -6,7 +6,6 @@ Reading takes neither the lock nor the signing key. Opening values takes both, a
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -17,13 +16,10 @@ from carag.cli._files import profile_texts, reader_of
 from carag.cli._options import AsJson, AsJsonLines, ClaimedRole, Key, ReadableStore
 from carag.cli._output import Exit, say, say_json
 from carag.cli.audit_erase import opened_values, refuse
-from carag.errors import CorruptFile, InvalidArgument, Refused
+from carag.errors import InvalidArgument, Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from carag.audit import Record
-    from carag.audit.auditor.reader import LogReader
 
 __all__ = ["list_records", "show"]
 
@@ -65,6 +61,7 @@ def list_records(
     [dim]carag audit list --store store --since 2026-11-01 --outcome refuse[/dim]
     """
     from carag.audit import Outcome
+    from carag.audit.auditor.find import find
 
     if outcome is not None and outcome not in set(Outcome):
         raise InvalidArgument(f"--outcome is {outcome!r}; want {', '.join(Outcome)}")
@@ -72,7 +69,9 @@ def list_records(
     shown = 0
     with reader_of(store, key) as reader:
         of = None if session is None else _of_conversation(store, session)
-        for seq, record in _matching(reader, _instant(since), _instant(until, ends=True), wanted, of):
+        for seq, record in find(
+            reader, since=_instant(since), until=_instant(until, ends=True), wanted=wanted, among=of
+        ):
             if as_json:
                 say_json(_brief(seq, record), indent=None)
             else:
@@ -117,6 +116,7 @@ def show(
     [dim]carag audit show 17 --store store[/dim]
     [dim]carag audit show 17 --store store --open query --purpose COMPLAINT-3 --actor "E. Ve"[/dim]
     """
+    from carag.audit.auditor.find import proved
     from carag.audit.private.openable import openable
     from carag.cli._describe import describe_record
 
@@ -131,7 +131,7 @@ def show(
         except Refused as refused:
             return refuse(refused)
     with reader_of(store, key) as reader:
-        record = _proved(reader, seq)
+        record = proved(reader, seq)
         reader.check_unchanged()
         if record is None:
             raise InvalidArgument(f"record {seq} is {_UNREADABLE}; read it with a newer one")
@@ -147,27 +147,6 @@ def show(
     return Exit.OK
 
 
-def _matching(
-    reader: LogReader,
-    since: int | None,
-    until: int | None,
-    wanted: dict[str, str | None],
-    of: frozenset[int] | None,
-) -> Iterator[tuple[int, Record | None]]:
-    """Yield records of a time that say what is wanted, newest first, each proved; None for one unknown to us."""
-    every = range(reader.size)  # commit times never run backwards
-    first = 0 if since is None else bisect_left(every, since, key=lambda seq: _members(reader, seq)["tc"])
-    last = (
-        len(every)
-        if until is None
-        else bisect_left(every, until, key=lambda seq: _members(reader, seq)["tc"])
-    )
-    for seq in reversed(every[first:last] if of is None else sorted(of.intersection(every[first:last]))):
-        said = _members(reader, seq)
-        if all(value is None or said.get(name) == value for name, value in wanted.items()):
-            yield seq, _proved(reader, seq)
-
-
 def _of_conversation(store: Path, conversation: str) -> frozenset[int]:
     """Return the records that commit to this conversation; no value is shown but the one that was given."""
     from carag.audit.private.openable import PrivateReader
@@ -175,28 +154,6 @@ def _of_conversation(store: Path, conversation: str) -> frozenset[int]:
     with PrivateReader(store) as values:
         found = values.of_field("conversation")
         return frozenset(seq for seq, opening in found if opening.value == conversation)
-
-
-def _members(reader: LogReader, seq: int) -> dict[str, Any]:
-    """Read a record without proof, only to choose; one that cannot be read is altered if its proof fails."""
-    from carag.audit.tlog import encoding
-
-    try:
-        return {"tc": 0, **encoding.load(reader.body(seq))}
-    except (CorruptFile, TypeError) as error:
-        reader.prove(seq)
-        raise InvalidArgument(f"record {seq} of the log is no record: {error}") from error
-
-
-def _proved(reader: LogReader, seq: int) -> Record | None:
-    """Return a record after proving it under the signed checkpoint; None if its version is unknown here."""
-    from carag.audit import Record
-
-    reader.prove(seq)
-    try:
-        return Record.parse(reader.body(seq))
-    except CorruptFile:  # its place in the tree is proved, so it is not altered
-        return None
 
 
 def _instant(text: str | None, *, ends: bool = False) -> int | None:

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from carag.audit import Verdict, redact, verify_receipt
+from carag.audit.auditor.describe import WITHHELD
 from carag.audit.receipts.receipt import open_envelope, write_receipt
-from carag.cli._describe import WITHHELD, describe_receipt
+from carag.cli._describe import describe_receipt
 from carag.cli._files import key_text, profile_texts, read_bytes
 from carag.cli._output import (
     Exit,

@@ -10,7 +10,7 @@ from carag.engine.documents import DocumentWriter, never
 from carag.engine.folder import placed_reader, reader_named
 from carag.engine.freshness import Source, read_still
 from carag.engine.ingest import Ingestor
-from carag.engine.results import IngestReport, SyncReport
+from carag.engine.results import IngestReport, LabelHistory, SyncReport
 from carag.errors import InvalidArgument
 from carag.labelling.document import Document
 from carag.visible import visible_line
@@ -25,12 +25,13 @@ if TYPE_CHECKING:
     from carag.engine.filing_rows import Selection
     from carag.engine.recorder import Recorder
     from carag.engine.results import AddReport
+    from carag.store.values import Counts
 
 __all__ = ["Contents"]
 
 
 class Contents:
-    """What a store holds, open for changes: the part of :class:`carag.Engine` that writes documents.
+    """What a store holds, open for changes: the part of :class:`carag.Engine` that writes documents and their labels.
 
     Parameters
     ----------
@@ -213,7 +214,9 @@ class Contents:
         )
         return report
 
-    def add(self, documents: Iterable[Document]) -> AddReport:
+    def add(
+        self, documents: Iterable[Document], *, by: str | None = None, stop: Callable[[], bool] = never
+    ) -> AddReport:
         """Label, chunk, embed and store documents of your own, and bring the index up to date.
 
         A document under an id that the store has replaces that one: its passages are found no more, and stay for past
@@ -224,6 +227,10 @@ class Contents:
         ----------
         documents : iterable of Document
             All are read and checked before the first is stored.
+        by : str, optional
+            Who brings them; the record commits to it.
+        stop : callable, optional
+            As for :meth:`sync`.
 
         Raises
         ------
@@ -240,9 +247,11 @@ class Contents:
         (1, 1)
         """
         self._check_open()
-        return self._add(documents)
+        return self._add(documents, stop, by)
 
-    def _add(self, documents: Iterable[Document], stop: Callable[[], bool] = never) -> AddReport:
+    def _add(
+        self, documents: Iterable[Document], stop: Callable[[], bool] = never, by: str | None = None
+    ) -> AddReport:
         started = self._clock()
         report = self._documents.add(documents, stop=stop)
         self._settle(
@@ -251,13 +260,15 @@ class Contents:
             documents=report.added + report.changed,
             chunks=report.chunks,
             quarantined=report.quarantined,
+            by=by,
         )
         return report
 
-    def remove(self, ids: Iterable[str]) -> int:
+    def remove(self, ids: Iterable[str], *, by: str | None = None) -> int:
         """Remove documents from what can be found, and return their number; past questions still find them.
 
-        What a removed document superseded stays superseded, so that removing makes nothing admissible.
+        What a removed document superseded stays superseded, so that removing makes nothing admissible. The record
+        commits to who removes them, ``by``.
 
         Raises
         ------
@@ -267,20 +278,55 @@ class Contents:
         self._check_open()
         started = self._clock()
         removed = self._documents.remove(ids)
-        self._settle(started, "DOCUMENTS_REMOVED", documents=removed)
+        self._settle(started, "DOCUMENTS_REMOVED", documents=removed, by=by)
         return removed
+
+    def counts(self) -> Counts:
+        """Count what the store holds: documents, passages, and quarantined documents by reason."""
+        self._check_open()
+        return self._collection.store.counts()
+
+    def label_history(self, chunk_id: str) -> LabelHistory | None:
+        """Return all that a passage was ever labelled, without its text, and no record of that; None if there is none.
+
+        It tells that the passage exists: for those who read the log, or whose role may know of hidden passages.
+        """
+        self._check_open()
+        store = self._collection.store
+        if not (labels := store.history(chunk_id)):
+            return None
+        chunk = store.chunk(chunk_id)
+        return LabelHistory(
+            chunk_id,
+            chunk.document,
+            store.filing(chunk.accession_number, version=chunk.version),
+            tuple(labels),
+        )
 
     def _check_open(self) -> None:
         if self._closed:
             raise InvalidArgument("this engine is closed; open the store again with carag.Engine.open(...)")
 
     def _settle(
-        self, started: datetime, why: str, *, documents: int = 0, chunks: int = 0, quarantined: int = 0
+        self,
+        started: datetime,
+        why: str,
+        *,
+        documents: int = 0,
+        chunks: int = 0,
+        quarantined: int = 0,
+        by: str | None = None,
     ) -> None:
         """Record the state that will be searched, unless it is on record: also after a run that was killed."""
         collection = self._collection
         if collection.store.epoch and not self._configuration.is_recorded(collection.state):
             self._recorder.ingested(
-                started, collection, why=why, documents=documents, chunks=chunks, quarantined=quarantined
+                started,
+                collection,
+                why=why,
+                documents=documents,
+                chunks=chunks,
+                quarantined=quarantined,
+                by=by,
             )
             self._configuration.recorded(collection.state)

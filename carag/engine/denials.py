@@ -49,8 +49,8 @@ class Denials:
         self._lock = threading.Lock()
         self._waiting: dict[_Kind, _Waiting] = {}
 
-    def add(self, why: str, *, issuer: str | None, audience: str | None) -> None:
-        """Count one refusal, and record what is due.
+    def add(self, why: str, *, issuer: str | None, audience: str | None, count: int = 1) -> None:
+        """Count one refusal, or several that were counted elsewhere, and record what is due.
 
         Raises
         ------
@@ -61,12 +61,12 @@ class Denials:
         with self._lock:
             self._write(opened_by=now - _WINDOW)
             if kind not in self._waiting:
-                self._log.append(_denial(kind, now, now, 1))
+                self._log.append(_denial(kind, now, now, count))
                 self._waiting[kind] = _Waiting(opened=now)
                 return
             one = self._waiting[kind]
             one.first = one.first or now
-            one.last, one.count = max(one.last, now), one.count + 1
+            one.last, one.count = max(one.last, now), one.count + count
 
     def flush(self) -> None:
         """Record all that is counted and not recorded.

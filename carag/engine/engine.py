@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from carag.audit import DEFAULT_CLASS, Models, Outcome, RecordKind
-from carag.engine.awaited import Awaited
 from carag.engine.configuration import ConfigurationLog
 from carag.engine.contents import Contents
 from carag.engine.denials import Denials
@@ -34,6 +33,7 @@ from carag.engine.recorder import (
     stated,
 )
 from carag.engine.results import Answer, Explanation, Retrieval
+from carag.engine.served import Served
 from carag.errors import InvalidArgument, Refused
 from carag.generation import ANSWERED, Declined, GuardedGenerator, generator_by_name, own_generator
 from carag.limits import check_question, quoted
@@ -65,7 +65,7 @@ _MAX_K: Final = 400
 """Passages that one record can hold."""
 
 
-class Engine(Contents, Measured, Awaited):
+class Engine(Contents, Measured, Served):
     """Answers questions over one store. Use :meth:`open`.
 
     Examples
@@ -241,7 +241,7 @@ class Engine(Contents, Measured, Awaited):
             engine._watch_over(kept)
             engine._settle(now(), "INGEST_RESUMED")
             engine._resources = resources.pop_all()
-            _logger.info("opened %r", engine)
+            _logger.info("opened %r", engine, extra={"event": "OPENED"})
             return engine
 
     @property
@@ -428,7 +428,7 @@ class Engine(Contents, Measured, Awaited):
         """Close everything that this engine opened; idempotent."""
         self._closed = True
         self._resources.close()
-        _logger.info("closed %r", self)
+        _logger.info("closed %r", self, extra={"event": "CLOSED"})
 
     def __enter__(self) -> Self:
         self._check_open()

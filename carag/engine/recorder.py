@@ -269,7 +269,9 @@ class Recorder:
             passages=[replace(hit, cited=hit.chunk in cited) for hit in hits],
         )
         took = (event.ended - event.started) // 1000
-        _logger.info("%s: %s (%s), record %d, %d ms", event.kind, outcome, finding.why, receipt.seq, took)
+        said = {"operation": event.kind, "code": finding.why, "record": receipt.seq, "ms": took}
+        told = (event.kind, outcome, finding.why, receipt.seq, took)
+        _logger.info("%s: %s (%s), record %d, %d ms", *told, extra={"event": "RECORD", **said})
         return replace(receipt, proofs=() if searched is None else searched.proofs)
 
     def _event(
@@ -382,8 +384,9 @@ class Recorder:
         documents: int,
         chunks: int,
         quarantined: int,
+        by: str | None = None,
     ) -> Receipt:
-        """Record that what can be found has changed."""
+        """Record that what can be found has changed, and by whom, as a commitment."""
         event = Ingest(
             started=known_at_microseconds(started),
             ended=known_at_microseconds(self._clock()),
@@ -396,7 +399,7 @@ class Recorder:
             embed=collection.embedder.name,
             why=why,
         )
-        return self._log.append(event)
+        return self._log.append(event, secrets={"subject": by})
 
 
 def shortened(fingerprint: str) -> str:

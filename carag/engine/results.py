@@ -19,8 +19,18 @@ if TYPE_CHECKING:
     from carag.policy import AskedDay, Explained, Reason
     from carag.retrieval import ConfidenceGate, Passage, Withheld
     from carag.retrieval.evidence import Head
+    from carag.store.values import PastLabel, StoredFiling
 
-__all__ = ["AddReport", "Answer", "Explanation", "GateReport", "IngestReport", "Retrieval", "Superseded"]
+__all__ = [
+    "AddReport",
+    "Answer",
+    "Explanation",
+    "GateReport",
+    "IngestReport",
+    "LabelHistory",
+    "Retrieval",
+    "Superseded",
+]
 
 _NEAREST: Final = 3
 """Passages that a decline names."""
@@ -243,6 +253,17 @@ class Explanation:
             "regulation": self.regulation,
             "record": self.receipt.seq,
         }
+
+
+@dataclass(frozen=True, slots=True)
+class LabelHistory:
+    """What a passage was ever labelled, and from what."""
+
+    chunk_id: str
+    document: str
+    filing: StoredFiling
+    """The document that it is a passage of, in the version that it belongs to, with the causes of its bits."""
+    labels: tuple[PastLabel, ...]
 
 
 @dataclass(slots=True)

@@ -31,7 +31,7 @@ import numpy as np
 from carag.errors import InvalidArgument, ModelUnavailable
 from carag.limits import check_label, quoted, shown
 from carag.retrieval.embedder import check_texts
-from carag.retrieval.model_files import fingerprint
+from carag.retrieval.model_files import fingerprint, tokenizer_of
 from carag.retrieval.model_server import check_count
 
 if TYPE_CHECKING:
@@ -285,10 +285,8 @@ def _config(path: Path) -> dict[str, Any]:
 
 def _tokenizer(path: Path, content: bytes) -> tuple[Any, int]:
     """Return the tokenizer and the id that it pads with."""
-    from tokenizers import Tokenizer
-
     try:
-        tokenizer = Tokenizer.from_str(content.decode())
+        tokenizer = tokenizer_of(content.decode())
     except Exception as error:
         raise ModelUnavailable(
             f"{path} is no tokenizer ({type(error).__name__}); want what Hugging Face's tokenizers save"

@@ -26,7 +26,7 @@ import numpy as np
 
 from carag.errors import InvalidArgument
 from carag.retrieval.embedder import check_texts, equal_spans, unit_rows
-from carag.retrieval.model_files import PackagedFile, fingerprint
+from carag.retrieval.model_files import PackagedFile, fingerprint, tokenizer_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -84,9 +84,7 @@ class MiniLm:
     def __init__(self, *, threads: int | None = None) -> None:
         if threads is not None and threads < 1:
             raise InvalidArgument(f"threads is {threads}; want at least 1")
-        from tokenizers import Tokenizer
-
-        self._tokenizer = Tokenizer.from_str(_TOKENIZER.read().decode())
+        self._tokenizer = tokenizer_of(_TOKENIZER.read().decode())
         # The tokenizer's file truncates and pads to 128 tokens; windows are cut here, from the whole text.
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()

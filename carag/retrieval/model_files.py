@@ -11,10 +11,14 @@ import json
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from carag.errors import ModelUnavailable
 
-__all__ = ["PackagedFile", "fingerprint"]
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+__all__ = ["PackagedFile", "fingerprint", "tokenizer_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,3 +107,18 @@ def fingerprint(*parts: str | int) -> str:
     True
     """
     return hashlib.sha256(json.dumps(parts, ensure_ascii=True).encode()).hexdigest()
+
+
+def tokenizer_of(content: str) -> Tokenizer:
+    """Read what Hugging Face's tokenizers save; it keeps nothing of the texts that it is given later.
+
+    Models of the kinds BPE and Unigram keep 10,000 words of every thread with their tokens. Where a text is not split
+    into words before, as Llama's is not, each question is one: memory would grow, and hold what people asked. A
+    capacity of 0 switches that off (huggingface/tokenizers#1675).
+    """
+    from tokenizers import Tokenizer
+
+    found = Tokenizer.from_str(content)
+    if found.model.__class__.__name__ in ("BPE", "Unigram"):
+        found.model._resize_cache(0)  # noqa: SLF001 - its name in version 0.21, the first to have it, and since
+    return found

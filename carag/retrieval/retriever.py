@@ -88,6 +88,12 @@ class Retriever:
         Admissible rows x dimension above which the plan is ``auto``.
     reranker : Reranker, optional
         Orders the admissible passages found, of which the best ``k`` are returned.
+
+    Attributes
+    ----------
+    certifies : bool
+        Whether decisions that may not know what is hidden run the certified plan above ``exact_limit``, too, which
+        hidden rows cannot make slower. They never run a graph then, which walks past such rows.
     """
 
     def __init__(
@@ -100,6 +106,7 @@ class Retriever:
     ) -> None:
         self.ranker = ranker
         self.reranker = reranker
+        self.certifies = False
         self._collection = collection
         self._store = collection.store
         self._exact_limit = exact_limit
@@ -278,8 +285,8 @@ class Retriever:
     def _rank(
         self, rows: _Rows, asked: Question, searches: Sequence[Search], k: int, decision: Decision
     ) -> Ranked:
-        is_past = decision.known_at is not None
-        limit = None if is_past else max(self._exact_limit // rows[0].dim, 0)
+        is_certified = decision.known_at is not None or (self.certifies and not decision.may_know_existence)
+        limit = None if is_certified else max(self._exact_limit // rows[0].dim, 0)
         return self.ranker.rank(*rows, asked, searches, k, exact_limit=limit)
 
     def _was_closed(self, key: int, why: Sequence[Reason], known_at: int) -> bool:

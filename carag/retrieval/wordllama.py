@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from carag.retrieval.embedder import check_texts, unit_rows
-from carag.retrieval.model_files import PackagedFile, fingerprint
+from carag.retrieval.model_files import PackagedFile, fingerprint, tokenizer_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,9 +82,8 @@ class StaticWordLlama:
 @functools.cache  # a fifth of a second, once a process, however many stores it opens
 def _model() -> tuple[NDArray[np.float32], Tokenizer]:
     from safetensors.numpy import load
-    from tokenizers import Tokenizer
 
-    tokenizer = Tokenizer.from_str(_TOKENIZER.read().decode())
+    tokenizer = tokenizer_of(_TOKENIZER.read().decode())
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return load(_WEIGHTS.read())["embedding.weight"].astype(np.float32), tokenizer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 import time
 from collections import OrderedDict
@@ -14,10 +15,13 @@ from carag.service.problems import Problem
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Admission", "Person"]
+__all__ = ["Admission", "Person", "Strangers"]
 
 _MAX_PERSONS: Final = 100_000
 """Greatest number of persons whose rate is remembered; whoever asked longest ago is forgotten first."""
+
+_MAX_TOKENS: Final = 10_000
+"""Greatest number of good tokens that are remembered, and of bad ones; those not seen for longest go first."""
 
 Person = tuple[str, str]
 """Issuer and subject."""
@@ -110,3 +114,78 @@ class Admission:
             self._working[person] -= 1
             if not self._working[person]:
                 del self._working[person]
+
+
+class Strangers:
+    """One token bucket for all tokens that are refused, so that a flood of them costs no thread and fills no log.
+
+    Checking a signature takes a thread and time, and what is refused goes on record. So beyond ``rate`` refusals a
+    second no token is looked at but those that the last look accepted: whoever has asked before is not held up at all.
+    A person who comes during a flood with a new token gets in with one of the looks that the bucket still grants, and
+    half of it is kept for tokens that were never seen: one client that repeats an expired token leaves that half alone.
+    What it knows of a token is a hash. Safe to share between threads.
+
+    Parameters
+    ----------
+    rate : int
+        Refusals a second, and as many at once after a pause.
+    clock : callable
+        Seconds that never run backwards.
+    """
+
+    def __init__(self, rate: int, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate, self._clock = rate, clock
+        self._lock = threading.Lock()
+        self._bucket = _Bucket(float(rate), clock())
+        # Two, so that no number of bad tokens makes a good one forgotten.
+        self._good: OrderedDict[bytes, None] = OrderedDict()
+        self._bad: OrderedDict[bytes, None] = OrderedDict()
+        self._unchecked = 0
+
+    def check(self, token: str) -> None:
+        """Let a token through to be looked at.
+
+        Raises
+        ------
+        Problem
+            ``TOKEN_UNCHECKED``.
+        """
+        digest = _digest(token)
+        with self._lock:
+            if digest in self._good:
+                return
+            now, bucket = self._clock(), self._bucket
+            bucket.tokens = min(self._rate, bucket.tokens + (now - bucket.at) * self._rate)
+            bucket.at = now
+            if bucket.tokens < ((1 + self._rate) / 2 if digest in self._bad else 1):
+                self._unchecked += 1
+                raise Problem("TOKEN_UNCHECKED", retry_after=1)
+
+    def accepted(self, token: str) -> None:
+        """Note that a token is a good one."""
+        with self._lock:
+            _move(_digest(token), self._bad, self._good)
+
+    def refused(self, token: str) -> None:
+        """Note that a token was refused."""
+        with self._lock:
+            _move(_digest(token), self._good, self._bad)
+            self._bucket.tokens = max(0.0, self._bucket.tokens - 1)
+
+    def take_unchecked(self) -> int:
+        """Return how many tokens were not looked at since the last time."""
+        with self._lock:
+            count, self._unchecked = self._unchecked, 0
+            return count
+
+
+def _move(digest: bytes, source: OrderedDict[bytes, None], target: OrderedDict[bytes, None]) -> None:
+    source.pop(digest, None)
+    target[digest] = None
+    target.move_to_end(digest)
+    if len(target) > _MAX_TOKENS:
+        target.popitem(last=False)
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()

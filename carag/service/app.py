@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+import json
 import time
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -14,16 +14,24 @@ from fastapi.responses import StreamingResponse
 from pydantic.json_schema import models_json_schema
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
 from starlette.routing import Route
 
 import carag
 from carag.audit.tlog.encoding import MAX_INTEGER
 from carag.errors import type_and_place
+from carag.service import telemetry
+from carag.service.console.pages import mount_console
 from carag.service.problems import MEDIA_TYPE, Problem, ProblemBody, problem_of
-from carag.service.requests import AskBody, ExplainBody, RetrieveBody
-from carag.service.service import Service, encoded
-from carag.service.wire import AnswerBody, ExplanationBody, PolicyBody, RetrievalBody
+from carag.service.release import Asker, Released, Schedule
+from carag.service.requests import (
+    AskBody,
+    ExplainBody,
+    IngestBody,
+    RetrieveBody,
+    idempotency_key,
+    read_body,
+)
+from carag.service.wire import AnswerBody, ExplanationBody, JobBody, PolicyBody, RetrievalBody, encoded
 from carag.visible import logger
 
 if TYPE_CHECKING:
@@ -31,24 +39,34 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
+    from carag.service.frames import Answering
+    from carag.service.service import Service
+
 __all__ = ["application", "described", "operations"]
 
 _logger = logger(__name__)
 
-_BODY_SECONDS: Final = 10.0
-"""Longest time that a body may take to arrive."""
 _PIECE: Final = 200
 """Greatest number of characters of one event of text."""
 _HEADERS: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+_SILENT: Final[Any] = dict.fromkeys(
+    ("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False
+)
+"""FastAPI's own spans tell paths and queries, its logs the messages of errors; on unless they are switched off."""
 _TILE_HEADERS: Final = {**_HEADERS, "Cache-Control": "max-age=31536000, immutable"}
 """The tile of one path never changes (c2sp.org/tlog-tiles)."""
+_PUBLIC: Final = ("/log/", "/openapi.json", "/console/static/", "/console/verify")
+"""Paths that wait for no slot: what they serve follows from the number of records and from this version alone."""
 
 
-def application(service: Service) -> Callable[..., Any]:
+def application(service: Answering) -> Callable[..., Any]:
     """Return the ASGI application of the first listener."""
     app = described()
     app.state.service = service
-    return _Counted(app, service)
+    mount_console(app, service)
+    schedule = None if service.slots is None else Schedule(service.slots, service.metrics)
+    # Within, so that durations counted and logged are those of the work.
+    return Released(_Counted(app, service), schedule, _PUBLIC)
 
 
 def operations(service: Service) -> Starlette:
@@ -58,10 +76,9 @@ def operations(service: Service) -> Starlette:
         return Response("ok\n", media_type="text/plain")
 
     async def readyz(_: Request) -> Response:
-        is_ready = bool(service.gauges()["ready"])
-        return Response(
-            "ok\n" if is_ready else "not ready\n", 200 if is_ready else 503, media_type="text/plain"
-        )
+        said = ", ".join(service.unready())
+        told = f"not ready: {said}\n" if said else "ok\n"
+        return Response(told, 503 if said else 200, media_type="text/plain")
 
     async def metrics(_: Request) -> Response:
         return Response(service.metrics.text(**service.gauges()), media_type="text/plain; version=0.0.4")
@@ -72,7 +89,12 @@ def operations(service: Service) -> Starlette:
 def described() -> FastAPI:
     """Return the routes without a service, which is what ``docs/reference/openapi.json`` describes."""
     app = FastAPI(
-        title="CARAG", version=carag.__version__, docs_url=None, redoc_url=None, redirect_slashes=False
+        title="CARAG",
+        version=carag.__version__,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        telemetry=_SILENT,
     )
     for path, handler, taken, given in (
         ("/v1/ask", ask, AskBody, AnswerBody),
@@ -94,8 +116,35 @@ def described() -> FastAPI:
                 "requestBody": {"required": True, "content": _json(taken)},
             },
         )
+    app.add_api_route(
+        "/v1/ingest",
+        ingest,
+        methods=["POST"],
+        operation_id="ingest",
+        status_code=202,
+        response_model=None,
+        response_class=Response,
+        responses={
+            **_responses(_json(JobBody), 400, 401, 403, 413, 415, 422, 429, 500, 503, 504),
+            200: {"description": "A job that was sent before, and has ended.", "content": _json(JobBody)},
+            202: {"description": "Taken in; Location says where to ask.", "content": _json(JobBody)},
+        },
+        openapi_extra={
+            "security": [{"bearer": []}],
+            "parameters": [
+                {
+                    "name": "Idempotency-Key",
+                    "in": "header",
+                    "required": True,
+                    "schema": {"type": "string", "pattern": "^[A-Za-z0-9_.:-]{1,128}$"},
+                }
+            ],
+            "requestBody": {"required": True, "content": _json(IngestBody)},
+        },
+    )
     reading: tuple[tuple[str, Callable[..., Any], dict[str, Any], tuple[int, ...]], ...] = (
         ("/v1/policy", policy, _json(PolicyBody), ()),
+        ("/v1/jobs/{job_id}", job, _json(JobBody), (404, 422)),
         ("/v1/receipts/{seq}", receipt, {"application/json": {"schema": {"type": "object"}}}, (404, 422)),
         ("/log/checkpoint", checkpoint, {"text/plain": {"schema": {"type": "string"}}}, ()),
         (
@@ -124,7 +173,7 @@ def described() -> FastAPI:
 
 async def ask(request: Request) -> Response:
     """Answer a question from what the token's person may use for the purpose. A refusal by the policy is an answer."""
-    return _said(encoded(await _with_body(request, "ask")))
+    return _said(await _with_body(request, "ask"))
 
 
 async def ask_stream(request: Request) -> Response:
@@ -138,62 +187,77 @@ async def ask_stream(request: Request) -> Response:
 
 async def retrieve(request: Request) -> Response:
     """Return the best passages that the token's person may use for the purpose, without generating."""
-    return _said(encoded(await _with_body(request, "retrieve")))
+    return _said(await _with_body(request, "retrieve"))
 
 
 async def explain(request: Request) -> Response:
     """Say why a passage may or may not be used; never its text."""
-    return _said(encoded(await _with_body(request, "explain")))
+    return _said(await _with_body(request, "explain"))
+
+
+async def ingest(request: Request) -> Response:
+    """Take documents in, or remove some, as a job. One that is sent again under the same Idempotency-Key is one job."""
+    service: Answering = request.app.state.service
+    asker = _asker(request)
+    await service.answered("may_bring", asker)  # before a body that may be large is read
+    key = idempotency_key(request.headers.getlist("idempotency-key"))
+    body = await _json_body(request, service.max_ingest)
+    found = await service.answered("ingest", asker, key.encode() + b"\n" + body)
+    told = json.loads(found)
+    headers = {**_HEADERS, "Location": f"/v1/jobs/{told['id']}"}
+    status = 200 if told["state"] in ("done", "failed") else 202
+    return Response(found, status, headers=headers, media_type="application/json")
+
+
+async def job(request: Request, job_id: Annotated[str, Path(pattern="^[0-9a-f]{32}$")]) -> Response:
+    """Tell how a job of the token's own person stands, until a day after it has ended."""
+    service: Answering = request.app.state.service
+    return _said(await service.answered("job", _asker(request), job_id.encode()))
 
 
 async def policy(request: Request) -> Response:
     """Tell the roles and purposes that the token grants."""
-    service: Service = request.app.state.service
-    return _said(encoded(await service.done(partial(service.policy, _token(request)))))
+    service: Answering = request.app.state.service
+    return _said(await service.answered("policy", _asker(request)))
 
 
 async def receipt(request: Request, seq: Annotated[int, Path(ge=0, le=MAX_INTEGER)]) -> Response:
     """Make the receipt of a record of the token's own person again, without what was asked and answered."""
-    service: Service = request.app.state.service
-    return _said(await service.done(partial(service.receipt, _token(request), seq)))
+    service: Answering = request.app.state.service
+    return _said(await service.answered("receipt", _asker(request), b"%d" % seq))
 
 
 async def checkpoint(request: Request) -> Response:
     """Return the log's newest signed checkpoint (c2sp.org/tlog-checkpoint)."""
-    service: Service = request.app.state.service
-    found = await service.done(partial(service.checkpoint, _token(request)))
+    service: Answering = request.app.state.service
+    found = await service.answered("checkpoint", _asker(request))
     return Response(found, headers=_HEADERS, media_type="text/plain; charset=utf-8")
 
 
 async def tile(request: Request, path: str) -> Response:
     """Return a tile of the log's tree (c2sp.org/tlog-tiles), ``<L>/<N>`` or ``<L>/<N>.p/<W>``; or ``entries/<N>``."""
-    service: Service = request.app.state.service
-    found = await service.done(partial(service.tile, _token(request), path))
+    service: Answering = request.app.state.service
+    found = await service.answered("tile", _asker(request), path.encode("utf-8", "replace"))
     return Response(found, headers=_TILE_HEADERS, media_type="application/octet-stream")
 
 
-async def _with_body(request: Request, operation: str) -> dict[str, Any]:
-    service: Service = request.app.state.service
+async def _with_body(request: Request, operation: str) -> bytes:
+    service: Answering = request.app.state.service
+    body = await _json_body(request, service.max_body)
+    return await service.answered(operation, _asker(request), body)
+
+
+async def _json_body(request: Request, most: int) -> bytes:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise Problem("CONTENT_TYPE")
-    body = await _body(request, service.settings.max_body)
-    work: Callable[[str, bytes], dict[str, Any]] = getattr(service, operation)
-    return await service.done(partial(work, _token(request), body))
+    return await read_body(request, most)
 
 
-async def _body(request: Request, most: int) -> bytes:
-    """Read a body of limited size in limited time, whatever its header says of its length."""
-    data = bytearray()
-    try:
-        async with asyncio.timeout(_BODY_SECONDS):
-            async for piece in request.stream():
-                data += piece
-                if len(data) > most:
-                    raise Problem("BODY_TOO_LARGE")
-    except (TimeoutError, ClientDisconnect):
-        raise Problem("TIME_LIMIT") from None
-    return bytes(data)
+def _asker(request: Request) -> Asker:
+    """Return who asks, as the work on the request will fill it in, and let the release of the response see it."""
+    asker = request.state.asker = Asker(_token(request))
+    return asker
 
 
 def _token(request: Request) -> str:
@@ -205,19 +269,17 @@ def _token(request: Request) -> str:
     return token.strip() if scheme.lower() == "bearer" else ""
 
 
-def _events(found: dict[str, Any]) -> Iterator[bytes]:
-    yield _event("record", {name: found[name] for name in ("record", "outcome", "why")})
+def _events(data: bytes) -> Iterator[bytes]:
+    found = json.loads(data)
+    yield _event("record", encoded({name: found[name] for name in ("record", "outcome", "why")}))
     text = found["text"]
     for start in range(0, len(text), _PIECE):
-        yield _event("text", {"text": text[start : start + _PIECE]})
-    yield _event("done", found)
+        yield _event("text", encoded({"text": text[start : start + _PIECE]}))
+    yield _event("done", data)
 
 
-def _event(name: str, data: dict[str, Any]) -> bytes:
-    return b"event: %s\ndata: %s\n\n" % (
-        name.encode(),
-        encoded(data),
-    )  # JSON of one line, as the stream wants it
+def _event(name: str, data: bytes) -> bytes:
+    return b"event: %s\ndata: %s\n\n" % (name.encode(), data)  # JSON of one line, as the stream wants it
 
 
 def _said(data: bytes) -> Response:
@@ -233,6 +295,7 @@ async def _failed(request: Request, error: Exception) -> Response:
         problem = Problem(known.get(error.status_code, "INVALID_REQUEST"))
     else:
         problem = problem_of(error)
+    request.state.code = problem.code
     request.app.state.service.metrics.problem(problem.code)
     allowed = {"Allow": error.headers["Allow"]} if isinstance(error, HTTPException) and error.headers else {}
     headers = {**_HEADERS, **problem.headers(), **allowed}
@@ -245,13 +308,21 @@ class _Counted:
     The server would log an error with its message, and that may hold what was asked.
     """
 
-    def __init__(self, app: Callable[..., Any], service: Service) -> None:
+    def __init__(self, app: Callable[..., Any], service: Answering) -> None:
         self._app, self._service = app, service
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        traces = [value for name, value in scope["headers"] if name == b"traceparent"]
+        trace = (
+            traces[0].decode("latin-1") if len(traces) == 1 else None
+        )  # two are none (W3C Trace Context 3.2)
+        with telemetry.request(scope["method"], trace):
+            await self._counted(scope, receive, send)
+
+    async def _counted(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
         started, status = time.monotonic(), 500
 
         async def counted(message: dict[str, Any]) -> None:
@@ -263,12 +334,20 @@ class _Counted:
         try:
             await self._app(scope, receive, counted)
         except Exception as error:  # noqa: BLE001 - answered by _failed already, or the connection is gone
-            _logger.error("INTERNAL: %s", type_and_place(error))  # noqa: TRY400 - a traceback quotes it
+            place = type_and_place(error)
+            failed = {"event": "ERROR", "code": "INTERNAL", "error": place}
+            _logger.error("INTERNAL: %s", place, extra=failed)  # noqa: TRY400 - a traceback quotes it
         finally:
             seconds = time.monotonic() - started
             operation = getattr(scope.get("endpoint"), "__name__", "other")
+            code = scope.get("state", {}).get("code")
             self._service.metrics.request(operation, status, seconds)
-            _logger.info("%s %d %.0f ms", operation, status, seconds * 1000)
+            facts = {"operation": operation, "code": code}
+            telemetry.note(
+                {f"carag.{name}": one for name, one in facts.items()} | {"http.response.status_code": status}
+            )
+            said = {"event": "REQUEST", "status": status, "ms": round(seconds * 1000), **facts}
+            _logger.info("%s %d %.0f ms", operation, status, seconds * 1000, extra=said)
 
 
 def _json(model: type[BaseModel]) -> dict[str, Any]:
@@ -288,7 +367,7 @@ def _responses(content: dict[str, Any], *problems: int) -> dict[int | str, dict[
 
 
 _STATUS: Final = {
-    400: "No JSON, or a key twice.",
+    400: "No JSON, a key twice, or no Idempotency-Key where one is wanted.",
     401: "No token, or one that is refused; on record.",
     403: "The token grants no such role and purpose, or is another person's; on record.",
     404: "Nothing here, or nothing of yours.",
@@ -304,7 +383,8 @@ _STATUS: Final = {
 
 def _openapi(app: FastAPI) -> dict[str, Any]:
     found: dict[str, Any] = get_openapi(title=app.title, version=app.version, routes=app.routes)
-    bodies = (AskBody, RetrieveBody, ExplainBody, AnswerBody, RetrievalBody, ExplanationBody, PolicyBody)
+    taken = (AskBody, RetrieveBody, ExplainBody, IngestBody)
+    bodies = (*taken, AnswerBody, RetrievalBody, ExplanationBody, PolicyBody, JobBody)
     _, schemas = models_json_schema(
         [(model, "validation") for model in (*bodies, ProblemBody)],
         ref_template="#/components/schemas/{model}",

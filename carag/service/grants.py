@@ -150,6 +150,8 @@ class GrantVerifier:
         Whether the cell does not matter, because nothing is searched; then the first is taken.
     duty : Duty, optional
         What the request wants to do in place of asking; then no cell matters.
+    duties_do : bool
+        With ``is_any``, whether a duty alone will do as well, because only what is granted is told.
     """
 
     tokens: JwtVerifier
@@ -159,8 +161,11 @@ class GrantVerifier:
     subject: str | None = None
     is_any: bool = False
     duty: Duty | None = None
+    duties_do: bool = False
     granted: tuple[Cell, ...] = field(default=(), init=False)
     """What the verified token grants."""
+    duties: tuple[Duty, ...] = field(default=(), init=False)
+    """The same, of duties."""
     _known: tuple[str, Mapping[str, Any]] | None = field(default=None, init=False, repr=False)
     """A token and its claims, once verified: the request is read only then, and chooses after that."""
 
@@ -173,6 +178,11 @@ class GrantVerifier:
     def audience(self) -> str:
         """For whom they must be."""
         return self.tokens.audience
+
+    @property
+    def expires(self) -> int:
+        """When the verified token does, in seconds since 1970; 0 before there is one."""
+        return 0 if self._known is None else int(self._known[1]["exp"])
 
     def verify(self, token: str) -> Mapping[str, Any]:
         """Return the claims of a token with the role and purpose of the cell, in place of any that it states itself.
@@ -191,15 +201,11 @@ class GrantVerifier:
         claims = self._known[1]
         if self.claim not in claims:
             raise Refused("TOKEN_CLAIM_MISSING", "the token names no groups")
-        granted, duties = self.grants.of(claims[self.claim])
-        if self.duty is not None:
-            if self.duty not in duties:
-                raise Refused("TOKEN_DUTY", "the token grants no such duty")
-            return {
-                **claims,
-                "role": f"duty:{self.duty}",
-                "purpose": f"duty:{self.duty}",
-            }  # of no table's cells
+        granted, self.duties = self.grants.of(claims[self.claim])
+        if self.duty is not None and self.duty not in self.duties:
+            raise Refused("TOKEN_DUTY", "the token grants no such duty")
+        if duty := self.duty or (self.duties[0] if self.duties and self.duties_do and not granted else None):
+            return {**claims, "role": f"duty:{duty}", "purpose": f"duty:{duty}"}  # of no table's cells
         if not granted:
             raise Refused("TOKEN_CELL", "the token's groups grant no cell here")
         if self.subject is not None and claims["sub"] != self.subject:

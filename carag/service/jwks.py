@@ -101,7 +101,8 @@ class JwksKeys:
                 keys = read_keys(self._fetch(), self._algorithms)
             except (OSError, http.client.HTTPException, *MALFORMED) as error:
                 # The message could quote what was answered.
-                _logger.warning("the issuer's keys could not be fetched: %s", type(error).__name__)
+                said = {"event": "KEYS_UNAVAILABLE", "error": type(error).__name__}
+                _logger.warning("the issuer's keys could not be fetched: %s", said["error"], extra=said)
                 return
             self._keys, self._got = keys, now
 

@@ -1,44 +1,98 @@
 """Count requests for the second listener, in the text format of Prometheus: names from fixed lists, and no content.
 
-Nothing that a person wrote, holds or may find is a label: not the subject, a role, a path or a message.
+Nothing that a person wrote or may find is a label: not the subject, a path or a message. Answers are counted by role,
+purpose and outcome, and their durations are not: of a role that few hold, they would tell how long its questions took.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import Counter
-from typing import Final
+from typing import TYPE_CHECKING, Final, Protocol
 
+from carag.audit import Outcome
 from carag.service.problems import TITLES
 
-__all__ = ["OPERATIONS", "Metrics"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["OPERATIONS", "Counting", "Metrics"]
 
 OPERATIONS: Final = (
     "ask",
     "ask_stream",
     "retrieve",
     "explain",
+    "ingest",
+    "job",
     "receipt",
     "policy",
+    "ingest",
+    "job",
     "checkpoint",
     "tile",
     "openapi",
+    "console_home",
+    "console_login",
+    "console_logout",
+    "console_ask",
+    "console_records",
+    "console_record",
+    "console_open",
+    "console_receipts",
+    "console_chunk",
+    "console_policy",
+    "console_health",
+    "console_benchmarks",
+    "console_verify",
+    "console_static",
     "other",
 )
 """What is counted; all else is ``other``."""
+_OUTCOMES: Final = frozenset(one.value for one in Outcome)
 _BOUNDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Upper bounds of durations, in seconds."""
 
 
-class Metrics:
-    """Counts; safe to share between threads."""
+class Counting(Protocol):
+    """What counts requests and problems: :class:`Metrics`, or a front worker."""
 
-    def __init__(self) -> None:
+    def request(self, operation: str, status: int, seconds: float) -> None:
+        """Count a request that has ended."""
+        ...
+
+    def problem(self, code: str) -> None:
+        """Count a problem by its code."""
+        ...
+
+    def overrun(self, operation: str) -> None:
+        """Count a response that was not ready in its slot."""
+        ...
+
+    def too_short(self, operation: str) -> None:
+        """Count a slot that was doubled."""
+        ...
+
+
+class Metrics:
+    """Counts; safe to share between threads.
+
+    Parameters
+    ----------
+    cells : iterable of (role, purpose)
+        The policy table's, of which answers are counted; each has as many series as there are outcomes.
+    """
+
+    def __init__(self, cells: Iterable[tuple[str, str]] = ()) -> None:
         self._lock = threading.Lock()
+        self._cells = frozenset(cells)
+        self._answers: Counter[tuple[str, str, str]] = Counter()
         self._requests: Counter[tuple[str, int]] = Counter()
         self._codes: Counter[str] = Counter()
         self._durations: Counter[tuple[str, float]] = Counter()
         self._seconds: Counter[str] = Counter()
+        self._overruns: Counter[str] = Counter()
+        self._too_short: Counter[str] = Counter()
 
     def request(self, operation: str, status: int, seconds: float) -> None:
         """Count a request that has ended."""
@@ -49,10 +103,26 @@ class Metrics:
             self._durations[named, bound] += 1
             self._seconds[named] += seconds  # type: ignore[assignment] # a Counter holds floats as well
 
+    def answer(self, role: str, purpose: str, outcome: str) -> None:
+        """Count an answer, decline or refusal that is on record; what no cell or outcome is, is ``other``."""
+        cell = (role, purpose) if (role, purpose) in self._cells else ("other", "other")
+        with self._lock:
+            self._answers[*cell, outcome if outcome in _OUTCOMES else "other"] += 1
+
     def problem(self, code: str) -> None:
         """Count a problem by its code."""
         with self._lock:
             self._codes[code if code in TITLES else "INTERNAL"] += 1
+
+    def overrun(self, slot: str) -> None:
+        """Count a response that was not ready within its slot, by whose slot it was."""
+        with self._lock:
+            self._overruns[slot] += 1
+
+    def too_short(self, slot: str) -> None:
+        """Count that more than 1 % of a role's responses were not ready within a slot: choose a longer one."""
+        with self._lock:
+            self._too_short[slot] += 1
 
     def text(self, **gauges: float) -> str:
         """Return all counts, and gauges as they are now.
@@ -70,6 +140,13 @@ class Metrics:
                 lines.append(f'carag_requests_total{{operation="{operation}",status="{status}"}} {count}')
             lines.append("# TYPE carag_problems_total counter")
             lines += [f'carag_problems_total{{code="{code}"}} {n}' for code, n in sorted(self._codes.items())]
+            for name, counts in (("overruns", self._overruns), ("too_short", self._too_short)):
+                lines.append(f"# TYPE carag_slot_{name}_total counter")
+                lines += [f'carag_slot_{name}_total{{slot="{one}"}} {n}' for one, n in sorted(counts.items())]
+            lines.append("# TYPE carag_answers_total counter")
+            for (role, purpose, outcome), count in sorted(self._answers.items()):
+                labels = f'role="{role}",purpose="{purpose}",outcome="{outcome}"'
+                lines.append(f"carag_answers_total{{{labels}}} {count}")
             lines.append("# TYPE carag_request_seconds histogram")
             for operation in sorted(self._seconds):
                 total = 0

@@ -16,11 +16,11 @@ from carag.service.problems import Problem
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from carag.audit import AuditLog
+    from carag.audit import AuditLog, Record
     from carag.audit.tlog.tiles import Tile
     from carag.policy import Session
 
-__all__ = ["own_receipt", "tile"]
+__all__ = ["bare_receipt", "own_receipt", "tile"]
 
 
 def own_receipt(log: AuditLog, seq: int, session: Session) -> bytes:
@@ -47,13 +47,17 @@ def own_receipt(log: AuditLog, seq: int, session: Session) -> bytes:
     )
     if not is_own:
         raise Problem("NOT_FOUND")
-    body = record.to_bytes()
+    return bare_receipt(record, log.prove(seq))
+
+
+def bare_receipt(record: Record, proof: str) -> bytes:
+    """Write a receipt that opens nothing and has no passages."""
     fields: dict[str, encoding.Json] = {
         "format": RECEIPT_FORMAT,
         "hits": [None] * len(record.hits),
         "openings": {},
-        "proof": log.prove(seq),
-        "record": body.decode(),
+        "proof": proof,
+        "record": record.to_bytes().decode(),
     }
     return encoding.encode(fields) + b"\n"
 

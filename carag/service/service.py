@@ -8,22 +8,28 @@ with is told by its code.
 from __future__ import annotations
 
 import asyncio
-import json
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from carag.audit.anchors import Standing
 from carag.audit.tlog.tiles import Tile
+from carag.engine.denials import Denials
 from carag.engine.tokens import JwtVerifier
-from carag.errors import AuditUnavailable, InvalidArgument, type_and_place
-from carag.service.admission import Admission
+from carag.errors import AuditUnavailable, InvalidArgument, Refused, type_and_place
+from carag.service import telemetry
+from carag.service.admission import Admission, Strangers
+from carag.service.console.desk import Desk
+from carag.service.frames import OPERATIONS
 from carag.service.grants import REQUIRED, Grants, GrantVerifier, record_grants
+from carag.service.jobs import Jobs
 from carag.service.jwks import JwksKeys, fetched
 from carag.service.metrics import Metrics
 from carag.service.problems import Problem, problem_of
 from carag.service.proofs import own_receipt, tile
-from carag.service.requests import AskBody, ExplainBody, RetrieveBody, parsed
-from carag.service.wire import answer_json, explanation_json, retrieval_json
+from carag.service.requests import AskBody, ExplainBody, IngestBody, RetrieveBody, parsed
+from carag.service.wire import answer_json, encoded, explanation_json, retrieval_json
 from carag.visible import logger
 
 if TYPE_CHECKING:
@@ -35,12 +41,15 @@ if TYPE_CHECKING:
     from carag.policy import Session
     from carag.service.admission import Person
     from carag.service.grants import Duty
+    from carag.service.release import Asker
     from carag.service.requests import Narrow
     from carag.service.settings import ServiceSettings
 
-__all__ = ["Service", "encoded"]
+__all__ = ["Service"]
 
 _logger = logger(__name__)
+_MAX_DIGITS: Final = 16
+"""Of a record's number: as many as the greatest integer of a receipt has."""
 _Asked = TypeVar("_Asked", AskBody, RetrieveBody, ExplainBody)
 _Result = TypeVar("_Result")
 
@@ -84,17 +93,24 @@ class Service:
         )
         table = engine.profile.table
         self.grants = Grants.read(Path(settings.grants), table)
-        self.metrics = Metrics()
+        self.metrics = Metrics((cell.role, cell.purpose) for cell in table.cells)
         self.admission = Admission(
             rate=settings.rate,
             burst=settings.burst,
             most=settings.concurrency,
             most_each=settings.concurrency_each,
         )
+        self.strangers = Strangers(settings.refused_rate)
+        self._unchecked = Denials(engine.log, engine.log.now)
+        self.slots = settings.slot_seconds(*engine.paces)
+        """Seconds that responses wait for, by operation; None: they do not wait."""
+        if self.slots is not None:
+            engine.keep_to_admissible_rows()
         self.is_draining = False
         self.is_writable = True
         """Whether the last record that was to be written was."""
         record_grants(engine.log, table, self.grants)
+        self.jobs = Jobs(engine, home, most=settings.max_jobs)
         self._threads = ThreadPoolExecutor(settings.concurrency, thread_name_prefix="carag-service")
 
     def stop(self) -> None:
@@ -105,6 +121,36 @@ class Service:
         """Wait for the requests in work; later ones are refused."""
         self.stop()
         self._threads.shutdown(wait=True)
+        self.jobs.close()
+        try:
+            self._count_unchecked()
+            self._unchecked.flush()
+        except AuditUnavailable as error:
+            _logger.error("tokens that were not looked at are not on record: %s", type_and_place(error))  # noqa: TRY400
+
+    @property
+    def max_body(self) -> int:
+        """Greatest number of bytes of a request's body."""
+        return self.settings.max_body
+
+    @property
+    def max_ingest(self) -> int:
+        """The same of a body that brings documents."""
+        return self.settings.max_ingest
+
+    async def answered(self, operation: str, asker: Asker, asked: bytes = b"") -> bytes:
+        """Answer a request of :data:`carag.service.frames.OPERATIONS` in a thread; errors as for :meth:`done`."""
+        self._check_stranger(operation, asker.token)
+        return await self.done(partial(self._operation(operation), asker, asked))
+
+    def answer(self, operation: str, asker: Asker, asked: bytes) -> bytes | Problem:
+        """Do the same in the thread that calls, within the same limits, and return what it ends with."""
+        try:
+            self._check_stranger(operation, asker.token)
+            self.admission.enter_all()
+        except Problem as problem:
+            return problem
+        return self._told(partial(self._operation(operation), asker, asked))
 
     async def done(self, work: Callable[[], _Result]) -> _Result:
         """Do the work of one request in a thread, within the limits of number and time.
@@ -118,7 +164,8 @@ class Service:
             raise Problem("DRAINING", retry_after=5)
         self.admission.enter_all()
         try:
-            future = asyncio.get_running_loop().run_in_executor(self._threads, self._told, work)
+            told = partial(copy_context().run, self._told, work)  # with the span of the request
+            future = asyncio.get_running_loop().run_in_executor(self._threads, told)
         except RuntimeError:  # closed meanwhile
             self.admission.leave_all()
             raise Problem("DRAINING", retry_after=5) from None
@@ -131,15 +178,15 @@ class Service:
             raise found
         return found
 
-    def ask(self, token: str, body: bytes) -> dict[str, Any]:
+    def ask(self, asker: Asker, body: bytes) -> bytes:
         """Answer a question."""
 
         def answer(asked: AskBody, session: Session) -> dict[str, Any]:
             return answer_json(self.engine.ask(asked.question, session, where=asked.where))
 
-        return self._narrowed(token, AskBody, body, answer)
+        return self._narrowed(asker, AskBody, body, answer)
 
-    def retrieve(self, token: str, body: bytes) -> dict[str, Any]:
+    def retrieve(self, asker: Asker, body: bytes) -> bytes:
         """Return the best passages."""
 
         def retrieve(asked: RetrieveBody, session: Session) -> dict[str, Any]:
@@ -147,29 +194,54 @@ class Service:
                 raise Problem("INVALID_REQUEST", at=["k"])
             return retrieval_json(self.engine.retrieve(asked.question, session, asked.k, where=asked.where))
 
-        return self._narrowed(token, RetrieveBody, body, retrieve)
+        return self._narrowed(asker, RetrieveBody, body, retrieve)
 
-    def explain(self, token: str, body: bytes) -> dict[str, Any]:
+    def explain(self, asker: Asker, body: bytes) -> bytes:
         """Say why a passage may or may not be used."""
 
         def explain(asked: ExplainBody, session: Session) -> dict[str, Any]:
             return explanation_json(self.engine.explain(asked.chunk_id, session))
 
-        return self._narrowed(token, ExplainBody, body, explain)
+        return self._narrowed(asker, ExplainBody, body, explain)
 
-    def receipt(self, token: str, seq: int) -> bytes:
-        """Make a receipt of the asker's own again."""
-        return self._verified(token, lambda _, session: own_receipt(self.engine.log, seq, session))
+    def may_bring(self, asker: Asker, _: bytes = b"") -> bytes:
+        """Check that a token grants to bring documents."""
+        return self._on_duty(asker, "operate", lambda _: b"")
 
-    def policy(self, token: str) -> dict[str, Any]:
-        """Tell the cells that a token grants; nothing of it depends on the corpus."""
+    def ingest(self, asker: Asker, asked: bytes) -> bytes:
+        """Take documents in, as a job; what is asked is the key under which it was sent, and its body."""
+        key, _, body = asked.partition(b"\n")
 
-        def policy(verifier: GrantVerifier, _: Session) -> dict[str, Any]:
+        def ingest(person: Person) -> bytes:
+            if self.engine.profile.vocabulary.reader == "edgar":
+                raise Problem("FILINGS_ONLY")
+            job, _ = self.jobs.accept(person, key.decode(), parsed(IngestBody, body).checked())
+            return encoded(job.to_json())
+
+        return self._on_duty(asker, "operate", ingest)
+
+    def job(self, asker: Asker, id_: bytes) -> bytes:
+        """Tell how one of the person's own jobs stands."""
+        return self._on_duty(
+            asker, "operate", lambda person: encoded(self.jobs.job(person, id_.decode()).to_json())
+        )
+
+    def receipt(self, asker: Asker, seq: bytes) -> bytes:
+        """Make a receipt of the asker's own again, by the record's number in decimal digits."""
+        if not seq.isdigit() or len(seq) > _MAX_DIGITS:
+            raise Problem("NOT_FOUND")
+        return self._verified(asker, lambda _, session: own_receipt(self.engine.log, int(seq), session))
+
+    def policy(self, asker: Asker, _: bytes = b"") -> bytes:
+        """Tell the cells that a token grants, and the slots; nothing of it depends on the corpus."""
+
+        def policy(verifier: GrantVerifier, _: Session) -> bytes:
             table = self.engine.profile.table
-            return {
+            found = {
                 "profile": table.vocabulary.profile,
                 "table": table.sha256,
                 "grants": self.grants.digest.hex(),
+                "slots": self.slots and {name: round(one * 1000) for name, one in self.slots.items()},
                 "cells": [
                     {
                         "role": cell.role,
@@ -182,33 +254,55 @@ class Service:
                     if (cell.role, cell.purpose) in verifier.granted
                 ],
             }
+            return encoded(found)
 
-        return self._verified(token, policy)
+        return self._verified(asker, policy)
 
-    def checkpoint(self, token: str) -> bytes:
+    def console(self, asker: Asker, asked: bytes) -> bytes:
+        """Read what a page of the console shows its viewer (:mod:`carag.service.console.desk`)."""
+        desk = Desk(self.engine, self.home, self.grants, self.gauges)
+        answer = partial(desk.answer, asker.token, asked)
+        return encoded(self._verified(asker, answer, duties_do=True))
+
+    def checkpoint(self, asker: Asker, _: bytes = b"") -> bytes:
         """Return the newest signed checkpoint."""
         log = self.engine.log
         if self.settings.public_log:
             return log.checkpoint().encode()
-        return self._verified(token, lambda *_: log.checkpoint().encode())
+        return self._verified(asker, lambda *_: log.checkpoint().encode())
 
-    def tile(self, token: str, path: str) -> bytes:
+    def tile(self, asker: Asker, path: bytes) -> bytes:
         """Return a tile of the log's tree; to auditors also a bundle of its records, which say who asked when."""
-        asked = Tile.parse(path)
+        asked = Tile.parse(path.decode("utf-8", "replace"))
         found = partial(tile, self.home, self.engine.vkey, asked)
         if asked is not None and asked.is_entries:
-            return self._on_duty(token, "audit", lambda _: found())
+            return self._on_duty(asker, "audit", lambda _: found())
         if self.settings.public_log:
             return found()
-        return self._verified(token, lambda *_: found())
+        return self._verified(asker, lambda *_: found())
 
     def gauges(self) -> dict[str, float]:
         """Return what is as it is now, for the metrics."""
-        found: dict[str, float] = {"working": self.admission.working, "records": self.engine.log.size}
-        found |= {"ready": not self.is_draining and self.is_writable}
+        exposure = self.engine.exposure
+        found: dict[str, float] = {"working": self.admission.working, "records": exposure.size}
+        found["jobs"] = self.jobs.waiting
+        found |= {"ready": not self.unready(), "log_writable": self.is_writable}
+        found |= {"unanchored_records": exposure.records, "unanchored_seconds": exposure.seconds}
         if isinstance(self.keys, JwksKeys):
             found["key_fetches"] = self.keys.fetches
         return found
+
+    def unready(self) -> list[str]:
+        """Return why nothing should be asked here now, as codes; none if the service is ready."""
+        standing = self.engine.exposure.standing
+        said = {
+            "DRAINING": self.is_draining,
+            "LOG_UNWRITABLE": not self.is_writable,
+            "LOG_DAMAGED": self.engine.log.damage() is not None,
+            "ANCHOR_WINDOW": standing is Standing.EXCEEDED,
+            "ANCHOR_CONTRADICTS": standing is Standing.CONTRADICTED,
+        }
+        return [code for code, is_so in said.items() if is_so]
 
     def _told(self, work: Callable[[], _Result]) -> _Result | Problem:
         """Do the work; return what it ends with as a problem, for an error keeps the frames that hold passages."""
@@ -219,59 +313,88 @@ class Service:
             if isinstance(error, AuditUnavailable):
                 self.is_writable = False
             if problem.status == 500:
-                _logger.error("%s: %s", problem.code, type_and_place(error))  # noqa: TRY400 - a traceback quotes it
+                place = type_and_place(error)
+                said = {"event": "ERROR", "code": problem.code, "error": place}
+                _logger.error("%s: %s", problem.code, place, extra=said)  # noqa: TRY400 - a traceback quotes it
             return Problem(problem.code, at=problem.at, retry_after=problem.retry_after)
         else:
             return found
         finally:
             self.admission.leave_all()
 
-    def _on_duty(self, token: str, duty: Duty, work: Callable[[Person], _Result]) -> _Result:
+    def _operation(self, name: str) -> Callable[[Asker, bytes], bytes]:
+        if name not in OPERATIONS:
+            raise Problem("NOT_FOUND")
+        found: Callable[[Asker, bytes], bytes] = getattr(self, name)
+        return found
+
+    def _check_stranger(self, operation: str, token: str) -> None:
+        if not (self.settings.public_log and operation in ("checkpoint", "tile")):
+            self.strangers.check(token)
+
+    def _count_unchecked(self) -> None:
+        """Put on record how many tokens nobody looked at; a flood lets enough others through for that to be soon."""
+        if count := self.strangers.take_unchecked():
+            issuer, audience = self.settings.issuer, self.settings.audience
+            self._unchecked.add("TOKEN_UNCHECKED", issuer=issuer, audience=audience, count=count)
+
+    def _on_duty(self, asker: Asker, duty: Duty, work: Callable[[Person], _Result]) -> _Result:
         """Verify a token that grants a duty, and do what its person has it for; no session comes of it."""
         verifier = GrantVerifier(self._tokens, self.grants, self.settings.groups, duty=duty)
-        session = self.engine.session(token, verifier)
-        person = (session.issuer or "", session.subject or "")
-        self.admission.enter(person)
-        try:
-            return work(person)
-        finally:
-            self.admission.leave(person)
+        return self._admitted(asker, verifier, lambda _: work(asker.person or ("", "")))
 
-    def _verified(self, token: str, work: Callable[[GrantVerifier, Session], _Result]) -> _Result:
-        """Verify a token, which is on record if it is refused, and do what its person may do now."""
-        verifier = GrantVerifier(self._tokens, self.grants, self.settings.groups, is_any=True)
-        session = self.engine.session(token, verifier)
-        person = (session.issuer or "", session.subject or "")
+    def _verified(
+        self, asker: Asker, work: Callable[[GrantVerifier, Session], _Result], *, duties_do: bool = False
+    ) -> _Result:
+        """Verify a token, and do what its person may do now."""
+        verifier = GrantVerifier(
+            self._tokens, self.grants, self.settings.groups, is_any=True, duties_do=duties_do
+        )
+        return self._admitted(asker, verifier, lambda session: work(verifier, session))
+
+    def _admitted(self, asker: Asker, verifier: GrantVerifier, work: Callable[[Session], _Result]) -> _Result:
+        """Verify a token, which is on record if it is refused, and work within the limits of its person."""
+        self._count_unchecked()
+        try:
+            session = self.engine.session(asker.token, verifier)
+        except Refused as refusal:
+            if refusal.code != "TOKEN_KEYS_UNAVAILABLE":  # then nobody knows whether it is a good one
+                self.strangers.refused(asker.token)
+            raise
+        self.strangers.accepted(asker.token)
+        asker.person = person = (session.issuer or "", session.subject or "")
+        asker.role = session.role
         self.admission.enter(person)
         try:
-            return work(verifier, session)
+            return work(session)
         finally:
             self.admission.leave(person)
 
     def _narrowed(
         self,
-        token: str,
+        asker: Asker,
         schema: type[_Asked],
         body: bytes,
         work: Callable[[_Asked, Session], dict[str, Any]],
-    ) -> dict[str, Any]:
-        def narrowed(verifier: GrantVerifier, _: Session) -> dict[str, Any]:
+    ) -> bytes:
+        def narrowed(verifier: GrantVerifier, _: Session) -> bytes:
             asked = parsed(schema, body)  # after the token: strangers' bodies are not read
             verifier.chosen, verifier.subject, verifier.is_any = asked.cell, asked.subject, False
-            session = self._narrow(self.engine.session(token, verifier), asked.narrow)
-            found = work(asked, session)
+            session = self.engine.session(asker.token, verifier)
+            cell = self.engine.profile.table.get(session.role, session.purpose)
+            asker.role, asker.may_know = session.role, cell is not None and cell.may_know_existence
+            found = work(asked, self._narrow(session, asked.narrow))
             self.is_writable = True
-            return found
+            self.metrics.answer(session.role, session.purpose, found["outcome"])
+            telemetry.describe(found, self.engine.profile.table, getattr(asked, "k", None))
+            return encoded(found)
 
-        return self._verified(token, narrowed)
+        return self._verified(asker, narrowed)
 
     def _narrow(self, session: Session, by: Narrow) -> Session:
+        if not by.model_fields_set:
+            return session
         try:
             return by.applied(session, self.engine.profile.table.vocabulary.flags)
         except InvalidArgument:
             raise Problem("INVALID_REQUEST", at=["narrow"]) from None
-
-
-def encoded(found: dict[str, Any]) -> bytes:
-    """Write a result as JSON."""
-    return json.dumps(found, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()

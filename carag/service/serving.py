@@ -1,4 +1,7 @@
-"""Run a service: two listeners in one event loop, until a signal; then drain, and close in order."""
+"""Run a service: two listeners, until a signal; then drain, and close in order.
+
+Both are in one event loop here, or the first is of front workers.
+"""
 
 from __future__ import annotations
 
@@ -6,28 +9,27 @@ import asyncio
 import contextlib
 import signal
 import socket
-from typing import TYPE_CHECKING, Any, Final
-
-import uvicorn
+import ssl
+from typing import TYPE_CHECKING, Final
 
 from carag.errors import InvalidArgument
 from carag.service.app import application, operations
+from carag.service.http import BACKLOG, first_server, plain_server
+from carag.service.release import ExactLoop
 from carag.visible import logger
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    import uvicorn
 
     from carag.service.service import Service
 
 __all__ = ["serve"]
 
 _logger = logger(__name__)
-_BACKLOG: Final = 512
-"""Connections at once; beyond it the server itself answers 503."""
 _POLL_SECONDS: Final = 0.05
 """How soon a request to stop is seen; the servers themselves look every 0.1 s."""
-_HEADERS: Final = 16 << 10
-"""Greatest number of bytes of a request's headers; a token with many groups has a few thousand."""
 
 
 def serve(service: Service, *, started: Callable[[int, int], None] = lambda *_: None) -> None:
@@ -43,11 +45,14 @@ def serve(service: Service, *, started: Callable[[int, int], None] = lambda *_: 
     Raises
     ------
     InvalidArgument
-        If an address cannot be listened on.
+        If an address cannot be listened on, or the certificate cannot be used.
+    ServiceUnavailable
+        If a front worker does not start.
     """
     try:
-        with contextlib.ExitStack() as stack:
-            asyncio.run(_serve(service, started, stack))
+        _check_certificate(service.settings.certificate)
+        with contextlib.ExitStack() as stack, asyncio.Runner(loop_factory=ExactLoop) as runner:
+            runner.run(_serve(service, started, stack))
     finally:
         service.close()
 
@@ -58,14 +63,14 @@ async def _serve(service: Service, started: Callable[[int, int], None], stack: c
         stack.enter_context(_listening(settings.listen, settings.port)),
         stack.enter_context(_listening(settings.operations_listen, settings.operations_port)),
     ]
-    first = _server(
-        application(service),
-        ssl_certfile=settings.certificate,
-        timeout_graceful_shutdown=settings.drain_seconds,
-        limit_concurrency=_BACKLOG,
-        h11_max_incomplete_event_size=_HEADERS,
+    first: uvicorn.Server | _Fronts = (
+        _Fronts(service)
+        if settings.workers
+        else first_server(
+            application(service), certificate=settings.certificate, drain_seconds=settings.drain_seconds
+        )
     )
-    second = _server(operations(service))
+    second = plain_server(operations(service))
 
     loop = asyncio.get_running_loop()
     for one in (signal.SIGTERM, signal.SIGINT):
@@ -82,7 +87,7 @@ async def _serve(service: Service, started: Callable[[int, int], None], stack: c
             await asyncio.sleep(0.01)
         else:
             started(*(listener.getsockname()[1] for listener in listeners))
-            _logger.info("serving")
+            _logger.info("serving", extra={"event": "SERVING"})
         while not (service.is_draining or any(task.done() for task in running)):
             await asyncio.sleep(_POLL_SECONDS)
         # The second listener says that the service drains until the first has ended.
@@ -96,29 +101,44 @@ async def _serve(service: Service, started: Callable[[int, int], None], stack: c
             raise error
 
 
-def _server(app: Any, **settings: Any) -> uvicorn.Server:
-    config = uvicorn.Config(
-        app,
-        lifespan="off",
-        access_log=False,  # it would hold addresses; the service writes its own
-        log_config=None,
-        server_header=False,
-        date_header=False,
-        proxy_headers=False,  # nothing here reads from where a request comes
-        ws="none",
-        **settings,
-    )
-    server = uvicorn.Server(config)
-    # One signal ends both, in order; each server by itself would take it for its own.
-    setattr(server, "capture_signals", contextlib.nullcontext)  # noqa: B010 - mypy takes it for another method
-    return server
+class _Fronts:
+    """Front workers in the place of a server."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self.started = self.should_exit = False
+
+    async def serve(self, sockets: list[socket.socket]) -> None:
+        """Keep them running until they should exit."""
+        from carag.service.workers import Workers
+
+        workers = Workers(self._service, sockets[0])
+        await asyncio.to_thread(workers.start)
+        self.started = True
+        try:
+            while not self.should_exit:
+                await asyncio.sleep(_POLL_SECONDS)
+        finally:
+            await asyncio.to_thread(workers.stop)
+
+
+def _check_certificate(path: str | None) -> None:
+    """Read it once before anything listens; a worker that cannot read it could only end."""
+    if path is not None:
+        try:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(path)
+        except (OSError, ssl.SSLError) as error:
+            raise InvalidArgument(
+                f"cannot use the certificate in {path} ({type(error).__name__}); want one PEM file with the chain and "
+                "its key, without a passphrase"
+            ) from error
 
 
 def _listening(host: str, port: int) -> socket.socket:
     """Bind an address; uvicorn would end the process where it cannot."""
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        listener = socket.create_server((host, port), family=family, backlog=_BACKLOG)
+        listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as error:
         raise InvalidArgument(
             f"cannot listen on {host}, port {port}: {error.strerror}; choose another"

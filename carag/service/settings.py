@@ -3,20 +3,46 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Annotated, Final, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from carag.errors import InvalidArgument
 from carag.limits import quoted
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
-__all__ = ["ServiceSettings", "is_loopback"]
+__all__ = ["ServiceSettings", "SlotSettings", "is_loopback"]
 
 _ALGORITHMS: Final = ("RS256", "PS256", "ES256", "ES384", "EdDSA")
 """As :data:`carag.engine.tokens.ALGORITHMS`, which needs more than a file of settings; a test compares."""
+
+_MAX_PLACES: Final = 320
+"""Greatest number of requests that all front workers may have in work: two descriptors each, of the usual 1,024."""
+
+
+_PACES: Final[dict[str, dict[str, int]]] = {
+    "retrieve": {"quick": 25, "local": 250, "remote": 1000},
+    "ask": {"quick": 50, "local": 250, "remote": 1000},
+}
+"""Milliseconds of a slot by the pace of the models that search, or that search and answer."""
+_Milliseconds = Annotated[int, Field(ge=1, le=60_000)]
+
+
+class SlotSettings(BaseModel):
+    """What the table ``[service.slots]`` says: milliseconds in which nearly every response is ready."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, hide_input_in_errors=True)
+
+    ask: _Milliseconds | None = None
+    retrieve: _Milliseconds | None = None
+    explain: _Milliseconds = 25
+    receipts: _Milliseconds = 25
+    policy: _Milliseconds = 25
+    other: _Milliseconds = 25
 
 
 class ServiceSettings(BaseModel):
@@ -39,13 +65,20 @@ class ServiceSettings(BaseModel):
     behind_proxy: bool = False
     public_log: bool = False
     max_body: int = Field(default=64 << 10, ge=1 << 10, le=1 << 20)
+    max_ingest: int = Field(default=8 << 20, ge=1 << 10, le=64 << 20)
+    max_jobs: int = Field(default=16, ge=1, le=1000)
     max_k: int = Field(default=50, ge=1, le=400)
     rate: int = Field(default=10, ge=1, le=10_000)
     burst: int = Field(default=20, ge=1, le=10_000)
+    refused_rate: int = Field(default=20, ge=1, le=10_000)
     concurrency: int = Field(default=16, ge=1, le=256)
     concurrency_each: int = Field(default=4, ge=1, le=256)
     seconds: int = Field(default=60, ge=1, le=3600)
     drain_seconds: int = Field(default=10, ge=0, le=600)
+    log: Literal["json", "text"] = "json"
+    workers: int = Field(default=0, ge=0, le=64)
+    slots: SlotSettings | None = SlotSettings()
+    """None: off."""
 
     @field_validator("algorithms")
     @classmethod
@@ -65,6 +98,15 @@ class ServiceSettings(BaseModel):
             if not parts.hostname or not (parts.scheme == "https" or is_near):
                 raise ValueError(f"is {quoted(value)}; want https://, or the path of a file")
         return value
+
+    @field_validator("slots", mode="before")
+    @classmethod
+    def _on_or_off(cls, value: object) -> object:
+        if value == "off":
+            return None
+        if isinstance(value, dict | SlotSettings):
+            return value
+        raise ValueError(f'is {quoted(value)}; want "off", or a table [service.slots] of milliseconds')
 
     @field_validator("listen", "operations_listen")
     @classmethod
@@ -89,6 +131,43 @@ class ServiceSettings(BaseModel):
                 "address, or behind_proxy = true"
             )
         return self
+
+    def slot_seconds(self, searching: str, answering: str) -> dict[str, float] | None:
+        """Return the seconds of each operation's slot; None if slots are off.
+
+        Parameters
+        ----------
+        searching, answering : str
+            The paces of the models in use, as :attr:`carag.Engine.paces` has them.
+        """
+        if self.slots is None:
+            return None
+        by_models = {"retrieve": _PACES["retrieve"][searching], "ask": _PACES["ask"][answering]}
+        stated = {name: value for name, value in self.slots.model_dump().items() if value is not None}
+        return {name: value / 1000 for name, value in {**by_models, **stated}.items()}
+
+    @model_validator(mode="after")
+    def _few_enough(self) -> Self:
+        if self.workers * self.concurrency > _MAX_PLACES:
+            raise ValueError(
+                f"workers x concurrency is {self.workers * self.concurrency}; want at most {_MAX_PLACES}, for each "
+                "takes a thread and two descriptors of the engine"
+            )
+        return self
+
+    def with_options(self, given: Mapping[str, int]) -> ServiceSettings:
+        """Return the settings with those of a command line in their place.
+
+        Raises
+        ------
+        InvalidArgument
+            If they do not go together with the others.
+        """
+        try:
+            slots = self.slots or "off"
+            return ServiceSettings.model_validate({**self.model_dump(), "slots": slots, **given})
+        except ValidationError as error:
+            raise InvalidArgument(error.errors(include_input=False)[0]["msg"]) from None
 
     def at(self, home: Path) -> ServiceSettings:
         """Return the settings with paths that start at a directory."""

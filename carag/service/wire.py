@@ -6,9 +6,10 @@ and the receipt as the text of its file. Only what a record commits to is writte
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -34,6 +35,7 @@ __all__ = [
     "RetrievalBody",
     "answer_json",
     "answer_of",
+    "encoded",
     "explanation_json",
     "explanation_of",
     "receipt_of",
@@ -198,12 +200,29 @@ class CellBody(_Body):
     past: str
 
 
+class JobBody(_Body):
+    """How a job stands: documents by what became of them, and passages; all 0 until it has ended."""
+
+    id: str
+    state: Literal["queued", "running", "done", "failed"]
+    code: str | None
+    """Why it failed, as a problem's code."""
+    added: int
+    changed: int
+    unchanged: int
+    quarantined: int
+    chunks: int
+    removed: int
+
+
 class PolicyBody(_Body):
     """What a token grants, under which table and which grants."""
 
     profile: str
     table: str
     grants: str
+    slots: dict[str, int] | None = None
+    """Milliseconds that responses to sessions that may not know wait for, by operation; None: they do not wait."""
     cells: list[CellBody]
 
 
@@ -234,6 +253,11 @@ def explanation_json(found: Explanation) -> dict[str, Any]:
         for one in found.reasons
     ]
     return {**found.to_json(), "reasons": reasons, "receipt": found.receipt.to_bytes().decode()}
+
+
+def encoded(found: dict[str, Any]) -> bytes:
+    """Write a result as JSON."""
+    return json.dumps(found, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
 def retrieval_of(said: RetrievalBody) -> Retrieval:

@@ -18,6 +18,7 @@ from carag.errors import InvalidArgument
 from carag.labelling.canonical_json import canonical_json
 from carag.labelling.lifecycle import StateSpan
 from carag.policy import NEVER, TOMBSTONE
+from carag.store.values import PastLabel
 
 if TYPE_CHECKING:
     import sqlite3
@@ -52,6 +53,9 @@ _PASSAGES: Final = f"""
 _OPEN: Final = f"""
     SELECT key, label, labels.word, valid_from, valid_to, causes
     FROM labels JOIN chunks USING (key) WHERE filing IN ({_NEWS}) AND known_to IS NULL"""  # noqa: S608
+_HISTORY: Final = """
+    SELECT labels.word, valid_from, valid_to, known_from, known_to, causes
+    FROM labels JOIN chunks USING (key) WHERE chunk_id = ? ORDER BY known_from, valid_from"""
 _INSERT: Final = """
     INSERT INTO labels (label, key, word, valid_from, valid_to, entity, known_from, causes)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?)"""
@@ -78,6 +82,15 @@ def deciding_facts(sql: sqlite3.Connection, filings: Iterable[int]) -> list[dict
 def linked_facts(sql: sqlite3.Connection, accession_number: str) -> list[dict[str, Any]]:
     """Return the facts of a filing and of all that share a CIK with it."""
     return [json.loads(facts) for (facts,) in sql.execute(_LINKED, {"id": accession_number}).fetchall()]
+
+
+def history(sql: sqlite3.Connection, chunk_id: str) -> list[PastLabel]:
+    """Return all labels of a passage, closed ones included."""
+    found = sql.execute(_HISTORY, (chunk_id,)).fetchall()
+    return [
+        PastLabel(word, since, until, known_from, known_to, tuple(map(tuple, json.loads(causes))))
+        for word, since, until, known_from, known_to, causes in found
+    ]
 
 
 def system_clock() -> int:

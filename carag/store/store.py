@@ -27,7 +27,7 @@ from carag.errors import CorruptFile, InvalidArgument
 from carag.limits import check_text, quoted
 from carag.store import _rows as rows
 from carag.store._entity_sets import EntitySets
-from carag.store._label_history import CLOSED_BETWEEN, OPENED_BETWEEN, linked_facts, system_clock
+from carag.store._label_history import CLOSED_BETWEEN, OPENED_BETWEEN, history, linked_facts, system_clock
 from carag.store._schema import connect, create_or_check, translating
 from carag.store._transaction import Transaction
 from carag.store.values import Change, Counts, Labels, StoredChunk, StoredFiling, StoredLabel, check_integer
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from carag.policy import Policy, Where
+    from carag.store.values import PastLabel
 
 __all__ = ["CorpusStore"]
 
@@ -172,11 +173,9 @@ class CorpusStore:
             If the text does not have the stored hash.
         """
         until = _EVER if known_at is None else known_at
+        query = f"{rows.SELECT_CHUNK} WHERE chunk_id = ? AND known_from <= ? ORDER BY valid_from"
         with self._reading() as sql:
-            found = sql.execute(
-                f"{rows.SELECT_CHUNK} WHERE chunk_id = ? AND known_from <= ? ORDER BY valid_from",
-                (chunk_id, until),
-            ).fetchall()
+            found = sql.execute(query, (chunk_id, until)).fetchall()
         if not found:
             raise InvalidArgument(
                 f"no passage {quoted(chunk_id)} in {self.path}; want an id such as a citation shows"
@@ -226,13 +225,10 @@ class CorpusStore:
             If a label was altered in the file.
         """
         until = _EVER if known_at is None else known_at
-        marks = ", ".join("?" * len(keys))
+        wanted = f"SELECT key FROM labels WHERE label IN ({', '.join('?' * len(keys))})"  # noqa: S608 - marks
+        query = f"{rows.SELECT_LABEL} WHERE key IN ({wanted}) AND known_from <= ? ORDER BY valid_from"
         with self._reading() as sql:
-            found = sql.execute(
-                f"{rows.SELECT_LABEL} WHERE key IN (SELECT key FROM labels WHERE label IN ({marks})) "  # noqa: S608 - marks
-                "AND known_from <= ? ORDER BY valid_from",
-                (*keys, until),
-            ).fetchall()
+            found = sql.execute(query, (*keys, until)).fetchall()
         passage_of = {row[0]: row[1] for row in found}
         self._check_found(keys, passage_of)
         of: dict[str, list[tuple[Any, ...]]] = {}
@@ -240,6 +236,11 @@ class CorpusStore:
             of.setdefault(row[1], []).append(row)
         held = (rows.holding(of[passage_of[key]], as_of, until) for key in keys)
         return [rows.stored_label(row, self.path, known_at=known_at) for row in held]
+
+    def history(self, chunk_id: str) -> list[PastLabel]:
+        """Return every label that a passage ever had, by when it was known, then by when it holds; none if unknown."""
+        with self._reading() as sql:
+            return history(sql, chunk_id)
 
     def labels_of(self, passages: Sequence[int], *, known_at: int) -> list[tuple[int, StoredLabel]]:
         """Return the labels open at an instant, with their keys, of passages by number, if there are such."""
@@ -342,7 +343,7 @@ class CorpusStore:
 
     def closed_labels(self, *, after: int) -> NDArray[np.int64]:
         """Return the keys, ascending, of the labels closed after an instant in microseconds."""
-        return self._keys("SELECT label FROM labels WHERE known_to > ?", after)
+        return self._keys("SELECT label FROM labels WHERE known_to > ?", (after,))
 
     def filing_labels(self, accession_number: str, *, known_at: int | None = None) -> NDArray[np.int64]:
         """Return the keys of one filing's labels that are open, or were at an instant; empty if it is not stored."""
@@ -375,9 +376,7 @@ class CorpusStore:
         labels, blobs = self._rows(keys, ", vector", "labels JOIN vectors USING (key)")
         sizes = {len(blob) for blob in blobs}
         if len(sizes) > 1 or (size := sizes.pop() if sizes else 0) % 4:
-            raise CorruptFile(
-                f"{self.path}: vectors near label {labels.keys[0]} differ in length; ingest anew"
-            )
+            raise CorruptFile(f"{self.path}: vectors by label {labels.keys[0]} differ in length; ingest anew")
         vectors = np.frombuffer(b"".join(blobs), "<f4").reshape(-1, max(size // 4, 1)).astype(np.float32)
         return labels, vectors
 
@@ -479,8 +478,7 @@ class CorpusStore:
         with self._reading() as sql:
             return int(sql.execute(query, parameters).fetchone()[0])
 
-    def _keys(self, query: str, parameters: object) -> NDArray[np.int64]:
-        given = parameters if isinstance(parameters, dict) else (parameters,)
+    def _keys(self, query: str, given: Any) -> NDArray[np.int64]:
         with self._reading() as sql:
             return np.array([label for (label,) in sql.execute(f"{query} ORDER BY label", given)], np.int64)
 

@@ -22,7 +22,16 @@ if TYPE_CHECKING:
 
     from carag.policy import Value
 
-__all__ = ["Change", "Counts", "Labels", "StoredChunk", "StoredFiling", "StoredLabel", "content_hash"]
+__all__ = [
+    "Change",
+    "Counts",
+    "Labels",
+    "PastLabel",
+    "StoredChunk",
+    "StoredFiling",
+    "StoredLabel",
+    "content_hash",
+]
 
 NO_METADATA: Final[Mapping[str, Value]] = MappingProxyType({})
 """The metadata of what states none."""
@@ -114,6 +123,20 @@ class StoredLabel(NamedTuple):
     expires_at: int
     subjects: tuple[int, ...]
     metadata: Mapping[str, Value] = NO_METADATA
+
+
+class PastLabel(NamedTuple):
+    """A label on both time axes: which word held from when to when, and from when to when the store knew it so."""
+
+    word: int
+    valid_from: int
+    """Minutes since 1970, as is `valid_to`, which is the greatest number of 32 bits if it has no end."""
+    valid_to: int
+    known_from: int
+    """Microseconds since 1970, as is `known_to`, which is None while it is known so."""
+    known_to: int | None
+    causes: tuple[tuple[str, str], ...]
+    """For every state bit of the word, its name and the accession number that sets it."""
 
 
 class Labels(NamedTuple):

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from carag import Engine
+from carag.audit.auditor.describe import CODES
 from carag.cli import Exit
-from carag.cli._describe import _CODES
 from carag.cli.app import run
 from carag.cli.ask import ask
 from carag.generation.guarded import DeclineCode
@@ -104,7 +104,7 @@ def test_the_ranker_comes_from_option_variable_or_file_and_must_be_one(
 
 def test_every_code_of_a_decline_has_words() -> None:
     """By which `carag verify` says what it means."""
-    assert {code.value for code in DeclineCode} <= _CODES.keys()
+    assert {code.value for code in DeclineCode} <= CODES.keys()
 
 
 def test_passages_without_a_state_proof_are_named(

@@ -14,8 +14,10 @@ from carag.audit import RETENTION
 from carag.cli import _trusted
 from carag.cli._configuration import SETTINGS, Configuration, _Document
 from carag.cli.app import _NOT_CONFIGURED, _defaults, app
+from carag.errors import InvalidArgument
 from carag.retrieval import RANKERS
-from carag.service.settings import ServiceSettings
+from carag.service.release import OPERATIONS
+from carag.service.settings import _PACES, ServiceSettings, SlotSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -127,10 +129,52 @@ def test_every_key_of_a_service_is_there_with_its_default() -> None:
     said = {row[0]: row[2] for row in rows("`[service]`")}
     assert [*said] == [*fields]
     for name, field in fields.items():
+        if name == "slots":
+            assert isinstance(field.default, SlotSettings), "on unless they are switched off"
+            continue
         default = (
             str(field.default).lower() if isinstance(field.default, bool) else str(field.default or "none")
         )
         assert said[name] == ("required" if field.is_required() else default), name
+
+
+def test_every_slot_is_there_with_its_default() -> None:
+    """By the models in use, where the code states none."""
+    fields = SlotSettings.model_fields
+    said = {row[0]: row[2].replace("`", "") for row in rows("`[service.slots]`")}
+    assert [*OPERATIONS] == [*said] == [*fields]
+    for name, field in fields.items():
+        paces = _PACES.get(name, {"quick": field.default})
+        assert [str(one) for one in paces.values()] == re.findall(r"\d+", said[name]), name
+        assert (field.default is None) == (name in _PACES)
+
+
+def test_slots_are_read_from_a_file_and_off_is_a_word(nobodys_settings: Path) -> None:
+    """What is neither is refused before anything listens, with its place."""
+    service = """schema = 1
+[service]
+issuer = "i"
+audience = "a"
+jwks = "j"
+algorithms = ["ES256"]
+grants = "g"
+"""
+    for text, slots in (
+        ("", SlotSettings()),
+        ("[service.slots]\nask = 70\n", SlotSettings(ask=70)),
+        ('slots = "off"\n', None),
+    ):
+        (nobodys_settings / "carag.toml").write_text(service + text)
+        assert slots == Configuration().service().slots
+    for wrong in (
+        'slots = "on"\n',
+        "slots = false\n",
+        "[service.slots]\nask = 0\n",
+        "[service.slots]\nasks = 1\n",
+    ):
+        (nobodys_settings / "carag.toml").write_text(service + wrong)
+        with pytest.raises(InvalidArgument, match="slots"):
+            Configuration().service()
 
 
 def test_the_example_is_read(nobodys_settings: Path) -> None:

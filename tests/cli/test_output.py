@@ -32,8 +32,8 @@ EVIL = (
 )
 SHOWN = "10-K[/][/red][link=https://evil.example]x[31m]0;title2J verified: everything [b]"
 ROLE = ["--role", "buy_side", "--purpose", "invest"]
-WRITERS = {"_output.py", "__main__.py"}
-"""The second says what is not installed."""
+WRITERS = {"_output.py", "__main__.py", "logs.py"}
+"""The second says what is not installed; the third writes the log of a service."""
 
 
 def acts(text: str) -> list[str]:

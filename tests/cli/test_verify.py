@@ -24,7 +24,7 @@ from carag.audit import (
     SessionSource,
     redact,
 )
-from carag.cli import _describe
+from carag.audit.auditor import describe
 from carag.cli.verify import run
 from carag.generation.guarded import DeclineCode
 from carag.policy import PolicyTable, bits_of, inference, policy_word
@@ -111,7 +111,7 @@ def test_every_reason_not_to_answer_has_words() -> None:
     ]
     codes = {ast.literal_eval(call.args[0]) for call in calls} | set(DeclineCode)
     assert {"UNKNOWN_ROLE", "BELOW_GATE"} < codes
-    assert set() == codes - _describe._CODES.keys()
+    assert set() == codes - describe.CODES.keys()
 
 
 def test_json_holds_the_same_facts(issue, capsys) -> None:

@@ -73,6 +73,16 @@ def test_a_flood_is_a_number_a_minute(log: AuditLog, clock: Clock) -> None:
     assert len(said(log)) == 6
 
 
+def test_what_was_counted_elsewhere_is_counted_whole(log: AuditLog, clock: Clock) -> None:
+    """Whether it comes first or later."""
+    denials = Denials(log, clock)
+    for count in (40, 1, 7):
+        denials.add("TOKEN_UNCHECKED", issuer=None, audience=None, count=count)
+        clock.now += 1
+    denials.flush()
+    assert said(log) == [("TOKEN_UNCHECKED", 40), ("TOKEN_UNCHECKED", 8)]
+
+
 def test_what_cannot_be_recorded_is_an_error(log: AuditLog, clock: Clock) -> None:
     """A refusal nobody would see again is not passed over."""
     denials = Denials(log, clock)

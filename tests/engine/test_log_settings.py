@@ -81,7 +81,7 @@ def test_damage_found_meanwhile_lets_no_more_answers_out(home: Path) -> None:
         engine.ask(QUESTION, BUY_SIDE)
         engine._log._backend._db.execute("UPDATE rec SET body = x'7b7d' WHERE seq = 0")  # type: ignore[attr-defined]
         until = time.monotonic() + 30
-        while engine._log._scrubber.damage is None:
+        while engine._log.damage() is None:
             assert time.monotonic() < until
             time.sleep(0.01)
         with pytest.raises(AuditUnavailable, match="damaged"):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import resource
 import subprocess
 import sys
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -221,3 +223,24 @@ def test_a_heading_finds_the_company_asked_about(embedder: Embedder) -> None:
         "Capital expenditure of Boeing?"
     )
     assert near > far
+
+
+def test_no_tokenizer_keeps_what_it_was_given() -> None:
+    """Thousands of questions that nobody asked before, in many threads, leave memory as it was.
+
+    With the cache that the tokenizer has by itself they cost 4 kB each.
+    """
+    embedder = StaticWordLlama()
+    page = resource.getpagesize()
+
+    def resident() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * page
+
+    def ask(number: int) -> None:
+        embedder.embed_query(f"What royalty rate does Lumenfield pay on net sales of LMF-204? {number}")
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(ask, range(2000)))
+        before = resident()
+        list(pool.map(ask, range(2000, 6000)))
+    assert resident() - before < 4000 * 1000

@@ -135,9 +135,11 @@ def settings(files: Path, **changes: Any) -> ServiceSettings:
         "grants": "grants.toml",
         "rate": 10_000,
         "burst": 10_000,
+        "refused_rate": 10_000,
         "max_k": 400,
         "port": 0,
         "operations_port": 0,
+        "slots": "off",  # tests/service/test_slots.py has them on
         **changes,
     }
     return ServiceSettings.model_validate(said).at(files)

@@ -11,8 +11,11 @@ import pytest
 
 from carag import Session
 from carag.audit import Access, Outcome
+from carag.audit.anchors import Exposure, Standing
 from carag.errors import AuditUnavailable, CorruptFile, ModelUnavailable
-from carag.service.metrics import OPERATIONS
+from carag.policy import Profile
+from carag.policy.shipped import SHIPPED
+from carag.service.metrics import OPERATIONS, Metrics
 from tests.service.conftest import (
     AS_OFFICER,
     CHUNK,
@@ -198,6 +201,56 @@ def test_metrics_have_names_of_fixed_lists_alone(asked: Asked, watched: Asked, s
         line.split('operation="')[1].split('"')[0] for line in text.splitlines() if 'operation="' in line
     }
     assert named <= {*OPERATIONS}
+
+
+def test_answers_are_counted_by_cell_and_outcome(asked: Asked, watched: Asked) -> None:
+    """Under 200 series in every profile that ships; what no cell is cannot make one."""
+    asked.post("ask", {"question": QUESTION}, bearer=token())
+    asked.post("explain", {"chunk_id": CHUNK, **AS_OFFICER}, bearer=token(**OFFICER))
+    text = watched("GET", "/metrics").text
+    answers = [line for line in text.splitlines() if line.startswith("carag_answers_total")]
+    assert [
+        'carag_answers_total{role="buy_side",purpose="invest",outcome="answer"} 1',
+        'carag_answers_total{role="compliance",purpose="surveil",outcome="answer"} 1',
+    ] == answers
+    for name in SHIPPED:
+        cells = [(cell.role, cell.purpose) for cell in Profile.shipped(name).table.cells]
+        metrics = Metrics(cells)
+        for role, purpose in [*cells, (CANARY, CANARY), (cells[0][0], CANARY)]:
+            for outcome in (*(one.value for one in Outcome), CANARY):
+                metrics.answer(role, purpose, outcome)
+        told = metrics.text()
+        assert CANARY not in told
+        assert told.count("carag_answers_total{") == 5 * (len(cells) + 1) < 200
+
+
+@pytest.mark.parametrize(
+    ("code", "standing"),
+    [
+        ("ANCHOR_WINDOW", Standing.EXCEEDED),
+        ("ANCHOR_CONTRADICTS", Standing.CONTRADICTED),
+        ("LOG_DAMAGED", None),
+        ("", Standing.OPEN),
+        ("", Standing.COVERED),
+    ],
+)
+def test_a_service_whose_log_cannot_go_on_is_not_ready(
+    watched: Asked, engine: Engine, monkeypatch: pytest.MonkeyPatch, code: str, standing: Standing | None
+) -> None:
+    """The second listener names the reason by a code alone; how much no anchor confirms is a gauge."""
+    if standing is None:
+        monkeypatch.setattr(engine.log._scrubber, "damage", f"record 7 holds {CANARY}")
+    else:
+        exposure = Exposure(standing, 9, records=7, seconds=1.5, failures=(("s3://bucket", CANARY),))
+        monkeypatch.setattr(engine._anchoring, "exposure", lambda: exposure)
+    ready, told = watched("GET", "/readyz"), watched("GET", "/metrics").text
+    wanted = (503, f"not ready: {code}\n") if code else (200, "ok\n")
+    assert wanted == (ready.status_code, ready.text)
+    assert f"carag_ready {0 if code else 1}\n" in told
+    if standing is not None:
+        assert "\ncarag_unanchored_records 7\n" in told
+        assert "\ncarag_unanchored_seconds 1.5\n" in told
+    assert CANARY not in told
 
 
 def test_the_first_listener_tells_operators_nothing(asked: Asked) -> None:

@@ -21,8 +21,9 @@ from carag.audit import Access
 from carag.audit.auditor.reader import LogReader
 from carag.audit.records.record import Record
 from carag.errors import InvalidArgument, ServiceUnavailable
+from carag.service.logs import KEYS
 from carag.service.service import Service
-from carag.service.serving import serve
+from carag.service.serving import _listening, serve
 from tests.service import conftest
 from tests.service.conftest import AUDIENCE, ISSUER, QUESTION, httpx, token
 
@@ -121,6 +122,9 @@ def test_a_signal_under_load_loses_no_answer_and_no_record(
     assert {*answered} <= {*accesses(home)}
     with Engine.open(home) as engine:  # closed in order: nothing is left to settle
         assert engine.log.verify().size > max(answered)
+    told = [json.loads(line) for line in said.splitlines()]
+    assert {"OPENED", "SERVING", "RECORD", "REQUEST", "CLOSED"} <= {line["event"] for line in told}
+    assert set().union(*told) <= KEYS.keys()
     assert "lumenfield" not in said.lower()
     assert "ana@bank.example" not in said
 
@@ -146,6 +150,18 @@ def test_the_command_refuses_what_it_cannot_serve(home: Path, files: Path) -> No
     assert "nobody/ever" in said
 
 
+@pytest.mark.release
+@pytest.mark.parametrize(
+    ("said", "is_told"), [('slots = "off"\n', True), ("[service.slots]\nask = 60\n", False)]
+)
+def test_slots_that_are_off_are_said_aloud(home: Path, files: Path, said: str, is_told: bool) -> None:
+    """At every start."""
+    command = Command(home, files, config=CONFIG + said)
+    assert 0 != command.ports()[0]
+    code, _, told = command.ended()
+    assert (0, is_told) == (code, "slots are off" in told)
+
+
 def test_an_address_in_use_is_bad_input(engine: Engine, home: Path, files: Path) -> None:
     """And ends nothing but the attempt."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -153,6 +169,14 @@ def test_an_address_in_use_is_bad_input(engine: Engine, home: Path, files: Path)
         with pytest.raises(InvalidArgument, match="cannot listen"):
             serve(service)
     assert engine.ask(QUESTION, ANALYST).text
+
+
+def test_the_end_of_an_answer_does_not_wait_for_an_acknowledgement() -> None:
+    """Sockets that are accepted send at once, though asyncio does not see that they are TCP."""
+    with _listening("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname()):
+        accepted, _ = listener.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 @pytest.mark.release

@@ -7,18 +7,33 @@ import base64
 import hashlib
 import hmac
 import json
+import threading
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from hypothesis import given
+from hypothesis import strategies as st
 
-from carag.audit import Access, PolicyChange, SessionSource
+from carag import Engine
+from carag.audit import Access, Denial, PolicyChange, SessionSource
+from carag.audit.auditor.reader import LogReader
+from carag.audit.records.record import Record
 from carag.audit.tlog.encoding import b64url
+from carag.errors import Refused
+from carag.service.admission import Strangers
+from carag.service.app import application
+from carag.service.jwks import COOLDOWN_SECONDS
+from carag.service.problems import Problem
+from carag.service.release import Asker
+from carag.service.service import Service
 from tests.service.conftest import (
     AS_OFFICER,
+    CHUNK,
     EC_KEY,
     OFFICER,
     QUESTION,
@@ -28,13 +43,11 @@ from tests.service.conftest import (
     denials,
     events,
     httpx,
+    jwk,
     jwt,
+    settings,
     token,
 )
-
-if TYPE_CHECKING:
-    from carag import Engine
-    from carag.service.service import Service
 
 NOW = int(time.time())
 OTHER = ec.generate_private_key(ec.SECP256R1())
@@ -81,6 +94,12 @@ ATTACKS = {
     "a list that is misspelt": (token(carag={"restrictd": [1]}), 401, "TOKEN_CLAIM_INVALID"),
     "a key of its own": (with_header(jwk={"kty": "EC"}, kid="mine"), 401, "TOKEN_KEY_UNKNOWN"),
     "an address of keys": (with_header(jku="https://evil.example/k", kid="m"), 401, "TOKEN_KEY_UNKNOWN"),
+    "an address of a certificate": (
+        with_header(x5u="https://evil.example/c", kid="m"),
+        401,
+        "TOKEN_KEY_UNKNOWN",
+    ),
+    "a certificate of its own": (with_header(x5c=["MIIB"], kid="m"), 401, "TOKEN_KEY_UNKNOWN"),
     "a critical extension": (with_header(crit=["b64"], b64=True), 401, "TOKEN_MALFORMED"),
     "garbage": ("a.b.c", 401, "TOKEN_MALFORMED"),
     "no token": (None, 401, "TOKEN_MISSING"),
@@ -95,8 +114,12 @@ def test_every_attack_is_refused_and_on_record(
     for answer in (
         asked.post("ask", {"question": QUESTION}, bearer=bearer),
         asked.post("ask/stream", {"question": QUESTION}, bearer=bearer),
+        asked.post("retrieve", {"question": QUESTION}, bearer=bearer),
+        asked.post("explain", {"chunk_id": CHUNK}, bearer=bearer),
         asked("GET", "/v1/receipts/1", bearer=bearer),
+        asked("GET", "/v1/policy", bearer=bearer),
         asked("GET", "/log/checkpoint", bearer=bearer),
+        asked("GET", "/log/tile/0/000.p/1", bearer=bearer),
     ):
         assert (status, code) == (answer.status_code, answer.json()["code"])
         assert answer.headers["content-type"] == "application/problem+json"
@@ -193,3 +216,138 @@ def test_the_grants_are_on_record_before_the_first_answer(service: Service, engi
     digest = hashlib.sha256(Path(service.settings.grants).read_bytes()).digest()
     assert f"SERVICE_GRANTS:{b64url(digest)}" == changes[-1].why
     assert changes[-1].table == changes[-1].before == changes[0].table
+
+
+class Clock:
+    """Seconds that pass when told to."""
+
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def is_checked(strangers: Strangers, one: str) -> bool:
+    try:
+        strangers.check(one)
+    except Problem as problem:
+        return problem.code != "TOKEN_UNCHECKED"
+    return True
+
+
+@given(st.lists(st.tuples(st.sampled_from("gbn"), st.integers(0, 3)), max_size=200), st.integers(1, 30))
+def test_refused_tokens_are_limited_and_good_ones_never(moves: list[tuple[str, int]], rate: int) -> None:
+    """Over any time no more are looked at and refused than the bucket held and got; a known good one always is."""
+    clock = Clock()
+    strangers = Strangers(rate, clock=clock)
+    strangers.accepted("good")
+    refused = unchecked = 0
+    for number, (kind, tenths) in enumerate(moves):
+        clock.now += tenths / 10
+        if kind == "g":
+            assert is_checked(strangers, "good")
+            strangers.accepted("good")
+        elif is_checked(strangers, one := "bad" if kind == "b" else f"new {number}"):
+            strangers.refused(one)
+            refused += 1
+        else:
+            unchecked += 1
+        assert refused <= rate * (1 + clock.now - 100) + 1e-6
+    assert unchecked == strangers.take_unchecked()
+    assert 0 == strangers.take_unchecked()
+
+
+def test_one_bad_token_over_and_over_leaves_half_for_those_never_seen() -> None:
+    """A client that repeats what has expired shuts nobody out; and after a pause it is looked at again itself."""
+    clock = Clock()
+    strangers = Strangers(20, clock=clock)
+    for _ in range(500):
+        if is_checked(strangers, "expired"):
+            strangers.refused("expired")
+    assert is_checked(strangers, "somebody new")
+    clock.now += 1
+    assert is_checked(strangers, "expired")
+    alone = Strangers(1, clock=clock)
+    alone.refused("not yet valid")
+    clock.now += 1
+    assert is_checked(alone, "not yet valid")
+
+
+def test_a_flood_costs_one_record_and_shuts_out_nobody_who_was_in(
+    engine: Engine, home: Path, files: Path
+) -> None:
+    """Beyond the limit no token is looked at, the log holds their number, and a good one is answered all along."""
+    service = Service(engine, home, settings(files, refused_rate=3))
+    asked = Asked(application(service))
+    body, good = {"question": QUESTION}, token()
+    assert 200 == asked.post("ask", body, bearer=good).status_code
+    statuses = [asked.post("ask", body, bearer=f"a.b.{number}").status_code for number in range(60)]
+    assert {401, 429} == {*statuses}
+    assert statuses.count(401) < 15
+    assert 200 == asked.post("ask", body, bearer=good).status_code
+    service.close()
+    counted = {"TOKEN_MALFORMED": 0, "TOKEN_UNCHECKED": 0}
+    engine.close()
+    with Engine.open(home) as again:
+        found = [event for event in events(again) if isinstance(event, Denial)]
+    for event in found:
+        counted[event.why] += event.count
+    assert (statuses.count(401), statuses.count(429)) == tuple(counted.values())
+    assert len(found) <= 4
+
+
+def test_a_checkpoint_that_is_public_is_no_token_s_business(engine: Engine, home: Path, files: Path) -> None:
+    """It is answered during a flood as well."""
+    service = Service(engine, home, settings(files, refused_rate=1, public_log=True))
+    asked = Asked(application(service))
+    for _ in range(5):
+        asked.post("ask", {"question": QUESTION})
+    assert 429 == asked.post("ask", {"question": QUESTION}).status_code
+    assert 200 == asked("GET", "/log/checkpoint").status_code
+    service.close()
+
+
+class _Keys(BaseHTTPRequestHandler):
+    """An issuer on a socket, which counts who asks."""
+
+    asked: ClassVar[list[str]] = []
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        body = json.dumps({"keys": [jwk(EC_KEY, "e", "ES256")]}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+def test_a_flood_of_made_up_key_ids_is_one_fetch_and_all_on_record(home: Path, files: Path) -> None:
+    """A thousand tokens, each with an id of its own, through a service whose issuer is on a socket.
+
+    All within the half minute in which the issuer is asked once at most; good tokens count meanwhile.
+    """
+    header, rest = token(OTHER, "ES256", "KID").split(".", 1)
+    stated = json.loads(base64.urlsafe_b64decode(header + "=="))
+    _Keys.asked.clear()
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Keys) as issuer, Engine.open(home) as engine:
+        threading.Thread(target=issuer.serve_forever).start()
+        address = f"http://127.0.0.1:{issuer.server_port}/keys"
+        service = Service(engine, home, settings(files, jwks=address))
+        started = time.monotonic()
+        for number in range(1000):
+            part = b64url(json.dumps({**stated, "kid": f"made-up-{number}"}).encode())
+            with pytest.raises(Refused) as refused:
+                service.ask(Asker(f"{part}.{rest}"), b"{}")
+            assert "TOKEN_KEY_UNKNOWN" == refused.value.code
+        assert b'"record":' in service.ask(Asker(token()), json.dumps({"question": QUESTION}).encode())
+        assert time.monotonic() - started < COOLDOWN_SECONDS
+        service.close()
+        issuer.shutdown()
+    assert ["/keys"] == _Keys.asked
+    with LogReader(home) as reader:
+        found = [Record.parse(body).event for _, body in reader.bodies()]
+    denied = [event for event in found if isinstance(event, Denial)]
+    assert (1000, {"TOKEN_KEY_UNKNOWN"}) == (sum(one.count for one in denied), {one.why for one in denied})

@@ -46,6 +46,7 @@ _ALARM_AFTER_ROUNDS: Final = 3  # that failed in a row
 _EXEMPT: Final = frozenset({RecordKind.ANCHOR, RecordKind.KEY, RecordKind.RECOVERY})
 
 _logger = logger(__name__)
+_UNRECORDED: Final = {"event": "ANCHOR_UNRECORDED"}
 
 
 class Anchoring:
@@ -136,7 +137,7 @@ class Anchoring:
             try:
                 self.anchor()
             except (CorruptFile, AuditUnavailable) as error:
-                _logger.error("the last anchoring failed: %s", error)  # noqa: TRY400 # the message says it all
+                _logger.error("the last anchoring failed: %s", error, extra=_UNRECORDED)  # noqa: TRY400 - the message says it all
         self._log.watch(None)
 
     def __enter__(self) -> Self:
@@ -189,7 +190,11 @@ class Anchoring:
                     self._shelf.put(evidence)
                     confirmed.append(evidence)
             _logger.info(
-                "%d of %d anchors confirm %d records", len(confirmed), len(asked), submission.tree.size
+                "%d of %d anchors confirm %d records",
+                len(confirmed),
+                len(asked),
+                submission.tree.size,
+                extra={"event": "ANCHORED"},
             )
             self._settle(submission.tree.size if confirmed else None, failures)
             for evidence in confirmed:
@@ -265,7 +270,7 @@ class Anchoring:
             raise AuditUnavailable(message)
         if not self._warned:
             self._warned = True
-            _logger.warning(message)
+            _logger.warning(message, extra={"event": "ANCHOR_WINDOW"})
 
     def _age(self, since: tuple[int, float]) -> float:
         """Return the greater age by the two clocks, in seconds: setting one back must not hide an exposure."""
@@ -283,9 +288,10 @@ class Anchoring:
             try:
                 self.anchor()
             except CorruptFile as error:
-                _logger.critical("an anchor contradicts the log %s: %s", self._log.origin, error)
+                said = {"event": "ANCHOR_CONTRADICTS"}
+                _logger.critical("an anchor contradicts the log %s: %s", self._log.origin, error, extra=said)
             except AuditUnavailable as error:
-                _logger.error("anchoring could not be recorded: %s", error)  # noqa: TRY400
+                _logger.error("anchoring could not be recorded: %s", error, extra=_UNRECORDED)  # noqa: TRY400
             if self._failures:  # the cause of this round may persist; do not hammer an anchor that is down
                 self._stop.wait(min(1.0, self._every_seconds))
 
@@ -300,7 +306,13 @@ class Anchoring:
         self._look_for_exposed(self._log.size)
         for place, reason in failures.items():
             level = logging.ERROR if missed[place] >= _ALARM_AFTER_ROUNDS else logging.WARNING
-            _logger.log(level, "no confirmation by %s (%d rounds in a row): %s", place, missed[place], reason)
+            told = (place, missed[place], reason)
+            _logger.log(
+                level,
+                "no confirmation by %s (%d rounds in a row): %s",
+                *told,
+                extra={"event": "ANCHOR_MISSED"},
+            )
 
     def _look_for_exposed(self, size: int) -> None:
         """Find the first exposed record that counts, and its commit time."""

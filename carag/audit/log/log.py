@@ -100,14 +100,12 @@ class AuditLog:
     ) -> None:
         self._home, self._key, self._clock, self._retain = home, key, clock, retain
         self._backend, self._private, self._evidence = backend, private, evidence
-        self._closed, self._pid = False, os.getpid()
+        self._closed, self._closing, self._pid = False, threading.RLock(), os.getpid()
         self._tip = tip
         self._writing = threading.Lock()  # held while records are added to the backend
-        self._closing = threading.RLock()
         self._guard: Callable[[Event], None] | None = None
         self._scrubber = Scrubber(backend, self.origin, lambda: self._tip)
-        self._aside = Aside()
-        self._appender = GroupCommit(self._commit)
+        self._aside, self._appender = Aside(), GroupCommit(self._commit)
 
     @classmethod
     def open(
@@ -237,6 +235,10 @@ class AuditLog:
         """The values of the commitments. To open, erase or hold them, use the functions that record it."""
         self._check_open()
         return self._private
+
+    def damage(self) -> str | None:
+        """Return what a scrub found to be altered, after which nothing more is written; None if nothing was."""
+        return self._scrubber.damage
 
     def now(self) -> int:
         """Return the log's time in microseconds since 1970 UTC: never before its newest record."""

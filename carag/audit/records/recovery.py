@@ -1,4 +1,4 @@
-"""Define the `recovery` event: work that a crash left unfinished, found when the log was opened."""
+"""Define the `recovery` event: work that a crash left unfinished, or the log's files were backed up or put back."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["Recovery"]
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """Unfinished work was found when the log was opened.
+    """Unfinished work was found when the log was opened, or its files were filled, backed up or restored.
 
     Parameters
     ----------
     why : str
-        A stable code for the work.
+        A stable code for the work; of a restore with the number of records, as ``RESTORED:17``.
     begins : tuple of int
         Sequence numbers of begin records without an end: a remote model may have been called.
     """

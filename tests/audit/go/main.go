@@ -2,7 +2,8 @@
 //
 // Reads one JSON object a line on standard input and writes one line for each: "ok", or "no: " and why. What a
 // proof file looks like (c2sp.org/tlog-proof, c2sp.org/tlog-witness) is read here; whether a signature, a path or
-// a root holds is decided by the packages the Go checksum database is verified with.
+// a root holds is decided by the packages the Go checksum database is verified with. Of a log that is served as tiles
+// (c2sp.org/tlog-tiles) tlog makes the proofs itself, from tiles that it fetches and checks.
 //
 // Build: GO111MODULE=off GOPATH=/usr/share/gocode go build (Debian: golang-go, golang-golang-x-mod-dev).
 package main
@@ -13,6 +14,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"strconv"
 	"strings"
@@ -23,11 +26,14 @@ import (
 
 // A question is one line of input. Byte strings are base64 in JSON.
 type question struct {
-	Kind   string `json:"kind"`   // "checkpoint", "inclusion" or "consistency"
+	Kind   string `json:"kind"`   // "checkpoint", "inclusion" or "consistency"; from tiles, "prove" or "extend"
 	Vkey   string `json:"vkey"`   // the log's keys, one a line
 	Record []byte `json:"record"` // inclusion: the entry
-	Old    []byte `json:"old"`    // consistency: the earlier checkpoint
-	Text   []byte `json:"text"`   // the checkpoint or the proof file
+	Old    []byte `json:"old"`    // consistency and extend: the earlier checkpoint
+	Text   []byte `json:"text"`   // the checkpoint or the proof file; from tiles, the one served if this is empty
+	Seq    int64  `json:"seq"`    // prove: which record it is
+	URL    string `json:"url"`    // from tiles: where checkpoint and tile/ are
+	Token  string `json:"token"`  // from tiles: what the server wants to see
 }
 
 func main() {
@@ -86,7 +92,87 @@ func judge(q question) error {
 		}
 		return tlog.CheckTree(tlog.TreeProof(hashes), size, root, old, oldRoot)
 	}
-	return fmt.Errorf("unknown kind %q", q.Kind)
+	if q.Kind != "prove" && q.Kind != "extend" {
+		return fmt.Errorf("unknown kind %q", q.Kind)
+	}
+	served := server{q.URL, q.Token}
+	text := q.Text
+	if len(text) == 0 {
+		var err error
+		if text, err = served.get("checkpoint"); err != nil {
+			return err
+		}
+	}
+	size, root, err := openCheckpoint(text, keys)
+	if err != nil {
+		return err
+	}
+	hashes := tlog.TileHashReader(tlog.Tree{N: size, Hash: root}, served)
+	if q.Kind == "prove" {
+		proof, err := tlog.ProveRecord(size, q.Seq, hashes)
+		if err != nil {
+			return err
+		}
+		return tlog.CheckRecord(proof, size, root, q.Seq, tlog.RecordHash(q.Record))
+	}
+	oldSize, oldRoot, err := openCheckpoint(q.Old, keys)
+	if err != nil {
+		return err
+	}
+	proof, err := tlog.ProveTree(size, oldSize, hashes)
+	if err != nil {
+		return err
+	}
+	return tlog.CheckTree(proof, size, root, oldSize, oldRoot)
+}
+
+// A server of tiles; implements tlog.TileReader.
+type server struct{ url, token string }
+
+// fetched holds tiles by address: the one of an address never changes.
+var fetched = map[string][]byte{}
+
+func (s server) get(path string) ([]byte, error) {
+	request, err := http.NewRequest("GET", s.url+"/"+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Authorization", "Bearer "+s.token)
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != 200 {
+		return nil, fmt.Errorf("%s: %s", path, answer.Status)
+	}
+	return io.ReadAll(io.LimitReader(answer.Body, 1<<20))
+}
+
+// Height is that of every tile by the specification, so paths do not name it, as Go's own do.
+func (server) Height() int { return 8 }
+
+func (s server) ReadTiles(tiles []tlog.Tile) ([][]byte, error) {
+	var found [][]byte
+	for _, tile := range tiles {
+		path := "tile/" + strings.TrimPrefix(tile.Path(), "tile/8/")
+		data, ok := fetched[s.url+path]
+		if !ok {
+			var err error
+			if data, err = s.get(path); err != nil {
+				return nil, err
+			}
+		}
+		found = append(found, data)
+	}
+	return found, nil
+}
+
+// SaveTiles is told which tiles have been checked against the signed root.
+func (s server) SaveTiles(tiles []tlog.Tile, data [][]byte) {
+	for i, tile := range tiles {
+		fetched[s.url+"tile/"+strings.TrimPrefix(tile.Path(), "tile/8/")] = data[i]
+	}
 }
 
 const header = "c2sp.org/tlog-proof@v1\n"

@@ -215,7 +215,7 @@ def test_damage_is_found_in_the_background(tmp_path, build):
     build.ask(log)
     build.edit(tmp_path / "audit.db", "UPDATE rec SET body = x'7b7d' WHERE seq = 3")
     until = time.monotonic() + 30
-    while log._scrubber.damage is None:
+    while log.damage() is None:
         assert time.monotonic() < until
         time.sleep(0.01)
     with pytest.raises(AuditUnavailable, match="damaged"):

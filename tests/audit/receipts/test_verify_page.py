@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from carag.cli import _describe
+from carag.audit.auditor import describe
 from carag.visible import visible_json
 from tests.audit.receipts import page as pages
 from tests.audit.receipts import test_standalone as standalone
@@ -210,5 +210,5 @@ def test_all_that_a_receipt_shows_is_listed(page, issued):
     texts = [one["value"] for one in receipt["openings"].values()] + [one["text"] for one in receipt["hits"]]
     assert [text for _, text in listed[:-2]] == texts
     assert json.loads(listed[-2][1]) == fields
-    assert listed[-1][1] == _describe._NOT_SHOWN  # the words of `carag verify`
+    assert listed[-1][1] == describe.NOT_SHOWN  # the words of `carag verify`
     assert page.says(*issued[:2])[0] == 0

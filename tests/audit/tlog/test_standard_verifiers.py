@@ -6,13 +6,8 @@ skipped, and where ``CARAG_REQUIRE_GO`` is set, as in ``.ci/run``, that is a fai
 
 from __future__ import annotations
 
-import base64
 import functools
-import json
-import os
 import random
-import shutil
-import subprocess
 from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,11 +21,11 @@ from carag.audit.receipts.verify import Verdict
 from carag.audit.tlog import merkle
 from carag.audit.tlog.log_verifier import LogVerifier
 from carag.audit.tlog.note import NoteSignature
+from tests.audit.go_judge import as_bytes, built
 from tests.audit.tlog.lies import lie, split, with_note
 from tests.loaded import loaded
 
 HERE = Path(__file__).parents[1]
-GO_PATH = Path("/usr/share/gocode")
 RECORDS = 1000
 EACH = 170
 CLASSES = 12
@@ -92,55 +87,10 @@ def honest(log):
 # -- three verifiers, one question: does this hold?
 
 
-def as_bytes(text):
-    return text if isinstance(text, bytes) else text.encode()
-
-
 @pytest.fixture(scope="session")
 def go(tmp_path_factory):
-    """Build the verifier on Go's own packages; return a function that judges a batch."""
-    missing = None
-    if shutil.which("go") is None:
-        missing = "no `go`; apt-get install golang-go golang-golang-x-mod-dev"
-    elif not (GO_PATH / "src/golang.org/x/mod/sumdb/tlog").is_dir():
-        missing = "no sumdb packages; apt-get install golang-golang-x-mod-dev"
-    if missing:
-        if os.environ.get("CARAG_REQUIRE_GO"):
-            pytest.fail(missing)
-        pytest.skip(missing)
-    place = tmp_path_factory.mktemp("go")
-    environment = {
-        **os.environ,
-        "GO111MODULE": "off",
-        "GOPATH": str(GO_PATH),
-        "GOCACHE": str(place / "cache"),
-    }
-    command = ["go", "build", "-o", str(place / "judge"), "."]
-    subprocess.run(command, cwd=HERE / "go", env=environment, check=True)
-
-    def judge(questions, vkey):
-        lines = [
-            json.dumps(
-                {
-                    "kind": q["kind"],
-                    "vkey": vkey,
-                    **{
-                        name: base64.b64encode(as_bytes(q[name])).decode()
-                        for name in ("record", "old", "text")
-                        if name in q
-                    },
-                }
-            )
-            for q in questions
-        ]
-        done = subprocess.run(
-            [place / "judge"], input="\n".join(lines), capture_output=True, text=True, check=True
-        )
-        answers = done.stdout.splitlines()
-        assert len(answers) == len(questions)
-        return [answer == "ok" for answer in answers]
-
-    return judge
+    """Return a function that judges a batch with Go's own packages."""
+    return built(tmp_path_factory.mktemp("go"))
 
 
 def ours(questions, vkey):

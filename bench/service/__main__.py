@@ -1,0 +1,294 @@
+"""Measure what a request over HTTP costs beyond `Engine.retrieve`: ``python -m bench.service`` writes RESULTS.md.
+
+One engine in one process is asked in three ways in turn, by as many at once: its own method from threads, a service in
+the same process, and one behind front workers. Another process sends the requests. Every retrieval is on record.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Final
+
+import jwt
+import numpy as np
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from bench.commit import commit
+from carag import Engine, Session
+from carag.engine.tokens import JwtVerifier
+from carag.evaluation.run_metadata import processor_name
+from carag.service.grants import REQUIRED, Grants, GrantVerifier
+from carag.service.jwks import JwksKeys, fetched
+from carag.service.service import Service
+from carag.service.serving import serve
+from carag.service.settings import ServiceSettings
+
+ROOT = Path(__file__).parents[2]
+_AT_ONCE: Final = (1, 4, 8)
+_WAYS: Final = ("engine", "service", "workers")
+_ISSUER: Final = "https://login.example"
+_PAGE: Final = """\
+# What a request over HTTP costs
+
+Written by `python -m bench.service`; do not edit. Commit {commit}, {cpu}, {cores} cores, load {load:.1f} at the end.
+{rows:,} passages, embedder {embedder}, k 8, every retrieval durably on record. `Engine.retrieve` from threads, the same
+engine served in its process, and behind {workers} front worker(s), in turn, {rounds} rounds of {count} requests each;
+another process sends them. The session is the same, that of the token. Milliseconds; in brackets what is above
+`Engine.retrieve`.
+
+| at once | way | p50 | p99 |
+|---|---|---|---|
+{latency}
+
+Goal: without slots of time, p50 at most 2 ms and p99 at most 10 ms above `Engine.retrieve`.
+
+## Requests a second, with the engine pinned to one core
+
+The engine's process is pinned to one core; the front worker, and the process that sends, share another. {at_once} at
+once, {rounds} rounds in turn, median.
+
+| way | requests/s | of the engine's own |
+|---|---|---|
+{rate}
+
+Goal: at least 90 %.
+"""
+
+
+class Bench:
+    """One engine, two services over it, and a process that sends requests."""
+
+    def __init__(self, stack: ExitStack, given: argparse.Namespace) -> None:
+        home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        self.engine = stack.enter_context(Engine.open(home / "store", embedder=given.embedder))
+        self.engine.ingest(given.corpus)
+        self.questions = _questions(given.corpus.parent / "questions.jsonl")
+        self.token = _issuer(home)
+        self.ports = {
+            way: self._served(stack, home, workers)
+            for way, workers in (("service", 0), ("workers", given.workers))
+        }
+        tokens = JwtVerifier(
+            issuer=_ISSUER,
+            audience="carag",
+            keys=JwksKeys(fetched(str(home / "jwks.json")), ["ES256"]),
+            required=REQUIRED,
+        )
+        grants = Grants.read(home / "grants.toml", self.engine.profile.table)
+        # The session that the service makes of the token, so that both put the same on record.
+        self.session = self.engine.session(self.token, GrantVerifier(tokens, grants, "groups"))
+        self.sender = subprocess.Popen(
+            [sys.executable, "-m", "bench.service.load"],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        stack.callback(self._end)
+
+    def run(self, way: str, at_once: int, count: int) -> tuple[float, list[float]]:
+        """Ask in one way; return the seconds in all, and of each."""
+        asked = [self.questions[number % len(self.questions)] for number in range(count)]
+        if way == "engine":
+            return _direct(self.engine, self.session, at_once, asked)
+        said = {
+            "port": self.ports[way],
+            "connections": at_once,
+            "requests": [_request(question, self.token) for question in asked],
+        }
+        assert self.sender.stdin is not None
+        assert self.sender.stdout is not None
+        self.sender.stdin.write(json.dumps(said) + "\n")
+        self.sender.stdin.flush()
+        found = json.loads(self.sender.stdout.readline())
+        if found["failed"]:
+            raise SystemExit(f"{found['failed']} of {count} requests were not answered")
+        return found["seconds"], found["taken"]
+
+    def _served(self, stack: ExitStack, home: Path, workers: int) -> int:
+        settings = ServiceSettings.model_validate(
+            {
+                "issuer": _ISSUER,
+                "audience": "carag",
+                "algorithms": ["ES256"],
+                "jwks": "jwks.json",
+                "grants": "grants.toml",
+                "port": 0,
+                "operations_port": 0,
+                "rate": 10_000,
+                "burst": 10_000,
+                "concurrency_each": 16,
+                "workers": workers,
+                "slots": "off",
+            }
+        ).at(home)
+        service = Service(self.engine, home / "store", settings)
+        ports: list[int] = []
+        listening = threading.Event()
+
+        def started(first: int, _: int) -> None:
+            ports.append(first)
+            listening.set()
+
+        thread = threading.Thread(target=serve, args=(service,), kwargs={"started": started})
+        thread.start()
+        stack.callback(thread.join)
+        stack.callback(service.stop)
+        if not listening.wait(60):
+            raise SystemExit("the service does not listen")
+        return int(ports[0])
+
+    def _end(self) -> None:
+        assert self.sender.stdin is not None
+        self.sender.stdin.close()
+        self.sender.wait()
+
+
+def main() -> int:
+    """Measure, print and write the page."""
+    parser = argparse.ArgumentParser(prog="python -m bench.service", description=__doc__)
+    parser.add_argument("--corpus", type=Path, default=ROOT / "data/corpus")
+    parser.add_argument("--embedder", default="wordllama")
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--count", type=int, default=200, help="requests a round")
+    parser.add_argument("--out", type=Path, default=Path(__file__).with_name("RESULTS.md"))
+    given = parser.parse_args()
+    with ExitStack() as stack:
+        bench = Bench(stack, given)
+        for way in _WAYS:
+            bench.run(way, max(_AT_ONCE), given.count)  # warm
+        latency = [row for at_once in _AT_ONCE for row in _latency(bench, at_once, given)]
+        _pin(bench)
+        rate = _rate(bench, given)
+        rows = len(bench.engine._collection.index)  # noqa: SLF001 - no public count
+    page = _PAGE.format(
+        commit=commit(),
+        cpu=processor_name(),
+        cores=os.cpu_count(),
+        load=os.getloadavg()[0],
+        rows=rows,
+        embedder=given.embedder,
+        workers=given.workers,
+        rounds=given.rounds,
+        count=given.count,
+        at_once=max(_AT_ONCE),
+        latency="\n".join(latency),
+        rate="\n".join(rate),
+    )
+    print(page)
+    given.out.write_text(page, encoding="utf-8")
+    return 0
+
+
+def _latency(bench: Bench, at_once: int, given: argparse.Namespace) -> list[str]:
+    taken: dict[str, list[float]] = {way: [] for way in _WAYS}
+    for number in range(given.rounds):
+        for place in range(len(_WAYS)):
+            way = _WAYS[(number + place) % len(_WAYS)]
+            taken[way] += bench.run(way, at_once, given.count)[1]
+    own = [1000 * float(np.quantile(taken["engine"], part)) for part in (0.5, 0.99)]
+    rows = []
+    for way in _WAYS:
+        found = [1000 * float(np.quantile(taken[way], part)) for part in (0.5, 0.99)]
+        cells = [
+            f"{one:.2f}" + ("" if way == "engine" else f" ({one - mine:+.2f})")
+            for one, mine in zip(found, own, strict=True)
+        ]
+        rows.append(f"| {at_once} | {way} | {' | '.join(cells)} |")
+    return rows
+
+
+def _rate(bench: Bench, given: argparse.Namespace) -> list[str]:
+    found: dict[str, list[float]] = {way: [] for way in _WAYS}
+    for number in range(given.rounds):
+        for place in range(len(_WAYS)):
+            way = _WAYS[(number + place) % len(_WAYS)]
+            found[way].append(given.count / bench.run(way, max(_AT_ONCE), given.count)[0])
+    own = statistics.median(found["engine"])
+    return [
+        f"| {way} | {statistics.median(one):.0f} | {100 * statistics.median(one) / own:.0f} % |"
+        for way, one in found.items()
+    ]
+
+
+def _direct(
+    engine: Engine, session: Session, at_once: int, questions: list[str]
+) -> tuple[float, list[float]]:
+    taken: list[float] = []
+    waiting, lock = iter(questions), threading.Lock()
+
+    def ask() -> None:
+        while True:
+            with lock:
+                question = next(waiting, None)
+            if question is None:
+                return
+            start = time.perf_counter()
+            engine.retrieve(question, session)
+            taken.append(time.perf_counter() - start)
+
+    threads = [threading.Thread(target=ask) for _ in range(at_once)]
+    start = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return time.perf_counter() - start, taken
+
+
+def _pin(bench: Bench) -> None:
+    """Pin this process to one core, and all that it started to another; a new thread has the core of its maker."""
+    first, *others = sorted(os.sched_getaffinity(0))
+    children = [bench.sender.pid]
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parent = int(path.read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+        if parent == os.getpid():
+            children.append(int(path.parent.name))
+    for process, core in [(os.getpid(), first), *((child, (others or [first])[0]) for child in children)]:
+        for task in Path(f"/proc/{process}/task").iterdir():
+            os.sched_setaffinity(int(task.name), {core})
+
+
+def _questions(path: Path) -> list[str]:
+    return [json.loads(line)["question"] for line in path.read_text("utf-8").splitlines() if line][:200]
+
+
+def _issuer(home: Path) -> str:
+    """Write key set and grants; return a token."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    public = jwt.algorithms.ECAlgorithm.to_jwk(key.public_key(), as_dict=True)
+    (home / "jwks.json").write_text(
+        json.dumps({"keys": [{**public, "kid": "b", "alg": "ES256", "use": "sig"}]})
+    )
+    (home / "grants.toml").write_text('schema = 1\n[[grant]]\ngroup = "g"\ncells = ["buy_side/invest"]\n')
+    now = int(time.time())
+    claims: dict[str, Any] = {"iss": _ISSUER, "aud": "carag", "sub": "b", "groups": ["g"]}
+    return jwt.encode(
+        {**claims, "iat": now, "exp": now + 86_400}, key, algorithm="ES256", headers={"kid": "b"}
+    )
+
+
+def _request(question: str, token: str) -> str:
+    body = json.dumps({"question": question})
+    return (
+        f"POST /v1/retrieve HTTP/1.1\r\nHost: carag\r\nContent-Type: application/json\r\n"
+        f"Content-Length: {len(body)}\r\nAuthorization: Bearer {token}\r\n\r\n{body}"
+    )
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

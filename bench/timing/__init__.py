@@ -1,0 +1,1 @@
+"""Attack the service by its time, with slots and without: ``python -m bench.timing``."""

@@ -1,0 +1,295 @@
+"""Describe records and verified receipts in plain values, which are printed as text, as JSON or on a page.
+
+Times become ISO 8601, masks the names of their bits, hashes hexadecimal; what is absent is left out. Everything comes
+from the record, and the names of bits from whoever knows the table that it names: an auditor has no store or engine.
+"""
+
+from __future__ import annotations
+
+import base64
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from carag.audit.receipts.verify import Verdict
+from carag.audit.records.access import Access
+from carag.audit.records.begin import Begin
+from carag.audit.records.retention import retain_until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from carag.audit.receipts.verify import Verification
+    from carag.audit.records.record import Hit, Record
+
+__all__ = ["CODES", "NOT_SHOWN", "WITHHELD", "Meanings", "describe_receipt", "describe_record", "instant"]
+
+Meanings: TypeAlias = "Callable[[str], Mapping[str, str] | None]"
+"""By the hash of a policy table, in hexadecimal, the names and meanings of its bits, from bit 0; None if unknown."""
+
+WITHHELD: Final = "withheld from this receipt"
+NOT_SHOWN: Final = (
+    "A receipt does not show that the log still holds this record, that nothing else should have been found, that the "
+    "labels were right when they were given, who a person with an asserted session really was, or that the log told "
+    "the truth when it wrote the record."
+)
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_BITS: Final = 27
+"""Bits of a policy vector."""
+_SIMILARITY_UNIT: Final = 1_000_000
+"""Records hold similarities as millionths, because JSON numbers in them are whole."""
+CODES: Final = {
+    "ANSWERED": "answered from the passages below",
+    "RETRIEVED": "the passages below were handed out",
+    "SUCCESSORS": "the passages below are of what has replaced, withdrawn or amended what an earlier answer cites",
+    "ADMISSIBLE": "explained: the passage may be used",
+    "HIDDEN": "explained: the passage is hidden",
+    "NOTHING_TO_EXPLAIN": "there is nothing that this session may know about",
+    "NO_ADMISSIBLE_EVIDENCE": "the session may use nothing that answers",
+    "NOTHING_ABOUT_IT": "nothing that the session may use is about whom, or the time that, the question names",
+    "BELOW_GATE": "the best admissible passage is not similar enough",
+    "DRIFTED": "the questions asked had drifted, and the best admissible passage was not similar enough for that",
+    "TOO_FEW_WORDS": "what the session may use holds too few of the question's words",
+    "MODEL_DECLINED": "the generator said that it has no answer",
+    "BAD_CITATION": "the generated text cited nothing, or what it was not given",
+    "UNKNOWN_ROLE": "the policy table has no such role",
+    "UNKNOWN_PURPOSE": "the policy table has no such purpose",
+    "NO_SUCH_CELL": "this role may not ask for this purpose",
+    "ALLOW_LIST_REQUIRED": "this purpose needs a list of companies or persons, and the session brought none",
+    "NO_LEGAL_BASIS": "the legal basis of the session does not cover this purpose",
+    "CROSSED_FOR_ADVICE": "a wall-crossing of the session is for advice, which no crossing allows",
+    "PAST_NOT_GRANTED": "this role may not ask about the past for this purpose",
+    "UNKNOWN_INTENT": "the session asks for a restriction that the store's profile does not know",
+    "FOREIGN_RESIDENCY": "the session's residency names places of another profile than the store's",
+    "CONFLICT": "the session contradicts what its role and purpose demand",
+    "TOO_MANY_MASKS": "the session splits its policy too far",
+    "MODEL_UNAVAILABLE": "a model did not answer",
+    "CORRUPT_FILE": "what is stored fails its own checks",
+    "INTERNAL_ERROR": "the system failed",
+}
+
+
+def describe_record(record: Record, meanings: Meanings | None = None) -> dict[str, Any]:
+    """Return what a record says, in the order in which a person asks for it.
+
+    Parameters
+    ----------
+    record : Record
+    meanings : Meanings, optional
+        What bits are called; without it they have numbers only.
+
+    Returns
+    -------
+    dict
+        ``record`` (its number), ``log``, ``kind`` and ``logged``; what its event says; ``passages``, if it has any;
+        ``retained``.
+
+    Examples
+    --------
+    >>> from carag.audit import Record, Recovery
+    >>> said = describe_record(Record("log.example", 3, bytes(16), 1_762_000_000_000_000, Recovery("DRILL")))
+    >>> said["record"], said["kind"], said["logged"], said["code"]
+    (3, 'recovery', '2025-11-01T12:26:40+00:00', 'DRILL')
+    """
+    said: dict[str, Any] = {
+        "record": record.seq,
+        "log": record.log,
+        "kind": record.kind.value,
+        "logged": instant(record.committed),
+    }
+    event = record.event.to_json()
+    for key in sorted(event, key=_rank):
+        name, read = _READ.get(key, (key, _itself))
+        value = None if event[key] is None else read(event[key])
+        if key == "policy" and value:
+            value = _policy(value, _Bits(_hex(value["table"]), meanings))
+        if value not in (None, [], {}):
+            said[name] = value
+    if record.hits:
+        bits = _Bits(said["policy"]["table"], meanings)
+        said["passages"] = [_passage(number, hit, bits) for number, hit in enumerate(record.hits, start=1)]
+    said["retained"] = f"{record.retain}, until {retain_until(record.committed, record.retain).date()}"
+    return said
+
+
+def describe_receipt(checked: Verification, meanings: Meanings | None = None) -> dict[str, Any]:
+    """Return what a verification shows; of one that is not verified, only verdict and reason.
+
+    ``meanings`` is as for :func:`describe_record`.
+
+    Returns
+    -------
+    dict
+        ``verdict``, ``reason``, ``undisclosed``, ``unproved``, ``withheld``; and if verified all of
+        :func:`describe_record`, with what the receipt opens: of a request ``who``, ``question`` and ``answer``, of any
+        other record ``opened``.
+
+    Examples
+    --------
+    >>> from carag.audit import Check
+    >>> from carag.audit.receipts.verify import Verification
+    >>> describe_receipt(Verification(Verdict.UNDECIDED, "a receipt ends in a newline", (), Check.FORMAT))["verdict"]
+    'undecided'
+    """
+    said: dict[str, Any] = {
+        "verdict": checked.verdict.value,
+        "reason": checked.reason,
+        "undisclosed": list(checked.undisclosed),
+        "unproved": list(checked.unproved),
+        "withheld": list(checked.withheld),
+    }
+    record = checked.record
+    if checked.verdict is not Verdict.VERIFIED or record is None:
+        return said
+    said |= describe_record(record, meanings)
+    event = record.event
+    if isinstance(event, Access | Begin):
+        said |= {"who": _value(checked, "subject"), "question": _value(checked, "query")}
+        said["policy"]["meaning"] = _meaning(said["policy"], _Bits(said["policy"]["table"], meanings))
+    else:
+        said["opened"] = dict(checked.values)
+    if isinstance(event, Access):
+        said |= {"code_in_words": CODES.get(event.why), "answer": _value(checked, "answer")}
+        if event.where:
+            said["narrowed"] = _value(checked, "where")
+        if "reading" in record.commitments:
+            said["understood"] = _value(checked, "reading")
+        bits = _Bits(said["policy"]["table"], meanings)
+        pairs = zip(record.hits, checked.passages, strict=True)
+        said["passages"] = [
+            _passage(number, hit, bits) | _text(checked, pair)
+            for number, (hit, pair) in enumerate(pairs, start=1)
+        ]
+    return said | {"not_shown": NOT_SHOWN}
+
+
+def _value(checked: Verification, name: str) -> dict[str, str | None]:
+    """Say what a commitment hides, or why that cannot be seen."""
+    if name in checked.values:
+        return {"value": checked.values[name], "because": None}
+    return {"value": None, "because": WITHHELD if name in checked.withheld else "none is on record"}
+
+
+class _Bits:
+    """The bits of the table that a record names by its hash; of one that is not at hand they have numbers only."""
+
+    def __init__(self, table: str, meanings: Meanings | None) -> None:
+        self.meanings = (None if meanings is None else meanings(table)) or {}
+
+    def names(self, word: int) -> list[str]:
+        """Name the bits of a word or mask."""
+        numbers = range(_BITS)
+        names = list(self.meanings) or [f"bit {number}" for number in numbers]
+        return [name for number, name in zip(numbers, names, strict=False) if word >> number & 1]
+
+
+def _passage(number: int, hit: Hit, bits: _Bits) -> dict[str, Any]:
+    return {
+        "passage": number,
+        "name": hit.name,
+        "similarity": hit.similarity / _SIMILARITY_UNIT,
+        "bits": bits.names(hit.word),
+        "cited": hit.cited,
+    }
+
+
+def _text(checked: Verification, pair: tuple[str, str] | None) -> dict[str, Any]:
+    chunk, text = pair or (None, None)
+    return {
+        "chunk": chunk,
+        "text": text,
+        "because": None if pair else WITHHELD,
+        "proved_in_state": pair is not None and chunk not in checked.unproved,
+    }
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _hex(text: str) -> str:
+    """Write a hash as other commands print it."""
+    return base64.urlsafe_b64decode(text + "=").hex()
+
+
+def instant(microseconds: int) -> str:
+    """Write a time in microseconds since 1970 as ISO 8601, in UTC."""
+    return (_EPOCH + timedelta(microseconds=microseconds)).isoformat()
+
+
+def _minute(minutes: int) -> str:
+    try:
+        return (_EPOCH + timedelta(minutes=minutes)).isoformat()
+    except OverflowError:  # Python's calendar ends before 32 bits of minutes do
+        return f"{minutes} minutes since 1970 UTC"
+
+
+def _policy(said: dict[str, Any], bits: _Bits) -> dict[str, Any]:
+    """Say which bits a passage needs and which it must not have; each pair of lists admits by itself."""
+    read: dict[str, Any] = {"table": _hex(said["table"]), "admits": _pairs(said["masks"], bits)}
+    for key, name, reader in (
+        ("reopened", "admits_besides", partial(_pairs, bits=bits)),
+        ("entities", "entities", _itself),
+        ("reopened_entities", "entities_besides", _itself),
+        ("cooling", "cooling_minutes", _itself),
+    ):
+        if key in said:
+            read[name] = reader(said[key])
+    return read
+
+
+def _pairs(masks: list[list[int]], bits: _Bits) -> list[dict[str, list[str]]]:
+    return [{"requires": bits.names(need), "hides": bits.names(ban)} for need, ban in masks]
+
+
+def _meaning(policy: dict[str, Any], bits: _Bits) -> dict[str, str]:
+    pairs = [*policy["admits"], *policy.get("admits_besides", ())]
+    named = {bit for pair in pairs for listed in pair.values() for bit in listed}
+    return {bit: document for bit, document in bits.meanings.items() if bit in named}
+
+
+def _heads(said: list[list[int]]) -> list[dict[str, int]]:
+    return [dict(zip(("passage", "of_passage", "start", "end"), rows, strict=True)) for rows in said]
+
+
+def _index(said: dict[str, Any]) -> dict[str, Any]:
+    known = {"known_at": instant(said["known"])} if "known" in said else {}
+    return {
+        "state": _hex(said["snapshot"]),
+        **known,
+        "admissible_rows": said["admissible"],
+        "plan": said["plan"],
+    }
+
+
+def _given(said: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in said.items() if value is not None}
+
+
+_READ: Final[dict[str, tuple[str, Callable[[Any], Any]]]] = {
+    "t0": ("started", instant),
+    "t1": ("ended", instant),
+    "role": ("role", _itself),
+    "purpose": ("purpose", _itself),
+    "source": ("session", _itself),
+    "outcome": ("outcome", _itself),
+    "why": ("code", _itself),
+    "as_of": ("as_of", _minute),
+    "policy": ("policy", _itself),
+    "table": ("table", _hex),
+    "index": ("index", _index),
+    "models": ("models", _given),
+    "at": ("changed", instant),
+    "seen": ("seen", instant),
+    "until": ("until", instant),
+    "record": ("of_record", _itself),
+    "heads": ("heads", _heads),
+}
+"""The name and the conversion of a member of an event, in the order of printing; members not listed follow as they are.
+No name repeats one that every record or receipt has."""
+
+
+def _rank(key: str) -> tuple[int, str]:
+    order = list(_READ)
+    return (order.index(key) if key in _READ else len(order), key)

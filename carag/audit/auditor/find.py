@@ -1,0 +1,93 @@
+"""Find records by time and by what they say, newest first, each proved under the signed checkpoint."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import TYPE_CHECKING, Any
+
+from carag.audit.records.record import Record
+from carag.audit.tlog import encoding
+from carag.errors import CorruptFile, InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+    from carag.audit.auditor.reader import LogReader
+
+__all__ = ["find", "proved"]
+
+
+def find(
+    reader: LogReader,
+    *,
+    since: int | None = None,
+    until: int | None = None,
+    wanted: Mapping[str, str | None] | None = None,
+    among: Collection[int] | None = None,
+) -> Iterator[tuple[int, Record | None]]:
+    """Yield the records of a time that say what is wanted, newest first; None in place of one of an unknown version.
+
+    Parameters
+    ----------
+    reader : LogReader
+    since, until : int, optional
+        Microseconds since 1970: committed from the one on, and before the other.
+    wanted : mapping, optional
+        By member of a record, such as ``"role"``, the text that it must have; None wants nothing.
+    among : collection of int, optional
+        Only these records.
+
+    Raises
+    ------
+    CorruptFile
+        If a record that is yielded, or cannot be read, is not the one that the log signed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from carag.audit import AuditLog, Recovery, place_hold
+    >>> from carag.audit.auditor.reader import LogReader
+    >>> with tempfile.TemporaryDirectory() as directory, AuditLog.open(directory) as log:
+    ...     seqs = [log.append(Recovery("DRILL")).seq, place_hold(log, "MATTER-7", actor="counsel").seq]
+    ...     with LogReader(directory, vkey=log.vkey) as reader:
+    ...         [seq for seq, _ in find(reader, wanted={"kind": "recovery"})] == seqs[:1]
+    True
+    """
+    every = range(reader.size)  # commit times never run backwards
+    first = 0 if since is None else bisect_left(every, since, key=lambda seq: _members(reader, seq)["tc"])
+    last = (
+        len(every)
+        if until is None
+        else bisect_left(every, until, key=lambda seq: _members(reader, seq)["tc"])
+    )
+    span = every[first:last]
+    for seq in reversed(span if among is None else sorted(set(among).intersection(span))):
+        said = _members(reader, seq)
+        if all(value is None or said.get(name) == value for name, value in (wanted or {}).items()):
+            yield seq, proved(reader, seq)
+
+
+def proved(reader: LogReader, seq: int) -> Record | None:
+    """Return a record after proving it under the signed checkpoint; None if its version is unknown here.
+
+    Raises
+    ------
+    InvalidArgument
+        If there is no such record.
+    CorruptFile
+        If it is not the one that the log signed.
+    """
+    reader.prove(seq)
+    try:
+        return Record.parse(reader.body(seq))
+    except CorruptFile:  # its place in the tree is proved, so it is not altered
+        return None
+
+
+def _members(reader: LogReader, seq: int) -> dict[str, Any]:
+    """Read a record without proof, only to choose; one that cannot be read is altered if its proof fails."""
+    try:
+        return {"tc": 0, **encoding.load(reader.body(seq))}
+    except (CorruptFile, TypeError) as error:
+        reader.prove(seq)
+        raise InvalidArgument(f"record {seq} of the log is no record: {error}") from error

@@ -1,0 +1,175 @@
+"""Keep a store: ``carag upgrade`` brings it up to this version, ``backup`` copies it, ``restore`` puts it back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from carag.cli._files import read_bytes
+from carag.cli._options import AsJson, Store, TrustedWitnesses, TsaRoots
+from carag.cli._output import Exit, progress, say, say_json, warn
+
+if TYPE_CHECKING:
+    from carag.engine.opening import Upgraded
+
+__all__ = ["backup", "restore", "upgrade"]
+
+_MAX_KEPT: Final = (64 << 20) + 1
+"""Bytes read of a receipt; none is longer (``carag.audit.receipts``)."""
+
+
+def upgrade(
+    store: Store,
+    names: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="A public table of companies to keep, as [b]carag names[/b] takes it."
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Bring a store of an earlier version up to this one: what is missing beside its documents is made from them.
+
+    Nothing is embedded anew and nothing is asked, so it needs no model. Can be killed at any point and run again; of
+    a store that is up to date it says so. In the end index, words and documents are checked to be of one instant.
+
+    [dim]carag upgrade --store store --names company_tickers.json[/dim]
+    """
+    from carag.engine.opening import upgrade as brought_up
+    from carag.retrieval.public_names import MAX_BYTES
+
+    table = None if names is None else (read_bytes(names, most=MAX_BYTES + 1), names.name)
+    with progress() as bars:
+        tasks: dict[str, Any] = {}
+
+        def show(stage: str, done: int, total: int, note: str) -> None:
+            if stage not in tasks:
+                tasks[stage] = bars.add_task(stage, note="")
+            bars.update(tasks[stage], completed=done, total=total or None, note=note)
+
+        found = brought_up(store, names=table, progress=show)
+    if as_json:
+        say_json(found.to_json())
+    else:
+        _show(found, store)
+    return Exit.OK
+
+
+def _show(found: Upgraded, store: Path) -> None:
+    say(f"{store} holds {found.documents} documents in {found.passages} passages")
+    say(f"  index  {found.rows} rows, of which {found.rows_made} were added now from vectors kept")
+    say(f"  words  of {found.words} passages, of which {found.words_made} were read now")
+    say(
+        f"  names  {f'{found.names} rows, SHA-256 {found.names_sha256}' if found.names else 'no public table'}"
+    )
+    say(f"all are of one instant; nothing was embedded; {found.seconds:.1f} s", style="dim")
+
+
+def backup(
+    store: Store,
+    to: Annotated[
+        Path,
+        typer.Option("--to", metavar="DIR", help="Where to put the data: a directory that is not there."),
+    ],
+    keys: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Where to put the keys, apart from the data. Without it none are copied; they change with each "
+            "erasure and rotation.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Copy a store, also while a service or another command uses it; all records acknowledged before are in it.
+
+    Text, labels, vectors, log and private values are of one state; index and words are not copied, because restoring
+    makes them from it. Nothing is at either place before all is copied and the log's records are hashed again.
+
+    [dim]carag backup --store store --to backups/monday --keys safe/monday[/dim]
+    """
+    from carag.engine.backup import back_up
+
+    done = back_up(store, to, keys=keys)
+    if as_json:
+        say_json(done.to_json())
+        return Exit.OK
+    say(f"{to} has {done.records} records of {done.origin} and what they refer to, {done.bytes} bytes")
+    say(f"keys in {keys}; keep them apart" if keys else "no keys: restoring needs audit.key and private.key")
+    on_record = "on record" if done.is_on_record else "not on record: a running engine holds the log"
+    say(f"{on_record}; {done.seconds:.1f} s", style="dim")
+    return Exit.OK
+
+
+def restore(
+    store: Store,
+    source: Annotated[Path, typer.Option("--from", metavar="DIR", help="What carag backup --to made.")],
+    keys: Annotated[Path, typer.Option(metavar="DIR", help="What carag backup --keys made.")],
+    receipt: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="A receipt, checkpoint, proof or evidence kept elsewhere, the newest there is; can be given often.",
+        ),
+    ] = None,
+    anchor: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ANCHOR",
+            help="Where the log was anchored, as for [b]carag audit anchor --to[/b]; can be given often.",
+        ),
+    ] = None,
+    policy: TrustedWitnesses = None,
+    tsa_roots: TsaRoots = None,
+    region: Annotated[str | None, typer.Option(metavar="R", help="The bucket's AWS region.")] = None,
+    accept_loss: Annotated[
+        bool,
+        typer.Option(
+            "--accept-loss",
+            help="Put in place what lacks records that are known elsewhere; the log then says how many.",
+        ),
+    ] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Put a store back from a backup, into a directory that is not there, and say what it lacks.
+
+    Only what was kept elsewhere can show that records came after the backup: give the newest receipts, and the anchors.
+    Exit codes: 0 restored, 1 the backup lacks records and nothing is in place, 65 damaged, or not all of one store.
+
+    [dim]carag restore --from backups/monday --keys safe/monday --store store --receipt newest.json[/dim]
+    """
+    from carag.audit.anchors.targets import anchors_named
+    from carag.engine.backup import Behind
+    from carag.engine.backup import restore as put_back
+
+    kept = {str(path): read_bytes(path, most=_MAX_KEPT) for path in receipt or []}
+    anchors = anchors_named(anchor or [], policy=policy, tsa_roots=tsa_roots, region=region)
+    try:
+        done = put_back(source, keys, store, kept=kept, anchors=anchors, accept_loss=accept_loss)
+    except Behind as behind:
+        if as_json:
+            say_json({"records": behind.records, "known": behind.known, "findings": [*behind.findings]})
+        for one in behind.findings:
+            warn(f"BEHIND  {one}", style="red")
+        warn(
+            f"nothing was put in place: this leads to {behind.records} records, and {behind.known} are known. Restore "
+            "a newer backup, or accept the loss, on record: --accept-loss"
+        )
+        return Exit.TAMPERED
+    if as_json:
+        say_json(done.to_json())
+        return Exit.OK
+    say(f"{store} has {done.records} records of {done.origin}, the backup had {done.backup_records}")
+    for one in done.findings:
+        warn(f"LOST  {one}", style="red")
+    say(
+        f"it continues all {done.compared} that was kept elsewhere"
+        if done.compared and not done.findings
+        else "lost records are on record"
+        if done.findings
+        else "nothing kept elsewhere was given, so nobody can tell what came after the backup"
+    )
+    say("what was erased after the backup is there again: erase it again", style="dim")
+    return Exit.OK

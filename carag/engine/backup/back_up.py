@@ -1,0 +1,208 @@
+"""Back up a store while it is in use: all records acknowledged before are in it, and no key lies beside the data."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import shutil
+import time
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from carag.audit import AuditLog, Recovery
+from carag.audit._files import sync_directory, write_atomically
+from carag.audit.auditor.examine import examine_log
+from carag.audit.log.postgres_setup import REMEMBERED
+from carag.audit.receipts.verify import Verdict
+from carag.engine.backup.manifest import ANCHORS, KEYS, MANIFEST, Held, Manifest, copied
+from carag.engine.backup.pinned import Pinned
+from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument, StoreLocked
+from carag.policy import known_at_microseconds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from os import PathLike
+
+__all__ = ["BACKED_UP", "BackedUp", "back_up", "checked_place", "put", "staged", "written"]
+
+BACKED_UP: Final = "BACKED_UP"
+"""Code of the recovery record of a backup."""
+
+
+@dataclass(frozen=True, slots=True)
+class BackedUp:
+    """What :func:`back_up` made."""
+
+    records: int
+    """Of the log; as many as its checkpoint covers."""
+    origin: str
+    bytes: int
+    """Of all files together."""
+    has_keys: bool
+    is_on_record: bool
+    """False where a running engine held the log, to which nobody else can add."""
+    seconds: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what ``carag backup --json`` prints."""
+        return asdict(self)
+
+
+def back_up(
+    store: str | PathLike[str], to: str | PathLike[str], *, keys: str | PathLike[str] | None = None
+) -> BackedUp:
+    """Copy a store into a new directory, while an engine may be using it.
+
+    Every record that was acknowledged before is in the copy, with what it refers to: its private values, and labels at
+    least as new. Where no engine holds the store the backup is on record in it, and in the copy.
+
+    Parameters
+    ----------
+    store : path
+    to : path
+        A directory that is not there yet; it gets ``manifest.json``, and nothing is there before all of it is.
+    keys : path, optional
+        Another such directory, not within ``to`` nor around it, for ``audit.key`` and ``private.key``. Keep it apart:
+        who has both opens the private values. Without it no key is copied.
+
+    Raises
+    ------
+    InvalidArgument
+        If there is no store, or a directory is there already or lies within the other; nothing was made.
+    StoreLocked
+        If the store changes all the time.
+    CorruptFile
+        If the store fails its own checks; nothing was made.
+    AuditUnavailable
+        If it cannot be read, or the copy cannot be written; nothing was made.
+
+    Examples
+    --------
+    >>> import tempfile, carag
+    >>> from pathlib import Path
+    >>> home = Path(tempfile.mkdtemp())
+    >>> with carag.Engine.open(home / "store", embedder="wordllama") as engine:
+    ...     _ = engine.ask("Anything?", carag.Session(role="nobody", purpose="invest"))
+    ...     done = back_up(home / "store", home / "backup", keys=home / "keys")
+    ...     done.records == engine.log.size, done.is_on_record
+    (True, False)
+    """
+    started = time.monotonic()
+    home, data = Path(store), checked_place(Path(to))
+    key_place = None if keys is None else checked_place(Path(keys))
+    places = [place.resolve() for place in (data, key_place, home) if place is not None]
+    for place in places:
+        if any(place != other and place.is_relative_to(other) for other in places) or places.count(place) > 1:
+            raise InvalidArgument(
+                f"{place} lies within another directory of store, backup and keys; want three that lie apart: whoever "
+                "gets the data must not get the keys with it"
+            )
+    with ExitStack() as stack:
+        pinned, is_on_record = _held(home)
+        stack.enter_context(pinned)
+        with written(data):
+            making = stack.enter_context(staged(data))
+            if key_place is not None:
+                apart = stack.enter_context(staged(key_place))
+                for name in KEYS:
+                    write_atomically(apart / name, pinned.keys[name])
+            manifest = _filled(making, home, pinned)
+        _check(making, manifest)
+        with written(data):
+            write_atomically(making / MANIFEST, manifest.to_bytes())
+            if key_place is not None:  # first: data that nobody can open is no backup
+                put(apart, key_place)
+            put(making, data)
+    return BackedUp(
+        records=pinned.size,
+        origin=manifest.tree.origin,
+        bytes=sum(one.size for one in manifest.files.values()),
+        has_keys=key_place is not None,
+        is_on_record=is_on_record,
+        seconds=time.monotonic() - started,
+    )
+
+
+def _held(home: Path) -> tuple[Pinned, bool]:
+    """Hold the databases; where no engine has the log, put on record first that they are about to be copied."""
+    if not (home / "vkey").is_file():
+        raise InvalidArgument(f"{home} holds no store; name a store that carag ingest has made")
+    try:
+        log = AuditLog.open(home)
+    except StoreLocked:
+        return Pinned(home), False
+    with log:
+        log.append(Recovery(BACKED_UP))
+        return Pinned(home), True
+
+
+def _filled(making: Path, home: Path, pinned: Pinned) -> Manifest:
+    """Copy everything but the keys; return what is there now."""
+    files: dict[str, Held] = {}
+    for name in pinned.names:
+        pinned.copy(name, making / name)
+        files[name] = Held.of(making / name)
+    write_atomically(making / "vkey", pinned.keys["vkey"])
+    files["vkey"] = Held.of_bytes(pinned.keys["vkey"])
+    if (home / REMEMBERED).is_file():
+        files[REMEMBERED] = copied(home / REMEMBERED, making / REMEMBERED)
+    if (home / ANCHORS).is_dir():
+        (making / ANCHORS).mkdir(mode=0o700)
+        for evidence in sorted((home / ANCHORS).iterdir()):
+            # Of a checkpoint that came later the copy is no witness; its name begins with the size.
+            if evidence.name[:20].isdecimal() and int(evidence.name[:20]) <= pinned.size:
+                name = f"{ANCHORS}/{evidence.name}"
+                files[name] = copied(evidence, making / name)
+    keys = {name: Held.of_bytes(pinned.keys[name]) for name in KEYS}
+    return Manifest(pinned.checkpoint, files, keys, known_at_microseconds(datetime.now(UTC)))
+
+
+def _check(making: Path, manifest: Manifest) -> None:
+    """Hash the copied log from its records: a backup of a damaged log must not push out an earlier, sound one."""
+    found = examine_log(making)
+    if found.verdict is not Verdict.VERIFIED or found.checkpoint != manifest.checkpoint:
+        raise CorruptFile(f"the log fails its own checks, and nothing was backed up: {found.reason}")
+
+
+def checked_place(place: Path) -> Path:
+    """Return where a directory is to be put, if nothing is there that it would replace."""
+    try:
+        if place.is_symlink() or (place.exists() and (not place.is_dir() or any(place.iterdir()))):
+            raise InvalidArgument(f"{place} is there already; name a directory that is not, or is empty")
+    except OSError as error:
+        raise InvalidArgument(f"{place} cannot be used: {error.strerror}; name another") from error
+    return place
+
+
+@contextlib.contextmanager
+def staged(place: Path) -> Iterator[Path]:
+    """Make a directory beside the place that it is to take, and remove it if it does not."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    making = place.with_name(f".{place.name}.{secrets.token_hex(4)}.partial")
+    making.mkdir(mode=0o700)
+    try:
+        yield making
+    finally:
+        shutil.rmtree(making, ignore_errors=True)
+
+
+def put(making: Path, place: Path) -> None:
+    """Give a directory its name, durably; whatever took the name meanwhile stays."""
+    for below in (*(one for one in making.iterdir() if one.is_dir()), making):
+        sync_directory(below)
+    making.rename(place)
+    sync_directory(place.parent)
+
+
+@contextlib.contextmanager
+def written(place: Path) -> Iterator[None]:
+    """Say of an error of the system which directory it kept from being made."""
+    try:
+        yield
+    except OSError as error:
+        raise AuditUnavailable(
+            f"{place} cannot be written: {error}; nothing is in place: free space, or name another"
+        ) from error

@@ -1,0 +1,279 @@
+"""Restore a store from its backup, and compare it with what was kept elsewhere: what is lost is told, and on record.
+
+Everything happens in a directory beside the store's place, which takes that place once all is checked: every file
+against the manifest, every record against the signed tree, index, words and labels against the records, the log against
+receipts, checkpoints and anchors. Where the log has its records on a PostgreSQL server too, those that came after the
+backup are taken over from there first, as at every opening.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from carag.audit import AuditLog, Checkpoint, Recovery
+from carag.audit._files import write_atomically
+from carag.audit.anchors.anchor import Submission
+from carag.audit.anchors.pin import check_pin
+from carag.audit.anchors.review import ReaderHistory
+from carag.audit.auditor.examine import examine_log
+from carag.audit.auditor.reader import LogReader
+from carag.audit.log.postgres_setup import REMEMBERED
+from carag.audit.receipts.verify import Verdict
+from carag.audit.tlog.log_verifier import parse_vkeys
+from carag.audit.tlog.note import Note
+from carag.engine.backup.back_up import checked_place, put, staged, written
+from carag.engine.backup.manifest import ANCHORS, Manifest, copied
+from carag.engine.collection import Collection
+from carag.engine.configuration import ConfigurationLog
+from carag.engine.kept_embedder import NO_EMBEDDER
+from carag.errors import AnchorUnavailable, CorruptFile, InvalidArgument
+from carag.policy import known_at_microseconds
+from carag.store.store import CorpusStore
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from os import PathLike
+
+    from carag.audit.anchors import Anchor
+    from carag.audit.anchors.pin import History
+    from carag.audit.tlog.note import NoteKey
+
+__all__ = ["Behind", "Restored", "restore"]
+
+_RESTORED: Final = "RESTORED"
+"""Code of the recovery record of a restore, followed by the records of the backup."""
+_LOST: Final = "RESTORED_WITH_LOSS"
+"""The same, where something kept elsewhere covers more, followed by both numbers of records."""
+
+
+class Behind(CorruptFile):
+    """A backup lacks records that something kept elsewhere proves; nothing was put in place.
+
+    Parameters
+    ----------
+    records : int
+        Of the restored log.
+    known : int
+        The most that something kept elsewhere covers; as many as ``records`` where it holds another history.
+    findings : sequence of str
+        What each of these says.
+    """
+
+    def __init__(self, records: int, known: int, findings: Sequence[str]) -> None:
+        super().__init__(
+            f"the backup is behind: it leads to {records} records, and {known} are known elsewhere: "
+            f"{'; '.join(findings)}. Restore a newer backup; or accept the loss, on record"
+        )
+        self.records, self.known, self.findings = records, known, tuple(findings)
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What :func:`restore` put in place."""
+
+    records: int
+    """Of the log, with the record of the restore."""
+    origin: str
+    backup_records: int
+    """That the backup has."""
+    lost: int
+    """Records at least that something kept elsewhere proves and that are gone."""
+    findings: tuple[str, ...]
+    """What of that was kept elsewhere."""
+    compared: int
+    """Receipts, checkpoints and anchors that the log continues."""
+    rows: int
+    """Of the index, which was made again."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what ``carag restore --json`` prints."""
+        return asdict(self)
+
+
+def restore(
+    backup: str | PathLike[str],
+    keys: str | PathLike[str],
+    store: str | PathLike[str],
+    *,
+    kept: Mapping[str, bytes] | None = None,
+    anchors: Sequence[Anchor] = (),
+    accept_loss: bool = False,
+) -> Restored:
+    """Put a store in place from a backup and its keys. Its index is made again, from vectors that the backup has.
+
+    Parameters
+    ----------
+    backup, keys : path
+        Directories that :func:`carag.engine.backup.back_up` made.
+    store : path
+        A directory that is not there yet, or is empty.
+    kept : mapping of str to bytes
+        Receipts, checkpoints, proofs and evidence of this log that were kept elsewhere, by name: the newer, the better.
+        Without any of these and without anchors nobody can see what is lost.
+    anchors : sequence of Anchor
+        Where this log's checkpoints were confirmed; each is asked.
+    accept_loss : bool
+        Whether a store is put in place that lacks records which these prove; the log then says so.
+
+    Raises
+    ------
+    Behind
+        If it lacks records that these prove, or an anchor cannot be asked, and that is not accepted; nothing is in
+        place.
+    InvalidArgument
+        If there is no backup, the place is taken, or what was kept is not of this log; nothing is in place.
+    CorruptFile
+        If a file is damaged or missing, the keys are not those of the backup, or the log fails its checks; nothing is
+        in place.
+    AuditUnavailable
+        If the directories cannot be read or written, or the log's server not be reached; nothing is in place.
+
+    Examples
+    --------
+    >>> import tempfile, carag
+    >>> from pathlib import Path
+    >>> from carag.engine.backup import back_up
+    >>> home = Path(tempfile.mkdtemp())
+    >>> nobody = carag.Session(role="nobody", purpose="invest")
+    >>> with carag.Engine.open(home / "store", embedder="wordllama") as engine:
+    ...     first = engine.ask("Anything?", nobody).receipt.to_bytes()
+    ...     _ = back_up(home / "store", home / "backup", keys=home / "keys")
+    ...     later = engine.ask("Anything else?", nobody).receipt.to_bytes()
+    >>> restore(home / "backup", home / "keys", home / "again", kept={"first": first}).compared
+    1
+    >>> try:
+    ...     restore(home / "backup", home / "keys", home / "other", kept={"later": later})
+    ... except Behind as behind:
+    ...     behind.records, behind.known
+    (3, 4)
+    """
+    source, place = Path(backup), checked_place(Path(store))
+    manifest = Manifest.read(source)
+    with written(place), staged(place) as making:
+        _copy(source, Path(keys), making, manifest)
+        examined = examine_log(making)
+        if examined.verdict is not Verdict.VERIFIED or examined.checkpoint != manifest.checkpoint:
+            raise CorruptFile(f"{source} cannot be restored: {examined.reason}; take another backup")
+        known = _Known(kept or {}, anchors, parse_vkeys((making / "vkey").read_text("utf-8")))
+        if not (making / REMEMBERED).exists():
+            # Before the log is opened, which may add to it: what anchors are shown is then of the store's own history.
+            with LogReader(making) as reader:
+                known.compare(ReaderHistory(reader))
+            known.check(accept=accept_loss)
+        with AuditLog.open(making) as log:
+            if (making / REMEMBERED).exists():
+                known.compare(log)
+                known.check(accept=accept_loss)
+            rows = _checked(making, log, accept=accept_loss and bool(known.findings))
+            log.append(Recovery(known.code()))
+            records, origin = log.size, log.origin
+        put(making, place)
+    return Restored(
+        records=records,
+        origin=origin,
+        backup_records=manifest.tree.size,
+        lost=max(0, known.most - known.size),
+        findings=tuple(known.findings),
+        compared=known.continued,
+        rows=rows,
+    )
+
+
+class _Known:
+    """What is known of a log elsewhere, compared with the log as it is restored.
+
+    Parameters
+    ----------
+    kept : mapping of str to bytes
+    anchors : sequence of Anchor
+    keys : sequence of NoteKey
+        The log's own.
+
+    Attributes
+    ----------
+    findings : list of str
+        What proves, or does not exclude, that records are lost.
+    continued : int
+        Of all that was compared, how much the log continues.
+    size, most : int
+        Records of the restored log, and the most that something kept covers.
+    """
+
+    def __init__(self, kept: Mapping[str, bytes], anchors: Sequence[Anchor], keys: Sequence[NoteKey]) -> None:
+        self._kept, self._anchors, self._keys = kept, anchors, keys
+        self.findings: list[str] = []
+        self.continued = self.size = self.most = 0
+
+    def compare(self, history: History) -> None:
+        note = Note.parse(history.checkpoint())
+        self.size = Checkpoint.parse(note.text).size
+        for name, data in self._kept.items():
+            found = check_pin(history, data, self._keys)
+            if found.verdict is Verdict.UNDECIDED:
+                raise InvalidArgument(f"{name} says nothing of this log: {found.reason}; leave it out")
+            self._found(None if found.verdict is Verdict.VERIFIED else f"{name}: {found.reason}", found.size)
+        submission = Submission(note, tuple(self._keys), history.consistency_hashes, _now())
+        for anchor in self._anchors:
+            try:
+                self._found(None, anchor.submit(submission).tree.size)
+            except (CorruptFile, AnchorUnavailable) as error:
+                self._found(str(error), 0)
+
+    def check(self, *, accept: bool) -> None:
+        if self.findings and not accept:
+            raise Behind(self.size, max(self.most, self.size), self.findings)
+
+    def code(self) -> str:
+        """Return what the record of the restore says."""
+        return f"{_LOST}:{self.size}/{self.most}" if self.findings else f"{_RESTORED}:{self.size}"
+
+    def _found(self, finding: str | None, size: int) -> None:
+        self.most = max(self.most, size)
+        if finding is None:
+            self.continued += 1
+        else:
+            self.findings.append(finding)
+
+
+def _copy(source: Path, keys: Path, making: Path, manifest: Manifest) -> None:
+    """Copy the files of a backup and its keys; check the former against the manifest."""
+    if any(name.startswith(f"{ANCHORS}/") for name in manifest.files):
+        (making / ANCHORS).mkdir(mode=0o700)
+    for name, held in manifest.files.items():
+        if copied(source / name, making / name) != held:
+            raise CorruptFile(
+                f"{source / name} is damaged: it is not what the manifest says; take another backup"
+            )
+    for name, held in manifest.keys.items():
+        if not (keys / name).is_file():
+            raise InvalidArgument(
+                f"{keys} has no {name}; name the directory that carag backup --keys made, for {source}"
+            )
+        if copied(keys / name, making / name) != held:
+            raise CorruptFile(
+                f"{keys / name} is not the key of this backup: it is damaged, or of before or after an erasure or a "
+                f"rotation; name the keys that were backed up with {source}"
+            )
+    # For the next opening, so that audit.db alone cannot be put back behind it unnoticed.
+    write_atomically(making / "pinned", manifest.checkpoint.encode(), mode=0o644)
+    (making / "vkey").chmod(0o644)
+
+
+def _checked(making: Path, log: AuditLog, *, accept: bool) -> int:
+    """Make index, words and state again, and compare labels and gate with the records; return the index's rows."""
+    with CorpusStore.open(making / "corpus.db", create=False) as store:
+        if store.dim is None:
+            return 0  # of nothing there is no index, and only its embedder knows how wide one is
+    with Collection.open(making, create=False, embedder=NO_EMBEDDER, clock=_now) as collection:
+        collection.check()
+        rows, configuration = len(collection.index), ConfigurationLog(log, collection.store)
+        configuration.gate(accept=accept)
+        configuration.labels(collection.state, accept=accept, rows=rows, at=_now())
+    return rows
+
+
+def _now() -> int:
+    return known_at_microseconds(datetime.now(UTC))

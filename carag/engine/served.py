@@ -1,0 +1,85 @@
+"""Offer the engine to whoever serves it: calls to await, the pace of its models, and plans whose time tells nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+from carag.generation import Extractive
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from carag.engine.collection import Collection
+    from carag.engine.results import AddReport, Answer, Retrieval
+    from carag.generation import GuardedGenerator
+    from carag.labelling.document import Document
+    from carag.policy import Session
+    from carag.retrieval import Retriever
+
+__all__ = ["Served"]
+
+
+class Served(ABC):
+    """The twins of :class:`carag.Engine`'s calls for asynchronous code, and what a service asks of its time.
+
+    Each twin runs in a thread, so the loop never waits for a search or a disk. A call that is cancelled goes on in its
+    thread, to its record; its result is lost.
+    """
+
+    _collection: Collection
+    _guarded: GuardedGenerator
+    _retriever: Retriever
+
+    @abstractmethod
+    def ask(self, question: str, session: Session, *, where: Mapping[str, Any] | None = None) -> Answer:
+        """Answer a question."""
+
+    @abstractmethod
+    def retrieve(
+        self, question: str, session: Session, k: int = 8, *, where: Mapping[str, Any] | None = None
+    ) -> Retrieval:
+        """Find evidence."""
+
+    @abstractmethod
+    def add(self, documents: Iterable[Document]) -> AddReport:
+        """Store documents."""
+
+    async def aask(
+        self, question: str, session: Session, *, where: Mapping[str, Any] | None = None
+    ) -> Answer:
+        """Await :meth:`carag.Engine.ask`."""
+        return await asyncio.to_thread(self.ask, question, session, where=where)
+
+    async def aretrieve(
+        self, question: str, session: Session, k: int = 8, *, where: Mapping[str, Any] | None = None
+    ) -> Retrieval:
+        """Await :meth:`carag.Engine.retrieve`."""
+        return await asyncio.to_thread(self.retrieve, question, session, k, where=where)
+
+    async def aadd(self, documents: Iterable[Document]) -> AddReport:
+        """Await :meth:`carag.Engine.add`; the documents are read in the thread."""
+        return await asyncio.to_thread(self.add, documents)
+
+    @property
+    def paces(self) -> tuple[str, str]:
+        """How long searching takes, and searching and answering, by the models in use.
+
+        Each is ``quick``, ``local`` where a model of this machine reads all that was found, or ``remote``.
+        """
+        generator, reranker = self._guarded.generator, self._retriever.reranker
+        is_remote = self._collection.embedder.remote or (reranker is not None and reranker.remote)
+        searching = "remote" if is_remote else "quick" if reranker is None else "local"
+        answering = (
+            "remote" if generator.remote else "quick" if isinstance(generator, Extractive) else "local"
+        )
+        return searching, max(searching, answering, key=("quick", "local", "remote").index)
+
+    def keep_to_admissible_rows(self) -> None:
+        """Search no graph for sessions that may not know what is hidden, however many rows they may use.
+
+        The certified plan runs instead, and is on record: hidden rows cannot make it slower. It takes longer than a
+        graph where much is admissible.
+        """
+        self._retriever.certifies = True

@@ -1,0 +1,111 @@
+"""Keep a verified token in a cookie, and refuse what another site sends in its name.
+
+There is no session: the cookie is the token, every request verifies it anew, and any front worker can do that.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+from urllib.parse import parse_qsl, urlsplit
+
+from carag.service.problems import Problem
+from carag.service.requests import read_body
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+__all__ = ["HEADERS", "VERIFY_HEADERS", "check_same_site", "cookie", "forgotten", "posted", "token_in"]
+
+_COOKIE: Final = "__Host-carag"
+"""Browsers take a cookie of this prefix only from this host itself, over TLS or loopback, and for all of its paths."""
+_ATTRIBUTES: Final = "Path=/; HttpOnly; Secure; SameSite=Strict"
+_MAX_TOKEN: Final = 3800
+"""Longest token that a cookie can hold: browsers keep 4,096 bytes of name, value and attributes (RFC 6265 6.1)."""
+_MAX_FIELDS: Final = 32
+HEADERS: Final = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+    ),
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+}
+"""Of every page."""
+VERIFY_HEADERS: Final = {
+    **HEADERS,
+    "Content-Security-Policy": "frame-ancestors 'none'",
+}
+"""Of the page that verifies receipts: it states its own policy, by the hashes of its script and style, and no host."""
+
+
+def cookie(token: str, expires: int) -> str:
+    """Return the header that keeps a token until it expires.
+
+    Raises
+    ------
+    Problem
+        ``TOKEN_TOO_LONG``.
+    """
+    if len(token) > _MAX_TOKEN:
+        raise Problem("TOKEN_TOO_LONG")
+    return f"{_COOKIE}={token}; {_ATTRIBUTES}; Max-Age={max(0, expires - int(time.time()))}"
+
+
+def forgotten() -> str:
+    """Return the header that removes it."""
+    return f"{_COOKIE}=; {_ATTRIBUTES}; Max-Age=0"
+
+
+def token_in(request: Request) -> str:
+    """Return the token of a request; nothing if there is none, or two of which one must be another's."""
+    found = [
+        value.strip()
+        for header in request.headers.getlist("cookie")
+        for name, _, value in (pair.partition("=") for pair in header.split(";"))
+        if name.strip() == _COOKIE
+    ]
+    return found[0] if len(found) == 1 else ""
+
+
+def check_same_site(request: Request) -> None:
+    """Refuse a form that was not sent from a page of this console.
+
+    ``Sec-Fetch-Site`` decides, which no page can set (W3C Fetch Metadata). ``Origin`` alone could not: under
+    ``Referrer-Policy: no-referrer`` browsers send ``null`` with a form (Fetch standard, "append a request Origin
+    header"). Where it names an origin it must be this one.
+
+    Raises
+    ------
+    Problem
+        ``CROSS_SITE``.
+    """
+    site, origin = request.headers.getlist("sec-fetch-site"), request.headers.getlist("origin")
+    is_own = not origin or origin == ["null"] or urlsplit(origin[0]).netloc == request.headers.get("host")
+    if site != ["same-origin"] or len(origin) > 1 or not is_own:
+        raise Problem("CROSS_SITE")
+
+
+async def posted(request: Request, most: int) -> dict[str, str]:
+    """Read a form; each field once, and those left empty not at all.
+
+    Raises
+    ------
+    Problem
+        ``CROSS_SITE``, ``BODY_TOO_LARGE``, ``TIME_LIMIT`` or ``INVALID_REQUEST``.
+    """
+    check_same_site(request)
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/x-www-form-urlencoded":
+        raise Problem("INVALID_REQUEST")
+    try:
+        text = (await read_body(request, most)).decode("ascii")
+        pairs = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS)
+    except ValueError:
+        raise Problem("INVALID_REQUEST") from None
+    if len(dict(pairs)) < len(pairs):
+        raise Problem("INVALID_REQUEST")
+    return {name: value for name, value in pairs if value.strip()}

@@ -1,0 +1,334 @@
+"""Route the pages of the console: read what a page needs as its viewer, and write it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from carag.audit.tlog.encoding import MAX_INTEGER
+from carag.service.console.demo import PEOPLE, Demo
+from carag.service.console.login import (
+    HEADERS,
+    VERIFY_HEADERS,
+    check_same_site,
+    cookie,
+    forgotten,
+    posted,
+    token_in,
+)
+from carag.service.console.view import STATIC, history_drawing, page, path_drawing
+from carag.service.problems import TITLES, Problem, problem_of
+from carag.service.release import Asker
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from carag.service.frames import Answering
+
+__all__ = ["ROUTES", "console", "mount_console"]
+
+_STATIC_HEADERS: Final = {**HEADERS, "Cache-Control": "max-age=31536000, immutable"}
+"""The address of a file holds its hash."""
+_REFUSED: Final = frozenset(code for code, (status, _) in TITLES.items() if status == 401)
+_FILTERS: Final = ("since", "until", "kind", "role", "purpose", "outcome", "code")
+
+
+class _NoLogin(Exception):
+    """Nobody is logged in, so nothing was asked of the service."""
+
+
+def mount_console(app: Starlette, service: Answering) -> None:
+    """Put the pages over a service under ``/console`` of an application."""
+    app.add_route("/console", _to_home)
+    app.mount("/console", console(service))
+
+
+def console(service: Answering) -> Starlette:
+    """Return the pages over a service; of one that has the key of a demo, with its people to choose from.
+
+    Raises
+    ------
+    InvalidArgument
+        If others than this machine could reach a demo.
+    """
+    app = Starlette(
+        routes=ROUTES,
+        exception_handlers={
+            _NoLogin: _to_login,
+            HTTPException: _failed,
+            Problem: _failed,
+            Exception: _failed,
+        },
+    )
+    app.state.service = service
+    app.state.demo = None
+    if isinstance(keys := getattr(service, "keys", None), Demo):  # a front worker holds none
+        keys.check(service.settings)  # type: ignore[attr-defined] # so it is the service itself
+        app.state.demo = keys
+    return app
+
+
+async def console_home(request: Request) -> Response:
+    """Say who is logged in and what the token grants."""
+    return _written("home.html", await _read(request, "viewer"))
+
+
+async def console_login(request: Request) -> Response:
+    """Take a token, have it verified, and keep it in a cookie until it expires."""
+    if request.method == "GET":
+        return _login(request)
+    said = await posted(request, _service(request).max_body)
+    demo: Demo | None = request.app.state.demo
+    if demo is not None and said.get("person") in PEOPLE:
+        token = demo.token(said["person"])
+    else:
+        token = said.get("token", "").strip()
+    try:
+        found = await _answered(request, "console", token, {"page": "viewer"})
+        kept = cookie(token, found["viewer"]["expires"])
+    except Problem as problem:
+        _service(request).metrics.problem(problem.code)
+        return _login(request, problem)
+    response = RedirectResponse("/console/", 303, headers=HEADERS)
+    response.headers.append("Set-Cookie", kept)
+    return response
+
+
+async def console_logout(request: Request) -> Response:
+    """Forget the token."""
+    check_same_site(request)
+    response = RedirectResponse("/console/login", 303, headers=HEADERS)
+    response.headers.append("Set-Cookie", forgotten())
+    return response
+
+
+async def console_ask(request: Request) -> Response:
+    """Ask one question in two sessions of the viewer, side by side; each is a request of its own, on record."""
+    if request.method == "GET":
+        return _written("ask.html", {**await _read(request, "bits"), "asked": None})
+    said = await posted(request, _service(request).max_body)
+    if not {"question", "left"} <= said.keys() <= {"question", "left", "right"}:
+        raise Problem("INVALID_REQUEST")
+    found = await _read(request, "bits")
+    chosen = dict.fromkeys(said[side] for side in ("left", "right") if side in said)
+    panes = await asyncio.gather(*(_pane(request, said["question"], cell) for cell in chosen))
+    ranks = [
+        {one["chunk_id"]: rank for rank, one in enumerate(pane.get("passages", ()), start=1)}
+        for pane in panes
+    ]
+    for pane, others in zip(panes, reversed(ranks), strict=True):
+        pane["others"] = others if len(panes) > 1 else None
+    return _written("ask.html", {**found, "asked": said, "panes": panes})
+
+
+async def console_records(request: Request) -> Response:
+    """List records by time, kind, role, purpose, outcome and code."""
+    _logged_in(request)
+    asked = {name: value for name, value in request.query_params.multi_items() if value.strip()}
+    if not asked.keys() <= {*_FILTERS, "before"}:
+        raise Problem("INVALID_REQUEST")
+    said: dict[str, Any] = {**asked}
+    if "before" in said:
+        said["before"] = _number(said["before"])
+    return _written("records.html", {**await _read(request, "records", **said), "asked": asked})
+
+
+async def console_record(request: Request) -> Response:
+    """Show one record, and its path to the signed root."""
+    _logged_in(request)
+    return _record(await _read(request, "record", record=_number(request.path_params["seq"])))
+
+
+async def console_open(request: Request) -> Response:
+    """Open a value that a record commits to, for a purpose; that is on record before the value leaves."""
+    said = await posted(request, _service(request).max_body)
+    if said.keys() != {"field", "purpose"}:
+        raise Problem("INVALID_REQUEST", at=["purpose"])
+    return _record(await _read(request, "open", record=_number(request.path_params["seq"]), **said))
+
+
+async def console_receipts(request: Request) -> Response:
+    """Lead to the path of a record, and to the page that verifies a receipt without this service."""
+    found = await _read(request, "viewer")
+    if "record" in request.query_params:
+        return RedirectResponse(
+            f"/console/records/{_number(request.query_params['record'])}", 303, headers=HEADERS
+        )
+    return _written("receipts.html", found)
+
+
+async def console_chunk(request: Request) -> Response:
+    """Tell a passage's labels on both time axes, and why a session may or may not use it; never its text."""
+    if request.method == "GET":
+        return _written("chunk.html", {**await _read(request, "viewer"), "asked": None})
+    said = await posted(request, _service(request).max_body)
+    if not {"chunk_id"} <= said.keys() <= {"chunk_id", "cell"}:
+        raise Problem("INVALID_REQUEST")
+    found = await _read(request, "viewer")
+    cell = next(
+        (one for one in found["viewer"]["cells"] if f"{one['role']}/{one['purpose']}" == said.get("cell")),
+        None,
+    )
+    asked: dict[str, Any] = {"chunk_id": said["chunk_id"]}
+    shown: dict[str, Any] = {"asked": said, "explained": None, "history": None, "may_see_history": True}
+    if "cell" in said:
+        role, _, purpose = said["cell"].partition("/")
+        asked |= {"role": role, "purpose": purpose}
+        shown["explained"] = await _answered(request, "explain", token_in(request), asked)
+    if "audit" in found["viewer"]["duties"] or (
+        cell and cell["may_know_existence"] and cell["past"] == "as_of+known_at"
+    ):
+        shown |= await _read(request, "history", **asked)
+    else:
+        shown["may_see_history"] = False
+    if shown["history"] is not None:
+        shown["drawing"] = history_drawing(shown["history"]["labels"])
+    return _written("chunk.html", {**found, **shown})
+
+
+async def console_policy(request: Request) -> Response:
+    """Show who may use what for which purpose, and what another table would change."""
+    if request.method == "GET":
+        return _written("policy.html", await _read(request, "policy"))
+    said = await posted(request, _service(request).max_body)
+    if said.keys() != {"proposed"}:
+        raise Problem("INVALID_REQUEST")
+    return _written(
+        "policy.html", await _read(request, "policy", proposed=said["proposed"].replace("\r\n", "\n"))
+    )
+
+
+async def console_health(request: Request) -> Response:
+    """Show how log, anchors, labels and service stand."""
+    return _written("health.html", await _read(request, "health"))
+
+
+async def console_benchmarks(request: Request) -> Response:
+    """Show what was measured of this version, as it was shipped."""
+    return _written("benchmarks.html", await _read(request, "viewer"))
+
+
+async def console_verify(_: Request) -> Response:
+    """Hand out the page that verifies receipts by itself, to the byte."""
+    data, kind = STATIC["verify.html"]
+    return Response(data, headers={**VERIFY_HEADERS, "Content-Type": kind})
+
+
+async def console_static(request: Request) -> Response:
+    """Hand out a file of the console."""
+    if (name := request.path_params["name"]) not in STATIC or name == "verify.html":
+        raise Problem("NOT_FOUND")
+    data, kind = STATIC[name]
+    return Response(data, headers={**_STATIC_HEADERS, "Content-Type": kind})
+
+
+ROUTES: Final = (
+    Route("/", console_home),
+    Route("/login", console_login, methods=["GET", "POST"]),
+    Route("/logout", console_logout, methods=["POST"]),
+    Route("/ask", console_ask, methods=["GET", "POST"]),
+    Route("/records", console_records),
+    Route("/records/{seq}", console_record),
+    Route("/records/{seq}/open", console_open, methods=["POST"]),
+    Route("/receipts", console_receipts),
+    Route("/chunk", console_chunk, methods=["GET", "POST"]),
+    Route("/policy", console_policy, methods=["GET", "POST"]),
+    Route("/health", console_health),
+    Route("/benchmarks", console_benchmarks),
+    Route("/verify", console_verify),
+    Route("/static/{name}", console_static),
+)
+"""One route a page."""
+
+
+async def _answered(request: Request, operation: str, token: str, said: dict[str, Any]) -> dict[str, Any]:
+    """Ask the service for one of its operations."""
+    # Whoever looks at two sessions is told nothing sooner than the slower may be, so no asker is shown to the release.
+    found: dict[str, Any] = json.loads(
+        await _service(request).answered(operation, Asker(token), json.dumps(said).encode())
+    )
+    return found
+
+
+async def _read(request: Request, page_name: str, **said: Any) -> dict[str, Any]:
+    """Read what a page shows whoever is logged in."""
+    return await _answered(request, "console", _logged_in(request), {"page": page_name, **said})
+
+
+def _logged_in(request: Request) -> str:
+    """Return the token of whoever is logged in; what comes of nobody is not looked at."""
+    if not (token := token_in(request)):
+        raise _NoLogin
+    return token
+
+
+async def _pane(request: Request, question: str, cell: str) -> dict[str, Any]:
+    """Ask in one session; what it ends with is told in its own half."""
+    role, _, purpose = cell.partition("/")
+    try:
+        said = {"question": question, "role": role, "purpose": purpose}
+        found = await _answered(request, "ask", token_in(request), said)
+    except Problem as problem:
+        _service(request).metrics.problem(problem.code)
+        found = {"problem": problem}
+    return {"cell": cell, **found}
+
+
+def _login(request: Request, problem: Problem | None = None) -> Response:
+    people = {} if request.app.state.demo is None else {word: one.name for word, one in PEOPLE.items()}
+    values = {"viewer": None, "problem": problem, "people": people}
+    return _written("login.html", values, 200 if problem is None else problem.status)
+
+
+def _record(found: dict[str, Any]) -> Response:
+    return _written("record.html", {"opened": {}, **found, "drawing": path_drawing(found["path"])})
+
+
+def _written(template: str, values: dict[str, Any], status: int = 200) -> Response:
+    return HTMLResponse(page(template, **values), status, headers=HEADERS)
+
+
+def _service(request: Request) -> Answering:
+    found: Answering = request.app.state.service
+    return found
+
+
+def _number(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 16 and int(text) <= MAX_INTEGER):
+        raise Problem("NOT_FOUND")
+    return int(text)
+
+
+async def _to_home(_: Request) -> Response:
+    return RedirectResponse("/console/", 303, headers=HEADERS)
+
+
+async def _to_login(*_: Any) -> Response:
+    return RedirectResponse("/console/login", 303, headers=HEADERS)
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    """Tell any error by its code and title, and nothing of what came."""
+    if isinstance(error, HTTPException):
+        problem = Problem(
+            {404: "NOT_FOUND", 405: "METHOD_NOT_ALLOWED"}.get(error.status_code, "INVALID_REQUEST")
+        )
+    else:
+        problem = problem_of(error)
+    _service(request).metrics.problem(problem.code)
+    if problem.code in _REFUSED:  # the token has expired, or its key is gone: another is wanted
+        response = _login(request, problem)
+        response.headers.append("Set-Cookie", forgotten())
+    else:
+        response = _written(
+            "problem.html", {"viewer": None, "code": problem.code, "title": problem.title}, problem.status
+        )
+    for name, value in problem.headers().items():
+        response.headers[name] = value
+    return response

@@ -1,0 +1,278 @@
+"""Take documents in as jobs: kept in a durable queue, done one at a time, asked for by who sent them.
+
+``jobs.db`` in the store's directory has the queue. What was accepted survives a restart, and a job that was interrupted
+begins again: the store skips what it has, by content hash. As ``corpus.db`` the file holds text of documents, and only
+its owner reads it; the text is overwritten as soon as a job has ended. Who sent it stands there as a hash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+
+from carag.audit._sqlite import SqliteStore
+from carag.errors import AuditUnavailable, CaragError, CorruptFile, InvalidArgument, type_and_place
+from carag.service.problems import Problem, problem_of
+from carag.service.requests import IngestBody
+from carag.visible import logger
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from carag.engine import Engine
+    from carag.service.admission import Person
+
+__all__ = ["Job", "Jobs", "State"]
+
+_logger = logger(__name__)
+
+State = Literal["queued", "running", "done", "failed"]
+_KEPT_SECONDS: Final = 24 * 3600
+"""How long a job that has ended can be asked for, and its key stands for it."""
+_MICROSECONDS: Final = 1_000_000
+_COUNTS: Final = ("added", "changed", "unchanged", "quarantined", "chunks", "removed")
+"""What is counted of a job: documents, and passages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job as whoever sent it may see it; no text."""
+
+    id: str
+    state: State
+    code: str | None = None
+    """Why it failed, as a problem's code."""
+    counts: dict[str, int] = field(default_factory=dict)
+    """Of the run that ended it."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what ``/v1/jobs/ID`` answers."""
+        counts = {**dict.fromkeys(_COUNTS, 0), **self.counts}
+        return {"id": self.id, "state": self.state, "code": self.code, **counts}
+
+
+class _Waiting(NamedTuple):
+    """A job to be done."""
+
+    number: int
+    text: str
+    """The body, as JSON."""
+    subject: str
+    has_begun: bool
+    """Whether an earlier run was interrupted."""
+
+
+class _Journal(SqliteStore):
+    """The queue on file."""
+
+    SCHEMA = (
+        "CREATE TABLE job (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, person BLOB NOT NULL, "
+        "key BLOB NOT NULL, body_hash BLOB NOT NULL, state TEXT NOT NULL, code TEXT, counts TEXT NOT NULL, "
+        "ended INTEGER, UNIQUE (person, key)) STRICT",
+        # Apart from the rest, so that it is deleted, and overwritten, when the job has ended.
+        "CREATE TABLE work (number INTEGER PRIMARY KEY REFERENCES job, body TEXT NOT NULL, "
+        "subject TEXT NOT NULL) STRICT",
+    )
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, create=True)
+        self._mutex = threading.Lock()
+        with self._reading():
+            (count,) = self._db.execute("SELECT count(*) FROM work").fetchone()
+        self.waiting = int(count)
+        """How many jobs have not ended."""
+
+    def accept(self, person: Person, key: str, body: IngestBody, *, most: int, now: int) -> tuple[Job, bool]:
+        """Queue a job, or find the one that stands under the key; tell whether it is new."""
+        text = json.dumps(body.model_dump(mode="json", exclude_defaults=True), sort_keys=True)
+        who, named, digest = _person(person), _hash(key), _hash(text)
+        with self._mutex, self._transaction() as db:
+            ended = now - _KEPT_SECONDS * _MICROSECONDS
+            db.execute("DELETE FROM job WHERE ended < ?", (ended,))
+            known = db.execute(
+                "SELECT id, state, code, counts, body_hash FROM job WHERE person = ? AND key = ?",
+                (who, named),
+            ).fetchone()
+            if known is not None:
+                if known[-1] != digest:
+                    raise Problem("IDEMPOTENCY_KEY_REUSED")
+                return _job(known[:-1]), False
+            if self.waiting >= most:
+                raise Problem("QUEUE_FULL", retry_after=30)
+            job = Job(secrets.token_hex(16), "queued")
+            row = db.execute(
+                "INSERT INTO job (id, person, key, body_hash, state, counts) VALUES (?, ?, ?, ?, 'queued', '{}')",
+                (job.id, who, named, digest),
+            )
+            db.execute("INSERT INTO work VALUES (?, ?, ?)", (row.lastrowid, text, person[1]))
+            self.waiting += 1
+        return job, True
+
+    def job(self, person: Person, id_: str, *, now: int) -> Job | None:
+        """Find a person's job; None for another's, as for none."""
+        with self._mutex, self._reading():
+            row = self._db.execute(
+                "SELECT id, state, code, counts FROM job WHERE id = ? AND person = ? AND (ended IS NULL OR ended >= ?)",
+                (id_, _person(person), now - _KEPT_SECONDS * _MICROSECONDS),
+            ).fetchone()
+        return None if row is None else _job(row)
+
+    def next(self) -> _Waiting | None:
+        """Return the oldest job that waits, and note that it runs."""
+        with self._mutex:
+            with self._reading():
+                row = self._db.execute(
+                    "SELECT number, body, subject, state FROM work JOIN job USING (number) ORDER BY number LIMIT 1"
+                ).fetchone()
+            if row is None:
+                return None
+            number, body, subject, state = row
+            with self._transaction() as db:
+                db.execute("UPDATE job SET state = 'running' WHERE number = ?", (number,))
+        return _Waiting(number, body, subject, state == "running")
+
+    def end(self, number: int, counts: dict[str, int], code: str | None, *, now: int) -> None:
+        """Note how a job ended, and leave nothing of what it brought in this file or its write-ahead log."""
+        with self._mutex:
+            with self._transaction() as db:
+                db.execute(
+                    "UPDATE job SET state = ?, code = ?, counts = ?, ended = ? WHERE number = ?",
+                    ("done" if code is None else "failed", code, json.dumps(counts), now, number),
+                )
+                db.execute("DELETE FROM work WHERE number = ?", (number,))
+            self.waiting -= 1
+            with self._reading():
+                # A backup that reads the file just now keeps the old pages in the log; the next job overwrites them.
+                self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+
+
+class Jobs:
+    """Does the jobs of a service, in a thread of its own, while questions go on.
+
+    Parameters
+    ----------
+    engine : Engine
+    home : Path
+        Its store.
+    most : int
+        Jobs that may wait or run at once.
+    clock : callable
+        Microseconds since 1970 UTC.
+
+    Raises
+    ------
+    AuditUnavailable, CorruptFile
+        If ``jobs.db`` cannot be read.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        home: Path,
+        *,
+        most: int,
+        clock: Callable[[], int] = lambda: time.time_ns() // 1000,
+    ) -> None:
+        self._engine, self._most, self._clock = engine, most, clock
+        self._journal = _Journal(home / "jobs.db")
+        self._wake, self._ended = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._run, name="carag-jobs", daemon=True)
+        self._thread.start()
+
+    def accept(self, person: Person, key: str, body: IngestBody) -> tuple[Job, bool]:
+        """Take a job in, durably; or find the one that was sent under this key before. Tell whether it is new.
+
+        Raises
+        ------
+        Problem
+            ``IDEMPOTENCY_KEY_REUSED`` for another body under a key, ``QUEUE_FULL``.
+        AuditUnavailable
+            If the queue cannot be written; the job is not taken.
+        """
+        found = self._journal.accept(person, key, body, most=self._most, now=self._clock())
+        self._wake.set()
+        return found
+
+    def job(self, person: Person, id_: str) -> Job:
+        """Return one of a person's jobs; Problem ``NOT_FOUND`` for another's, as for none."""
+        found = self._journal.job(person, id_, now=self._clock())
+        if found is None:
+            raise Problem("NOT_FOUND")
+        return found
+
+    @property
+    def waiting(self) -> int:
+        """How many jobs have not ended."""
+        return self._journal.waiting
+
+    def close(self) -> None:
+        """End after the document in work; what is left begins again with the next service. Idempotent."""
+        self._ended.set()
+        self._wake.set()
+        self._thread.join()
+        self._journal.close()
+
+    def _run(self) -> None:
+        while not self._ended.is_set():
+            try:
+                waiting = self._journal.next()
+                if waiting is None:
+                    self._wake.wait()
+                    self._wake.clear()
+                else:
+                    self._do(waiting)
+            except (AuditUnavailable, CorruptFile) as error:
+                # The queue cannot be written, so accepting says so, too; the jobs wait for the next service.
+                _logger.error("jobs.db: %s", type_and_place(error))  # noqa: TRY400 - a traceback quotes it
+                return
+
+    def _do(self, waiting: _Waiting) -> None:
+        """Do one job and note how it ended; one that is interrupted stays in the queue."""
+        code: str | None = None
+        counts: dict[str, int] = {}
+        try:
+            counts = self._brought(waiting)
+        except Exception as error:  # noqa: BLE001 - told by its code, and named by type and place
+            code = problem_of(error).code
+            if not isinstance(error, CaragError):
+                _logger.error("a job failed: %s", type_and_place(error))  # noqa: TRY400 - a traceback quotes it
+        if self._ended.is_set() and code is None:
+            return  # perhaps in the midst of it
+        self._journal.end(waiting.number, counts, code, now=self._clock())
+        _logger.info("job %d: %s", waiting.number, code or "done")
+
+    def _brought(self, waiting: _Waiting) -> dict[str, int]:
+        body = IngestBody.model_validate_json(waiting.text)
+        if body.remove:
+            return {"removed": self._removed(body.remove, waiting)}
+        documents = [one.document() for one in body.documents]
+        done = self._engine.add(documents, by=waiting.subject, stop=self._ended.is_set)
+        return {name: getattr(done, name) for name in _COUNTS if name != "removed"}
+
+    def _removed(self, ids: list[str], waiting: _Waiting) -> int:
+        try:
+            return self._engine.remove(ids, by=waiting.subject)
+        except InvalidArgument:
+            if not waiting.has_begun:
+                raise
+        # Removing is one transaction, so the run that was interrupted has removed them all.
+        return len(set(ids))
+
+
+def _job(row: tuple[Any, ...]) -> Job:
+    id_, state, code, counts = row
+    return Job(id_, state, code, json.loads(counts))
+
+
+def _person(person: Person) -> bytes:
+    return _hash(json.dumps(person))
+
+
+def _hash(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()

@@ -1,0 +1,324 @@
+"""Let the commands of a store's owner ask the service that holds it, over a Unix socket in the store's directory.
+
+Whoever can open this socket can read the store's files, and could ask an engine of their own in any role if the service
+were not running: so it widens nothing, and takes a session as it is stated, as ``carag ask`` does. Mode 0600 keeps
+others out, and both sides check that the other process is of the same user, which the kernel says (``SO_PEERCRED``,
+unix(7)). Front workers are not told of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import socket
+import stat
+import struct
+import threading
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from carag.errors import (
+    AuditUnavailable,
+    CaragError,
+    CorruptFile,
+    InvalidArgument,
+    ModelUnavailable,
+    ServiceUnavailable,
+    StoreLocked,
+    type_and_place,
+)
+from carag.policy import Session, parse_moment
+from carag.service.frames import ANSWERED, PROBLEM, REPLIES, Bounds, BrokenFrame, Frame, receive
+from carag.service.wire import answer_json, encoded, explanation_json
+from carag.visible import logger
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+    from types import TracebackType
+
+    from carag.engine import Engine
+
+__all__ = ["IS_THERE", "NAME", "OwnerSocket", "asked_there", "digests"]
+
+_logger = logger(__name__)
+NAME: Final = "owner.sock"
+IS_THERE: Final = hasattr(socket, "SO_PEERCRED")
+"""Whether the system tells of which user the other process is, as Linux does; elsewhere there is no such socket."""
+_OPERATIONS: Final = ("ask", "explain")
+_REQUESTS: Final = Bounds(len(_OPERATIONS), 0, 1 << 20)
+_MOST: Final = 4
+"""Requests in work at once; an owner's further ones wait."""
+_CREDENTIALS: Final = struct.Struct("3i")
+"""``struct ucred``: process, user, group."""
+_ERRORS: Final = {
+    kind.__name__: kind for kind in (InvalidArgument, AuditUnavailable, ModelUnavailable, CorruptFile)
+}
+"""What an engine raises for a reason of its own, with a message that its caller may read."""
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, hide_input_in_errors=True)
+
+
+class _Asked(_Strict):
+    text: str
+    role: str
+    purpose: str
+    subject: str | None
+    as_of: str | None
+    entities: list[int] | None
+    conversation: str | None
+    where: dict[str, Any] | None
+    stated: dict[str, str]
+
+    def session(self) -> Session:
+        return Session(
+            role=self.role,
+            purpose=self.purpose,
+            subject=self.subject,
+            as_of=None if self.as_of is None else parse_moment(self.as_of),
+            allow_entities=None if self.entities is None else frozenset(self.entities),
+            conversation=self.conversation,
+        )
+
+
+class _Failed(_Strict):
+    error: str
+    message: str
+
+
+def digests(settings: Mapping[str, object]) -> dict[str, str]:
+    """Return a hash of each setting, by which two processes compare them; one of them may hold a password."""
+    return {name: hashlib.sha256(repr(value).encode()).hexdigest() for name, value in settings.items()}
+
+
+class OwnerSocket:
+    """Answers what the owner's commands ask, until it is closed.
+
+    Parameters
+    ----------
+    engine : Engine
+        Stays the caller's to close, after :meth:`close`.
+    home : Path
+        The engine's store.
+    settings : mapping
+        What the engine was opened with, as commands name it.
+
+    Raises
+    ------
+    InvalidArgument
+        If what stands in its place is no socket that a service left behind.
+    """
+
+    def __init__(self, engine: Engine, home: Path, settings: Mapping[str, object]) -> None:
+        self._engine, self._home, self._settings = engine, home, digests(settings)
+        self._places = threading.BoundedSemaphore(_MOST)
+        self._lock = threading.Lock()
+        self._working: set[threading.Thread] = set()
+        self._closed = False
+        with _directory(home) as place:
+            _clear(home / NAME)
+            self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            try:
+                # Linux takes the mode of the file from that of the socket, so at no time is it another's to open.
+                os.fchmod(self._listener.fileno(), 0o600)
+                self._listener.bind(place)
+                self._listener.listen(_MOST)
+            except OSError as error:
+                self._listener.close()
+                raise InvalidArgument(
+                    f"cannot listen on {home / NAME}: {error.strerror}; want a store on a local file system"
+                ) from error
+            self._inode = (home / NAME).lstat().st_ino
+        self._thread = threading.Thread(target=self._accept, name="carag-owner")
+        self._thread.start()
+
+    def close(self) -> None:
+        """Take no more, end what is in work, and remove the socket; idempotent."""
+        if self._closed:
+            return
+        self._closed = True
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)  # which wakes accept()
+        self._thread.join()
+        self._listener.close()
+        while True:
+            with self._lock:
+                thread = next(iter(self._working), None)
+            if thread is None:
+                break
+            thread.join()
+        with contextlib.suppress(OSError):
+            if (self._home / NAME).lstat().st_ino == self._inode:
+                (self._home / NAME).unlink()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _accept(self) -> None:
+        while not self._closed:
+            self._places.acquire()
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                self._places.release()
+                if self._closed:
+                    return
+                continue
+            thread = threading.Thread(target=self._serve, args=(connection,), name="carag-owner-request")
+            with self._lock:
+                self._working.add(thread)
+            thread.start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        try:
+            with connection:
+                if _peer(connection) != os.geteuid():
+                    _logger.warning("a process of another user came to the owner's socket, and was sent away")
+                    return
+                frame = receive(connection, _REQUESTS)
+                if frame is not None:
+                    connection.sendall(self._answer(frame).to_bytes())
+        except (BrokenFrame, OSError) as error:
+            _logger.info("a connection to the owner's socket is closed: %s", type(error).__name__)
+        finally:
+            self._places.release()
+            with self._lock:
+                self._working.discard(threading.current_thread())
+
+    def _answer(self, frame: Frame) -> Frame:
+        try:
+            return Frame(ANSWERED, body=encoded(self._found(frame)))
+        except CaragError as error:
+            kind = type(error).__name__
+            said = _Failed(error=kind, message=str(error) if kind in _ERRORS else "")
+        except Exception as error:  # noqa: BLE001 - its message could hold text that is not on record
+            _logger.error("INTERNAL: %s", type_and_place(error))  # noqa: TRY400 - a traceback quotes it
+            said = _Failed(error=type_and_place(error), message="")
+        return Frame(PROBLEM, body=said.model_dump_json().encode())
+
+    def _found(self, frame: Frame) -> dict[str, Any]:
+        try:
+            asked = _Asked.model_validate_json(frame.body)
+        except ValidationError:
+            raise InvalidArgument("the command is of another version than the service") from None
+        if differ := [name for name, one in asked.stated.items() if self._settings.get(name) != one]:
+            raise InvalidArgument(
+                f"the store is held by a service that runs with another {', '.join(sorted(differ))} than this "
+                "command states; leave that out to ask the service, or stop it"
+            )
+        if _OPERATIONS[frame.kind] == "explain":
+            return explanation_json(self._engine.explain(asked.text, asked.session()))
+        answer = self._engine.ask(asked.text, asked.session(), where=asked.where)
+        return {**answer_json(answer), "profile": self._engine.profile.name}
+
+
+def asked_there(
+    home: Path,
+    operation: str,
+    text: str,
+    session: Session,
+    *,
+    where: Mapping[str, Any] | None = None,
+    stated: Mapping[str, object],
+) -> bytes | None:
+    """Ask the service that holds a store; None if none listens there.
+
+    Parameters
+    ----------
+    home : Path
+    operation : str
+        ``ask`` or ``explain``.
+    text : str
+        The question or the chunk's id.
+    session : Session
+        Of which the fields count that a command states.
+    where : mapping, optional
+    stated : mapping
+        Settings that must be those of the service.
+
+    Raises
+    ------
+    StoreLocked
+        If the process that listens is another user's.
+    ServiceUnavailable
+        If it ends before it has answered, or fails.
+    CaragError
+        Whatever the engine raised there for a reason of its own.
+    """
+    if not IS_THERE:
+        return None
+    as_of: Any = session.as_of
+    asked = _Asked(
+        text=text,
+        role=session.role,
+        purpose=session.purpose,
+        subject=session.subject,
+        as_of=None if as_of is None else as_of.isoformat(),
+        entities=None if session.allow_entities is None else sorted(session.allow_entities),
+        conversation=session.conversation,
+        where=None if where is None else dict(where),
+        stated=digests(stated),
+    )
+    frame = Frame(_OPERATIONS.index(operation), body=encoded(asked.model_dump()))
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        with _directory(home) as place:
+            try:
+                connection.connect(place)
+            except OSError:
+                return None
+        if _peer(connection) != os.geteuid():
+            raise StoreLocked(f"a process of another user holds {home}; ask as that user, or stop it first")
+        try:
+            connection.sendall(frame.to_bytes())
+            reply = receive(connection, REPLIES)
+        except (BrokenFrame, OSError):
+            reply = None
+    if reply is None:
+        raise ServiceUnavailable(f"the service that holds {home} has ended; ask again")
+    if reply.kind == ANSWERED:
+        return reply.body
+    try:
+        failed = _Failed.model_validate_json(reply.body)
+    except ValidationError:
+        raise ServiceUnavailable(f"what holds {home} is no service of this version") from None
+    if failed.error in _ERRORS:
+        raise _ERRORS[failed.error](failed.message)
+    raise ServiceUnavailable(f"the service that holds {home} failed: {failed.error}; its own log says more")
+
+
+@contextlib.contextmanager
+def _directory(home: Path) -> Iterator[str]:
+    """Give a short path of the socket: an address holds 107 bytes (unix(7)), and a store's path may be longer."""
+    number = os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield f"/proc/self/fd/{number}/{NAME}"
+    finally:
+        os.close(number)
+
+
+def _clear(path: Path) -> None:
+    """Remove a socket that a killed service left behind; the store's lock says that no service is alive."""
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return
+    if not stat.S_ISSOCK(found.st_mode) or found.st_uid != os.geteuid():
+        raise InvalidArgument(
+            f"{path} is no socket of this user; want nothing there, so look where it comes from and remove it"
+        )
+    path.unlink()
+
+
+def _peer(connection: socket.socket) -> int:
+    """Return the user of the process at the other end."""
+    data = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    return int(_CREDENTIALS.unpack(data)[1])

@@ -1,0 +1,316 @@
+"""Let responses leave at instants that tell nothing: a slot after the request, or two, four, eight of them.
+
+What a session may not know that it exists can still cost time: a row more to walk past, a page more to read. So a
+response waits, complete, until ``arrival + n x slot``, ``n`` a power of two and the smallest at which it is ready, and
+its body is padded to one of few sizes. An observer learns ``n`` and the size. The schedule and its penalty for
+overruns follow Askarov, Zhang and Myers, *Predictive Black-Box Mitigation of Timing Channels* (CCS 2010), and Zhang,
+Askarov and Myers (CCS 2011). Random delays instead would not do: an average takes them away.
+
+Whoever may know what is hidden does not wait. All else does, also what is refused, unknown or broken: a way out that is
+faster tells that it was taken.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import select
+import selectors
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from carag.visible import logger
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+    from carag.service.admission import Person
+    from carag.service.metrics import Counting
+
+__all__ = ["OPERATIONS", "Asker", "ExactLoop", "Released", "Schedule", "level_of", "operation_of", "padded"]
+
+_logger = logger(__name__)
+
+OPERATIONS: Final = ("ask", "retrieve", "explain", "receipts", "policy", "other")
+"""What has a slot of its own; each but the last is a part of the paths that it serves."""
+EPOCH_REQUESTS: Final = 1_000
+"""Requests of one person for which an overrun lengthens what follows."""
+EPOCH_SECONDS: Final = 3600.0
+"""Seconds for which it does, if they are over sooner."""
+WINDOW: Final = 1_000
+"""Requests of one role over which overruns are counted."""
+RATION: Final = 10
+"""Overruns in a window, 1 %, beyond which the role's slot doubles."""
+MOST_DOUBLINGS: Final = 4
+"""How often a role's slot doubles at most, to 16 times its length, whatever its own people provoke."""
+_MAX_EPOCHS: Final = 100_000
+"""Greatest number of epochs remembered, as of the persons in :mod:`carag.service.admission`."""
+_CLASSES: Final = (1 << 10, 4 << 10, 16 << 10, 64 << 10)
+"""Sizes of bodies in bytes; above the last its multiples."""
+_SPIN: Final = 0.002
+"""Seconds before the instant in which a loop of coarse timers is polled instead: twice their rounding."""
+_STREAM: Final = "text/event-stream"
+
+
+@dataclass(slots=True)
+class Asker:
+    """Who asks: a bearer token, and what was verified of it so far. The work on a request fills it in.
+
+    Attributes
+    ----------
+    token : str
+    person : Person or None
+        None until the token is verified.
+    role : str or None
+    may_know : bool
+        Whether the session may know what is hidden from it; only then its response does not wait.
+    """
+
+    token: str = field(default="", repr=False)
+    person: Person | None = field(default=None, repr=False)
+    role: str | None = None
+    may_know: bool = False
+
+
+@dataclass(slots=True)
+class _Epoch:
+    level: int
+    left: int
+    until: float
+
+
+@dataclass(slots=True)
+class _Ration:
+    level: int = 0
+    requests: int = 0
+    overruns: int = 0
+
+
+class Schedule:
+    """Decides when a response leaves, by its operation's slot and by the overruns before. For one thread.
+
+    Parameters
+    ----------
+    slots : mapping
+        Seconds by operation, of all :data:`OPERATIONS`.
+    metrics : Counting, optional
+        Where overruns are counted.
+    """
+
+    def __init__(self, slots: Mapping[str, float], metrics: Counting | None = None) -> None:
+        self._slots = {name: slots[name] for name in OPERATIONS}
+        self._metrics = metrics
+        self._epochs: OrderedDict[tuple[str, Person], _Epoch] = OrderedDict()
+        self._rations: dict[tuple[str, str | None], _Ration] = {}
+
+    def release(self, operation: str, arrival: float, ready: float, asker: Asker | None = None) -> float:
+        """Return the instant at which a response leaves that was asked for at ``arrival`` and became ready.
+
+        It is ``arrival`` and a power of two of slots, and not before it is ready.
+        """
+        slot, who = self._slots[operation], asker or Asker()
+        ration = self._rations.setdefault((operation, who.role), _Ration())
+        epoch = None if who.person is None else self._epoch((operation, who.person), arrival)
+        due = ration.level if epoch is None else max(ration.level, epoch.level)
+        level = level_of(ready - arrival, slot, at_least=due)
+        if level > due and who.person is not None:
+            self._epochs[operation, who.person] = _Epoch(level, EPOCH_REQUESTS, arrival + EPOCH_SECONDS)
+            if len(self._epochs) > _MAX_EPOCHS:
+                self._epochs.popitem(last=False)
+        self._ration(operation, ration, is_overrun=level > due)
+        return arrival + slot * (1 << level)
+
+    def _epoch(self, key: tuple[str, Person], now: float) -> _Epoch | None:
+        """Count a request of a person against the epoch that an overrun of theirs began, unless it is over."""
+        epoch = self._epochs.get(key)
+        if epoch is not None:
+            epoch.left -= 1
+            if epoch.left < 0 or now >= epoch.until:
+                del self._epochs[key]
+                return None
+        return epoch
+
+    def _ration(self, operation: str, ration: _Ration, *, is_overrun: bool) -> None:
+        if is_overrun and self._metrics is not None:
+            self._metrics.overrun(operation)
+        ration.requests += 1
+        ration.overruns += is_overrun
+        if ration.overruns > RATION:
+            ration.level = min(ration.level + 1, MOST_DOUBLINGS)
+            ration.requests = ration.overruns = 0
+            if self._metrics is not None:
+                self._metrics.too_short(operation)
+            longer = self._slots[operation] * (1 << ration.level) * 1000
+            said = {"event": "SLOT_TOO_SHORT", "operation": operation}
+            _logger.warning("SLOT_TOO_SHORT: %s, for one role now %.0f ms", operation, longer, extra=said)
+        elif ration.requests >= WINDOW:
+            ration.requests = ration.overruns = 0
+
+
+def level_of(took: float, slot: float, *, at_least: int = 0) -> int:
+    """Return how often a slot is doubled until work that took some time is done.
+
+    Examples
+    --------
+    >>> [level_of(took, 0.025) for took in (0.001, 0.025, 0.026, 0.1, 0.101)]
+    [0, 0, 1, 2, 3]
+    >>> level_of(0.001, 0.025, at_least=2)
+    2
+    """
+    level = at_least
+    while took > slot * (1 << level):
+        level += 1
+    return level
+
+
+def operation_of(path: str) -> str:
+    """Return whose slot a path has: that of the operation it names, wherever it is served.
+
+    Examples
+    --------
+    >>> [operation_of(path) for path in ("/v1/ask/stream", "/v1/receipts/7", "/console/ask", "/nothing")]
+    ['ask', 'receipts', 'ask', 'other']
+    """
+    return next((part for part in path.split("/") if part in OPERATIONS), "other")
+
+
+def padded(body: bytes, media_type: str) -> bytes:
+    r"""Pad a body to the size of its class with what its reader skips: white space, or a comment of a stream.
+
+    JSON may end in white space (RFC 8259, section 2); a line that starts with a colon is a comment of a stream (HTML,
+    section 9.2.6).
+
+    Raises
+    ------
+    ValueError
+        If nothing is known that a reader of this type would skip.
+
+    Examples
+    --------
+    >>> len(padded(b"{}", "application/json")), len(padded(b" " * 70_000, "text/html"))
+    (1024, 131072)
+    >>> padded(b"data: 1\n\n", "text/event-stream")[:20]
+    b'data: 1\n\n:          '
+    """
+    kind = media_type.partition(";")[0].strip().lower()
+    if kind == _STREAM:
+        return body + b":".ljust(_size(len(body) + 3) - len(body) - 2) + b"\n\n"
+    if kind and not kind.startswith("text/") and not kind.endswith(("/json", "+json")):
+        raise ValueError(f"nothing pads {kind}; serve it at a path that is public, where nothing waits")
+    return body.ljust(_size(len(body)))
+
+
+def _size(length: int) -> int:
+    last = _CLASSES[-1]
+    return next((size for size in _CLASSES if length <= size), -(-length // last) * last)
+
+
+class Released:
+    """Holds the responses of an ASGI application back until their slots, but for those who may know.
+
+    A request arrives when all of it that is read has been read: counted from its first byte, whoever sends the last one
+    late could choose how much of the slot is left for the work, and so make the doubling measure it.
+
+    Waiting holds a timer of the event loop and no thread.
+
+    Parameters
+    ----------
+    app : callable
+        Puts an :class:`Asker` at ``scope["state"]["asker"]``.
+    schedule : Schedule or None
+        None: nothing waits.
+    public : collection of str
+        How the paths start whose responses nothing hidden can touch; these do not wait.
+    """
+
+    def __init__(
+        self, app: Callable[..., Any], schedule: Schedule | None, public: Collection[str] = ()
+    ) -> None:
+        self._app, self._schedule, self._public = app, schedule, tuple(public)
+
+    async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
+        """Serve one request."""
+        schedule = self._schedule
+        if schedule is None or scope["type"] != "http" or scope["path"].startswith(self._public):
+            await self._app(scope, receive, send)
+            return
+        loop = asyncio.get_running_loop()
+        arrival, start, body = loop.time(), {}, bytearray()
+        state = scope.setdefault("state", {})
+        is_free = False
+
+        async def received() -> Any:
+            nonlocal arrival
+            message = await receive()
+            if message["type"] == "http.request":
+                arrival = loop.time()
+            return message
+
+        async def held(message: dict[str, Any]) -> None:
+            nonlocal is_free
+            if message["type"] == "http.response.start":
+                is_free = state.get("asker", _NOBODY).may_know
+                start.update(message)
+            if is_free:
+                await send(message)
+            else:
+                body.extend(message.get("body", b""))
+
+        await self._app(scope, received, held)
+        if is_free or not start:
+            return
+        data = _sized(start, bytes(body))
+        at = schedule.release(operation_of(scope["path"]), arrival, loop.time(), state.get("asker"))
+        await _until(loop, at)
+        await send(start)
+        await send(data)
+
+
+_NOBODY: Final = Asker()
+
+
+def _sized(start: dict[str, Any], body: bytes) -> dict[str, Any]:
+    """Pad the body, and state its length in the head in place of any other."""
+    headers = [
+        (name, value)
+        for name, value in start.get("headers", ())
+        if name.lower() not in (b"content-length", b"transfer-encoding")
+    ]
+    kind = next((value.decode("latin-1") for name, value in headers if name.lower() == b"content-type"), "")
+    data = padded(body, kind)
+    start["headers"] = [*headers, (b"content-length", b"%d" % len(data))]
+    return {"type": "http.response.body", "body": data}
+
+
+async def _until(loop: asyncio.AbstractEventLoop, instant: float) -> None:
+    """Wait until an instant, and come back as late whenever the wait began.
+
+    An ordinary loop rounds waits up to whole milliseconds from where they begin, which is where the work ended: the
+    instant would tell its fraction. There the last of it is polled.
+    """
+    is_exact = isinstance(loop, ExactLoop)
+    waited = loop.create_future()
+    timer = loop.call_at(instant if is_exact else instant - _SPIN, waited.set_result, None)
+    try:
+        await waited
+    finally:
+        timer.cancel()
+    while loop.time() < instant:
+        await asyncio.sleep(0)
+
+
+class _ExactSelector(selectors.DefaultSelector):
+    """Waits as long as asked for: ``epoll_wait`` counts in milliseconds, ``select`` in microseconds."""
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if timeout is not None and timeout > 0 and hasattr(self, "fileno"):
+            select.select((self.fileno(),), (), (), timeout)  # an epoll can be waited for as a file
+            timeout = 0
+        return super().select(timeout)
+
+
+class ExactLoop(asyncio.SelectorEventLoop):
+    """An event loop whose timers are not rounded to milliseconds."""
+
+    def __init__(self) -> None:
+        super().__init__(_ExactSelector())

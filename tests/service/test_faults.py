@@ -1,0 +1,369 @@
+"""Whatever fails beneath a stream, no byte of an answer or passage is on the wire before its record or without one."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import random
+import socket
+import sqlite3
+import tempfile
+import threading
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bench.audit.disk import environment
+from bench.service.office import Office
+from carag import Engine
+from carag.audit import Access, AuditLog, Verdict
+from carag.audit.auditor.examine import examine_log
+from carag.audit.auditor.reader import LogReader
+from carag.audit.log import log as log_module
+from carag.audit.records.record import Record
+from carag.errors import AuditUnavailable
+from carag.service.problems import TITLES
+from tests.service.conftest import token
+from tests.service.test_client import QUESTIONS, Served
+from tests.service.test_record import passage_words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+CLIENTS = 4
+Pieces = list[tuple[float, bytes]]
+
+
+@dataclass
+class Wire:
+    """What came over the wire in many streams, and when each record was durable."""
+
+    words: frozenset[bytes]
+    committed: dict[int, float] = field(default_factory=dict)
+    """By sequence number, when the log said so."""
+    statuses: Counter[int] = field(default_factory=Counter)
+    early: int = 0
+    """Bytes of responses with text that came before the record was durable."""
+    bare: int = 0
+    """Responses with a word of a passage or an answer, and no record of it."""
+    texts: list[int] = field(default_factory=list)
+    """The records of the answers that came."""
+
+    def take(self, pieces: Pieces) -> None:
+        """Judge one response."""
+        data = b"".join(piece for _, piece in pieces)
+        if not data:
+            self.statuses[0] += 1
+            return
+        self.statuses[int(data.split(b" ", 2)[1])] += 1
+        if not any(word in data for word in self.words):
+            return
+        first = data.partition(b"event: record\n")[2].partition(b"data: ")[2].partition(b"\n")[0]
+        seq = json.loads(first or b"{}").get("record")
+        if seq not in self.committed or seq in self.texts:
+            self.bare += 1
+            return
+        self.early += sum(len(piece) for at, piece in pieces if at < self.committed[seq])
+        self.texts.append(seq)
+
+
+def streamed(port: int, bearer: str, question: str, *, upto: int | None = None) -> Pieces:
+    """Send one question as a stream; return each piece with when it arrived. With ``upto``, hang up after as many."""
+    body = json.dumps({"question": question}).encode()
+    head = (
+        f"POST /v1/ask/stream HTTP/1.1\r\nHost: carag\r\nConnection: close\r\nAuthorization: Bearer {bearer}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    pieces: Pieces = []
+    with contextlib.suppress(ConnectionError), socket.create_connection(("127.0.0.1", port), 30) as line:
+        line.sendall(head.encode() + body)
+        while (upto is None or len(pieces) < upto) and (piece := line.recv(4096)):
+            pieces.append((time.monotonic(), piece))
+    return pieces
+
+
+class Wrapped:
+    """A connection of SQLite's whose commits end otherwise."""
+
+    def __init__(self, real: sqlite3.Connection, commit: Callable[[sqlite3.Connection], Any]) -> None:
+        self._real, self._commit = real, commit
+
+    def execute(self, statement: str, *values: Any) -> Any:
+        return self._commit(self._real) if statement == "COMMIT" else self._real.execute(statement, *values)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+
+@contextlib.contextmanager
+def running(engine: Engine, home: Path, files: Path) -> Iterator[Served]:
+    """Serve, until the end whatever it is."""
+    served = Served(engine, home, files)
+    try:
+        yield served
+    finally:
+        served.stop()
+
+
+def telling(home: Path, files: Path) -> frozenset[bytes]:
+    """Return words of passages that no refusal or header has, so that each tells of one."""
+    with Engine.open(home) as engine:
+        words = passage_words(engine)
+        with running(engine, home, files) as served:
+            silent = b"".join(piece for _, piece in streamed(served.ports[0], "a.b.c", QUESTIONS[0])).decode()
+    silent += " ".join(title for _, title in TITLES.values())
+    found = frozenset(word.encode() for word in words if word not in silent)
+    assert len(found) > 100
+    return found
+
+
+def raising(error: Exception) -> Callable[..., Any]:
+    def fails(*_: Any, **__: Any) -> Any:
+        raise error
+
+    return fails
+
+
+def full() -> sqlite3.OperationalError:
+    return sqlite3.OperationalError("database or disk is full")
+
+
+@contextlib.contextmanager
+def no_room(store: Any) -> Iterator[None]:
+    """SQLite itself refuses another page of the file."""
+    (pages,) = store._db.execute("PRAGMA page_count").fetchone()
+    store._db.execute(f"PRAGMA max_page_count={pages}")
+    yield
+    store._db.execute("PRAGMA max_page_count=1073741823")
+
+
+@contextlib.contextmanager
+def at_commit(store: Any, commit: Callable[[sqlite3.Connection], Any]) -> Iterator[None]:
+    """SQLite's COMMIT ends otherwise; afterwards the store may be written again, as if it had been opened again."""
+    real = store._db
+    store._db = Wrapped(real, commit)
+    yield
+    store._db, store._broken = real, None
+
+
+def slow(db: sqlite3.Connection) -> None:
+    time.sleep(0.05)
+    db.execute("COMMIT")
+
+
+def unsure(db: sqlite3.Connection) -> None:
+    """What was to be written is, and the disk says otherwise."""
+    db.execute("COMMIT")
+    raise full()
+
+
+@contextlib.contextmanager
+def nothing_after(patch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The record is durable, and then its receipt cannot be made."""
+    with patch.context() as within:
+        within.setattr(log_module, "BatchPaths", raising(MemoryError()))
+        yield
+
+
+def healing(log: AuditLog, patch: pytest.MonkeyPatch) -> dict[str, Callable[[], Any]]:
+    """Faults after which the log goes on, each at another step of a record's way."""
+
+    @contextlib.contextmanager
+    def guarded(target: Any, name: str) -> Iterator[None]:
+        with patch.context() as within:
+            within.setattr(target, name, raising(AuditUnavailable("the window is exceeded")))
+            yield
+
+    return {
+        "before the draft": lambda: guarded(log, "_guard"),
+        "at the queue": lambda: guarded(log._appender, "submit"),
+        "no room for values": lambda: no_room(log._private),
+        "no room for records": lambda: no_room(log._backend),
+        "values not committed": lambda: at_commit(log._private, raising(full())),
+        "record not committed": lambda: at_commit(log._backend, raising(full())),
+        "record committed late": lambda: at_commit(log._backend, slow),
+        "after the commit": lambda: nothing_after(patch),
+    }
+
+
+def ending(log: AuditLog, patch: pytest.MonkeyPatch) -> list[Callable[[], Any]]:
+    """Faults after which no record is written until the log is opened again."""
+
+    @contextlib.contextmanager
+    def unsynced() -> Iterator[None]:
+        with patch.context() as within:
+            within.setattr("carag.audit._sqlite._sync", raising(OSError(errno.EIO, "I/O error")))
+            yield
+
+    return [unsynced, lambda: at_commit(log._backend, unsure)]
+
+
+def watched(log: AuditLog, wire: Wire, patch: pytest.MonkeyPatch) -> None:
+    """Note when each record became durable."""
+    real = log._backend.append
+
+    def append(batch: Any) -> None:
+        real(batch)
+        wire.committed |= dict.fromkeys(range(batch.first, batch.size), time.monotonic())
+
+    patch.setattr(log._backend, "append", append)
+
+
+def episode(
+    home: Path,
+    files: Path,
+    wire: Wire,
+    dice: random.Random,
+    patch: pytest.MonkeyPatch,
+    pool: ThreadPoolExecutor,
+) -> int:
+    """Stream under one fault after another, and on after one that the log does not survive; return how often."""
+    count = 0
+    with (
+        contextlib.suppress(AuditUnavailable),  # what the engine cannot write at its end
+        Engine.open(home) as engine,
+        patch.context() as within,
+        running(engine, home, files) as served,
+    ):
+        watched(engine.log, wire, within)
+        faults = [*healing(engine.log, within).values()]
+        dice.shuffle(faults)
+        for fault in [*faults, dice.choice(ending(engine.log, within)), contextlib.nullcontext]:
+            asking = [(dice.choice(QUESTIONS), dice.random() < 0.1) for _ in range(CLIENTS)]
+            with fault():
+                sent = [
+                    pool.submit(streamed, served.ports[0], token(), question, upto=1 if gone else None)
+                    for question, gone in asking
+                ]
+                for one in sent:
+                    wire.take(one.result())
+            count += CLIENTS
+    found = examine_log(home)
+    assert found.verdict is Verdict.VERIFIED, found.reason
+    return count
+
+
+@pytest.mark.parametrize("streams", [160, pytest.param(10_000, marks=pytest.mark.full)])
+def test_no_text_is_on_the_wire_before_its_record_or_without_one(
+    home: Path, files: Path, monkeypatch: pytest.MonkeyPatch, streams: int
+) -> None:
+    """The client's raw bytes hold no word of a passage or an answer but after the commit of a record of it."""
+    wire = Wire(telling(home, files))
+    dice, done = random.Random(7), 0  # noqa: S311
+    with ThreadPoolExecutor(CLIENTS) as pool:
+        while done < streams:
+            done += episode(home, files, wire, dice, monkeypatch, pool)
+    assert (wire.early, wire.bare) == (0, 0)
+    assert {*wire.statuses} <= {0, 200, 500, 503}, wire.statuses
+    assert wire.statuses[503] > done // 3
+    assert len(wire.texts) > done // 40
+    with LogReader(home) as reader:
+        on_record = {seq for seq, body in reader.bodies() if isinstance(Record.parse(body).event, Access)}
+    assert {*wire.texts} <= on_record
+
+
+@pytest.mark.parametrize("fault", ["unrecorded", "hasty"])
+def test_the_count_finds_a_service_that_answers_without_waiting(
+    home: Path, files: Path, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    """One that shows an earlier record where the log failed, and one that answers while the record is being written."""
+    wire = Wire(telling(home, files))
+    with Engine.open(home) as engine, running(engine, home, files) as served:
+        watched(engine.log, wire, monkeypatch)
+        recorder, log = engine._recorder, engine.log
+        real, receipts, writing = recorder.access, [], []
+
+        def first(*told: Any) -> Any:
+            receipts.append(real(*told))
+            return receipts[0]
+
+        def unrecorded(*told: Any) -> Any:
+            with contextlib.suppress(AuditUnavailable):
+                return real(*told)
+            return receipts[0]
+
+        def hasty(*told: Any) -> Any:
+            seq = log.size
+            writing.append(threading.Thread(target=real, args=told))
+            writing[0].start()
+            return replace(receipts[0], seq=seq)
+
+        monkeypatch.setattr(recorder, "access", first)
+        wire.take(streamed(served.ports[0], token(), QUESTIONS[0]))
+        assert (len(wire.texts), wire.bare, wire.early) == (1, 0, 0)
+        monkeypatch.setattr(recorder, "access", {"unrecorded": unrecorded, "hasty": hasty}[fault])
+        with at_commit(log._backend, raising(full()) if fault == "unrecorded" else slow):
+            pieces = streamed(served.ports[0], token(), QUESTIONS[0])
+            for one in writing:
+                one.join()
+        wire.take(pieces)
+    assert (wire.bare > 0, wire.early > 0) == (fault == "unrecorded", fault == "hasty")
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("fault", [{"fail_sync": 40}, {"full_after": 600_000}], ids=["EIO", "ENOSPC"])
+def test_no_text_leaves_a_process_whose_disk_fails_without_its_record(
+    home: Path, files: Path, tmp_path: Path, fault: dict[str, int]
+) -> None:
+    """From some sync or byte on the kernel refuses; what had text before that is in the log that is left."""
+    words = telling(home, files)
+    (tmp_path / "office").mkdir()
+    office = Office(tmp_path / "office")
+    bearer, answers, refused = office.token(), [], 0
+    with office.served(environment(office.home, **fault)) as served:
+        for number in range(200):
+            data = b"".join(p for _, p in streamed(served.port, bearer, QUESTIONS[number % len(QUESTIONS)]))
+            if any(word in data for word in words):
+                answers.append(json.loads(data.partition(b"data: ")[2].partition(b"\n")[0])["record"])
+            refused += data.startswith(b"HTTP/1.1 503 ")
+            if refused >= 20:
+                break
+    assert answers
+    assert refused == 20
+    with AuditLog.open(office.home) as log:
+        assert log.verify().size == log.size
+        assert all(isinstance(log.record(seq).event, Access) for seq in answers)
+        assert len({*answers}) == len(answers)
+
+
+@pytest.mark.release
+def test_no_text_leaves_while_the_evidence_server_is_gone(
+    home: Path, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PostgreSQL is killed amid streams and started again, over and over: what has text has both commits."""
+    from tests.audit.log.test_evidence_kills import Mortal  # skips where there is no server to start
+
+    wire, dice = Wire(telling(home, files)), random.Random(7)  # noqa: S311
+    with tempfile.TemporaryDirectory(prefix="carag-pg-", ignore_cleanup_errors=True) as directory:
+        mortal = Mortal(directory)
+        try:
+            with (
+                Engine.open(home, evidence=mortal.url) as engine,
+                running(engine, home, files) as served,
+                ThreadPoolExecutor(CLIENTS) as pool,
+            ):
+                watched(engine.log, wire, monkeypatch)
+                for number in range(60):
+                    sent = [
+                        pool.submit(streamed, served.ports[0], token(), QUESTIONS[0]) for _ in range(CLIENTS)
+                    ]
+                    if number % 10 == 4:
+                        time.sleep(dice.uniform(0, 0.05))
+                        mortal.kill()
+                    if number % 10 == 9:
+                        mortal.start()
+                    for one in sent:
+                        wire.take(one.result())
+                mortal.start()
+        finally:
+            mortal.start()
+            mortal.server.cleanup()
+    assert (wire.early, wire.bare) == (0, 0)
+    assert wire.statuses[503] > 20
+    assert len(wire.texts) > 20

@@ -1,0 +1,124 @@
+"""What goes between the processes of a service is read strictly: a frame that is whole and within bounds, or none."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from carag.service.frames import (
+    HEADER,
+    OPERATIONS,
+    Bounds,
+    BrokenFrame,
+    Frame,
+    announced,
+    learn,
+    problem_frame,
+    problem_in,
+    receive,
+    reply,
+)
+from carag.service.problems import TITLES, Problem
+from carag.service.release import Asker
+
+BOUNDS = Bounds(len(OPERATIONS), 100, 1000)
+
+
+def pair() -> tuple[socket.socket, socket.socket]:
+    one, other = socket.socketpair()
+    other.settimeout(5)
+    return one, other
+
+
+@given(st.integers(0, len(OPERATIONS) - 1), st.binary(max_size=100), st.binary(max_size=1000))
+def test_a_frame_arrives_as_it_was_sent(kind: int, head: bytes, body: bytes) -> None:
+    """In whatever pieces, with the next one behind it."""
+    frame, (one, other) = Frame(kind, head, body), pair()
+    with one, other:
+        data = frame.to_bytes() * 2
+        for start in range(0, len(data), 700):
+            one.sendall(data[start : start + 700])
+        one.close()
+        assert [frame, frame, None] == [receive(other, BOUNDS) for _ in range(3)]
+
+
+@given(st.binary(min_size=1, max_size=60))
+def test_whatever_else_comes_is_no_frame(data: bytes) -> None:
+    """Nothing but one that is whole and within its bounds is read as one."""
+    one, other = pair()
+    with one, other:
+        one.sendall(data)
+        one.close()
+        with contextlib.suppress(BrokenFrame):
+            found = receive(other, BOUNDS)
+            assert found is not None
+            assert data.startswith(found.to_bytes())
+
+
+@pytest.mark.parametrize(
+    ("header", "told"),
+    [
+        ((b"CRG\x02", 0, 0, 0), "version"),
+        ((b"GET ", 0, 0, 0), "protocol"),
+        ((b"CRG\x01", len(OPERATIONS), 0, 0), "out of bounds"),
+        ((b"CRG\x01", 255, 0, 0), "out of bounds"),
+        ((b"CRG\x01", 0, 101, 0), "out of bounds"),
+        ((b"CRG\x01", 0, 0, 1001), "out of bounds"),
+        ((b"CRG\x01", 0, 0xFFFFFFFF, 0xFFFFFFFF), "out of bounds"),
+    ],
+)
+def test_each_wrong_header_is_refused_before_anything_is_kept(header: Any, told: str) -> None:
+    """Of another version, another protocol, an unknown kind, or longer than agreed."""
+    with pytest.raises(BrokenFrame, match=told):
+        announced(HEADER.pack(*header), BOUNDS)
+
+
+def test_half_a_frame_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether its sender has gone or says nothing more."""
+    whole = Frame(0, b"token", b"body").to_bytes()
+    for size in range(1, len(whole)):
+        one, other = pair()
+        with one, other:
+            one.sendall(whole[:size])
+            one.close()
+            with pytest.raises(BrokenFrame, match="half"):
+                receive(other, BOUNDS)
+    monkeypatch.setattr("carag.service.frames._SECONDS", 0.05)
+    one, other = pair()
+    with one, other:
+        one.sendall(whole[:-1])
+        with pytest.raises(BrokenFrame, match="half"):
+            receive(other, BOUNDS)
+
+
+@given(st.sampled_from(sorted(TITLES)), st.none() | st.lists(st.text()), st.none() | st.integers(0, 99))
+def test_a_problem_arrives_as_it_was_told(code: str, at: list[str] | None, seconds: int | None) -> None:
+    """And nothing else is read as one."""
+    found = problem_in(problem_frame(Problem(code, at=at, retry_after=seconds)))
+    assert (code, at, seconds) == (found.code, found.at, found.retry_after)
+    for body in (b"", b"{}", b'{"code": "FINE"}', b'{"code": "BUSY", "text": "x"}'):
+        with pytest.raises(BrokenFrame):
+            problem_in(Frame(1, body=body))
+
+
+@given(
+    st.none() | st.tuples(st.text(max_size=50), st.text(max_size=50)),
+    st.none() | st.text(max_size=50),
+    st.booleans(),
+)
+def test_a_worker_learns_who_asked(person: tuple[str, str] | None, role: str | None, may_know: bool) -> None:
+    """When a response may leave depends on it; a reply that does not say it is broken, and nothing else comes of it."""
+    for found in (b"{}", Problem("BUSY")):
+        asker = Asker("a.b.c")
+        learn(asker, reply(Asker("a.b.c", person, role, may_know), found))
+        assert (person, role, may_know) == (asker.person, asker.role, asker.may_know)
+    for head in (b"", b"{}", b'{"person": null, "role": null}', b'{"may_know": 1}'):
+        asker = Asker("a.b.c")
+        with pytest.raises(BrokenFrame):
+            learn(asker, Frame(0, head, b"{}"))
+        assert not asker.may_know

@@ -1,0 +1,221 @@
+"""Commands of a store's owner are answered by the service that holds it, as if they held it; nobody else's are."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import socket
+import stat
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from carag import Engine, Session
+from carag.audit import SessionSource
+from carag.cli import Exit
+from carag.cli.app import run
+from carag.errors import AuditUnavailable, InvalidArgument, ServiceUnavailable, StoreLocked
+from carag.service import owner
+from carag.service.frames import Frame
+from carag.service.owner import NAME, OwnerSocket, asked_there
+from tests.service.conftest import CHUNK, QUESTION, events
+from tests.service.test_serving import CONFIG, Command
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.skipif(
+    not owner.IS_THERE, reason="the system does not tell of which user a process is"
+)
+
+ANALYST = Session(role="buy_side", purpose="invest")
+SETTINGS = {"generator": "extractive", "ranker": None}
+ROLE = ["--role", "buy_side", "--purpose", "invest"]
+
+
+@pytest.fixture
+def held(engine: Engine, home: Path) -> Iterator[OwnerSocket]:
+    with OwnerSocket(engine, home, SETTINGS) as opened:
+        yield opened
+
+
+def comparable(text: str) -> str:
+    """Printed output without the number of the record."""
+    return re.sub(r'("record":\s*|record )\d+', r"\1N", text)
+
+
+@pytest.mark.parametrize("more", [[], ["--json"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["ask", QUESTION, *ROLE],
+        ["ask", QUESTION, *ROLE, "--as-of", "1990-01-01", "--subject", "ana", "--session", "c1"],
+        ["ask", QUESTION, *ROLE, "--entity", "9990001", "--entity", "2488"],
+        ["ask", QUESTION, "--role", "wizard", "--purpose", "invest"],
+        [
+            "ask",
+            QUESTION,
+            "--role",
+            "compliance",
+            "--purpose",
+            "surveil",
+            "--as-of",
+            "2024-06-30T10:00:00-04:00",
+        ],
+        ["explain", CHUNK, *ROLE],
+        ["explain", CHUNK, "--role", "compliance", "--purpose", "surveil"],
+        ["explain", "0009999999-24-000777:00000", *ROLE],
+        ["ask", "", *ROLE],
+        ["ask", QUESTION, *ROLE, "--where", "no_such_field=1"],
+    ],
+    ids=lambda words: " ".join(words[:1] + words[2:])[:60],
+)
+def test_a_command_says_the_same_while_a_service_holds_the_store(
+    home: Path, capsys: pytest.CaptureFixture[str], words: list[str], more: list[str]
+) -> None:
+    """Output, exit code and errors; and one line on standard error tells where it was asked."""
+    command = [*words, "--store", str(home), *more]
+    alone = run(command), capsys.readouterr()
+    with Engine.open(home) as engine, OwnerSocket(engine, home, SETTINGS):
+        there = run(command), capsys.readouterr()
+    assert alone[0] == there[0]
+    assert comparable(alone[1].out) == comparable(there[1].out)
+    is_error = alone[0] == Exit.BAD_INPUT
+    told = "the store is held by a running service; asked there"
+    assert alone[1].err if is_error else told == " ".join(there[1].err.split())
+    assert not is_error or alone[1].err == there[1].err
+
+
+def test_what_is_asked_there_is_on_record_as_stated(engine: Engine, home: Path, held: OwnerSocket) -> None:
+    """Nobody verified the session, and the record says so."""
+    found = asked_there(home, "ask", QUESTION, ANALYST, stated={})
+    event = events(engine)[json.loads(found or b"")["record"]]
+    assert (SessionSource.ASSERTED, "buy_side") == (event.source, event.role)
+
+
+def test_without_a_service_a_held_store_is_locked_as_ever(
+    engine: Engine, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also where a killed service left its socket behind."""
+    for _ in range(2):
+        assert Exit.BAD_INPUT == run(["ask", QUESTION, "--store", str(home), *ROLE])
+        assert "another writer holds" in " ".join(capsys.readouterr().err.split())
+        assert None is asked_there(home, "ask", QUESTION, ANALYST, stated={})
+        with socket.socket(socket.AF_UNIX) as left, owner._directory(home) as place:
+            if not (home / NAME).exists():
+                left.bind(place)
+    assert (home / NAME).exists()
+
+
+def test_a_setting_that_the_service_has_not_is_refused(
+    home: Path, held: OwnerSocket, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An answer of another generator than was asked for would be a silent change."""
+    command = ["ask", QUESTION, "--store", str(home), *ROLE]
+    assert Exit.BAD_INPUT == run([*command, "--ranker", "dense"])
+    assert "another ranker than this command states" in " ".join(capsys.readouterr().err.split())
+    assert Exit.OK == run([*command, "--generator", "extractive"])
+
+
+def test_nobody_else_is_answered(
+    engine: Engine, home: Path, held: OwnerSocket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file's mode keeps others out; who comes nevertheless is sent away unread, and asks nobody but the owner."""
+    found = (home / NAME).lstat()
+    assert (True, 0o600) == (stat.S_ISSOCK(found.st_mode), stat.S_IMODE(found.st_mode))
+    size = engine.log.size
+    here, there = threading.current_thread(), os.geteuid() + 1
+    own = owner._peer
+    monkeypatch.setattr(owner, "_peer", lambda one: own(one) if threading.current_thread() is here else there)
+    with pytest.raises(ServiceUnavailable):
+        asked_there(home, "ask", QUESTION, ANALYST, stated={})
+    monkeypatch.setattr(owner, "_peer", lambda one: there if threading.current_thread() is here else own(one))
+    with pytest.raises(StoreLocked, match="another user"):
+        asked_there(home, "ask", QUESTION, ANALYST, stated={})
+    monkeypatch.undo()
+    assert size == engine.log.size
+    assert asked_there(home, "ask", QUESTION, ANALYST, stated={})
+
+
+def test_a_killed_service_s_socket_is_replaced_and_nothing_else(engine: Engine, home: Path) -> None:
+    """A link, a file or a directory in its place is not followed, not removed and not used."""
+    with socket.socket(socket.AF_UNIX) as left, owner._directory(home) as place:
+        left.bind(place)
+    with OwnerSocket(engine, home, SETTINGS):
+        assert asked_there(home, "ask", QUESTION, ANALYST, stated={})
+    assert not (home / NAME).exists()
+    (home / "elsewhere").write_text("kept")
+    for make in (
+        lambda: (home / NAME).symlink_to(home / "elsewhere"),
+        lambda: (home / NAME).symlink_to(home / "nowhere"),
+        lambda: (home / NAME).write_text("kept"),
+    ):
+        make()
+        with pytest.raises(InvalidArgument, match="no socket of this user"):
+            OwnerSocket(engine, home, SETTINGS)
+        assert (home / NAME).is_symlink() or (home / NAME).read_text() == "kept"
+        (home / NAME).unlink()
+    assert "kept" == (home / "elsewhere").read_text()
+
+
+def test_what_is_no_command_is_sent_away(engine: Engine, home: Path, held: OwnerSocket) -> None:
+    """Foreign bytes without a word; a command of another version with one."""
+    size = engine.log.size
+    for data, answer in (
+        (b"GET / HTTP/1.1\r\n\r\n", b""),
+        (Frame(7).to_bytes(), b""),
+        (Frame(0, b"head").to_bytes(), b""),
+        (Frame(0, body=b'{"text": "x"}').to_bytes(), b"another version"),
+    ):
+        with socket.socket(socket.AF_UNIX) as one, owner._directory(home) as place:
+            one.settimeout(10)
+            one.connect(place)
+            one.sendall(data)
+            found = b""
+            with contextlib.suppress(ConnectionResetError):  # what was not read is thrown back
+                found = one.recv(1 << 16)
+            assert answer in found if answer else not found
+    assert size == engine.log.size
+    assert asked_there(home, "explain", CHUNK, ANALYST, stated={})
+
+
+def test_an_error_there_is_the_same_error_here(
+    home: Path, engine: Engine, held: OwnerSocket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of its own with its message; any other by type and place, for its message may hold text."""
+
+    def fails(error: Exception) -> Any:
+        def raised(*_: Any, **__: Any) -> None:
+            raise error
+
+        return raised
+
+    monkeypatch.setattr(engine, "ask", fails(AuditUnavailable("the disk is full")))
+    with pytest.raises(AuditUnavailable, match="the disk is full"):
+        asked_there(home, "ask", QUESTION, ANALYST, stated={})
+    monkeypatch.setattr(engine, "ask", fails(KeyError("zwyqcanary")))
+    with pytest.raises(ServiceUnavailable, match=r"KeyError at test_owner\.py") as failed:
+        asked_there(home, "ask", QUESTION, ANALYST, stated={})
+    assert "zwyqcanary" not in str(failed.value)
+
+
+@pytest.mark.release
+def test_a_running_service_answers_its_owner_s_commands(
+    home: Path, files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And when it has ended, the command opens the store itself again."""
+    command = Command(home, files, config=CONFIG)
+    assert command.ports()[0]
+    asked = ["ask", QUESTION, "--store", str(home), *ROLE, "--receipt", str(files / "r.json")]
+    assert Exit.OK == run(asked)
+    assert "asked there" in " ".join(capsys.readouterr().err.split())
+    assert Exit.OK == run(["verify", str(files / "r.json"), "--key", str(home / "vkey")])
+    assert 0 == command.ended()[0]
+    assert not (home / NAME).exists()
+    capsys.readouterr()
+    assert Exit.OK == run(asked)
+    assert "" == capsys.readouterr().err

@@ -1,0 +1,220 @@
+"""A span tells of a request what an allow-list names, and nothing that anybody wrote or may find."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("opentelemetry.sdk")
+
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import StatusCode, get_tracer_provider, set_tracer_provider
+
+from carag.errors import AuditUnavailable, InvalidArgument
+from carag.index import Plan
+from carag.service import telemetry
+from tests.service.conftest import AS_OFFICER, CHUNK, OFFICER, QUESTION, Asked, token
+from tests.service.test_record import BODIES, CANARY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from carag import Engine
+
+ROOT = Path(__file__).parents[2]
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+PARENT = f"00-{TRACE}-00f067aa0ba902b7-01"
+
+
+class Spans:
+    """What an operator's own exporter gets."""
+
+    def __init__(self, exporter: InMemorySpanExporter) -> None:
+        self._exporter = exporter
+
+    def taken(self) -> list[Any]:
+        found = [
+            one
+            for one in self._exporter.get_finished_spans()
+            if one.instrumentation_scope.name == "carag.service"
+        ]
+        self._exporter.clear()
+        return found
+
+    def one(self) -> Any:
+        (found,) = self.taken()
+        return found
+
+
+@pytest.fixture
+def spans() -> Iterator[Spans]:
+    if not isinstance(get_tracer_provider(), TracerProvider):
+        set_tracer_provider(TracerProvider())
+    exporter = InMemorySpanExporter()
+    processor = SimpleSpanProcessor(exporter)
+    get_tracer_provider().add_span_processor(processor)  # type: ignore[attr-defined]
+    yield Spans(exporter)
+    processor.shutdown()
+
+
+@pytest.mark.parametrize("operation", BODIES)
+def test_a_request_is_one_span_with_what_its_record_says(asked: Asked, spans: Spans, operation: str) -> None:
+    """Role and purpose, outcome, plan and models; the number of the record is on it, and nothing hangs below it."""
+    asked.post(operation, {**BODIES[operation], **AS_OFFICER}, bearer=token(**OFFICER))
+    span = spans.one()
+    name = operation.replace("/", "_")
+    assert (name, "SERVER", StatusCode.UNSET) == (span.name, span.kind.name, span.status.status_code)
+    told = dict(span.attributes)
+    assert told.keys() <= telemetry.ALLOWED.keys()
+    assert ("compliance", "surveil", "answer") == tuple(
+        told[f"carag.{one}"] for one in ("role", "purpose", "outcome")
+    )
+    assert (name, "POST", 200) == (
+        told["carag.operation"],
+        told["http.request.method"],
+        told["http.response.status_code"],
+    )
+    assert told["carag.record"] > 0
+    if operation != "explain":
+        assert "wordllama" == told["carag.embedder"]
+        assert {*told["carag.plan"].split("/")} <= {plan.value for plan in Plan}
+    assert ("carag.generator" in told) == operation.startswith("ask")
+    assert "other" not in told.values()
+    assert ((), ()) == (span.events, span.links)
+
+
+def test_the_record_on_a_span_is_that_of_the_answer(asked: Asked, spans: Spans) -> None:
+    """And how many passages were asked for is told in few steps."""
+    for k, bound in ((1, 1), (2, 5), (8, 10), (11, 20), (400, 400)):
+        said = asked.post("retrieve", {"question": QUESTION, "k": k}, bearer=token()).json()
+        told = spans.one().attributes
+        assert (said["record"], bound) == (told["carag.record"], told["carag.k"])
+
+
+def test_a_problem_is_told_by_its_code(
+    asked: Asked, engine: Engine, spans: Spans, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A span fails where the service does, by a code and without an event; not where the asker is at fault."""
+    asked.post("ask", {"question": QUESTION})
+    asked("GET", f"/{CANARY}?q={CANARY}")
+    asked(CANARY.upper(), "/v1/ask")
+    strange = spans.taken()
+    assert ["TOKEN_MISSING", "NOT_FOUND", "METHOD_NOT_ALLOWED"] == [
+        one.attributes["carag.code"] for one in strange
+    ]
+    assert {StatusCode.UNSET} == {one.status.status_code for one in strange}
+    assert ["POST", "GET", "_OTHER"] == [one.attributes["http.request.method"] for one in strange]
+
+    def fails(*_: Any, **__: Any) -> None:
+        raise AuditUnavailable(CANARY)
+
+    monkeypatch.setattr(engine, "ask", fails)
+    asked.post("ask", {"question": QUESTION}, bearer=token())
+    failed = spans.one()
+    assert (StatusCode.ERROR, "AUDIT_UNAVAILABLE") == (failed.status.status_code, failed.status.description)
+    assert not any(one.events for one in (*strange, failed))
+    assert CANARY not in "".join(one.to_json() for one in (*strange, failed)).lower()
+
+
+def test_nothing_that_a_caller_fills_is_on_a_span(
+    asked: Asked, spans: Spans, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the environment says of content: the switches of the GenAI conventions change nothing."""
+    bodies: list[tuple[str, dict[str, Any]]] = [
+        ("ask", {"question": f"{CANARY} {QUESTION}", "narrow": {"conversation": CANARY}}),
+        ("retrieve", {"question": CANARY, "role": CANARY, "purpose": CANARY}),
+        ("explain", {"chunk_id": CANARY}),
+        ("explain", {"chunk_id": CHUNK}),
+    ]
+    bearer = token(sub=f"{CANARY}@bank.example", groups=["analysts", CANARY], jti=CANARY)
+    headers = {"traceparent": PARENT, "tracestate": f"a={CANARY}", "baggage": f"b={CANARY}"}
+
+    def told() -> list[dict[str, Any]]:
+        for operation, body in bodies:
+            asked.post(operation, body, bearer=bearer, headers=headers, params={"q": CANARY})
+        found = spans.taken()
+        assert len(bodies) == len(found)
+        for span in found:
+            for text in (CANARY, CHUNK, "bank.example", "Lumenfield"):
+                assert text not in span.to_json()
+            assert not span.context.trace_state
+        return [{**span.attributes, "carag.record": 0} for span in found]
+
+    before = told()
+    for name, value in (
+        ("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "SPAN_AND_EVENT"),
+        ("OTEL_INSTRUMENTATION_HTTP_CAPTURE_HEADERS_SERVER_REQUEST", ".*"),
+        ("OTEL_SEMCONV_STABILITY_OPT_IN", "gen_ai_latest_experimental"),
+    ):
+        monkeypatch.setenv(name, value)
+    assert before == told()
+
+
+def test_a_span_goes_on_the_trace_that_the_header_names(asked: Asked, spans: Spans) -> None:
+    """If there is one, and it is one; otherwise it begins a trace."""
+    asked("GET", "/v1/policy", headers={"traceparent": PARENT})
+    span = spans.one()
+    assert (TRACE, "00f067aa0ba902b7") == (f"{span.context.trace_id:032x}", f"{span.parent.span_id:016x}")
+    for wrong in (PARENT.replace("00-", "ff-", 1), PARENT[:-1], "x" * 9000, f"{PARENT},{PARENT}"):
+        asked("GET", "/v1/policy", headers={"traceparent": wrong})
+        assert spans.one().parent is None
+
+
+@given(st.text(), st.one_of(st.text(), st.integers(), st.booleans(), st.none(), st.floats(), st.binary()))
+def test_no_attribute_takes_what_is_not_on_its_list(name: str, value: object) -> None:
+    """An unknown name is refused; of an unknown value nothing is left."""
+    if name not in telemetry.ALLOWED:
+        with pytest.raises(InvalidArgument):
+            telemetry.attribute(name, value)
+    for one in telemetry.ALLOWED.keys() - {"carag.embedder", "carag.generator"}:
+        found = telemetry.attribute(one, value)
+        assert found == "other" or (type(found) is type(value) and found in telemetry.ALLOWED[one])
+    for one in ("carag.embedder", "carag.generator"):
+        found = telemetry.attribute(one, value)
+        assert found in ("other", value)
+        assert " " not in str(found)
+
+
+def test_roles_and_purposes_are_those_of_the_table(engine: Engine) -> None:
+    """And plans those of the index."""
+    table = engine.profile.table
+    for name, known in (("carag.role", table.roles), ("carag.purpose", table.purposes)):
+        assert {*known} == {telemetry.attribute(name, one, table) for one in known}
+        assert "other" == telemetry.attribute(name, known[0]) == telemetry.attribute(name, "wizard", table)
+    assert {plan.value for plan in Plan if plan is not Plan.AUTO} == telemetry._PLANS
+    assert "exact/graph" == telemetry.attribute("carag.plan", "exact/graph")
+    assert "other" == telemetry.attribute("carag.plan", "exact/9990000000-23-000077:00001")
+
+
+def test_without_the_package_nothing_happens(
+    asked: Asked, spans: Spans, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same answer, and no span."""
+    monkeypatch.setitem(sys.modules, "opentelemetry.trace", None)
+    telemetry._tracer.cache_clear()
+    try:
+        assert 200 == asked.post("ask", {"question": QUESTION}, bearer=token()).status_code
+    finally:
+        telemetry._tracer.cache_clear()
+    assert [] == spans.taken()
+
+
+def test_one_module_knows_of_opentelemetry() -> None:
+    """And that one of its interface alone: who exports spans, and where, is the deployer's to say."""
+    found = {}
+    for path in (ROOT / "carag").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            names += [one.name for one in node.names] if isinstance(node, ast.Import) else []
+            if any(name.startswith("opentelemetry") for name in names):
+                found.setdefault(path.name, set()).update(names)
+    assert {"telemetry.py"} == found.keys()
+    assert not [name for name in found["telemetry.py"] if ".sdk" in name or "exporter" in name]

@@ -1,0 +1,59 @@
+"""The whole history of a passage's labels, on both time axes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from carag import Engine
+from carag.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LATER = "9990000102-24-000021.txt"
+CHUNK = "9990000102-24-000005:00000"
+
+
+def test_a_history_keeps_what_was_known_and_says_what_changed_it(tmp_path: Path, small_corpus: Path) -> None:
+    """Before the amendment came in one label, without end; after it that one is closed and two stand in its place."""
+    first = tmp_path / "first"
+    first.mkdir()
+    for path in small_corpus.iterdir():
+        if path.name != LATER and path.suffix == ".txt":
+            (first / path.name).write_bytes(path.read_bytes())
+    with Engine.open(tmp_path / "store", embedder="wordllama") as engine:
+        engine.ingest(first)
+        before = engine.label_history(CHUNK)
+        engine.ingest(small_corpus)
+        after = engine.label_history(CHUNK)
+        assert before is not None
+        assert after is not None
+        (one,) = before.labels
+        assert (None, 2**32 - 1, ()) == (one.known_to, one.valid_to, one.causes)
+        closed, *opened = after.labels
+        assert one == closed._replace(known_to=None)
+        assert {closed.known_to} == {label.known_from for label in opened}
+        assert [one.valid_from, opened[1].valid_from] == [label.valid_from for label in opened]
+        assert opened[0].valid_to == opened[1].valid_from
+        assert ("AMENDED", LATER.removesuffix(".txt")) in opened[1].causes
+        assert "10-K" == after.filing.form
+        assert engine.label_history("nothing:00000") is None
+        assert engine.counts().chunks > 200
+    with pytest.raises(InvalidArgument, match="closed"):
+        engine.label_history(CHUNK)
+
+
+def test_every_open_label_is_the_last_of_its_passage_s_history(tmp_path: Path, small_corpus: Path) -> None:
+    """The history and the labels that are searched say the same, for each passage of the small corpus."""
+    with Engine.open(tmp_path / "store", embedder="wordllama") as engine:
+        engine.ingest(small_corpus)
+        store = engine._collection.store
+        found: dict[str, list[tuple[int, int, int]]] = {}
+        for chunk_id, _, word, since, until in store.snapshot_rows():
+            found.setdefault(chunk_id, []).append((word, since, until))
+        assert len(found) > 200
+        for chunk_id, labels in found.items():
+            known = [one for one in store.history(chunk_id) if one.known_to is None]
+            assert labels == [(one.word, one.valid_from, one.valid_to) for one in known]
