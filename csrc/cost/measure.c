@@ -21,14 +21,14 @@ typedef struct pace {
     int graph_queries;     /* timed searches of the graph in a repeat */
     size_t sample_rows;    /* rows scored by each kernel in a repeat */
     size_t window_bytes;   /* of vectors in which rows at random are drawn: 0 is all of them */
-    uint64_t graph_budget; /* distances after which a timed search of the graph ends */
+    size_t graph_ef;       /* widest pool of a timed search of the graph, and so how many cells it begins with */
 } pace;
 
-static const pace in_memory = {.repeats = 5, .graph_queries = 8, .sample_rows = 16384, .graph_budget = UINT64_MAX};
+static const pace in_memory = {.repeats = 5, .graph_queries = 8, .sample_rows = 16384, .graph_ef = CARAG_MAX_TUNED_EF};
 
 /* Opening a mapped file must take milliseconds in all. The window is larger than a core's own cache, and few pages. */
 static const pace in_file = {
-    .repeats = 2, .graph_queries = 2, .sample_rows = 512, .window_bytes = (size_t)8 << 20, .graph_budget = 128};
+    .repeats = 2, .graph_queries = 2, .sample_rows = 512, .window_bytes = (size_t)8 << 20, .graph_ef = 32};
 
 typedef struct measurement {
     carag_sampling *sample;
@@ -171,7 +171,8 @@ static void set_survivors(measurement *job)
 /* Nanoseconds a distance of a graph search takes, all included; least of the repeats. */
 static void measure_graph(measurement *job)
 {
-    const carag_limits limits = carag_limits_of(job->sample->costs, job->pace.graph_budget);
+    carag_limits limits = carag_limits_of(job->sample->costs, UINT64_MAX);
+    limits.ef = limits.ef < job->pace.graph_ef ? limits.ef : job->pace.graph_ef;
     if (job->sample->costs->distances[0] == 0)
         carag_count_distances(job->sample);
     double best = 0.0;

@@ -1,7 +1,7 @@
 /* cost/sample.c - draw queries from the rows of an index, and count what their searches look at.
  *
- * Queries are rows moved off themselves by some noise, drawn by a hash: the same rows give the same queries, so what is
- * counted here depends on rows and seed alone and is kept in the file.
+ * Queries are rows, or sums of some, moved off by some noise, drawn by a hash: the same rows give the same queries, so
+ * what is counted here depends on rows and seed alone and is kept in the file.
  */
 #include "carag_internal.h"
 #include "code/code.h"
@@ -18,7 +18,7 @@ uint32_t carag_draw_row(carag_sampling *job)
     return (uint32_t)(carag_mix(++job->draws) % job->reader.rows);
 }
 
-/* A query near a random row, or between two: so much noise away, in a direction that hashes decide. */
+/* A query near a random row, or amid several: so much noise away, in a direction that hashes decide. */
 void carag_draw_query(carag_sampling *job)
 {
     const carag_index *index = job->reader.index;
@@ -26,7 +26,7 @@ void carag_draw_query(carag_sampling *job)
     carag_scratch *scratch = job->scratch;
     const uint32_t row = carag_draw_row(job);
     carag_widen_vector(index, job->reader.view, row, scratch->vector);
-    if (job->between) {
+    for (uint32_t more = 1; more < job->summed; more++) {
         carag_widen_vector(index, job->reader.view, carag_draw_row(job), scratch->query.unit);
         for (uint32_t i = 0; i < dim; i++)
             scratch->vector[i] += scratch->query.unit[i];
@@ -98,11 +98,12 @@ bool carag_sampling_begin(carag_sampling *job, carag_index *index, carag_view *v
 {
     static const carag_predicate anything = {.pairs = {{0, 0}}, .pair_count = 1};
     *job = (carag_sampling){.reader = {index, view, atomic_load(&view->rows), 0}, .kernel = carag_kernel_get(),
-                            .costs = &view->costs, .noise = CARAG_NOISE, .is_mapped = is_mapped};
+                            .costs = &view->costs, .summed = 1, .noise = CARAG_NOISE,
+                            .is_mapped = is_mapped};
     if (job->reader.rows < CARAG_BLOCK)
         return false;
     const uint32_t classes = atomic_load(&view->catalog->count);
-    const carag_room room = {.pool = CARAG_MAX_TUNED_POOL,
+    const carag_room room = {.pool = CARAG_MAX_TUNED_EF,
                              .found = carag_sketch_room(CARAG_MANY_RATIO * CARAG_SAMPLE_K) + CARAG_BLOCK,
                              .classes = classes,
                              .cells = view->cells ? view->cells->count : 0};

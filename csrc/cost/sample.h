@@ -10,10 +10,10 @@
 #define CARAG_NOISE 1.0F          /* length of the noise added to a row to make a query of the graph */
 #define CARAG_TYPICAL_NOISE 0.5F  /* length of the noise added to a row to make a query of typical cost */
 #define CARAG_SKETCH_QUERIES 16   /* queries over which the rows that a sketch looks at are averaged */
-#define CARAG_MAX_TUNED_POOL 2048 /* rows in the widest pool that tuning may choose for the graph */
+#define CARAG_MAX_TUNED_EF 512  /* rows in the widest pool that tuning may choose for the graph */
 
 #if !defined(CARAG_TUNED_QUERIES) /* tests make both fewer: a small index costs little but this */
-#define CARAG_TUNED_QUERIES 192   /* queries on which a setting is tried */
+#define CARAG_TUNED_QUERIES 192   /* queries of each kind on which a setting is tried */
 #define CARAG_COUNTED_QUERIES 64  /* queries over which the distances of a graph search are averaged */
 #endif
 
@@ -24,8 +24,8 @@ typedef struct carag_sampling {
     const carag_kernel *kernel;
     carag_costs *costs;
     uint64_t draws; /* state of the draws: the same number, the same draws from there on */
-    float noise;    /* length of what is added to a row that serves as a query */
-    bool between;   /* queries lie between two rows instead */
+    uint32_t summed; /* rows whose sum is a query */
+    float noise;    /* length of what is added to it */
     bool is_mapped; /* read little: the file is on disk */
 } carag_sampling;
 

@@ -8,19 +8,22 @@
  *      carry the search to their neighbours, so there are two bounded sets: the `pool`, the ef nearest rows of
  *      any word, which decides where to go and when to stop; and the results, admissible rows only. When every
  *      row is admissible this is the paper's search.
- *   2. Adaptive ef. With a pass rate p near the query, a pool of ef holds only about p ef admissible rows, so the
+ *   2. Entry. Where there are cells, the search starts on layer 0 from ef rows of any word and ef admissible ones,
+ *      the best of the nearest cells (search/probe.c). A descent through the upper layers ends in one region, and where
+ *      clusters lie far apart, or the nearest rows in several places, no width of the pool leads out of it: of 150
+ *      queries on a million rows 38 found nothing at ef 48, and 2 still at ef 512. Rows too few for cells are reached
+ *      through the upper layers, which linking a new row needs in any case (hnsw/insert.c).
+ *   3. Adaptive ef. With a pass rate p near the query, a pool of ef holds only about p ef admissible rows, so the
  *      pool is widened to ef / p: ef at p = 1, at most CARAG_MAX_WIDENING times ef. p is what the search itself has
  *      seen (tests passed over tests made), started from the exact share of admissible rows with the weight of
  *      PRIOR_TESTS tests. It is re-read at every hop; the pool grows and shrinks with it. Rejected: growing
- *      only, because the first hops, far from the query, then fix the pool for the rest of the search.
- *   3. Two hops. Once p is surely below TWO_HOP_RATE, widening costs more than it finds. From then on only admissible
- *      rows are scored and kept, ef of them; a row that fails is a bridge: its own links are looked through
- *      instead, until a hop has found as many rows as a row has links (as ACORN does, Patel et al., SIGMOD 2024). A row
- *      that fails and is not scored is not marked met, only crossed, so that it is crossed once and hides nothing.
+ *      only, because the first hops, far from the query, then fix the pool for the rest of the search. Rejected: two
+ *      hops through rows that fail, keeping admissible ones only (ACORN, Patel et al., SIGMOD 2024); where versions of
+ *      a text lie on each other, one of them open, it found half of what widening finds, and where few rows pass a scan
+ *      is cheaper than both.
  *   4. Stop by distance (Al-Jazzazi et al. 2025, "Distance Adaptive Beam Search"). Once there are enough admissible
  *      rows, nothing farther than `slack` times the last of them is kept or expanded, by squared distance: an easy
- *      query ends early, and a wide pool costs only the queries that need it. The slack is tuned with the width
- *      (cost/tune.c).
+ *      query ends early, and a wide pool costs only the queries that need it. The slack is tuned (cost/tune.c).
  *   5. Budget. When as much has been spent as the scan would cost, the search gives up (returns false) and the caller
  *      scans. However queries and policies are correlated, the worst case is thus about twice the scan. It gives up
  *      early when far fewer rows pass near the query than everywhere: there the graph is slow and misses most.
@@ -39,10 +42,6 @@
 #include <string.h>
 
 #define PRIOR_TESTS 64 /* word tests that the admissible share of all rows stands for when a search begins */
-#define ENTRY_ROWS 8 /* rows of layer 1 from which layer 0 is searched */
-#define TWO_HOP_RATE 0.3 /* pass rate near the query below which a search goes two hops */
-#define MIN_TESTS_FOR_TWO_HOPS 512 /* word tests before which the pass rate is still the prior's */
-#define TESTS_PER_DISTANCE 8 /* word tests that cost as much as a distance, for the budget */
 
 /* The row that a slot names; CARAG_NONE after the last. In a mapped file, whose links were not verified, what is no row
  * ends the list, too: one comparison finds both. */
@@ -85,16 +84,7 @@ typedef struct graph_search {
     float stop;     /* nothing scored below it is kept: point 4 of the essay */
     uint64_t tests; /* words tested, and how many passed, the prior included */
     uint64_t passed;
-    bool two_hop;   /* point 3 of the essay is in force */
 } graph_search;
-
-static bool passes(const graph_search *search, uint32_t row)
-{
-    const carag_view *view = search->reader->view;
-    const carag_test *test = &search->selection->test;
-    return carag_word_passes(test->predicate, atomic_load_explicit(&view->words[row], memory_order_relaxed)) &&
-           (!search->selection->test_terms || carag_terms_pass(test, view->terms[row]));
-}
 
 /* Which row to look at first. Among equals, copies above all, the earlier row: links of the spanning tree lead from
  * there to everywhere else, and from later copies to more copies. */
@@ -179,35 +169,7 @@ static void pool_insert(graph_search *search, carag_near near)
         search->next = at;
 }
 
-/* The best rows of layer 1, for the search to start from: among clusters far apart, the nearest row alone is too often
- * of the wrong one. Leaves them in the pool; returns how many. */
-static size_t enter(graph_search *search, carag_near nearest)
-{
-    carag_scratch *scratch = search->scratch;
-    search->width = search->scratch->room.pool < ENTRY_ROWS ? search->scratch->room.pool : ENTRY_ROWS;
-    carag_visited_insert(&scratch->visited, nearest.node);
-    pool_insert(search, nearest);
-    while (search->next < search->count) {
-        if (scratch->expanded[search->next]) {
-            search->next++;
-            continue;
-        }
-        scratch->expanded[search->next] = 1;
-        const uint32_t row = scratch->pool[search->next].node;
-        const size_t count = gather_fresh(search->reader->view, &scratch->visited, row, 1, scratch->numbers);
-        score_rows(search, scratch->numbers, count);
-        for (size_t i = 0; i < count; i++) {
-            const carag_near near = {scratch->scores[i], scratch->numbers[i]};
-            if (search->reader->view->graph.levels[near.node] >= 1 && pool_accepts(search, near))
-                pool_insert(search, near);
-        }
-        search->effort->hops++;
-    }
-    carag_visited_clear(&scratch->visited);
-    return search->count;
-}
-
-/* Point 2 of the essay. */
+/* Point 3 of the essay. */
 static void adapt_width(graph_search *search)
 {
     const size_t room = search->scratch->room.pool;
@@ -239,7 +201,7 @@ static void admit(graph_search *search, carag_near near)
     if (!in_pool && !in_found)
         return;
     search->tests++;
-    if (search->two_hop || passes(search, near.node)) {
+    if (carag_passes(search->reader, search->selection, near.node)) {
         search->passed++;
         if (in_found) {
             carag_heap_keep(found, search->room, near);
@@ -250,60 +212,46 @@ static void admit(graph_search *search, carag_near near)
         pool_insert(search, near);
 }
 
-/* ---------------------------------------------------------------- two hops */
+/* ---------------------------------------------------------------- the search */
 
-/* Point 3 of the essay: leave only admissible rows in the pool. */
-static void begin_two_hop(graph_search *search)
+/* Score the rows in scratch->numbers, and let them in. */
+static void meet(graph_search *search, size_t count)
 {
-    carag_scratch *scratch = search->scratch;
-    size_t kept = 0;
-    search->two_hop = true;
-    for (size_t i = 0; i < search->count; i++)
-        if (passes(search, scratch->pool[i].node)) {
-            scratch->pool[kept] = scratch->pool[i];
-            scratch->expanded[kept++] = scratch->expanded[i];
-        }
-    search->width = search->ef;
-    search->count = kept < search->ef ? kept : search->ef;
-    search->next = 0;
+    const carag_scratch *scratch = search->scratch;
+    score_rows(search, scratch->numbers, count);
+    for (size_t i = 0; i < count; i++)
+        admit(search, (carag_near){scratch->scores[i], scratch->numbers[i]});
 }
 
-/* Append to out_rows, until they are M0, the links of a row that pass and were not yet met, marking them met. Of those
- * that fail, the ones not yet crossed go to `bridges`, unless that is NULL; returns how many. */
-static size_t gather_passing(graph_search *search, uint32_t row, uint32_t *out_rows, size_t *count, uint32_t *bridges)
+/* Meet the row in which a descent through the upper layers ends. */
+static void descend(graph_search *search)
 {
-    const carag_view *view = search->reader->view;
-    const carag_graph *graph = &view->graph;
+    const carag_graph *graph = &search->reader->view->graph;
     carag_scratch *scratch = search->scratch;
-    const _Atomic(uint32_t) *links = carag_graph_links(graph, row, 0);
-    size_t failed = 0;
-    for (uint32_t i = 0; i < graph->M0 && *count < graph->M0; i++) {
-        const uint32_t link = link_at(view, links, i);
-        if (link == CARAG_NONE)
-            break;
-        if (carag_visited_has(&scratch->visited, link))
-            continue;
-        search->effort->tests++;
-        if (passes(search, link)) {
-            carag_visited_insert(&scratch->visited, link);
-            out_rows[(*count)++] = link;
-        } else if (bridges && carag_visited_insert(&scratch->crossed, link)) {
-            __builtin_prefetch((const void *)carag_graph_links(graph, link, 0));
-            bridges[failed++] = link;
-        }
+    carag_near nearest = {0.0F, atomic_load_explicit(&graph->entry_point, memory_order_acquire)};
+    score_rows(search, &nearest.node, 1);
+    nearest.similarity = scratch->scores[0];
+    for (uint32_t layer = graph->levels[nearest.node]; layer > 0; layer--)
+        nearest = greedy(search, nearest, layer);
+    carag_visited_insert(&scratch->visited, nearest.node);
+    admit(search, nearest);
+}
+
+/* Point 2 of the essay. */
+static void enter(graph_search *search)
+{
+    carag_scratch *scratch = search->scratch;
+    if (!search->reader->view->cells) {
+        descend(search);
+        return;
     }
-    return failed;
-}
-
-/* Admissible rows not yet met that link to `row`, or to a row that fails and links to it; at most M0. */
-static size_t gather_across(graph_search *search, uint32_t row, uint32_t *out_rows)
-{
-    uint32_t *bridges = search->scratch->bridges;
-    size_t count = 0;
-    const size_t bridge_count = gather_passing(search, row, out_rows, &count, bridges);
-    for (size_t b = 0; b < bridge_count; b++)
-        gather_passing(search, bridges[b], out_rows, &count, NULL);
-    return count;
+    const size_t seeds = carag_probe(search->reader, search->selection, scratch, search->ef, search->effort);
+    for (size_t from = 0; from < seeds; from += CARAG_BLOCK) {
+        const size_t count = seeds - from < CARAG_BLOCK ? seeds - from : CARAG_BLOCK;
+        for (size_t i = 0; i < count; i++)
+            scratch->numbers[i] = scratch->kept[from + i].node;
+        meet(search, count);
+    }
 }
 
 /* Algorithm 5 for a selection that is not empty. Leaves up to `limit` admissible rows in scratch->found, a heap;
@@ -313,60 +261,32 @@ static size_t gather_across(graph_search *search, uint32_t row, uint32_t *out_ro
 bool carag_search_graph(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch,
                         size_t limit, const carag_limits *limits, carag_effort *effort)
 {
-    const carag_graph *graph = &reader->view->graph;
     graph_search search = {.reader = reader, .selection = selection, .kernel = carag_kernel_get(), .scratch = scratch,
                            .effort = effort, .ef = limits->ef, .room = carag_sketch_room(limit), .slack = limits->slack,
-                           .stop = -INFINITY};
-    carag_near nearest = {0.0F, atomic_load_explicit(&graph->entry_point, memory_order_acquire)};
-    score_rows(&search, &nearest.node, 1);
-    nearest.similarity = scratch->scores[0];
-    carag_near entries[ENTRY_ROWS] = {nearest};
-    size_t entry_count = 1;
-    for (uint32_t layer = graph->levels[nearest.node]; layer > 1; layer--)
-        nearest = greedy(&search, nearest, layer);
-    if (graph->levels[nearest.node] > 0) {
-        entry_count = enter(&search, nearest);
-        memcpy(entries, scratch->pool, entry_count * sizeof *entries);
-        search.count = search.next = 0;
-    }
-
-    search.tests = PRIOR_TESTS;
+                           .stop = -INFINITY, .tests = PRIOR_TESTS};
     search.passed = PRIOR_TESTS * selection->admissible / reader->rows;
     scratch->found.count = 0;
     adapt_width(&search);
-    for (size_t i = 0; i < entry_count; i++) {
-        carag_visited_insert(&scratch->visited, entries[i].node);
-        admit(&search, entries[i]);
-    }
+    enter(&search);
 
     bool within_budget = true;
     for (;;) {
-        if (!search.two_hop) {
-            adapt_width(&search);
-            if (search.tests >= MIN_TESTS_FOR_TWO_HOPS && (double)search.passed < TWO_HOP_RATE * (double)search.tests &&
-                scratch->found.count > 0)
-                begin_two_hop(&search);
-        }
+        adapt_width(&search);
         while (search.next < search.count && scratch->expanded[search.next])
             search.next++;
         if (search.next >= search.count || scratch->pool[search.next].similarity < search.stop)
             break;
-        if (effort->distance_computations + effort->tests / TESTS_PER_DISTANCE >= limits->budget ||
+        if (effort->distance_computations >= limits->budget ||
             (search.tests > 4 * PRIOR_TESTS && (double)search.passed < limits->least_rate * (double)search.tests)) {
             within_budget = false;
             break;
         }
         scratch->expanded[search.next] = 1;
         const uint32_t row = scratch->pool[search.next].node;
-        const size_t count = search.two_hop ? gather_across(&search, row, scratch->numbers)
-                                            : gather_fresh(reader->view, &scratch->visited, row, 0, scratch->numbers);
-        score_rows(&search, scratch->numbers, count);
-        for (size_t i = 0; i < count; i++)
-            admit(&search, (carag_near){scratch->scores[i], scratch->numbers[i]});
+        meet(&search, gather_fresh(reader->view, &scratch->visited, row, 0, scratch->numbers));
         effort->hops++;
     }
     carag_visited_clear(&scratch->visited);
-    carag_visited_clear(&scratch->crossed);
     if (!within_budget)
         return false;
     carag_rerank_found(reader, scratch, limit, effort);

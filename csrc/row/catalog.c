@@ -339,6 +339,16 @@ bool carag_is_open(const carag_reader *reader, const carag_test *test, uint32_t 
     return carag_is_admissible(test, word, reader->view->terms[row]);
 }
 
+/* The same while searching: by the word as it is now, and by the terms only where they can fail a row whose word
+ * passes. */
+bool carag_passes(const carag_reader *reader, const carag_selection *selection, uint32_t row)
+{
+    const carag_test *test = &selection->test;
+    const uint32_t word = atomic_load_explicit(&reader->view->words[row], memory_order_relaxed);
+    return carag_word_passes(test->predicate, word) &&
+           (!selection->test_terms || carag_terms_pass(test, reader->view->terms[row]));
+}
+
 /* The next home rows, at most CARAG_BLOCK, their words not yet tested. */
 static size_t next_homes(carag_walk *walk, uint32_t *out_rows)
 {

@@ -198,6 +198,7 @@ uint32_t carag_catalog_find(const carag_catalog *catalog, uint32_t word, carag_t
 uint32_t carag_catalog_add(carag_catalog *catalog, uint32_t word, carag_terms terms);
 void carag_select(const carag_reader *reader, carag_selection *selection);
 bool carag_is_open(const carag_reader *reader, const carag_test *test, uint32_t row, memory_order order);
+bool carag_passes(const carag_reader *reader, const carag_selection *selection, uint32_t row);
 carag_walk carag_walk_begin(const carag_reader *reader, const carag_selection *selection);
 size_t carag_walk_next(carag_walk *walk, const carag_kernel *kernel, uint32_t *out_rows);
 

@@ -33,7 +33,6 @@
 #define PROBE_FACTOR 2.0 /* times the admissible share of all rows: the share of probed rows a trial needs to go on */
 #define FAR_FACTOR 0.5 /* times the admissible share of all rows: the share of probed rows any other scan needs */
 #define FAR_MIN_SHARE 3 /* a scan by cells goes on in any case where at least 1/3 of the rows are admissible */
-#define GRADES 64 /* buckets into which cells are sorted by what their rows hardly exceed */
 #define MAX_CLOSED_FACTOR 2 /* rows whose words pass, per admissible row, above which a scan goes by classes */
 
 /* The eight-bit scores of the rows that came through; requires their uppers at or above the floor of then. */
@@ -176,39 +175,6 @@ static size_t admit_members(const sketch *job, uint32_t at, size_t count, uint32
     return admit(job, out_rows, count, out_rows);
 }
 
-/* Put the numbers of the cells into scratch->cells, those whose rows may be nearest first, and what their rows hardly
- * exceed into scratch->uppers, by cell. Sorted into grades only: returns by how much a later cell may be above. */
-static float rank_cells(const carag_cells *cells, carag_scratch *scratch)
-{
-    const carag_query *query = &scratch->query;
-    const carag_kernel *kernel = carag_kernel_get();
-    float lowest = INFINITY;
-    float highest = -INFINITY;
-    for (uint32_t from = 0; from < cells->count; from += CARAG_BLOCK) {
-        const uint32_t count = cells->count - from < CARAG_BLOCK ? cells->count - from : CARAG_BLOCK;
-        for (uint32_t i = 0; i < count; i++)
-            scratch->numbers[i] = from + i;
-        kernel->dot8(cells->centres, cells->stride, scratch->numbers, count, query->codes, cells->stride,
-                     scratch->dots);
-        for (uint32_t i = 0; i < count; i++) {
-            const carag_cell cell = cells->cells[from + i];
-            const float upper = query->scale * cell.scale * (float)scratch->dots[i] + cells->reach * cell.spread;
-            scratch->uppers[from + i] = upper;
-            lowest = upper < lowest ? upper : lowest;
-            highest = upper > highest ? upper : highest;
-        }
-    }
-    uint32_t ends[GRADES + 1] = {0};
-    const float grades = highest > lowest ? (GRADES - 1) / (highest - lowest) : 0.0F;
-    for (uint32_t c = 0; c < cells->count; c++)
-        ends[1 + (int32_t)((highest - scratch->uppers[c]) * grades)]++;
-    for (int grade = 0; grade < GRADES; grade++)
-        ends[grade + 1] += ends[grade];
-    for (uint32_t c = 0; c < cells->count; c++)
-        scratch->cells[ends[(int32_t)((highest - scratch->uppers[c]) * grades)]++] = c;
-    return (highest - lowest) / (GRADES - 1);
-}
-
 /* Cell after cell, until none is left that may hold a row above the floor. Returns false, and what was found is void,
  * when less than `least_rate` of the first PROBED_ROWS members are open. */
 static bool scan_by_cells(const sketch *job, double least_rate)
@@ -221,7 +187,7 @@ static bool scan_by_cells(const sketch *job, double least_rate)
     size_t tested = 0; /* members, and how many of their words passed */
     size_t passed = 0;
     scan_tail(job);
-    const float grade = rank_cells(cells, scratch);
+    const float grade = carag_rank_cells(cells, scratch);
     for (uint32_t i = 0; i < cells->count && goes_on; i++) {
         const uint32_t cell = scratch->cells[i];
         const float floor = floor_of(job);

@@ -18,9 +18,6 @@ void carag_scratch_free(carag_scratch *scratch)
         return;
     carag_release(scratch->visited.bits);
     carag_release(scratch->visited.touched);
-    carag_release(scratch->crossed.bits);
-    carag_release(scratch->crossed.touched);
-    carag_release(scratch->bridges);
     carag_release(scratch->pool);
     carag_release(scratch->expanded);
     carag_release(scratch->found.items);
@@ -52,9 +49,6 @@ static carag_scratch *scratch_new(const carag_index *index, const carag_view *vi
     scratch->room.rows = view->capacity;
     scratch->visited.bits = carag_allocate_zeroed(words, sizeof *scratch->visited.bits);
     scratch->visited.touched = carag_allocate(words, sizeof *scratch->visited.touched);
-    scratch->crossed.bits = carag_allocate_zeroed(words, sizeof *scratch->crossed.bits);
-    scratch->crossed.touched = carag_allocate(words, sizeof *scratch->crossed.touched);
-    scratch->bridges = carag_allocate(index->M0, sizeof *scratch->bridges);
     scratch->pool = carag_allocate(room->pool + 1, sizeof *scratch->pool);
     scratch->expanded = carag_allocate(room->pool + 1, sizeof *scratch->expanded);
     scratch->found.items = carag_allocate(room->found, sizeof *scratch->found.items);
@@ -72,11 +66,10 @@ static carag_scratch *scratch_new(const carag_index *index, const carag_view *vi
     scratch->query.planes = carag_allocate_aligned(CARAG_QUERY_PLANES * view->bits.words, sizeof(uint64_t));
     scratch->query.values = carag_allocate_aligned(width, 1);
     const carag_query *query = &scratch->query;
-    if (!scratch->visited.bits || !scratch->visited.touched || !scratch->crossed.bits || !scratch->crossed.touched ||
-        !scratch->bridges || !scratch->pool || !scratch->expanded || !scratch->found.items || !scratch->kept ||
-        !scratch->numbers || !scratch->dots || !scratch->scores || !scratch->vector || !scratch->classes ||
-        !scratch->cells || !scratch->uppers || !query->unit || !query->codes || !query->rotated || !query->planes ||
-        !query->values) {
+    if (!scratch->visited.bits || !scratch->visited.touched || !scratch->pool || !scratch->expanded ||
+        !scratch->found.items || !scratch->kept || !scratch->numbers || !scratch->dots || !scratch->scores ||
+        !scratch->vector || !scratch->classes || !scratch->cells || !scratch->uppers || !query->unit ||
+        !query->codes || !query->rotated || !query->planes || !query->values) {
         carag_scratch_free(scratch);
         return NULL;
     }

@@ -28,8 +28,6 @@ typedef struct carag_room {
 typedef struct carag_scratch {
     carag_room room;
     carag_visited visited; /* [rows] */
-    carag_visited crossed; /* [rows] */
-    uint32_t *bridges;     /* [M0] */
     carag_near *pool;      /* [pool + 1] the beam, nearest first */
     uint32_t *expanded;    /* [pool + 1] 1 where the pool's row was expanded */
     carag_heap found;      /* [found] farthest on top: the best admissible rows so far */
@@ -48,7 +46,6 @@ typedef struct carag_scratch {
 typedef struct carag_effort {
     uint64_t estimates;
     uint64_t distance_computations;
-    uint64_t tests; /* of words, across failing rows */
     uint64_t hops;
     uint64_t ef;
 } carag_effort;
@@ -85,6 +82,11 @@ void carag_scan_sketch(const carag_reader *reader, const carag_selection *select
                        size_t limit, carag_effort *effort);
 bool carag_search_graph(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch,
                         size_t limit, const carag_limits *limits, carag_effort *effort);
+
+/* search/probe.c */
+float carag_rank_cells(const carag_cells *cells, carag_scratch *scratch);
+size_t carag_probe(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch, size_t wanted,
+                   carag_effort *effort);
 
 /* search/plan.c */
 double carag_plan_cells(const carag_reader *reader, const carag_selection *selection, size_t wanted);

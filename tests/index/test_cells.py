@@ -43,6 +43,32 @@ def test_a_scan_looks_at_a_part_and_finds_nearly_all(grouped):
     assert (found.similarities >= exact.similarities[:, -1:]).mean() >= 0.99
 
 
+@pytest.mark.parametrize("summed", [1, 2, 4])
+def test_a_walk_finds_what_lies_in_several_places(grouped, summed):
+    """Near a row, between two, and amid four, whose groups lie far apart: the graph alone, and no question fails."""
+    index, *_ = grouped
+    rng = np.random.default_rng(summed)
+    rows = rng.integers(0, ROWS, (1_000, summed))
+    queries = index.vectors(rows.ravel()).reshape(1_000, summed, DIM).sum(axis=1)
+    found, exact = (
+        index.search(queries, 10, Mask(), as_of=9, plan=plan, fallback=plan != "graph")
+        for plan in ("graph", "exact")
+    )
+    recall = (found.similarities >= exact.similarities[:, -1:]).mean(axis=1)
+    assert recall.mean() >= 0.99
+    assert np.percentile(recall, 1) >= 0.9
+    assert found.stats.distance_computations.mean() < 0.2 * ROWS
+
+
+def test_a_walk_begins_in_the_nearest_cells(grouped):
+    """It estimates the rows of a few cells, and no more under a policy."""
+    index, queries, *_ = grouped
+    for policy in (Mask(), Mask(OPEN | 1)):
+        walked = index.search(queries, 10, policy, as_of=9, plan="graph", ef_search=16, fallback=False)
+        assert walked.stats.estimates.min() > 0
+        assert walked.stats.estimates.max() < 0.1 * ROWS
+
+
 def test_terms_are_tested_inside_the_cells(grouped):
     """Instants and deny lists hold for what a scan by cells finds, and nothing is lost to them."""
     index, queries, bits, entities, public_at = grouped
@@ -88,10 +114,11 @@ def test_forged_members_admit_nothing_and_repeat_nothing(grouped, saved):
     forged[at : at + 4 * ROWS] = members.tobytes()
     saved.write_bytes(forged)
     mapped = Index.load(saved, mmap=True)
-    result = mapped.search(queries, 10, Mask(OPEN), as_of=9, plan="scan")
-    assert (result.counts == 10).all()
-    assert all(len(set(row)) == 10 for row in result.keys.tolist())
-    assert (bits[result.keys] & OPEN).all()
+    for plan in ("scan", "graph"):
+        result = mapped.search(queries, 10, Mask(OPEN), as_of=9, plan=plan)
+        assert (result.counts == 10).all()
+        assert all(len(set(row)) == 10 for row in result.keys.tolist())
+        assert (bits[result.keys] & OPEN).all()
     with pytest.raises(CorruptFile, match="members"):
         mapped.verify()
     with pytest.raises(CorruptFile, match="members"):
