@@ -31,9 +31,9 @@ from carag.evaluation.cases.reference_policy import reference_session
 from carag.evaluation.safety.noninterference import without_inadmissible
 from carag.policy import as_of_minutes
 from carag.service import app
+from carag.service.http import plain_server
 from carag.service.release import ExactLoop, Schedule
 from carag.service.service import Service
-from carag.service.serving import _server
 from carag.service.settings import ServiceSettings
 from carag.store.store import CorpusStore
 
@@ -147,6 +147,7 @@ def _settings(home: Path, *, slots: bool) -> ServiceSettings:
         "grants": "grants.toml",
         "rate": 10_000,
         "burst": 10_000,
+        "refused_rate": 10_000,
     }
     return ServiceSettings.model_validate({**said, "slots": {} if slots else "off"}).at(home)
 
@@ -156,7 +157,8 @@ async def _serve(apps: dict[bytes, Any], read: Callable[[Callable[[], None]], No
         await apps[dict(scope["headers"])[b"host"]](scope, receive, send)
 
     listener = socket.create_server(("127.0.0.1", 0))
-    server = _server(either)
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # as the service has it
+    server = plain_server(either)
 
     def stop() -> None:
         server.should_exit = True
