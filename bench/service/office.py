@@ -158,8 +158,8 @@ def asked(
 
 def said(data: bytes) -> dict[str, Any]:
     """Return what an answer says; of a stream, what its last event says."""
-    *_, last = data.rstrip().split(b"\n\n")
-    found: dict[str, Any] = json.loads(last.partition(b"data: ")[2] if b"data: " in last else last)
+    events = [one for one in data.split(b"\n\n") if b"data: " in one]  # padding is a comment behind the last
+    found: dict[str, Any] = json.loads(events[-1].partition(b"data: ")[2] if events else data)
     return found
 
 
