@@ -238,7 +238,7 @@ def test_a_signal_drains_the_workers_first(home: Path, files: Path, by: signal.S
     assert {*answered} <= {*accesses(home)}
     assert not [pid for pid in workers if Path(f"/proc/{pid}").exists()]
     assert "lumenfield" not in said.lower()
-    assert "retrieve 200" in said  # the workers' own lines
+    assert '"operation":"retrieve","status":200' in said  # the workers' own lines
 
 
 # --- TLS ---
