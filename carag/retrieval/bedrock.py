@@ -7,6 +7,7 @@ model, and no request or answer is logged. The generator of :mod:`carag.generati
 from __future__ import annotations
 
 import json
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -54,7 +55,7 @@ class BedrockSettings:
 
 
 def bedrock_client(settings: BedrockSettings) -> Any:
-    """Make a ``bedrock-runtime`` client.
+    """Make a ``bedrock-runtime`` client; botocore's log stays above DEBUG, where it would tell whole prompts.
 
     Raises
     ------
@@ -74,6 +75,8 @@ def bedrock_client(settings: BedrockSettings) -> Any:
         connect_timeout=settings.connect_timeout,
         read_timeout=settings.read_timeout,
     )
+    if (log := logging.getLogger("botocore")).level < logging.INFO:
+        log.setLevel(logging.INFO)
     try:
         return boto3.Session().client(
             "bedrock-runtime", region_name=settings.region, endpoint_url=settings.endpoint_url, config=config
