@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import threading
@@ -26,10 +27,6 @@ _logger = logger(__name__)
 _GRACE: Final = 6 * 3600
 """Seconds by which a run may begin late, as on a machine that slept; a later one waits for the next night."""
 _TIME: Final = re.compile("([01][0-9]|2[0-3]):([0-5][0-9])", re.ASCII)
-
-
-class _Ended(BaseException):
-    """The process was told to end."""
 
 
 def night_trigger(at: time, zone: ZoneInfo) -> Any:
@@ -128,9 +125,9 @@ class Nightly:
 
     def start(self) -> None:
         """Wait for each night and run, until SIGTERM; a run is then stopped between two documents. Main thread only."""
-        from apscheduler.schedulers.blocking import BlockingScheduler
+        from apscheduler.schedulers.background import BackgroundScheduler
 
-        scheduler = BlockingScheduler(timezone=self._zone)
+        scheduler = BackgroundScheduler(timezone=self._zone)
         scheduler.add_job(
             self.once,
             self._trigger,
@@ -139,11 +136,14 @@ class Nightly:
             misfire_grace_time=_GRACE,
             name="nightly",
         )
-        before = signal.signal(signal.SIGTERM, _end)
+        # The handler only writes to a pipe: an exception raised where the signal arrives, or a lock taken there, could
+        # leave a lock held for good, that of a log among them.
+        told, tell = os.pipe()
+        before = signal.signal(signal.SIGTERM, lambda *_: os.write(tell, b"."))
         try:
             _logger.info("the next nightly run is due at %s", self.next(datetime.now(self._zone)).isoformat())
             scheduler.start()
-        except _Ended:
+            os.read(told, 1)
             _logger.info("told to end")
         finally:
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -151,8 +151,5 @@ class Nightly:
             if scheduler.running:
                 scheduler.shutdown(wait=True)
             signal.signal(signal.SIGTERM, before)
-
-
-def _end(*_: object) -> None:
-    # An exception, and no call of the scheduler: its locks may be held where the signal arrives.
-    raise _Ended
+            os.close(told)
+            os.close(tell)
