@@ -71,7 +71,7 @@ def test_a_leak_is_caught(tmp_path: Path) -> None:
     """By the logger, span, metric or problem that told it; and a test that tells nothing passes."""
     pytest.importorskip("opentelemetry.sdk")
     (tmp_path / "test_leaks.py").write_text(LEAKS)
-    words = ["-q", "-p", "tests.canary", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir"]
+    words = ["-q", "-rN", "-p", "tests.canary", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir"]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *words, str(tmp_path), str(tmp_path)],
         cwd=ROOT,

@@ -317,8 +317,11 @@ class Place:
             self.workers._serve(ours)
 
     def ended(self) -> bool:
-        found = self.theirs.recv(1)
-        self.theirs.close()
+        with self.theirs:
+            try:
+                found = self.theirs.recv(1)
+            except ConnectionResetError:  # closed over bytes that nobody read
+                found = b""
         self.thread.join(10)
         return not found and not self.thread.is_alive()
 
