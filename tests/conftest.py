@@ -39,6 +39,17 @@ def small_corpus() -> Path:
     return ROOT / "data" / "corpus"
 
 
+@pytest.fixture(scope="session")
+def ingested(tmp_path_factory: pytest.TempPathFactory, small_corpus: Path) -> Path:
+    """A store with the small corpus, never opened by a test itself."""
+    from carag import Engine
+
+    path = tmp_path_factory.mktemp("ingested") / "store"
+    with Engine.open(path, embedder="wordllama") as engine:
+        engine.ingest(small_corpus)
+    return path
+
+
 @pytest.hookimpl(tryfirst=True)  # before tests are deselected by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the claims about real filings, which take minutes, and skip the recipes where a framework is missing."""

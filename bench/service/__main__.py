@@ -17,13 +17,12 @@ import threading
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-import jwt
 import numpy as np
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from bench.commit import commit
+from bench.service.office import AUDIENCE, ISSUER, Office
 from carag import Engine, Session
 from carag.engine.tokens import JwtVerifier
 from carag.evaluation.run_metadata import processor_name
@@ -31,12 +30,10 @@ from carag.service.grants import REQUIRED, Grants, GrantVerifier
 from carag.service.jwks import JwksKeys, fetched
 from carag.service.service import Service
 from carag.service.serving import serve
-from carag.service.settings import ServiceSettings
 
 ROOT = Path(__file__).parents[2]
 _AT_ONCE: Final = (1, 4, 8)
 _WAYS: Final = ("engine", "service", "workers")
-_ISSUER: Final = "https://login.example"
 _PAGE: Final = """\
 # What a request over HTTP costs
 
@@ -73,14 +70,15 @@ class Bench:
         self.engine = stack.enter_context(Engine.open(home / "store", embedder=given.embedder))
         self.engine.ingest(given.corpus)
         self.questions = _questions(given.corpus.parent / "questions.jsonl")
-        self.token = _issuer(home)
+        self.office = Office(home)
+        self.token = self.office.token()
         self.ports = {
             way: self._served(stack, home, workers)
             for way, workers in (("service", 0), ("workers", given.workers))
         }
         tokens = JwtVerifier(
-            issuer=_ISSUER,
-            audience="carag",
+            issuer=ISSUER,
+            audience=AUDIENCE,
             keys=JwksKeys(fetched(str(home / "jwks.json")), ["ES256"]),
             required=REQUIRED,
         )
@@ -116,22 +114,7 @@ class Bench:
         return found["seconds"], found["taken"]
 
     def _served(self, stack: ExitStack, home: Path, workers: int) -> int:
-        settings = ServiceSettings.model_validate(
-            {
-                "issuer": _ISSUER,
-                "audience": "carag",
-                "algorithms": ["ES256"],
-                "jwks": "jwks.json",
-                "grants": "grants.toml",
-                "port": 0,
-                "operations_port": 0,
-                "rate": 10_000,
-                "burst": 10_000,
-                "concurrency_each": 16,
-                "workers": workers,
-                "slots": "off",
-            }
-        ).at(home)
+        settings = self.office.settings(port=0, workers=workers, slots="off")
         service = Service(self.engine, home / "store", settings)
         ports: list[int] = []
         listening = threading.Event()
@@ -265,21 +248,6 @@ def _pin(bench: Bench) -> None:
 
 def _questions(path: Path) -> list[str]:
     return [json.loads(line)["question"] for line in path.read_text("utf-8").splitlines() if line][:200]
-
-
-def _issuer(home: Path) -> str:
-    """Write key set and grants; return a token."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    public = jwt.algorithms.ECAlgorithm.to_jwk(key.public_key(), as_dict=True)
-    (home / "jwks.json").write_text(
-        json.dumps({"keys": [{**public, "kid": "b", "alg": "ES256", "use": "sig"}]})
-    )
-    (home / "grants.toml").write_text('schema = 1\n[[grant]]\ngroup = "g"\ncells = ["buy_side/invest"]\n')
-    now = int(time.time())
-    claims: dict[str, Any] = {"iss": _ISSUER, "aud": "carag", "sub": "b", "groups": ["g"]}
-    return jwt.encode(
-        {**claims, "iat": now, "exp": now + 86_400}, key, algorithm="ES256", headers={"kid": "b"}
-    )
 
 
 def _request(question: str, token: str) -> str:

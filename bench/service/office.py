@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from carag import Engine
+from carag.service.settings import ServiceSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -52,7 +53,7 @@ class Office:
     Parameters
     ----------
     place : Path
-        A directory that is empty, or an office's already.
+        A directory that is empty or an office's already, or one with a store that is to be served.
     **settings : str or int
         Keys of the table ``[service]`` besides those that an office states itself.
     """
@@ -69,7 +70,7 @@ class Office:
             f'[[grant]]\ngroup = "{name}"\ncells = ["{"/".join(cell)}"]\n' for name, cell in CELLS.items()
         )
         (place / "grants.toml").write_text("schema = 1\n" + "".join(grants))
-        stated = {
+        self._stated: dict[str, Any] = {
             "issuer": ISSUER,
             "audience": AUDIENCE,
             "jwks": "jwks.json",
@@ -81,11 +82,15 @@ class Office:
             "concurrency_each": 16,
             **settings,
         }
-        lines = (f"{name} = {json.dumps(value)}\n" for name, value in stated.items())
+        lines = (f"{name} = {json.dumps(value)}\n" for name, value in self._stated.items())
         (place / "office.toml").write_text("schema = 1\n\n[service]\n" + "".join(lines))
         if not self.home.exists():
             with Engine.open(self.home, embedder="wordllama") as engine:
                 engine.ingest(ROOT / "data" / "corpus")
+
+    def settings(self, **changes: str | int) -> ServiceSettings:
+        """Return what the file of settings says, for a service in this process."""
+        return ServiceSettings.model_validate({**self._stated, **changes}).at(self.place)
 
     def token(self, subject: str = "ana@bank.example", group: str = ANALYSTS, **changes: Any) -> str:
         """Sign a token for a day."""

@@ -55,6 +55,13 @@ _SILENT: Final[Any] = dict.fromkeys(
 """FastAPI's own spans tell paths and queries, its logs the messages of errors; on unless they are switched off."""
 _TILE_HEADERS: Final = {**_HEADERS, "Cache-Control": "max-age=31536000, immutable"}
 """The tile of one path never changes (c2sp.org/tlog-tiles)."""
+_IDEMPOTENCY_KEY: Final = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": True,
+    "schema": {"type": "string", "pattern": "^[A-Za-z0-9_.:-]{1,128}$"},
+}
+"""The header of a job as it is described; :func:`carag.service.requests.idempotency_key` reads it."""
 _PUBLIC: Final = ("/log/", "/openapi.json", "/console/static/", "/console/verify")
 """Paths that wait for no slot: what they serve follows from the number of records and from this version alone."""
 
@@ -96,79 +103,54 @@ def described() -> FastAPI:
         redirect_slashes=False,
         telemetry=_SILENT,
     )
-    for path, handler, taken, given in (
-        ("/v1/ask", ask, AskBody, AnswerBody),
-        ("/v1/ask/stream", ask_stream, AskBody, None),
-        ("/v1/retrieve", retrieve, RetrieveBody, RetrievalBody),
-        ("/v1/explain", explain, ExplainBody, ExplanationBody),
-    ):
-        content = {"text/event-stream": {}} if given is None else _json(given)
-        app.add_api_route(
-            path,
-            handler,
-            methods=["POST"],
-            operation_id=handler.__name__,
-            response_model=None,
-            response_class=Response,
-            responses=_responses(content, 400, 401, 403, 413, 415, 422, 429, 500, 503, 504),
-            openapi_extra={
-                "security": [{"bearer": []}],
-                "requestBody": {"required": True, "content": _json(taken)},
-            },
-        )
-    app.add_api_route(
-        "/v1/ingest",
-        ingest,
-        methods=["POST"],
-        operation_id="ingest",
-        status_code=202,
-        response_model=None,
-        response_class=Response,
-        responses={
-            **_responses(_json(JobBody), 400, 401, 403, 413, 415, 422, 429, 500, 503, 504),
-            200: {"description": "A job that was sent before, and has ended.", "content": _json(JobBody)},
-            202: {"description": "Taken in; Location says where to ask.", "content": _json(JobBody)},
-        },
-        openapi_extra={
-            "security": [{"bearer": []}],
-            "parameters": [
-                {
-                    "name": "Idempotency-Key",
-                    "in": "header",
-                    "required": True,
-                    "schema": {"type": "string", "pattern": "^[A-Za-z0-9_.:-]{1,128}$"},
-                }
-            ],
-            "requestBody": {"required": True, "content": _json(IngestBody)},
-        },
-    )
-    reading: tuple[tuple[str, Callable[..., Any], dict[str, Any], tuple[int, ...]], ...] = (
-        ("/v1/policy", policy, _json(PolicyBody), ()),
-        ("/v1/jobs/{job_id}", job, _json(JobBody), (404, 422)),
-        ("/v1/receipts/{seq}", receipt, {"application/json": {"schema": {"type": "object"}}}, (404, 422)),
-        ("/log/checkpoint", checkpoint, {"text/plain": {"schema": {"type": "string"}}}, ()),
-        (
-            "/log/tile/{path:path}",
-            tile,
-            {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
-            (404, 422),
-        ),
-    )
-    for path, handler, content, problems in reading:
-        app.add_api_route(
-            path,
-            handler,
-            methods=["GET"],
-            operation_id=handler.__name__,
-            response_model=None,
-            response_class=Response,
-            responses=_responses(content, 401, 403, *problems, 429, 500, 503, 504),
-            openapi_extra={"security": [{"bearer": []}]},
-        )
+    text: dict[str, Any] = {"text/plain": {"schema": {"type": "string"}}}
+    binary: dict[str, Any] = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+    _route(app, "/v1/ask", ask, _json(AnswerBody), takes=AskBody)
+    _route(app, "/v1/ask/stream", ask_stream, {"text/event-stream": {}}, takes=AskBody)
+    _route(app, "/v1/retrieve", retrieve, _json(RetrievalBody), takes=RetrieveBody)
+    _route(app, "/v1/explain", explain, _json(ExplanationBody), takes=ExplainBody)
+    _route(app, "/v1/ingest", ingest, _json(JobBody), takes=IngestBody, is_job=True)
+    _route(app, "/v1/policy", policy, _json(PolicyBody))
+    _route(app, "/v1/jobs/{job_id}", job, _json(JobBody), 404, 422)
+    _route(app, "/v1/receipts/{seq}", receipt, {"application/json": {"schema": {"type": "object"}}}, 404, 422)
+    _route(app, "/log/checkpoint", checkpoint, text)
+    _route(app, "/log/tile/{path:path}", tile, binary, 404, 422)
     for kind in (RequestValidationError, HTTPException, Problem, Exception):
         app.add_exception_handler(kind, _failed)
     app.openapi = partial(_openapi, app)  # type: ignore[method-assign, unused-ignore] # as FastAPI's pages say
     return app
+
+
+def _route(
+    app: FastAPI,
+    path: str,
+    handler: Callable[..., Any],
+    content: dict[str, Any],
+    *problems: int,
+    takes: type[BaseModel] | None = None,
+    is_job: bool = False,
+) -> None:
+    """Add a route: POST if it takes a body, else GET; ``problems`` are those beyond what each may answer."""
+    extra: dict[str, Any] = {"security": [{"bearer": []}]}
+    if takes is not None:
+        problems = (*problems, 400, 413, 415, 422)
+        extra["requestBody"] = {"required": True, "content": _json(takes)}
+    responses = _responses(content, 401, 403, *problems, 429, 500, 503, 504)
+    if is_job:
+        extra["parameters"] = [_IDEMPOTENCY_KEY]
+        responses[200] = {"description": "A job that was sent before, and has ended.", "content": content}
+        responses[202] = {"description": "Taken in; Location says where to ask.", "content": content}
+    app.add_api_route(
+        path,
+        handler,
+        methods=["GET" if takes is None else "POST"],
+        operation_id=handler.__name__,
+        status_code=202 if is_job else None,
+        response_model=None,
+        response_class=Response,
+        responses=responses,
+        openapi_extra=extra,
+    )
 
 
 async def ask(request: Request) -> Response:

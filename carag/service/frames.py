@@ -33,7 +33,6 @@ __all__ = [
     "Frame",
     "announced",
     "learn",
-    "problem_frame",
     "problem_in",
     "receive",
     "reply",
@@ -197,7 +196,8 @@ def reply(asker: Asker, found: bytes | Problem) -> Frame:
     """Return the frame of an answer, or of a problem, with what was verified of who asks."""
     who = _Who(person=asker.person, role=asker.role, may_know=asker.may_know).model_dump_json().encode()
     if isinstance(found, Problem):
-        return Frame(PROBLEM, who, problem_frame(found).body)
+        told = _Told(code=found.code, at=found.at, retry_after=found.retry_after)
+        return Frame(PROBLEM, who, told.model_dump_json().encode())
     return Frame(ANSWERED, who, found)
 
 
@@ -216,14 +216,8 @@ def learn(asker: Asker, frame: Frame) -> None:
     asker.person, asker.role, asker.may_know = who.person, who.role, who.may_know
 
 
-def problem_frame(problem: Problem) -> Frame:
-    """Return the answer that tells a problem."""
-    told = _Told(code=problem.code, at=problem.at, retry_after=problem.retry_after)
-    return Frame(PROBLEM, body=told.model_dump_json().encode())
-
-
 def problem_in(frame: Frame) -> Problem:
-    """Read such an answer.
+    """Read the problem that a reply tells.
 
     Raises
     ------

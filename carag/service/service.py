@@ -11,6 +11,7 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from carag.audit.anchors import Standing
@@ -34,7 +35,6 @@ from carag.visible import logger
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from carag.engine import Engine
     from carag.engine.tokens import KeySource
@@ -80,8 +80,6 @@ class Service:
     def __init__(
         self, engine: Engine, home: Path, settings: ServiceSettings, *, keys: KeySource | None = None
     ) -> None:
-        from pathlib import Path
-
         self.engine, self.home, self.settings = engine, home, settings
         self.keys = keys or JwksKeys(fetched(settings.jwks), settings.algorithms)
         self._tokens = JwtVerifier(

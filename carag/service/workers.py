@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -32,6 +32,7 @@ from carag.service.frames import (
 )
 from carag.service.front import COUNTS, READY, FrontSettings
 from carag.service.problems import Problem
+from carag.service.release import OPERATIONS as SLOTS
 from carag.service.release import Asker
 from carag.service.requests import MAX_KEY
 from carag.visible import logger
@@ -56,8 +57,8 @@ _END_SECONDS: Final = 5.0
 """Time beyond that for draining after which a worker is killed."""
 
 
-_Slot = Literal["ask", "retrieve", "explain", "receipts", "policy", "other"]
-"""As :data:`carag.service.release.OPERATIONS`."""
+_Slot = Annotated[str, Field(pattern=f"^({'|'.join(SLOTS)})$")]
+"""Whose slot it was: a worker writes no label of its own."""
 
 
 class _Counts(BaseModel):

@@ -31,11 +31,9 @@ ANALYST = Session(role="buy_side", purpose="invest")
 
 
 @pytest.fixture(scope="module")
-def today(tmp_path_factory: pytest.TempPathFactory, small_corpus: Path) -> Path:
-    home = tmp_path_factory.mktemp("upgrade") / "store"
-    with Engine.open(home, embedder="wordllama") as engine:
-        engine.ingest(small_corpus)
-    return home
+def today(ingested: Path) -> Path:
+    """A store as this version makes it."""
+    return ingested
 
 
 @pytest.fixture

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,7 +15,6 @@ from carag.cli.app import run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 BUY_SIDE = Session(role="buy_side", purpose="invest")
 PARTLY = "What revenue did Lumenfield report in 2024 and in 2031?"
@@ -21,11 +22,8 @@ NAMING_NOBODY = "What royalty rate is paid on net sales?"
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory, small_corpus: Path) -> Path:
-    path = tmp_path_factory.mktemp("basis") / "store"
-    with Engine.open(path, embedder="wordllama") as engine:
-        engine.ingest(small_corpus)
-    return path
+def home(tmp_path_factory: pytest.TempPathFactory, ingested: Path) -> Path:
+    return Path(shutil.copytree(ingested, tmp_path_factory.mktemp("basis") / "store"))
 
 
 @pytest.fixture

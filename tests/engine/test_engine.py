@@ -33,15 +33,6 @@ COMPLIANCE = Session(role="compliance", purpose="surveil")
 QUESTION = "What royalty rate does Lumenfield pay the Cardew Institute on net sales of LMF-204?"
 
 
-@pytest.fixture(scope="module")
-def ingested(tmp_path_factory: pytest.TempPathFactory, small_corpus: Path) -> Path:
-    """A store with the small corpus, never opened by a test itself."""
-    path = tmp_path_factory.mktemp("engine") / "store"
-    with Engine.open(path, embedder="wordllama") as engine:
-        engine.ingest(small_corpus)
-    return path
-
-
 @pytest.fixture
 def home(ingested: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(ingested, tmp_path / "store"))

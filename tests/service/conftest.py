@@ -97,15 +97,6 @@ class Asked:
         return self("POST", f"/v1/{operation}", json=body, bearer=bearer, **more)
 
 
-@pytest.fixture(scope="session")
-def ingested(tmp_path_factory: pytest.TempPathFactory, small_corpus: Path) -> Path:
-    """A store with the small corpus, never opened by a test itself."""
-    path = tmp_path_factory.mktemp("service") / "store"
-    with Engine.open(path, embedder="wordllama") as engine:
-        engine.ingest(small_corpus)
-    return path
-
-
 @pytest.fixture
 def home(ingested: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(ingested, tmp_path / "store"))

@@ -18,7 +18,6 @@ from carag.service.frames import (
     Frame,
     announced,
     learn,
-    problem_frame,
     problem_in,
     receive,
     reply,
@@ -99,7 +98,7 @@ def test_half_a_frame_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
 @given(st.sampled_from(sorted(TITLES)), st.none() | st.lists(st.text()), st.none() | st.integers(0, 99))
 def test_a_problem_arrives_as_it_was_told(code: str, at: list[str] | None, seconds: int | None) -> None:
     """And nothing else is read as one."""
-    found = problem_in(problem_frame(Problem(code, at=at, retry_after=seconds)))
+    found = problem_in(reply(Asker(), Problem(code, at=at, retry_after=seconds)))
     assert (code, at, seconds) == (found.code, found.at, found.retry_after)
     for body in (b"", b"{}", b'{"code": "FINE"}', b'{"code": "BUSY", "text": "x"}'):
         with pytest.raises(BrokenFrame):
