@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from functools import partial
@@ -83,6 +84,7 @@ def operations(service: Service) -> Starlette:
         return Response("ok\n", media_type="text/plain")
 
     async def readyz(_: Request) -> Response:
+        await asyncio.to_thread(service.try_log)
         said = ", ".join(service.unready())
         told = f"not ready: {said}\n" if said else "ok\n"
         return Response(told, 503 if said else 200, media_type="text/plain")

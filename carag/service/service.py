@@ -290,6 +290,19 @@ class Service:
             found["key_fetches"] = self.keys.fetches
         return found
 
+    def try_log(self) -> None:
+        """After a record that could not be written, try one: what is asked nothing would else never be ready again.
+
+        It is the record of the grants, by which the service goes on to answer.
+        """
+        if not self.is_writable:
+            try:
+                record_grants(self.engine.log, self.engine.profile.table, self.grants)
+            except AuditUnavailable as error:
+                _logger.info("the log is tried, and takes no record: %s", type_and_place(error))
+            else:
+                self.is_writable = True
+
     def unready(self) -> list[str]:
         """Return why nothing should be asked here now, as codes; none if the service is ready."""
         standing = self.engine.exposure.standing
