@@ -111,7 +111,9 @@ def test_a_dead_log_gives_no_text(
     assert CANARY not in answer.text
     assert "not ready: LOG_UNWRITABLE\n" == watched("GET", "/readyz").text
     monkeypatch.undo()
-    assert 200 == watched("GET", "/readyz").status_code  # though nobody has asked: whoever balances load sends nobody
+    assert (
+        200 == watched("GET", "/readyz").status_code
+    )  # though nobody has asked: whoever balances load sends nobody
     assert 200 == asked.post(operation, body, bearer=bearer).status_code
 
 
