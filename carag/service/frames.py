@@ -31,10 +31,10 @@ __all__ = [
     "Bounds",
     "BrokenFrame",
     "Frame",
+    "FrameReader",
     "announced",
     "learn",
     "problem_in",
-    "receive",
     "reply",
 ]
 
@@ -59,6 +59,8 @@ ANSWERED, PROBLEM = 0, 1
 """Kinds of an answer."""
 _SECONDS: Final = 10.0
 """Longest time between two parts of one frame; between frames there is no limit."""
+_PIECE: Final = 64 << 10
+"""Most bytes that are read at once."""
 
 
 class Answering(Protocol):
@@ -126,7 +128,7 @@ class Frame:
         return HEADER.pack(_MAGIC, self.kind, len(self.head), len(self.body)) + self.head + self.body
 
 
-def announced(header: bytes, bounds: Bounds) -> tuple[int, int, int]:
+def announced(header: bytes | bytearray, bounds: Bounds) -> tuple[int, int, int]:
     """Read a header: the kind, and the lengths of the two parts.
 
     Raises
@@ -141,39 +143,61 @@ def announced(header: bytes, bounds: Bounds) -> tuple[int, int, int]:
     return kind, head, body
 
 
-def receive(connection: socket.socket, bounds: Bounds) -> Frame | None:
-    """Wait for a frame; None if the other side has closed between two frames.
+class FrameReader:
+    """Reads one frame after another of a connection.
 
-    Raises
-    ------
-    BrokenFrame
-        If anything else comes, or the rest of a frame does not.
-    OSError
-        If the connection fails.
+    A frame that has come whole is read by one call. Each call gives up the interpreter's lock, and has to wait for it
+    again behind every thread that computes.
+
+    Parameters
+    ----------
+    connection : socket
+        Stays the caller's to close; it blocks from now on.
+    bounds : Bounds
     """
-    connection.settimeout(None)
-    if not (first := connection.recv(HEADER.size)):
-        return None
-    connection.settimeout(_SECONDS)
-    try:
-        header = first + _exactly(connection, HEADER.size - len(first))
-        kind, head, body = announced(header, bounds)
-        found = Frame(kind, _exactly(connection, head), _exactly(connection, body))
-        connection.settimeout(None)  # an answer may be sent as slowly as it is read
-    except TimeoutError:
-        raise BrokenFrame("half a frame") from None
-    return found
 
+    def __init__(self, connection: socket.socket, bounds: Bounds) -> None:
+        self._connection, self._bounds = connection, bounds
+        self._data = bytearray()
+        connection.settimeout(None)
 
-def _exactly(connection: socket.socket, size: int) -> bytes:
-    data = bytearray(size)
-    rest = memoryview(data)
-    while rest:
-        count = connection.recv_into(rest)
-        if not count:
-            raise BrokenFrame("half a frame")
-        rest = rest[count:]
-    return bytes(data)
+    def receive(self) -> Frame | None:
+        """Wait for a frame; None if the other side has closed between two frames.
+
+        Raises
+        ------
+        BrokenFrame
+            If anything else comes, or the rest of a frame does not.
+        OSError
+            If the connection fails.
+        """
+        if not self._data and not self._has_more():
+            return None
+        self._fill(HEADER.size)
+        kind, head, body = announced(self._data[: HEADER.size], self._bounds)
+        middle, end = HEADER.size + head, HEADER.size + head + body
+        self._fill(end)
+        found = Frame(kind, bytes(self._data[HEADER.size : middle]), bytes(self._data[middle:end]))
+        del self._data[:end]
+        return found
+
+    def _fill(self, size: int) -> None:
+        """Wait for the rest of a frame, no longer than between two parts of one."""
+        if len(self._data) >= size:
+            return
+        self._connection.settimeout(_SECONDS)
+        try:
+            while len(self._data) < size:
+                if not self._has_more():
+                    raise BrokenFrame("half a frame")
+        except TimeoutError:
+            raise BrokenFrame("half a frame") from None
+        self._connection.settimeout(None)  # an answer may be sent as slowly as it is read
+
+    def _has_more(self) -> bool:
+        piece = self._connection.recv(_PIECE)
+        self._data += piece
+        return bool(piece)
 
 
 class _Told(BaseModel):

@@ -30,7 +30,7 @@ from carag.errors import (
     type_and_place,
 )
 from carag.policy import Session, parse_moment
-from carag.service.frames import ANSWERED, PROBLEM, REPLIES, Bounds, BrokenFrame, Frame, receive
+from carag.service.frames import ANSWERED, PROBLEM, REPLIES, Bounds, BrokenFrame, Frame, FrameReader
 from carag.service.wire import answer_json, encoded, explanation_json
 from carag.visible import logger
 
@@ -184,7 +184,7 @@ class OwnerSocket:
                 if _peer(connection) != os.geteuid():
                     _logger.warning("a process of another user came to the owner's socket, and was sent away")
                     return
-                frame = receive(connection, _REQUESTS)
+                frame = FrameReader(connection, _REQUESTS).receive()
                 if frame is not None:
                     connection.sendall(self._answer(frame).to_bytes())
         except (BrokenFrame, OSError) as error:
@@ -279,7 +279,7 @@ def asked_there(
             raise StoreLocked(f"a process of another user holds {home}; ask as that user, or stop it first")
         try:
             connection.sendall(frame.to_bytes())
-            reply = receive(connection, REPLIES)
+            reply = FrameReader(connection, REPLIES).receive()
         except (BrokenFrame, OSError):
             reply = None
     if reply is None:

@@ -27,7 +27,7 @@ from carag.service.frames import (
     Bounds,
     BrokenFrame,
     Frame,
-    receive,
+    FrameReader,
     reply,
 )
 from carag.service.front import COUNTS, READY, FrontSettings
@@ -204,8 +204,9 @@ class Workers:
 
     def _listen(self, control: socket.socket) -> None:
         """Take what a worker tells of itself, until it ends."""
+        frames = FrameReader(control, _CONTROL)
         try:
-            while (frame := receive(control, _CONTROL)) is not None:
+            while (frame := frames.receive()) is not None:
                 if frame.kind == READY:
                     self._ready.release()
                 elif frame.kind == COUNTS:
@@ -225,9 +226,9 @@ class Workers:
         """Answer one request after another of one place, until the worker ends."""
         settings = self._service.settings
         most = max(settings.max_body, MAX_KEY + 1 + settings.max_ingest)
-        bounds = Bounds(len(OPERATIONS), MAX_TOKEN, most)
+        frames = FrameReader(place, Bounds(len(OPERATIONS), MAX_TOKEN, most))
         try:
-            while (frame := receive(place, bounds)) is not None:
+            while (frame := frames.receive()) is not None:
                 place.sendall(self._answer(frame).to_bytes())
         except (BrokenFrame, OSError) as error:
             _logger.info("a place of a front worker is closed: %s", type(error).__name__)

@@ -16,10 +16,10 @@ from carag.service.frames import (
     Bounds,
     BrokenFrame,
     Frame,
+    FrameReader,
     announced,
     learn,
     problem_in,
-    receive,
     reply,
 )
 from carag.service.problems import TITLES, Problem
@@ -43,7 +43,8 @@ def test_a_frame_arrives_as_it_was_sent(kind: int, head: bytes, body: bytes) -> 
         for start in range(0, len(data), 700):
             one.sendall(data[start : start + 700])
         one.close()
-        assert [frame, frame, None] == [receive(other, BOUNDS) for _ in range(3)]
+        frames = FrameReader(other, BOUNDS)
+        assert [frame, frame, None] == [frames.receive() for _ in range(3)]
 
 
 @given(st.binary(min_size=1, max_size=60))
@@ -54,7 +55,7 @@ def test_whatever_else_comes_is_no_frame(data: bytes) -> None:
         one.sendall(data)
         one.close()
         with contextlib.suppress(BrokenFrame):
-            found = receive(other, BOUNDS)
+            found = FrameReader(other, BOUNDS).receive()
             assert found is not None
             assert data.startswith(found.to_bytes())
 
@@ -86,13 +87,13 @@ def test_half_a_frame_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
             one.sendall(whole[:size])
             one.close()
             with pytest.raises(BrokenFrame, match="half"):
-                receive(other, BOUNDS)
+                FrameReader(other, BOUNDS).receive()
     monkeypatch.setattr("carag.service.frames._SECONDS", 0.05)
     one, other = pair()
     with one, other:
         one.sendall(whole[:-1])
         with pytest.raises(BrokenFrame, match="half"):
-            receive(other, BOUNDS)
+            FrameReader(other, BOUNDS).receive()
 
 
 @given(st.sampled_from(sorted(TITLES)), st.none() | st.lists(st.text()), st.none() | st.integers(0, 99))

@@ -28,8 +28,8 @@ from carag.service.frames import (
     REPLIES,
     Bounds,
     Frame,
+    FrameReader,
     problem_in,
-    receive,
 )
 from carag.service.front import COUNTS, READY
 from carag.service.service import Service
@@ -356,11 +356,11 @@ def test_a_worker_gets_no_more_than_its_request(service: Service, engine: Engine
         (token().encode(), 6, "NOT_FOUND"),
     ):
         place.theirs.sendall(Frame(kind, head, b"\xff" if kind else body).to_bytes())
-        reply = receive(place.theirs, REPLIES)
+        reply = FrameReader(place.theirs, REPLIES).receive()
         assert reply is not None
         assert code == problem_in(reply).code
     place.theirs.sendall(Frame(0, token().encode(), body).to_bytes())
-    reply = receive(place.theirs, REPLIES)
+    reply = FrameReader(place.theirs, REPLIES).receive()
     assert reply is not None
     assert (0, True) == (reply.kind, b'"outcome":"answer"' in reply.body)
     place.theirs.shutdown(socket.SHUT_WR)
