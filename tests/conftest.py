@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
 
 from tests import canary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 # Machines are noisy: a slow example is no failure. CI repeats the same examples on every run.
 settings.register_profile("carag", deadline=None, derandomize=bool(os.environ.get("CI")))
@@ -48,6 +52,31 @@ def ingested(tmp_path_factory: pytest.TempPathFactory, small_corpus: Path) -> Pa
     with Engine.open(path, embedder="wordllama") as engine:
         engine.ingest(small_corpus)
     return path
+
+
+@pytest.fixture
+def ended_spans() -> Iterator[list[Any]]:
+    """Spans in the order they end, during this test alone.
+
+    A provider of OpenTelemetry never lets go of a processor, and the SDK's own warn of every later span once shut
+    down: this one falls silent.
+    """
+    sdk = pytest.importorskip("opentelemetry.sdk.trace")
+    from opentelemetry.trace import get_tracer_provider, set_tracer_provider
+
+    found: list[Any] = []
+    is_over = False
+
+    class Processor(sdk.SpanProcessor):  # type: ignore[misc, name-defined]
+        def on_end(self, span: Any) -> None:
+            if not is_over:
+                found.append(span)
+
+    if not isinstance(get_tracer_provider(), sdk.TracerProvider):
+        set_tracer_provider(sdk.TracerProvider())
+    get_tracer_provider().add_span_processor(Processor())  # type: ignore[attr-defined]
+    yield found
+    is_over = True
 
 
 @pytest.hookimpl(tryfirst=True)  # before tests are deselected by their marks

@@ -321,19 +321,12 @@ def test_the_server_over_stdio_has_the_session_of_its_start(tmp_path: Path) -> N
     assert ["open:00000"] == [one["chunk_id"] for one in found.structured_content["passages"]]
 
 
-def test_no_span_holds_what_a_caller_sent(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_span_holds_what_a_caller_sent(
+    engine: Engine, ended_spans: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The SDK would name a span by the tool that was asked for, and put the words of errors on it."""
-    sdk = pytest.importorskip("opentelemetry.sdk.trace")
     from mcp.server.lowlevel import Server
-    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-    from opentelemetry.trace import get_tracer_provider, set_tracer_provider
 
-    if not isinstance(get_tracer_provider(), sdk.TracerProvider):
-        set_tracer_provider(sdk.TracerProvider())
-    exporter = InMemorySpanExporter()
-    processor = SimpleSpanProcessor(exporter)
-    get_tracer_provider().add_span_processor(processor)
     server = serve(engine=engine, session=EMPLOYEE)
 
     def fails(*_: Any) -> None:
@@ -348,13 +341,10 @@ def test_no_span_holds_what_a_caller_sent(engine: Engine, monkeypatch: pytest.Mo
             with contextlib.suppress(mcp.MCPError):
                 await client.call_tool(tool, arguments)
 
-    try:
-        with_client(server, tell)
-        monkeypatch.setattr(engine, "ask", fails)
-        called(server, "carag_ask", question=QUESTION)
-        assert () == exporter.get_finished_spans()
-        server.middleware[:] = Server("as the SDK makes it").middleware
-        with_client(server, tell)
-        assert any("the words of a tool" in one.name for one in exporter.get_finished_spans())
-    finally:
-        processor.shutdown()
+    with_client(server, tell)
+    monkeypatch.setattr(engine, "ask", fails)
+    called(server, "carag_ask", question=QUESTION)
+    assert [] == ended_spans
+    server.middleware[:] = Server("as the SDK makes it").middleware
+    with_client(server, tell)
+    assert any("the words of a tool" in one.name for one in ended_spans)

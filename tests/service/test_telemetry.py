@@ -13,10 +13,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("opentelemetry.sdk")
 
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from opentelemetry.trace import StatusCode, get_tracer_provider, set_tracer_provider
+from opentelemetry.trace import StatusCode
 
 from carag.errors import AuditUnavailable, InvalidArgument
 from carag.index import Plan
@@ -25,8 +22,6 @@ from tests.service.conftest import AS_OFFICER, CHUNK, OFFICER, QUESTION, Asked, 
 from tests.service.test_record import BODIES, CANARY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from carag import Engine
 
 ROOT = Path(__file__).parents[2]
@@ -37,16 +32,12 @@ PARENT = f"00-{TRACE}-00f067aa0ba902b7-01"
 class Spans:
     """What an operator's own exporter gets."""
 
-    def __init__(self, exporter: InMemorySpanExporter) -> None:
-        self._exporter = exporter
+    def __init__(self, ended: list[Any]) -> None:
+        self._ended = ended
 
     def taken(self) -> list[Any]:
-        found = [
-            one
-            for one in self._exporter.get_finished_spans()
-            if one.instrumentation_scope.name == "carag.service"
-        ]
-        self._exporter.clear()
+        found = [one for one in self._ended if one.instrumentation_scope.name == "carag.service"]
+        self._ended.clear()
         return found
 
     def one(self) -> Any:
@@ -55,14 +46,8 @@ class Spans:
 
 
 @pytest.fixture
-def spans() -> Iterator[Spans]:
-    if not isinstance(get_tracer_provider(), TracerProvider):
-        set_tracer_provider(TracerProvider())
-    exporter = InMemorySpanExporter()
-    processor = SimpleSpanProcessor(exporter)
-    get_tracer_provider().add_span_processor(processor)  # type: ignore[attr-defined]
-    yield Spans(exporter)
-    processor.shutdown()
+def spans(ended_spans: list[Any]) -> Spans:
+    return Spans(ended_spans)
 
 
 @pytest.mark.parametrize("operation", BODIES)
