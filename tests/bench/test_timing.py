@@ -44,7 +44,7 @@ def test_a_millisecond_is_seen_by_each_measure_without_slots_and_by_none_with() 
     assert quartile.value > 0.99
     assert abs(on.single().value - 0.5) < 0.02
     assert abs(on.modelled().value - 0.5) < 0.02
-    assert (False, 0.0) == (is_met(off, SEED), on.overruns())
+    assert (False, 0.0, 0.0) == (is_met(off, SEED), on.overruns(True), on.overruns(False))
 
 
 def test_repeats_see_what_one_response_hides() -> None:
