@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import json
 import os
 import socket
@@ -185,6 +186,8 @@ def main() -> None:
         services = [Planted(engine, home / one, settings) for engine, one in zip(engines, HOSTS, strict=True)]
         for service in services:
             stack.callback(service.close)
+        gc.collect()
+        gc.freeze()  # as `carag serve` does
         writing, edition = threading.Event(), 0
 
         def write() -> None:
