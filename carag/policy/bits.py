@@ -56,7 +56,7 @@ def bits_of(bits: Bits, *, name: str = "bits", flags: type[PolicyFlag] = PolicyB
         return _named(bits, name, flags)
     if isinstance(bits, PolicyFlag):
         return _member(bits, name, flags)
-    if _is_several(bits):
+    if type(bits) is not int and _is_several(bits):
         found = 0
         for one in bits:
             found |= _one(one, name, flags)
@@ -89,7 +89,11 @@ def flags_of(*several: Bits) -> type[PolicyFlag]:
     'PolicyBit'
     """
     for bits in several:
-        for one in bits if _is_several(bits) and not isinstance(bits, Iterator) else (bits,):
+        if isinstance(bits, PolicyFlag):
+            return type(bits)
+        if type(bits) is int:  # as most are, and no members are among it
+            continue
+        for one in bits if _is_several(bits) and not isinstance(bits, Iterator) else ():
             if isinstance(one, PolicyFlag):
                 return type(one)
     return PolicyBit
@@ -155,6 +159,8 @@ def whole_number(value: object) -> int:
     TypeError
         If it is not an integer, or is a boolean.
     """
+    if type(value) is int:
+        return value
     if isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{value!r} is no number")
     return index(value)  # type: ignore[arg-type] # or it raises
@@ -194,12 +200,12 @@ def _member(bit: PolicyFlag, name: str, flags: type[PolicyFlag]) -> int:
             f"{name} holds {bit!r}, a bit of another profile, where the number means something else; want members of "
             f"{flags.__name__}"
         )
-    return bit.value
+    return int(bit)
 
 
 def _named(bit: str, name: str, flags: type[PolicyFlag]) -> int:
     try:
-        return flags[bit].value
+        return int(flags[bit])
     except KeyError:
         raise InvalidArgument(
             f"{name} names the unknown policy bit {quoted(bit)}; {nearest(bit, flags.__members__)}"

@@ -72,15 +72,18 @@ class Mask:
     def __init__(
         self, required: Bits = 0, forbidden: Bits = 0, *, flags: type[PolicyFlag] | None = None
     ) -> None:
-        flags = flags or flags_of(required, forbidden)
-        object.__setattr__(self, "flags", flags)
-        object.__setattr__(self, "required", bits_of(required, name="required", flags=flags))
-        object.__setattr__(self, "forbidden", bits_of(forbidden, name="forbidden", flags=flags))
-        if both := self.required & self.forbidden:
+        if flags is None:
+            flags = flags_of(required, forbidden)
+        wanted = bits_of(required, name="required", flags=flags)
+        barred = bits_of(forbidden, name="forbidden", flags=flags)
+        if both := wanted & barred:
             raise PolicyConflict(
                 f"bits {', '.join(bit_names(both, flags))} are both required and forbidden; "
                 "drop them from one side, or refuse the session"
             )
+        object.__setattr__(self, "required", wanted)
+        object.__setattr__(self, "forbidden", barred)
+        object.__setattr__(self, "flags", flags)
 
     def __repr__(self) -> str:
         sides = (("required", self.required), ("forbidden", self.forbidden))
@@ -158,8 +161,9 @@ class Policy:
     allow_entities: tuple[int, ...] | None = field(compare=False)
     deny_entities: tuple[int, ...] = field(compare=False)
     allow_if_any: bool = field(compare=False)
-    _same: bytes
-    """All other fields, packed: lists of thousands are compared at every search, a hundred times faster as bytes."""
+    _same: tuple[tuple[int, ...], bytes]
+    """All other fields: the bits of the masks, and the lists packed, if there are any. Lists of thousands are compared
+    at every search, a hundred times faster as bytes; few masks are sooner put into a tuple."""
 
     def __init__(
         self,
@@ -185,7 +189,7 @@ class Policy:
             denied = denied if allow_if_any else frozenset()
         object.__setattr__(self, "masks", masks)
         object.__setattr__(self, "allow_entities", allowed)
-        object.__setattr__(self, "deny_entities", tuple(sorted(denied)))
+        object.__setattr__(self, "deny_entities", tuple(sorted(denied)) if denied else ())
         object.__setattr__(self, "allow_if_any", bool(allow_if_any) and allowed is not None)
         self._pack()
 
@@ -241,10 +245,13 @@ class Policy:
         return other
 
     def _pack(self) -> None:
-        allowed, denied = self.allow_entities or (), self.deny_entities
         pairs = [bits for mask in self.masks for bits in (mask.required, mask.forbidden)]
-        shape = [len(self.masks), self.allow_entities is not None, self.allow_if_any, len(allowed)]
-        object.__setattr__(self, "_same", array("Q", [*shape, *pairs, *allowed, *denied]).tobytes())
+        listed = b""
+        if self.allow_entities is not None or self.deny_entities:
+            allowed, denied = self.allow_entities or (), self.deny_entities
+            shape = [self.allow_entities is not None, self.allow_if_any, len(allowed)]
+            listed = array("Q", [*shape, *allowed, *denied]).tobytes()
+        object.__setattr__(self, "_same", (tuple(pairs), listed))
 
 
 def members(entity: int | Collection[int]) -> Collection[int]:
@@ -265,6 +272,8 @@ def _is_listed(ascending: tuple[int, ...], entity: int) -> bool:
 
 def entity_set(name: str, numbers: Iterable[int]) -> frozenset[int]:
     """Check the numbers of a list of entities."""
+    if type(numbers) is tuple and not numbers:
+        return frozenset()
     if isinstance(numbers, (str, bytes)) or not hasattr(numbers, "__iter__"):
         raise InvalidArgument(
             f"{name} is {quoted(numbers)}; want integers from 0 to {MAX_LISTED}, such as CIKs"

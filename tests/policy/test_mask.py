@@ -7,7 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from carag.errors import InvalidArgument, PolicyConflict
@@ -25,6 +25,7 @@ from carag.policy import (
     meaning,
     policy_word,
 )
+from carag.policy.word import flags_named
 
 vectors = st.integers(0, POLICY_BITS)
 
@@ -266,3 +267,76 @@ def test_a_list_holds_every_number_that_a_filer_can_have() -> None:
 def test_a_pair_is_what_is_required_and_what_is_forbidden():
     """In this order, as a record has them."""
     assert ((1, 2), (4, 0)) == Policy(Mask(1, 2), Mask(4)).pairs
+
+
+class Number(int):
+    """An integer that takes itself for any other."""
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __hash__(self) -> int:
+        return 1
+
+
+OTHER = flags_named("office", ["INTERNAL", "SECRET"])
+
+
+@pytest.mark.parametrize("bad", [True, np.True_, 1.0, "1", None, b"\1", {1: 1}, [1], OTHER.INTERNAL])
+def test_what_was_right_of_one_type_is_refused_of_another(bad: object) -> None:
+    """Equal to bits that were taken a moment ago is not enough."""
+    assert Mask(1, 2) == Mask(PolicyBit.J_US, PolicyBit.J_EU) == Mask("J_US", ["J_EU"])
+    for sides in ((bad, 2), (2, bad)):
+        with pytest.raises(InvalidArgument, match="want"):
+            Mask(*sides, flags=PolicyBit)  # type: ignore[arg-type]
+
+
+def test_bits_are_the_numbers_that_they_are() -> None:
+    """Those of a subclass, too, whatever it says of itself; kept as plain integers."""
+    for number in (1, 2, 3):
+        mask = Mask(Number(number), PolicyBit.OFFERING)
+        assert number == mask.required
+        assert {int} == {type(mask.required), type(mask.forbidden), type(bits_of("J_US"))}
+
+
+def test_a_mask_is_of_the_profile_of_its_members() -> None:
+    """The number that a member shares with one of another profile does not decide."""
+    for bit, flags in ((PolicyBit.J_US, PolicyBit), (OTHER.INTERNAL, OTHER)) * 2:
+        for several in (bit, [bit], (bit,), {bit}, frozenset([bit]), [bit, bit]):
+            assert flags is Mask(several).flags is Mask(0, several).flags
+            assert Mask(1) == Mask(several)
+    with pytest.raises(InvalidArgument, match="another profile"):
+        Mask(PolicyBit.J_US, OTHER.SECRET)
+
+
+@given(st.lists(masks(), max_size=3), st.none() | entities, entities, st.booleans())
+@example([Mask(1, 2)], None, set(), False)
+@example([Mask(1), Mask(2)], None, set(), False)
+@example([], {1, 2}, set(), False)
+def test_policies_are_the_same_only_if_every_part_is(
+    parts: list[Mask], allowed: set[int] | None, denied: set[int], any_is_enough: bool
+) -> None:
+    """A cache that knows them by value takes none for another."""
+
+    def made(parts: list[Mask], allowed: set[int] | None, denied: set[int], any_is_enough: bool) -> Policy:
+        return Policy(*parts, allow_entities=allowed, deny_entities=denied, allow_if_any=any_is_enough)
+
+    policy = made(parts, allowed, denied, any_is_enough)
+    again = made(list(parts), allowed, set(denied), any_is_enough)
+    assert (policy, hash(policy)) == (again, hash(again))
+    swapped = [Mask(mask.forbidden, mask.required) for mask in parts]
+    others = [
+        made([*parts, Mask(4, 8)], allowed, denied, any_is_enough),
+        made(parts[1:], allowed, denied, any_is_enough),
+        made(swapped, allowed, denied, any_is_enough),
+        made(parts, denied, allowed or set(), any_is_enough),
+        made(parts, None, denied, any_is_enough),
+        made(parts, allowed, denied | {5}, any_is_enough),
+        made(parts, allowed, denied, not any_is_enough),
+    ]
+
+    def said(one: Policy) -> tuple[object, ...]:
+        return one.pairs, one.allow_entities, one.deny_entities, one.allow_if_any
+
+    for other in others:
+        assert (said(policy) == said(other)) is (policy == other)
