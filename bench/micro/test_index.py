@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -18,6 +19,7 @@ from carag.index._core import ffi, lib
 from carag.policy import Mask, Policy, policy_word
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -54,13 +56,45 @@ def test_kernel(benchmark: Any, name: str, dim: int) -> None:
         benchmark(lib.carag_dot, x, y, dim, out, ffi.NULL)
 
 
-def test_call(benchmark: Any) -> None:
-    """A search of a hundred rows: mostly the call itself."""
+@cache
+def _hundred() -> tuple[Index, NDArray[np.float32]]:
+    """Build an index of a hundred rows, none of which has bit 3; and a query."""
     rng = np.random.default_rng(0)
     index = Index(32)
     index.add(rng.standard_normal((100, 32)), policy_word(rng.integers(0, 8, 100)))
-    query = rng.standard_normal(32).astype(np.float32)
+    return index, rng.standard_normal(32).astype(np.float32)
+
+
+def test_call(benchmark: Any) -> None:
+    """A search of a hundred rows: mostly the call itself."""
+    index, query = _hundred()
     benchmark(index.search, query, 10, Mask(required=1))
+
+
+_SEEN: Final = count(1 << 4, 1 << 4)
+"""Bits that are forbidden once."""
+
+
+@pytest.mark.parametrize("ask", ["search", "count"])
+@pytest.mark.parametrize("policy", ["kept", "made again", "never seen"])
+def test_call_for_nothing(benchmark: Any, ask: str, policy: str) -> None:
+    """The call alone, since no row is admissible: under one policy, under equal ones, each under one of its own."""
+    index, query = _hundred()
+    kept = Policy(Mask(required=8))
+    make: Callable[[], Policy] = {
+        "kept": lambda: kept,
+        "made again": lambda: Policy(Mask(required=8)),
+        "never seen": lambda: Policy(Mask(required=8, forbidden=next(_SEEN))),
+    }[policy]
+    if ask == "search":
+        assert benchmark(lambda: index.search(query, 10, make())).counts[0] == 0
+    else:
+        assert benchmark(lambda: index.count(make())) == 0
+
+
+def test_policy(benchmark: Any) -> None:
+    """A mask and a policy of it, made."""
+    benchmark(lambda: Policy(Mask(required=8, forbidden=1)))
 
 
 @pytest.mark.parametrize("share", range(len(SHARES)), ids=[f"{share:.0%}" for share in SHARES])

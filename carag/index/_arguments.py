@@ -14,7 +14,7 @@ import numpy as np
 from carag.errors import InvalidArgument, UnlabelledWarning
 from carag.index._buffers import lent
 from carag.index._core import ffi, lib
-from carag.index.results import DTYPE_CODES, PLAN_CODES
+from carag.index.results import DTYPE_CODES, PLAN_CODES, Plan
 from carag.limits import quoted
 from carag.policy.bits import whole_number
 from carag.policy.mask import MAX_ENTITY, Mask, Policy
@@ -22,12 +22,13 @@ from carag.policy.time import as_of_minutes
 from carag.policy.word import QUARANTINE, VERSION_WORD
 
 if TYPE_CHECKING:
+    from collections.abc import Sized
     from datetime import datetime
 
     from numpy.typing import ArrayLike, NDArray
 
     from carag.index._core import CData
-    from carag.index.results import DType, Plan
+    from carag.index.results import DType
 
 __all__ = [
     "MAX_KEY",
@@ -56,6 +57,8 @@ _MAX_K: Final = 1 << 20
 """Greatest ``k`` if the index has fewer rows: the result has room for all of them, 12 bytes each."""
 
 _FLOAT32: Final = np.dtype(np.float32)
+_NAMES: Final = (Plan, str)
+"""Types in which a plan is named."""
 _Number = TypeVar("_Number", np.uint32, np.int64)
 
 
@@ -81,8 +84,11 @@ def floats(name: str, values: ArrayLike, dim: int, *, allow_one: bool = False) -
         array = array[np.newaxis]
     if array.ndim != 2 or array.shape[1] != dim:
         raise InvalidArgument(f"{name} have shape {array.shape}; want (n, {dim})")
+    flags = array.flags
+    if array.dtype is _FLOAT32 and flags.c_contiguous and flags.aligned:
+        return array
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        return np.require(array, np.float32, ["C", "ALIGNED"])
+        return np.array(array, np.float32, order="C")
 
 
 def one_query(values: ArrayLike, dim: int) -> NDArray[np.float32]:
@@ -94,7 +100,7 @@ def one_query(values: ArrayLike, dim: int) -> NDArray[np.float32]:
 
 def queries_of(values: ArrayLike, dim: int) -> tuple[NDArray[np.float32], int]:
     """Convert one or many queries, and return them with their number; a float32 array is not copied."""
-    if type(values) is np.ndarray and values.dtype == _FLOAT32 and values.shape == (dim,):
+    if type(values) is np.ndarray and values.dtype is _FLOAT32 and values.shape == (dim,):
         flags = values.flags
         if flags.c_contiguous and flags.aligned:
             return values, 1
@@ -267,21 +273,41 @@ def batch_of(
 
 def search_params(
     k: int,
-    live: int,
+    index: Sized,
     queries: int,
     ef_search: int | None,
     plan: Plan | str,
     threads: int | None,
     fallback: bool,
     exact_limit: int,
-) -> CData:
-    """Check how a search of so many queries, among so many live rows, is to run."""
-    if (k := integer("k", k, 1, 2**31 - 1)) > max(_MAX_K, live):
-        raise InvalidArgument(f"k is {k:,}; want at most {_MAX_K:,}, or the {live:,} rows there are")
+) -> tuple[int, CData]:
+    """Check how a search of so many queries is to run, and return how many rows it wants of the index.
+
+    What was checked is kept by value, which only what cannot change has: another integer type may give another number
+    at the next call.
+    """
     workers = 1 if threads is None and queries == 1 else threads_or_all(threads)
+    is_fixed = (
+        type(k) is int
+        and (ef_search is None or type(ef_search) is int)
+        and type(plan) in _NAMES
+        and type(exact_limit) is int
+    )
+    checked = _checked if is_fixed else _checked.__wrapped__
+    wanted, params = checked(k, ef_search, plan, workers, bool(fallback), exact_limit)
+    if wanted > _MAX_K and wanted > (live := len(index)):
+        raise InvalidArgument(f"k is {wanted:,}; want at most {_MAX_K:,}, or the {live:,} rows there are")
+    return wanted, params
+
+
+@lru_cache(maxsize=256)
+def _checked(
+    k: int, ef_search: int | None, plan: Plan | str, workers: int, fallback: bool, exact_limit: int
+) -> tuple[int, CData]:
+    wanted = integer("k", k, 1, 2**31 - 1)
     limit = integer("exact_limit", exact_limit, 0, 2**64 - 1)
-    params = (k, beam_width(ef_search), plan_code(plan), workers, not fallback, limit)
-    return ffi.new("carag_search_params *", params)
+    params = (wanted, beam_width(ef_search), plan_code(plan), workers, not fallback, limit)
+    return wanted, ffi.new("carag_search_params *", params)
 
 
 # ---------------------------------------------------------------- policies

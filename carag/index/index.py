@@ -31,7 +31,7 @@ from carag.index._buffers import lent, room
 from carag.index._core import ffi, lib
 from carag.index._handle import Handle
 from carag.index._status import new_fault, raise_for, text
-from carag.index.results import DTYPE_CODES, DType, Plan, SearchResult, SearchRoom
+from carag.index.results import DTYPE_CODES, DType, Plan, SearchResult, search_room
 from carag.policy.bits import bits_of
 
 if TYPE_CHECKING:
@@ -390,13 +390,14 @@ class Index(Handle):
             On a wrong dimension, NaN, a zero query, an unknown plan, too large a ``k``, or no policy.
         """
         rows, nq = queries_of(queries, self._dim)
-        params = search_params(k, len(self), nq, ef_search, plan, threads, fallback, exact_limit)
+        wanted, params = search_params(k, self, nq, ef_search, plan, threads, fallback, exact_limit)
         test = predicate(policy, as_of, alive_at)
-        found, fault = SearchRoom(nq, params.k), new_fault()
+        core, found = self._core, search_room(nq, wanted)
         status = lib.carag_index_search(
-            self._core, lent(rows), nq, test.predicate, params, found.report, fault
+            core, lent(rows), nq, test.predicate, params, found.report, found.fault
         )
-        raise_for(status, fault, noun="query")
+        if status:
+            raise_for(status, found.fault, noun="query")
         return found.result(kernels.active())
 
     def count(

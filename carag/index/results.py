@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from carag.index._buffers import room
 from carag.index._core import ffi, lib
+from carag.index._status import new_fault
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
@@ -27,9 +27,9 @@ __all__ = [
     "Hits",
     "Plan",
     "SearchResult",
-    "SearchRoom",
     "SearchStats",
     "Why",
+    "search_room",
 ]
 
 
@@ -95,23 +95,57 @@ _WHYS: Final = {code: why for why, code in WHY_CODES.items()}
 _SHOWN: Final = 3
 """Greatest number of hits that a repr shows."""
 _FALLBACKS: Final = (lib.CARAG_WHY_ALL, lib.CARAG_WHY_BUDGET, lib.CARAG_WHY_FILL)
+_FEW: Final = 64
+"""Greatest number of rows wanted of one query for which memory is kept between searches."""
+_KEPT: Final = 16
+"""Greatest number of rooms kept for each number of rows."""
+
+_Written: TypeAlias = "tuple[bytearray, int, int, str]"
+"""What the core wrote: a ``carag_results`` and its arrays in one block; the numbers of queries and of rows wanted of
+each; and the kernel in use. The block holds, one after the other: the report, of which only the numbers are read, since
+its pointers may be of other memory; (5, nq) int64 numbers of rows found, estimated, scored and expanded, and the beam
+width; (nq, k) int64 keys; (nq, k) float32 similarities; and (2, nq) uint8 plan and why."""
+_BYTES: Final = ffi.typeof("uint8_t[]")
+_POINTER: Final = ffi.typeof("carag_results *")
+_REPORT: Final = ffi.sizeof("carag_results")
+_TALLIES: Final = 5
+_CHOICES: Final = 2
+
+
+def _tallies(written: _Written) -> NDArray[np.int64]:
+    memory, queries, _, _ = written
+    return np.ndarray((_TALLIES, queries), np.int64, memory, _REPORT)
+
+
+def _keys(written: _Written) -> NDArray[np.int64]:
+    memory, queries, k, _ = written
+    return np.ndarray((queries, k), np.int64, memory, _REPORT + 8 * _TALLIES * queries)
+
+
+def _similarities(written: _Written) -> NDArray[np.float32]:
+    memory, queries, k, _ = written
+    return np.ndarray((queries, k), np.float32, memory, _REPORT + 8 * queries * (_TALLIES + k))
+
+
+def _choices(written: _Written) -> NDArray[np.uint8]:
+    memory, queries, k, _ = written
+    return np.ndarray((_CHOICES, queries), np.uint8, memory, _REPORT + queries * (8 * _TALLIES + 12 * k))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SearchStats:
     """The cost and the plans of a search; ``(nq,)`` means one value per query.
 
-    Values are computed from the core's report on access: a search of a few microseconds has no time for it.
+    Values are read from what the core wrote on access: a search of a few microseconds has no time for it.
     """
 
     kernel: str
     """The kernel in use; all give the same bits."""
-    _report: CData
-    """A ``carag_results``, of which only the numbers are read: the arrays of its pointers may be freed."""
-    _work: NDArray[np.int64]
-    """(5, nq): numbers of rows found, estimated, scored and expanded; beam width."""
-    _codes: NDArray[np.uint8]
-    """(2, nq): plan, why"""
+    _written: _Written
+
+    @property
+    def _report(self) -> CData:
+        return ffi.from_buffer(_POINTER, self._written[0])
 
     @property
     def admissible(self) -> int:
@@ -131,37 +165,37 @@ class SearchStats:
     @property
     def plans(self) -> tuple[Plan, ...]:
         """The plan that gave each answer; never ``AUTO``."""
-        return tuple(_PLANS[code] for code in self._codes[0].tolist())
+        return tuple(_PLANS[code] for code in _choices(self._written)[0].tolist())
 
     @property
     def whys(self) -> tuple[Why, ...]:
         """Why each answer has its plan."""
-        return tuple(_WHYS[code] for code in self._codes[1].tolist())
+        return tuple(_WHYS[code] for code in _choices(self._written)[1].tolist())
 
     @property
     def fallbacks(self) -> NDArray[np.bool_]:
         """(nq,) whether a graph or an estimate fell back to a scan: over budget, too few rows, or all rows wanted."""
-        return np.isin(self._codes[1], _FALLBACKS)
+        return np.isin(_choices(self._written)[1], _FALLBACKS)
 
     @property
     def estimates(self) -> NDArray[np.int64]:
         """(nq,) number of rows estimated by one bit per coordinate."""
-        return self._work[1, :]
+        return _tallies(self._written)[1, :]
 
     @property
     def distance_computations(self) -> NDArray[np.int64]:
         """(nq,) number of rows scored by their eight-bit code or their vector."""
-        return self._work[2, :]
+        return _tallies(self._written)[2, :]
 
     @property
     def hops(self) -> NDArray[np.int64]:
         """(nq,) number of graph nodes expanded, that is, whose neighbours were visited."""
-        return self._work[3, :]
+        return _tallies(self._written)[3, :]
 
     @property
     def ef(self) -> NDArray[np.int64]:
         """(nq,) widest beam of the graph search; 0 if there was none."""
-        return self._work[4, :]
+        return _tallies(self._written)[4, :]
 
     @property
     def nanoseconds(self) -> dict[Plan, float]:
@@ -183,7 +217,7 @@ class SearchStats:
         1 of 2 rows admissible, classes: 1
         0 rows estimated, 1 scored, 0 expanded in a beam of 0
         """
-        estimated, scored, hops, ef = self._work[1:, query].tolist()
+        estimated, scored, hops, ef = _tallies(self._written)[1:, query].tolist()
         lines = [
             f"{self.plans[query].value}: {self.whys[query].value}",
             f"{self.admissible:,} of {self.rows:,} rows admissible, classes: {self.classes:,}",
@@ -240,6 +274,20 @@ class SearchResult:
     counts: NDArray[np.int64]
     """(nq,) always ``min(k, admissible)``."""
     stats: SearchStats
+    _written: _Written | None = field(init=False)
+
+    if not TYPE_CHECKING:  # to a type checker any name would be an attribute
+
+        def __getattr__(self, name: str) -> Any:
+            """Make a field of what the core wrote when it is first read: of many searches, few are."""
+            if name == "_written":
+                return None  # of a result made by hand
+            make = _FIELDS.get(name)
+            if make is None or self._written is None:
+                raise AttributeError(f"a SearchResult has no {name!r}")
+            made = make(self._written)
+            object.__setattr__(self, name, made)
+            return made
 
     def __len__(self) -> int:
         """Count the queries."""
@@ -256,26 +304,61 @@ class SearchResult:
         )
 
 
+_FIELDS: Final[dict[str, Callable[[_Written], object]]] = {
+    "keys": _keys,
+    "similarities": _similarities,
+    "counts": lambda written: _tallies(written)[0],
+    "stats": lambda written: SearchStats(written[-1], written),
+}
+
+
 class SearchRoom:
-    """Room for what the core finds for ``nq`` queries."""
+    """Memory for what the core finds: its report and all arrays in one block, and its description of an error.
 
-    __slots__ = ("_codes", "_keys", "_similarities", "_work", "report")
+    A search of a few microseconds has no time for nine arrays: they are made when somebody reads them. Rooms for one
+    query and few rows are used again, by one search at a time; what was written into one is copied out before.
+    """
 
-    def __init__(self, nq: int, k: int) -> None:
-        self._keys, self._similarities = np.empty((nq, k), np.int64), np.empty((nq, k), np.float32)
-        self._work, self._codes = np.empty((5, nq), np.int64), np.empty((2, nq), np.uint8)
-        tally, choice = room(self._work), room(self._codes)
-        self.report = ffi.new(
-            "carag_results *",
-            (
-                room(self._keys),
-                room(self._similarities),
-                *(tally, tally + nq, tally + 2 * nq, tally + 3 * nq, tally + 4 * nq),
-                *(choice, choice + nq),
-            ),
+    __slots__ = ("_k", "_lent", "_memory", "_queries", "fault", "report")
+
+    def __init__(self, queries: int, k: int) -> None:
+        self._queries, self._k = queries, k
+        self._memory = bytearray(_REPORT + queries * (_TALLIES * 8 + k * (8 + 4) + _CHOICES))
+        self._lent = ffi.from_buffer(_BYTES, self._memory, True)
+        tally = ffi.cast("int64_t *", self._lent + _REPORT)
+        keys = tally + _TALLIES * queries
+        similarities = ffi.cast("float *", keys + queries * k)
+        choice = ffi.cast("uint8_t *", similarities + queries * k)
+        self.report = ffi.cast("carag_results *", self._lent)
+        self.report[0] = (
+            *(keys, similarities),
+            *(tally + at * queries for at in range(_TALLIES)),
+            *(choice + at * queries for at in range(_CHOICES)),
         )
+        self.fault = new_fault()
 
     def result(self, kernel: str) -> SearchResult:
-        """Read what was found, once the search is over."""
-        stats = SearchStats(kernel, self.report, self._work, self._codes)
-        return SearchResult(self._keys, self._similarities, self._work[0], stats)
+        """Read what was found, once the search is over; the room is another search's then."""
+        memory = self._memory
+        if self._queries == 1 and self._k <= _FEW:
+            memory = bytearray(memory)
+            if len(kept := _rooms[self._k]) < _KEPT:
+                kept.append(self)
+        found = SearchResult.__new__(SearchResult)
+        object.__setattr__(found, "_written", (memory, self._queries, self._k, kernel))
+        return found
+
+
+_rooms: Final[tuple[list[SearchRoom], ...]] = tuple([] for _ in range(_FEW + 1))
+"""Rooms for one query that nobody uses now, by the number of rows. Who takes one out has it alone: threads, and a
+signal's handler amid a search, which searches too."""
+
+
+def search_room(queries: int, k: int) -> SearchRoom:
+    """Return memory for a search, which no other uses meanwhile."""
+    if queries != 1 or k > _FEW:
+        return SearchRoom(queries, k)
+    try:
+        return _rooms[k].pop()
+    except IndexError:  # the first search for so many, or others have them all
+        return SearchRoom(queries, k)
