@@ -92,7 +92,10 @@ def _add_options(one: argparse.ArgumentParser) -> None:
     one.add_argument("--rounds", type=int, default=Settings().rounds)
     one.add_argument("--seconds", type=float, default=Settings().seconds, help="of a cell's rounds")
     one.add_argument(
-        "--policy-inside", action="store_true", help="make the policy anew inside every timed call"
+        "--policy-inside",
+        action=argparse.BooleanOptionalAction,
+        default=Settings().policy_inside,
+        help="make the policy anew inside every timed call of `run`, or once a session",
     )
     one.add_argument("--core", type=int, default=-1, help="processor to stay on; by default the last")
     one.add_argument("--threads", type=_counts, default=(), help="of builds; by default one, and all")

@@ -1,7 +1,8 @@
 """What an engine under measurement is, and what it is asked.
 
-Everything an engine does with a policy (bitmaps, lists of ids, its own query language) happens inside
-:meth:`Engine.search`, which is what the clock sees.
+Everything an engine does with a policy (its own value for it, bitmaps, lists of ids, its own query language) happens
+inside :meth:`Engine.policy` and :meth:`Engine.search`, and the clock sees both (:mod:`bench.ann.run`). Only what is
+made of the rows alone may be ready before, by :meth:`Engine.build`.
 """
 
 from __future__ import annotations
@@ -152,9 +153,9 @@ class Engine(ABC):
         """Return up to `k` ids, nearest first; negative ones are padding."""
 
     def policy(self, request: Request) -> Any:
-        """Say a request in the engine's own terms: a value made once a session, from the request alone.
+        """Say a request in the engine's own terms: a value made from the request alone.
 
-        Nothing that depends on the rows may be prepared here; that is the search's work.
+        Nothing that depends on the rows may be prepared here: it may be made once a session, too.
         """
         return request
 

@@ -61,13 +61,12 @@ class Carag(Engine):
         return build
 
     def policy(self, request: Request) -> Any:
-        """Make the policy that a session holds."""
+        """Make the policy."""
         mask = Mask(request.required, request.forbidden)
         if request.as_of is None:
             return self._plain, Policy(mask), self._options
         denied: list[int] = [] if request.denied is None else request.denied.tolist()
-        policy = Policy(mask, **_needed({"deny_entities": denied}, Policy))
-        return self._session, policy, self._options | {"as_of": request.as_of}
+        return self._session, Policy(mask, deny_entities=denied), self._options | {"as_of": request.as_of}
 
     def search(self, query: NDArray[np.float32], k: int, policy: Any, effort: int) -> NDArray[np.int64]:
         """Search through the public interface; one query takes one thread."""
