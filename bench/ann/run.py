@@ -1,13 +1,20 @@
 """The measurement: one query at a time, one thread, one core, engines taking turns.
 
+What is timed is a whole call, from the request in its plainest terms to the ids: making the policy in the engine's
+own terms (``Policy(Mask(...))``, a bitmap, a filter, a list of words or entities), the search, and whatever an engine
+does after it. What may be ready before is made of the rows alone, once, when the index is built. Judging is off the
+clock. `Settings.policy_inside` switched off leaves the policy's own value, which holds nothing of the rows, out of it.
+
 A cell is measured in two phases. The *scout* tries every engine over its efforts with a few queries, to find where
-each stands. In the *rounds*, CARAG, the native hnswlib and every engine near the front are measured again at the
-efforts around the recalls that are quoted, taking turns in an order drawn anew each round, and the medians over rounds
-are what counts. An engine that is left behind in the scout keeps its scout rows, with the reason.
+each stands; where those say that recall is enough, more are asked before the sweep ends, since a few flatter. In the
+*rounds*, CARAG, the native hnswlib and every engine near the front are measured again at the efforts around the
+recalls that are quoted, taking turns in an order drawn anew each round, and the medians over rounds are what counts.
+An engine that is left behind in the scout keeps its scout rows, with the reason.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -54,8 +61,11 @@ class Settings:
     rounds: int = 9
     queries: int = 1_000
     """At most, a cell."""
-    policy_inside: bool = False
-    """Whether the policy's value is made anew inside every timed call."""
+    fewest: int = 200
+    """Questions that a point of the rounds is asked, and the effort that ends a sweep, however long they take; all of
+    a cell that has no more. A point under 20 queries/s is asked as many as its share of the time allows."""
+    policy_inside: bool = True
+    """Whether the policy's value is made anew inside every timed call, or once a session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +114,7 @@ class Row:
     short: int
     violations: int
     policy_us: float
-    """Median microseconds to make the policy's value, once a session, outside the searches."""
+    """Median microseconds to make the policy's value, measured apart: the calls include it, unless settings say no."""
     build_seconds: float
     build_threads: int
     bytes_per_row: float
@@ -183,14 +193,16 @@ def measure_cell(
     scouted = [trial for trials in _contenders(swept) for trial in trials]
     again = [_Trial(trial.entry, trial.effort) for trial in scouted]
     budgets = _budgets([settings.queries / trial.pace for trial in scouted], settings.seconds)
+    fewest = [min(settings.fewest, settings.queries) if trial.pace >= HOPELESS else 1 for trial in scouted]
     rng = np.random.default_rng(about.seed)
     for _ in range(settings.rounds):
         for turn in rng.permutation(
             len(again)
         ):  # who follows a plan on the same index finds its rows in the cache
             trial, total = again[turn], budgets[turn]
-            if sum(map(sum, trial.seconds)) < 2 * total:
-                asker.ask(trial, budget=total / settings.rounds)
+            if sum(map(sum, trial.seconds)) < 2 * total or len(trial.verdicts) < fewest[turn]:
+                least = math.ceil(fewest[turn] / settings.rounds)
+                asker.ask(trial, budget=total / settings.rounds, least=least)
     yield from (_row(trial, "rounds", cell, bars, about) for trial in again)
 
 
@@ -206,8 +218,8 @@ class _Asker:
         self._policies: dict[str, tuple[dict[int, Any], float]] = {}
         self._policy_inside = settings.policy_inside
 
-    def ask(self, trial: _Trial, *, budget: float, most: int | None = None) -> None:
-        """Ask on from where this trial's last round ended, until the budget or the questions run out."""
+    def ask(self, trial: _Trial, *, budget: float, least: int = 1, most: int | None = None) -> None:
+        """Ask on from where this trial's last round ended: `least`, then until the budget or the questions run out."""
         engine, effort = trial.entry.engine, trial.effort
         policies, trial.policy_us = self._policies_of(engine)
         count = len(self._questions)
@@ -233,7 +245,7 @@ class _Asker:
                     work.distances,
                 )
             spent += took
-            if spent > budget:
+            if spent > budget and len(seconds) >= least:
                 break
         trial.seconds.append(seconds)
         trial.next = (start + len(seconds)) % count
@@ -280,13 +292,17 @@ def _scout(entry: Entry, asker: _Asker, best: float, settings: Settings) -> list
         trial = _Trial(entry, effort)
         asker.ask(trial, budget=settings.scout_seconds, most=_SCOUTED)
         trials.append(trial)
+        slow = ""
+        if trial.pace < HOPELESS:
+            slow = f"under {HOPELESS:g} queries/s"
+        elif not entry.always and trial.pace < best / (2 * NEAR):
+            slow = f"under 1/{2 * NEAR:g} of the best peer at recall {QUOTED[-1]}"
+        if trial.recall >= ENOUGH and effort and not slow:
+            asker.ask(trial, budget=math.inf, most=settings.fewest)
         if trial.recall >= ENOUGH and effort:
             break
-        if trial.pace < HOPELESS:
-            trial.stopped = f"under {HOPELESS:g} queries/s"
-            break
-        if not entry.always and trial.pace < best / (2 * NEAR):
-            trial.stopped = f"under 1/{2 * NEAR:g} of the best peer at recall {QUOTED[-1]}"
+        if slow:
+            trial.stopped = slow
             break
     return trials
 
