@@ -3,7 +3,7 @@
 Words are drawn once a data set: 400 distinct ones, Zipf in size, each given to runs of rows that lie close together.
 Words of one family share bits and lie in one region, as the labels of one kind of filing do. A policy is a mask found
 by search among random ones for the share of rows it admits. A cell names a share and a correlation; per query it asks
-a mask that the correlation picks:
+a mask that the correlation picks, and several where that leaves a cell fewer than 200 questions:
 
 - *neutral*: any;
 - *anti*: one that admits none of the query's 100 nearest rows (in a cell where that leaves fewer than 30 queries, at
@@ -57,6 +57,8 @@ PUBLIC_SHARE: Final = 0.95
 _POOL: Final = 4_000
 _NEUTRAL: Final = 32
 _DRAWS: Final = 60_000
+_ENOUGH: Final = 200
+"""Questions below which a cell asks a query under several policies."""
 _FEWEST: Final = 30
 """Queries below which a cell is left out."""
 _MINUTES_A_FILING: Final = 1_440
@@ -234,7 +236,7 @@ def cells(
             pool = _pool(share, len(rows.words), admits, counts, rng)
             for correlation in _correlations(share):
                 asked = _asked(correlation, share, pool, near, rng)
-                if len(asked) >= min(_FEWEST, len(nearest)):
+                if len(np.unique(asked[:, 0])) >= min(_FEWEST, len(nearest)):
                     used, asked[:, 1] = np.unique(asked[:, 1], return_inverse=True)
                     requests = tuple(frame.masked(*masks[pool.chosen[at]].tolist()) for at in used)
                     made.append(Cell(variant, share, correlation, requests, asked))
@@ -304,7 +306,10 @@ def _correlations(share: float) -> tuple[Correlation, ...]:
 def _asked(
     correlation: Correlation, share: float, pool: _Pool, near: NDArray[np.float32], rng: Generator
 ) -> NDArray[np.int64]:
-    """Pick for every query one mask that fits the correlation; queries without one are left out."""
+    """Pick for every query a mask that fits the correlation, and several where few queries have one.
+
+    Queries without one are left out.
+    """
     queries = len(near)
     if not len(pool.chosen):
         return np.empty((0, 2), dtype=np.int64)
@@ -318,6 +323,11 @@ def _asked(
     else:
         mostly = 0.9 * NEAREST if share >= 0.5 else 0.5 * NEAREST
         fits = hits >= np.minimum(mostly, np.maximum(1, pool.counts / 2))
-    found = np.flatnonzero(fits.any(axis=1))
     draws = rng.random(fits.shape) * fits
-    return np.stack([found, np.argmax(draws[found], axis=1)], axis=1)
+    choices = np.count_nonzero(fits, axis=1)
+    each = 1
+    while np.minimum(choices, each).sum() < min(_ENOUGH, queries) and each < choices.max():
+        each += 1
+    masks = np.argpartition(-draws, each - 1, axis=1)[:, :each].T.ravel()
+    asked = np.stack([np.tile(np.arange(queries), each), masks], axis=1)
+    return asked[fits[asked[:, 0], asked[:, 1]]]
