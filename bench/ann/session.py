@@ -57,7 +57,10 @@ __all__ = [
 ALWAYS: Final = ("hnswlib-native",)
 """The peer whose curve is quoted in every cell, however slow."""
 _NEIGHBOURS: Final = 100
-_PACKAGES: Final = ("numpy", "hnswlib", "faiss-cpu", "numba", "zvec", "qdrant-edge-py", "turbovec", "wardowl")
+_PACKAGES: Final = (
+    *("numpy", "hnswlib", "faiss-cpu", "numba", "zvec", "qdrant-edge-py", "turbovec", "wardowl"),
+    *("scalable-vs", "usearch"),
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import math
 import numpy as np
 import pytest
 
-from carag.errors import InvalidArgument
+from carag.errors import InvalidArgument, MissingExtra
 from carag.index import Index
 
 SHARES = (1.0, 0.5, 0.2, 0.1, 0.05, 0.01, 0.0)
@@ -235,6 +235,140 @@ def test_an_unknown_peer_is_refused_by_name(bench):
     """The message lists the peers there are."""
     with pytest.raises(InvalidArgument, match="numpy-grouped"):
         bench("peers").peer("hnsw")
+
+
+POSTFILTERS = {
+    "svs-vamana": "svs",
+    "svs-vamana-lvq4x8": "svs",
+    "svs-vamana-lvq8": "svs",
+    "usearch": "usearch",
+    "usearch-i8": "usearch",
+}
+
+
+@pytest.mark.parametrize("name", POSTFILTERS)
+def test_peers_that_filter_afterwards_return_what_is_admissible(bench, small, tmp_path, name):
+    """Under every policy no other row, and at a large effort nearly all of the right ones."""
+    data, rows, _, cells = small
+    pytest.importorskip(POSTFILTERS[name])
+    engine = bench("peers").peer(name)
+    try:
+        engine.build(rows, bench("engine").Store(tmp_path / "graphs", "small"))
+    except MissingExtra as error:
+        pytest.skip(str(error))
+    truth = bench("truth")
+    recalls = []
+    for cell, bar in zip(cells, truth.bars(rows, data.queries, cells, 10), strict=True):
+        for at in range(0, len(cell.asked), 97):
+            query, mask = cell.asked[at]
+            ids = engine.search(data.queries[query], 10, cell.requests[mask], 512)
+            asked = (data.queries[query], cell.requests[mask], rows, int(bar.wanted[at]))
+            verdict = truth.judge(ids, *asked, float(bar.similarity[at]))
+            assert 0 == verdict.violations, (cell.name, at)
+            recalls.append(verdict.recall)
+    assert np.mean(recalls) >= 0.99
+
+
+def test_filtering_afterwards_widens_until_there_are_enough(bench, small):
+    """Whatever the policy, an exact list of neighbours gives the exact answer, asked no wider than needed."""
+    data, rows, _, cells = small
+    widths = []
+
+    class Sorted(bench("peers.postfilter").PostFilter):
+        def _ready(self, store):
+            raise AssertionError
+
+        def _nearest(self, query, count, width):
+            widths.append(width)
+            return np.argsort(-(self._rows.vectors @ query), kind="stable")[:count]
+
+    engine = Sorted()
+    engine._rows = rows
+    for cell in cells:
+        for at in range(0, len(cell.asked), 61):
+            passing, best, _ = brute_force(data, rows, cell, at)
+            query, mask = cell.asked[at]
+            widths.clear()
+            ids = engine.search(data.queries[query], 10, cell.requests[mask], 16)
+            assert set(best.tolist()) == set(ids.tolist()), (cell.name, at)
+            assert widths == sorted(set(widths))
+            assert 16 == widths[0]
+            if len(passing) == len(rows.words):
+                assert [16] == widths
+            elif len(passing) >= 10:
+                exact = data.vectors @ data.queries[query]
+                rank = np.count_nonzero(exact >= exact[best[-1]])
+                assert all(width < rank for width in widths[:-1])
+
+
+# ---------------------------------------------------------------- the clock and the sweep
+
+
+class Clock:
+    """Stands in for the module that a measurement reads the time from."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def perf_counter(self):
+        return self.now
+
+
+def measured(bench, small, monkeypatch, *, policy=0.0, search=0.0, flatter=0, **settings):
+    """Measure a make-believe engine whose calls take so many seconds, in one cell.
+
+    Its answers are right at an effort of 20 or more; at 10 the first `flatter` questions are, too.
+    """
+    data, rows, _, cells = small
+    run, truth = bench("run"), bench("truth")
+    cell = next(cell for cell in cells if cell.share == 0.5 and cell.correlation == "neutral")
+    (bars,) = truth.bars(rows, data.queries, [cell], 10)
+    right = [set(brute_force(data, rows, cell, at)[1].tolist()) for at in range(len(cell.asked))]
+    place = {query.tobytes(): at for at, query in enumerate(data.queries[cell.asked[:, 0]])}
+    clock = Clock()
+    monkeypatch.setattr(run, "time", clock)
+
+    class Stub(bench("engine").Engine):
+        name, bits, efforts = "stub", 32, (10, 20, 40)
+
+        def build(self, rows, store):
+            raise AssertionError
+
+        def policy(self, request):
+            clock.now += policy
+            return request
+
+        def search(self, query, k, policy, effort):
+            clock.now += search
+            at = place[query.tobytes()]
+            return np.array([*right[at]] if effort >= 20 or at < flatter else [], dtype=np.int64)
+
+    entry = run.Entry(Stub(), bench("engine").Build(0.0, 1, 0.0), always=True)
+    about = run.Field("small", rows, data.queries, 7, "test")
+    return list(run.measure_cell([entry], cell, bars, about, run.Settings(**settings)))
+
+
+@pytest.mark.parametrize(("inside", "micros"), [(True, 1_500), (False, 500)])
+def test_making_the_policy_is_timed(bench, small, monkeypatch, inside, micros):
+    """A call's time is that of making the policy and of searching, unless settings say otherwise."""
+    rows = measured(bench, small, monkeypatch, policy=1e-3, search=5e-4, policy_inside=inside)
+    assert [pytest.approx(micros)] * len(rows) == [row.p50_us for row in rows]
+    assert bench("run").Settings().policy_inside
+
+
+def test_every_point_of_the_rounds_is_asked_enough(bench, small, monkeypatch):
+    """200 questions each, though the time of a cell allows twenty; fewer only below what a sweep puts up with."""
+    rows = measured(bench, small, monkeypatch, search=0.04, seconds=0.8)
+    assert {200} == {row.n for row in rows if row.phase == "rounds"}
+    rows = measured(bench, small, monkeypatch, search=0.06, seconds=0.8)
+    assert max(row.n for row in rows if row.phase == "rounds") < 200
+
+
+def test_a_few_questions_do_not_end_a_sweep(bench, small, monkeypatch):
+    """Right answers to the scout's few questions are not believed: the larger effort is in the rounds, too."""
+    rows = measured(bench, small, monkeypatch, search=2e-3, flatter=35)
+    reached = [row.effort for row in rows if row.phase == "rounds" and row.recall >= 0.99]
+    assert [20] == reached
 
 
 # ---------------------------------------------------------------- end to end

@@ -31,6 +31,11 @@ PEERS: Final = {
     "qdrant-edge-acorn": ("qdrant", "QdrantAcorn"),
     "zvec-hnsw": ("zvec", "Zvec"),
     "zvec-hnsw-int8": ("zvec", "ZvecInt8"),
+    "svs-vamana-lvq4x8": ("postfilter", "VamanaLvq4x8"),
+    "svs-vamana-lvq8": ("postfilter", "VamanaLvq8"),
+    "svs-vamana": ("postfilter", "Vamana"),
+    "usearch": ("postfilter", "Usearch"),
+    "usearch-i8": ("postfilter", "UsearchInt8"),
     "wardowl-faiss": ("wardowl", "Wardowl"),
 }
 """Cheap ones first: a sweep ends where it cannot beat what was seen before it."""
