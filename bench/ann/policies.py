@@ -329,5 +329,5 @@ def _asked(
     while np.minimum(choices, each).sum() < min(_ENOUGH, queries) and each < choices.max():
         each += 1
     masks = np.argpartition(-draws, each - 1, axis=1)[:, :each].T.ravel()
-    asked = np.stack([np.tile(np.arange(queries), each), masks], axis=1)
-    return asked[fits[asked[:, 0], asked[:, 1]]]
+    asked: NDArray[np.int64] = np.stack([np.tile(np.arange(queries), each), masks], axis=1)
+    return np.asarray(asked[fits[asked[:, 0], asked[:, 1]]])

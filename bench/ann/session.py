@@ -59,7 +59,7 @@ ALWAYS: Final = ("hnswlib-native",)
 _NEIGHBOURS: Final = 100
 _PACKAGES: Final = (
     *("numpy", "hnswlib", "faiss-cpu", "numba", "zvec", "qdrant-edge-py", "turbovec", "wardowl"),
-    *("scalable-vs", "usearch"),
+    *("scalable-vs", "usearch", "voyager", "pyglass-portable"),
 )
 
 

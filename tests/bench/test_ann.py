@@ -243,6 +243,8 @@ POSTFILTERS = {
     "svs-vamana-lvq8": "svs",
     "usearch": "usearch",
     "usearch-i8": "usearch",
+    "voyager": "voyager",
+    "glass-sq8": "glass",
 }
 
 

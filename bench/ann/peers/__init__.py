@@ -36,6 +36,8 @@ PEERS: Final = {
     "svs-vamana": ("postfilter", "Vamana"),
     "usearch": ("postfilter", "Usearch"),
     "usearch-i8": ("postfilter", "UsearchInt8"),
+    "voyager": ("postfilter", "Voyager"),
+    "glass-sq8": ("postfilter", "Glass"),
     "wardowl-faiss": ("wardowl", "Wardowl"),
 }
 """Cheap ones first: a sweep ends where it cannot beat what was seen before it."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["WIDEST", "Usearch", "UsearchInt8", "Vamana", "VamanaLvq4x8", "VamanaLvq8"]
+__all__ = ["WIDEST", "Glass", "Usearch", "UsearchInt8", "Vamana", "VamanaLvq4x8", "VamanaLvq8", "Voyager"]
 
 WIDEST: Final = 8 * EFS[-1]
 """Candidates at most; a scan of what is admissible is long since faster."""
@@ -192,3 +192,65 @@ class UsearchInt8(Usearch):
     bits = 8
     refines = True
     _dtype = "i8"
+
+
+class Voyager(PostFilter):
+    """Voyager: Spotify's HNSW over float32."""
+
+    name = "voyager"
+
+    def _ready(self, store: Store) -> Build:
+        self._voyager = optional("voyager")
+        size = len(self._rows.words)
+        name = f"voyager-M{graph_degree(size)}-efc{EF_CONSTRUCTION}"
+        build = store.built(name, size, os.cpu_count() or 1, self._make)
+        self._index = self._voyager.Index.load(str(store.file(name)))
+        return build
+
+    def _make(self, path: Path) -> float:
+        size, dim = self._rows.vectors.shape
+        space = self._voyager.Space.InnerProduct
+        index = self._voyager.Index(
+            space, dim, M=graph_degree(size), ef_construction=EF_CONSTRUCTION, max_elements=size
+        )
+        begin = time.process_time()
+        index.add_items(self._rows.vectors, num_threads=os.cpu_count() or 1)
+        seconds = time.process_time() - begin
+        index.save(str(path))
+        return seconds
+
+    def _nearest(self, query: NDArray[np.float32], count: int, width: int) -> NDArray[np.int64]:
+        ids, _ = self._index.query(query, count, num_threads=1, query_ef=width)
+        return np.asarray(ids, dtype=np.int64)
+
+
+class Glass(PostFilter):
+    """Glass: HNSW over 8-bit codes, refined from float32 rows of its own."""
+
+    name = "glass-sq8"
+    bits = 8
+
+    def _ready(self, store: Store) -> Build:
+        self._glass = optional("glass")
+        size, dim = self._rows.vectors.shape
+        name = f"glass-R{2 * graph_degree(size)}-L{EF_CONSTRUCTION}"
+        build = store.built(name, size, os.cpu_count() or 1, self._make, extra=5.0 * dim)
+        graph = self._glass.Graph(str(store.file(name)))
+        self._index = self._glass.Searcher(graph, self._rows.vectors, "IP", "SQ8U", "FP32")
+        self._index.optimize(1)
+        return build
+
+    def _make(self, path: Path) -> float:
+        self._glass.set_num_threads(os.cpu_count() or 1)
+        degree = 2 * graph_degree(len(self._rows.words))
+        index = self._glass.Index("HNSW", "IP", "FP32", R=degree, L=EF_CONSTRUCTION)
+        begin = time.process_time()
+        graph = index.build(self._rows.vectors)
+        seconds = time.process_time() - begin
+        graph.save(str(path))
+        return seconds
+
+    def _nearest(self, query: NDArray[np.float32], count: int, width: int) -> NDArray[np.int64]:
+        self._index.set_ef(width)
+        ids, _ = self._index.search(query, count)
+        return np.asarray(ids, dtype=np.int64)
