@@ -154,7 +154,7 @@ def assert_linear(text_of: Callable[[int], str]) -> None:
     assert long < 8 * 4 * short + 0.5
 
 
-@pytest.mark.release
+@pytest.mark.full
 def test_a_million_letters_are_cut() -> None:
     assert 0 < len(chunk_by_clauses("(a)" * 10**6)) < 10**4
     assert 0 < len(chunk_by_clauses("(a)\n" * 10**6)) < 10**5

@@ -124,7 +124,7 @@ def test_the_laws_hold_over_the_profiles_that_ship(drawn: Drawn) -> None:
     check_store(7, 60, drawn)
 
 
-@pytest.mark.release
+@pytest.mark.full
 def test_the_laws_hold_over_thousands_of_cases() -> None:
     """4,000 cases over 40 profiles."""
     check_stores(range(1000, 1040), 100)

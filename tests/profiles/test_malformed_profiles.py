@@ -71,7 +71,7 @@ def test_hundreds_of_malformed_profiles_are_refused_with_a_line_and_a_reason(tmp
     assert slips >= 100
 
 
-@pytest.mark.release
+@pytest.mark.full
 def test_thousands_of_malformed_profiles_are_refused_with_a_line_and_a_reason(tmp_path: Path) -> None:
     """In up to twelve places of each file."""
     assert refused_everywhere(tmp_path, 12)[0] >= 2000

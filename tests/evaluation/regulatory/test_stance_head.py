@@ -164,7 +164,7 @@ def test_a_claim_leads_to_the_sentence_in_its_document() -> None:
     assert judged.verdict == "COMPLIANT"
 
 
-@pytest.mark.release
+@pytest.mark.full
 def test_training_again_gives_the_committed_weights(shared_data: Path, tmp_path: Path) -> None:
     """Of whole numbers within 1 of 127, of others to three digits: machines sum in other orders."""
     import sys

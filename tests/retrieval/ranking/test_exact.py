@@ -91,7 +91,7 @@ def test_what_is_found_is_what_a_plain_sort_finds(
     run(seed, tmp_path_factory.mktemp("store"))
 
 
-@pytest.mark.release
+@pytest.mark.full
 def test_a_longer_count_of_stores(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Sixty stores, 4,800 questions, most of which find something."""
     found = [run(seed, tmp_path_factory.mktemp("store")) for seed in range(60)]
