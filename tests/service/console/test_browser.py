@@ -39,6 +39,15 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield found
 
 
+def wait_until(page: Any, expression: str) -> None:
+    """Ask from outside: a page that polls would evaluate a string, which its policy forbids."""
+    for _ in range(200):
+        if page.evaluate(expression):
+            return
+        page.wait_for_timeout(50)
+    pytest.fail(f"not within ten seconds: {expression}")
+
+
 class Watched:
     """A page, and all that it said or asked for that it should not have."""
 
@@ -164,7 +173,7 @@ def test_a_violation_would_be_seen(address: str) -> None:
         one.page.evaluate(
             "document.body.appendChild(Object.assign(document.createElement('script'), {src: 'https://evil.example/'}))"
         )
-        one.page.wait_for_function("window.violations.length > 0")
+        wait_until(one.page, "window.violations.length > 0")
         with pytest.raises(AssertionError):
             one.check()
 
@@ -238,7 +247,7 @@ def test_three_pages_are_walked_by_keyboard_alone(address: str) -> None:
         before = page.evaluate("document.activeElement.scrollLeft")
         page.set_viewport_size({"width": 600, "height": 800})
         page.keyboard.press("ArrowRight")
-        page.wait_for_function(f"document.activeElement.scrollLeft > {before}")
+        wait_until(page, f"document.activeElement.scrollLeft > {before}")
         one.check()
 
 
