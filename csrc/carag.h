@@ -153,6 +153,16 @@ typedef struct carag_results {
     double nanoseconds[CARAG_PLANS];   /* predicted for one query by plan; 0: was not considered */
 } carag_results;
 
+/* A second predicate, whose nearest rows the same call finds: of a wider one, those are known that the first refuses. They
+ * are looked for when the first answer is written, which is the same with and without them. Arrays of the caller. */
+typedef struct carag_wider {
+    const carag_predicate *predicate;
+    size_t k;               /* rows wanted per query, >= 1 */
+    carag_results *results; /* with k of these: as carag_index_search would answer under this predicate */
+    uint32_t *words;        /* (nq, k) of the rows, as they were when written; 0 beyond counts[q] */
+    uint8_t *refused;       /* (nq, k) 1 where the first predicate did not admit the row then; 0 beyond counts[q] */
+} carag_wider;
+
 typedef struct carag_rows {
     const float *vectors;       /* (count, dim), any length; stored as unit vectors */
     const uint32_t *words;      /* (count,) */
@@ -192,12 +202,16 @@ carag_status carag_index_delete(carag_index *index, const int64_t *keys, size_t 
                                 carag_fault *out_fault);
 carag_status carag_index_consolidate(carag_index *index, uint32_t threads, carag_fault *out_fault);
 
-/* Ask. carag_index_similarities writes what a search would answer for live rows, whatever their words and terms: it is
+/* Ask. carag_index_search_both is carag_index_search, and finds the rows of `wider`, too, unless that is NULL.
+ * carag_index_similarities writes what a search would answer for live rows, whatever their words and terms: it is
  * for a caller who has asked already what is admissible. carag_index_keys writes the keys of live rows, ascending, at most
  * `room`, and returns their number. */
 carag_status carag_index_search(carag_index *index, const float *queries, size_t nq,
                                 const carag_predicate *predicate, const carag_search_params *params,
                                 carag_results *results, carag_fault *out_fault);
+carag_status carag_index_search_both(carag_index *index, const float *queries, size_t nq,
+                                     const carag_predicate *predicate, const carag_search_params *params,
+                                     carag_results *results, const carag_wider *wider, carag_fault *out_fault);
 carag_status carag_index_count(carag_index *index, const carag_predicate *predicate,
                                uint64_t *out_admissible, carag_fault *out_fault);
 carag_status carag_index_get(carag_index *index, const int64_t *keys, size_t count,

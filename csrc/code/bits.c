@@ -225,6 +225,10 @@ void carag_query_sketch(const carag_bits *bits, size_t dim, carag_query *query, 
 {
     const size_t count = 64 * bits->words;
     float *rest = query->rotated;
+    if (query->has_bits) {
+        query->spread = confidence * query->length;
+        return;
+    }
     memcpy(rest, query->unit, dim * sizeof *rest);
     memset(rest + dim, 0, (count - dim) * sizeof *rest);
     carag_rotate(rest, bits->signs, bits->words);
@@ -262,5 +266,7 @@ void carag_query_sketch(const carag_bits *bits, size_t dim, carag_query *query, 
     query->slope = 2.0F * step;
     query->intercept = -total[0];
     query->tilt = 2.0F * lowest;
-    query->spread = confidence * sqrtf(squares[0]);
+    query->length = sqrtf(squares[0]);
+    query->spread = confidence * query->length;
+    query->has_bits = true;
 }

@@ -166,11 +166,12 @@ float carag_score(const carag_index *index, const carag_view *view, const carag_
     return kernel->dot(room, query, index->params.dim);
 }
 
-/* query->unit is set; make its code. */
+/* query->unit is set; make its code. What was made of another query is void. */
 void carag_query_encode(const carag_index *index, const carag_codes *codes, carag_query *query)
 {
     uint8_t *bytes = (uint8_t *)query->codes;
     query->scale = encode(query->unit, index->stride, bytes, codes->stride, &query->error);
     for (size_t i = 0; i < codes->stride; i++)
         query->codes[i] = (int8_t)(bytes[i] - 128);
+    query->has_bits = query->has_cells = false;
 }

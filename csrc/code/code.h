@@ -31,11 +31,13 @@ typedef struct carag_query {
     int8_t *codes;       /* [codes.stride] */
     float scale;         /* unit[j] is about scale * codes[j] */
     float error;         /* at least the length of what that lost */
+    bool has_cells;      /* the cells were ranked for it (search/probe.c) */
     bool has_bits;       /* the rest is filled on demand (code/bits.c) */
     float *rotated;      /* [64 words], and as much again to work in */
     uint64_t *planes;    /* [CARAG_QUERY_PLANES * words] */
     uint8_t *values;     /* [64 words] */
     carag_bits_query bits;
+    float length;        /* of `rotated` */
     float base, slope, intercept, tilt, spread; /* how a sum over set bits becomes an upper estimate */
 } carag_query;
 

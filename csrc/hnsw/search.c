@@ -289,6 +289,7 @@ bool carag_search_graph(const carag_reader *reader, const carag_selection *selec
     carag_visited_clear(&scratch->visited);
     if (!within_budget)
         return false;
+    scratch->pool_count = search.count;
     carag_rerank_found(reader, scratch, limit, effort);
     return true;
 }

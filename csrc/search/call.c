@@ -15,6 +15,13 @@
  * So the count is always min(k, admissible), and nothing inadmissible at emission is ever returned. Under a relabel
  * that runs beside the search `admissible` may grow after it was counted; a scan therefore keeps min(k, rows) rows,
  * lest a row that has just opened push out one that was open all along.
+ *
+ * A wider predicate is asked of the same query when its first answer is written, and under the same rules. Its answer is
+ * that of a search of its own; what the first search knows by then is not worked out again:
+ *   exact       the rows of classes that the first did not look at, beside those that it found (search/exact.c); unless
+ *               a relabel came between
+ *   graph       what the first walk met (search/pool.c), where that looked for as many rows or more
+ *   otherwise   the codes of the query, and the order of the cells
  */
 #include "carag_internal.h"
 #include "parallel.h"
@@ -30,7 +37,7 @@
 /* Times the admissible share of all rows: the pass rate near the query below which a graph search gives up. */
 #define MIN_RATE_FACTOR 0.5
 
-/* What one call works with; query q writes row q of the results. */
+/* What one search of a call works with; query q writes row q of the results. */
 typedef struct search_call {
     carag_reader reader;
     carag_selection selection;
@@ -43,7 +50,20 @@ typedef struct search_call {
     carag_why why;
     carag_scratch **scratches; /* one a worker */
     carag_results *out;
+    uint32_t relabels; /* of the index, before anything was asked */
+    const struct search_call *after; /* the wider search, or NULL */
+    const struct search_call *first; /* where this is the wider one, else NULL, as are the rest */
+    const carag_wider *wider;
+    const carag_selection *rest; /* classes that it admits and the first does not; NULL: not both are exact */
 } search_call;
+
+/* What became of a query. */
+typedef struct outcome {
+    carag_plan ran;
+    carag_why why;
+    size_t count;
+    carag_effort effort;
+} outcome;
 
 /* Write the nearest results that are still admissible; returns how many, out_dropped says if any was not. */
 static size_t emit(const search_call *call, carag_scratch *scratch, size_t q, bool *out_dropped)
@@ -56,9 +76,16 @@ static size_t emit(const search_call *call, carag_scratch *scratch, size_t q, bo
     *out_dropped = false;
     for (size_t i = 0; i < found->count && count < call->limit; i++) {
         const carag_near near = found->items[i];
-        if (!carag_is_open(&call->reader, &call->selection.test, near.node, memory_order_acquire)) {
+        const uint32_t word = atomic_load_explicit(&call->reader.view->words[near.node], memory_order_acquire);
+        const carag_terms terms = call->reader.view->terms[near.node];
+        if (!carag_is_admissible(&call->selection.test, word, terms)) {
             *out_dropped = true;
             continue;
+        }
+        if (call->wider) {
+            call->wider->words[q * call->params->k + count] = word;
+            call->wider->refused[q * call->params->k + count] =
+                !carag_is_admissible(&call->first->selection.test, word, terms);
         }
         keys[count] = call->reader.view->keys[near.node];
         similarities[count++] = near.similarity;
@@ -108,61 +135,126 @@ static size_t run_graph(const search_call *call, carag_scratch *scratch, size_t 
     return count;
 }
 
-static void fill_empty(const search_call *call, size_t q, size_t count)
+/* By the plan of the call, and what becomes of it; adds to the effort. */
+static void search_query(const search_call *call, carag_scratch *scratch, size_t q, outcome *done)
 {
-    for (size_t i = count; i < call->params->k; i++) {
-        call->out->keys[q * call->params->k + i] = -1;
-        call->out->similarities[q * call->params->k + i] = -INFINITY;
+    done->ran = call->plan;
+    done->why = call->why;
+    done->count = 0;
+    if (call->why == CARAG_WHY_NOTHING)
+        return;
+    if (done->ran == CARAG_PLAN_GRAPH) {
+        done->count = run_graph(call, scratch, q, &done->effort, &done->why);
+        if (done->why != call->why)
+            done->ran = done->why == CARAG_WHY_BUDGET && call->why == CARAG_WHY_CHEAPEST ? CARAG_PLAN_SCAN
+                                                                                         : CARAG_PLAN_EXACT;
     }
+    if (done->ran == CARAG_PLAN_SCAN) {
+        done->count = run_scan(call, scratch, q, done->ran, &done->effort);
+        if (done->count < call->wanted) {
+            done->why = CARAG_WHY_FILL;
+            done->ran = CARAG_PLAN_EXACT;
+        }
+    }
+    if (done->ran == CARAG_PLAN_EXACT || done->ran == CARAG_PLAN_CERTIFIED)
+        done->count = run_scan(call, scratch, q, done->ran, &done->effort);
+}
+
+static void write_outcome(const search_call *call, size_t q, const outcome *done)
+{
+    const size_t k = call->params->k;
+    for (size_t i = done->count; i < k; i++) {
+        call->out->keys[q * k + i] = -1;
+        call->out->similarities[q * k + i] = -INFINITY;
+    }
+    for (size_t i = done->count; call->wider && i < k; i++)
+        call->wider->words[q * k + i] = call->wider->refused[q * k + i] = 0;
+    call->out->counts[q] = (int64_t)done->count;
+    call->out->estimates[q] = (int64_t)done->effort.estimates;
+    call->out->distance_computations[q] = (int64_t)done->effort.distance_computations;
+    call->out->hops[q] = (int64_t)done->effort.hops;
+    call->out->ef[q] = (int64_t)done->effort.ef;
+    call->out->plans[q] = (uint8_t)done->ran;
+    call->out->whys[q] = (uint8_t)done->why;
+}
+
+/* ---------------------------------------------------------------- a wider predicate */
+
+static bool is_exact(carag_plan plan)
+{
+    return plan == CARAG_PLAN_EXACT || plan == CARAG_PLAN_CERTIFIED;
+}
+
+/* Whether words and classes are what they were before the call asked about them. */
+static bool is_unchanged(const search_call *call)
+{
+    atomic_thread_fence(memory_order_acquire);
+    return atomic_load_explicit(&call->reader.index->relabels, memory_order_relaxed) == call->relabels;
+}
+
+/* Answer from what the first search of this query knows; false where that does not do. What it cost is counted. */
+static bool take_over(const search_call *call, carag_scratch *scratch, size_t q, const outcome *first, outcome *done)
+{
+    const search_call *before = call->first;
+    const bool is_whole = before->selection.admissible <= before->limit; /* the first search wanted all */
+    bool dropped = true;
+    if (before->why == CARAG_WHY_NOTHING || call->why == CARAG_WHY_NOTHING || call->limit > before->limit)
+        return false;
+    done->ran = call->plan;
+    done->why = call->why;
+    if (call->rest && is_exact(first->ran)) {
+        if (carag_scan_rest(&call->reader, call->rest, &before->selection.test, !is_whole, scratch, call->limit,
+                            &done->effort) &&
+            is_unchanged(call))
+            done->count = emit(call, scratch, q, &dropped);
+    } else if (call->plan == CARAG_PLAN_GRAPH && first->ran == CARAG_PLAN_GRAPH &&
+               call->wanted < call->selection.admissible) {
+        if (carag_take_from_pool(&call->reader, &call->selection, scratch, call->limit, &done->effort))
+            done->count = emit(call, scratch, q, &dropped);
+    }
+    return !dropped && done->count >= call->wanted;
 }
 
 static void answer(void *context, size_t q, uint32_t worker)
 {
     const search_call *call = context;
+    const search_call *after = call->after;
     carag_scratch *scratch = call->scratches[worker];
     const carag_index *index = call->reader.index;
-    carag_effort effort = {0};
-    carag_plan ran = call->plan;
-    carag_why why = call->why;
-    size_t count = 0;
-    if (why != CARAG_WHY_NOTHING) {
+    outcome done = {.effort = {0}};
+    if (call->why != CARAG_WHY_NOTHING || (after && after->why != CARAG_WHY_NOTHING)) {
         carag_normalise(call->queries + q * index->params.dim, index->params.dim, scratch->query.unit, q, NULL);
         carag_query_encode(index, &call->reader.view->codes, &scratch->query);
-        if (ran == CARAG_PLAN_GRAPH) {
-            count = run_graph(call, scratch, q, &effort, &why);
-            if (why != call->why)
-                ran = why == CARAG_WHY_BUDGET && call->why == CARAG_WHY_CHEAPEST ? CARAG_PLAN_SCAN : CARAG_PLAN_EXACT;
-        }
-        if (ran == CARAG_PLAN_SCAN) {
-            count = run_scan(call, scratch, q, ran, &effort);
-            if (count < call->wanted) {
-                why = CARAG_WHY_FILL;
-                ran = CARAG_PLAN_EXACT;
-            }
-        }
-        if (ran == CARAG_PLAN_EXACT || ran == CARAG_PLAN_CERTIFIED)
-            count = run_scan(call, scratch, q, ran, &effort);
     }
-    fill_empty(call, q, count);
-    call->out->counts[q] = (int64_t)count;
-    call->out->estimates[q] = (int64_t)effort.estimates;
-    call->out->distance_computations[q] = (int64_t)effort.distance_computations;
-    call->out->hops[q] = (int64_t)effort.hops;
-    call->out->ef[q] = (int64_t)effort.ef;
-    call->out->plans[q] = (uint8_t)ran;
-    call->out->whys[q] = (uint8_t)why;
+    search_query(call, scratch, q, &done);
+    write_outcome(call, q, &done);
+    if (after) {
+        outcome more = {.effort = {0}};
+        if (!take_over(after, scratch, q, &done, &more))
+            search_query(after, scratch, q, &more);
+        write_outcome(after, q, &more);
+    }
 }
 
 /* ---------------------------------------------------------------- verifying */
 
-static carag_status verify(const carag_index *index, const float *queries, size_t nq,
-                           const carag_predicate *predicate, const carag_search_params *params,
-                           carag_fault *out_fault)
+static carag_status verify_wanted(const carag_predicate *predicate, size_t k, carag_fault *out_fault)
 {
     if (!carag_predicate_is_closed(predicate))
         return carag_fail(out_fault, CARAG_BAD_PREDICATE, 0, CARAG_CLOSED_PREDICATE);
-    if (params->k < 1)
+    if (k < 1)
         return carag_fail(out_fault, CARAG_BAD_ARGUMENT, 0, "k must be 1 or more");
+    return CARAG_OK;
+}
+
+static carag_status verify(const carag_index *index, const float *queries, size_t nq,
+                           const carag_predicate *predicate, const carag_search_params *params,
+                           const carag_wider *wider, carag_fault *out_fault)
+{
+    const carag_status first = verify_wanted(predicate, params->k, out_fault);
+    const carag_status second = first || !wider ? first : verify_wanted(wider->predicate, wider->k, out_fault);
+    if (second != CARAG_OK)
+        return second;
     if (params->ef_search > CARAG_MAX_EF)
         return carag_fail(out_fault, CARAG_BAD_ARGUMENT, 0, "ef_search must be 0 to 1048576");
     if ((unsigned)params->plan >= CARAG_PLANS)
@@ -177,6 +269,8 @@ static carag_status verify(const carag_index *index, const float *queries, size_
     }
     return CARAG_OK;
 }
+
+/* ---------------------------------------------------------------- a call */
 
 static size_t smaller(size_t a, size_t b)
 {
@@ -225,9 +319,71 @@ static void decide(search_call *call)
     }
 }
 
+/* Ask the classes, and decide. Requires room for `classes` numbers in call->selection.classes. */
+static void begin(search_call *call, const carag_predicate *predicate, uint32_t *classes, uint32_t room)
+{
+    carag_results *results = call->out;
+    carag_test_init(&call->selection.test, predicate);
+    call->selection.classes = classes;
+    call->selection.room = room;
+    carag_select(&call->reader, &call->selection);
+    for (int plan = 0; plan < CARAG_PLANS; plan++)
+        results->nanoseconds[plan] = 0.0;
+    decide(call);
+    results->admissible = call->selection.admissible;
+    results->classes = call->selection.count;
+    results->rows = atomic_load_explicit(&call->reader.index->live, memory_order_relaxed);
+}
+
+/* The classes that the wider search admits and the first does not. */
+static void select_rest(const search_call *wider, uint32_t *classes, carag_selection *rest)
+{
+    const carag_selection *first = &wider->first->selection;
+    const carag_selection *all = &wider->selection;
+    const carag_catalog *catalog = wider->reader.view->catalog;
+    uint32_t at = 0;
+    *rest = (carag_selection){.test = all->test, .classes = classes, .room = all->room, .is_exact = true};
+    for (uint32_t i = 0; i < all->count; i++) {
+        const uint32_t class = all->classes[i];
+        while (at < first->count && first->classes[at] < class)
+            at++;
+        if (at < first->count && first->classes[at] == class)
+            continue;
+        rest->classes[rest->count++] = class;
+        rest->admissible += atomic_load_explicit(&catalog->live[class], memory_order_relaxed);
+    }
+}
+
+static void answer_queries(search_call *call, size_t nq, uint32_t threads)
+{
+    if (threads == 1)
+        for (size_t q = 0; q < nq; q++)
+            answer(call, q, 0);
+    else
+        carag_parallel(threads, nq, answer, call);
+}
+
+/* Requires room for three lists of classes. */
+static void answer_both(search_call *call, const carag_wider *wider, size_t nq, uint32_t threads, uint32_t classes)
+{
+    uint32_t *lists = call->scratches[0]->classes;
+    carag_search_params params = *call->params;
+    params.k = wider->k;
+    search_call after = {.reader = call->reader, .queries = call->queries, .params = &params, .out = wider->results,
+                         .scratches = call->scratches, .relabels = call->relabels, .first = call, .wider = wider};
+    carag_selection rest;
+    begin(&after, wider->predicate, lists + classes, classes);
+    if (is_exact(after.plan) && call->selection.is_exact && after.selection.is_exact) {
+        select_rest(&after, lists + 2 * (size_t)classes, &rest);
+        after.rest = &rest;
+    }
+    call->after = &after;
+    answer_queries(call, nq, threads);
+}
+
 static carag_status take_scratches(search_call *call, const carag_room *room, uint32_t threads)
 {
-    for (uint32_t worker = 1; worker < threads; worker++) {
+    for (uint32_t worker = 0; worker < threads; worker++) {
         call->scratches[worker] = carag_scratch_take(call->reader.index, call->reader.view, room);
         if (!call->scratches[worker])
             return CARAG_NO_MEMORY;
@@ -235,49 +391,40 @@ static carag_status take_scratches(search_call *call, const carag_room *room, ui
     return CARAG_OK;
 }
 
-carag_status carag_index_search(carag_index *index, const float *queries, size_t nq,
-                                const carag_predicate *predicate, const carag_search_params *params,
-                                carag_results *results, carag_fault *out_fault)
+carag_status carag_index_search_both(carag_index *index, const float *queries, size_t nq,
+                                     const carag_predicate *predicate, const carag_search_params *params,
+                                     carag_results *results, const carag_wider *wider, carag_fault *out_fault)
 {
-    carag_status status = verify(index, queries, nq, predicate, params, out_fault);
+    carag_status status = verify(index, queries, nq, predicate, params, wider, out_fault);
     if (status != CARAG_OK)
         return status;
     const uint32_t threads = nq < params->threads ? (nq ? (uint32_t)nq : 1) : params->threads;
     carag_scratch *alone[1] = {NULL};
-    search_call call = {.reader = carag_read_begin(index), .queries = queries, .params = params, .out = results};
+    search_call call = {.reader = carag_read_begin(index), .queries = queries, .params = params, .out = results,
+                        .relabels = atomic_load_explicit(&index->relabels, memory_order_acquire)};
     const carag_view *view = call.reader.view;
-    const size_t limit = smaller(params->k, call.reader.rows);
-    const size_t ef = smaller(params->k > params->ef_search ? params->k : params->ef_search, call.reader.rows);
+    const size_t k = wider && wider->k > params->k ? wider->k : params->k;
+    const size_t limit = smaller(k, call.reader.rows);
+    const size_t ef = smaller(k > params->ef_search ? k : params->ef_search, call.reader.rows);
     const size_t widest = ef > view->costs.ef ? ef : view->costs.ef;
     const bool may_walk = params->plan == CARAG_PLAN_AUTO || params->plan == CARAG_PLAN_GRAPH;
+    const uint32_t classes = atomic_load_explicit(&view->catalog->count, memory_order_acquire) + CARAG_SPARE_CLASSES;
     const carag_room room = {
         .pool = may_walk ? smaller(widest * CARAG_MAX_WIDENING, view->capacity) : 0,
         .found = carag_sketch_room(limit),
-        .classes = atomic_load_explicit(&view->catalog->count, memory_order_acquire) + CARAG_SPARE_CLASSES,
+        .classes = (wider ? 3 : 1) * (size_t)classes, /* one list, or both and the rest */
         .cells = view->cells ? view->cells->count : 0,
     };
     call.scratches = threads == 1 ? alone : carag_allocate_zeroed(threads, sizeof *call.scratches);
-    if (call.scratches)
-        call.scratches[0] = carag_scratch_take(index, view, &room);
-    if (!call.scratches || !call.scratches[0] || take_scratches(&call, &room, threads) != CARAG_OK) {
+    if (!call.scratches || take_scratches(&call, &room, threads) != CARAG_OK) {
         status = carag_fail(out_fault, CARAG_NO_MEMORY, 0, "");
         goto done;
     }
-    carag_test_init(&call.selection.test, predicate);
-    call.selection.classes = call.scratches[0]->classes;
-    call.selection.room = call.scratches[0]->room.classes;
-    carag_select(&call.reader, &call.selection);
-    for (int plan = 0; plan < CARAG_PLANS; plan++)
-        results->nanoseconds[plan] = 0.0;
-    decide(&call);
-    results->admissible = call.selection.admissible;
-    results->classes = call.selection.count;
-    results->rows = atomic_load_explicit(&index->live, memory_order_relaxed);
-    if (threads == 1)
-        for (size_t q = 0; q < nq; q++)
-            answer(&call, q, 0);
+    begin(&call, predicate, call.scratches[0]->classes, classes);
+    if (wider)
+        answer_both(&call, wider, nq, threads, classes);
     else
-        carag_parallel(threads, nq, answer, &call);
+        answer_queries(&call, nq, threads);
 done:
     for (uint32_t worker = 0; call.scratches && worker < threads; worker++)
         carag_scratch_give(index, call.scratches[worker]);
@@ -285,6 +432,13 @@ done:
         carag_release(call.scratches);
     carag_read_end(&call.reader);
     return status;
+}
+
+carag_status carag_index_search(carag_index *index, const float *queries, size_t nq,
+                                const carag_predicate *predicate, const carag_search_params *params,
+                                carag_results *results, carag_fault *out_fault)
+{
+    return carag_index_search_both(index, queries, nq, predicate, params, results, NULL, out_fault);
 }
 
 carag_status carag_index_count(carag_index *index, const carag_predicate *predicate, uint64_t *out_admissible,

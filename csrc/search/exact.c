@@ -11,6 +11,9 @@
  *
  * Nothing of an inadmissible row is read but its word, and its terms; codes and scores depend on their own row alone.
  * So the answer is a function of the admissible rows: this is the certified plan, too.
+ *
+ * A second search, under a wider predicate, looks only at rows that the first did not (carag_scan_rest), and starts from
+ * what that found: both together read each row once.
  */
 #include "carag_internal.h"
 #include "search/search.h"
@@ -52,16 +55,32 @@ static size_t bound_block(const carag_reader *reader, carag_scratch *scratch, co
     return kept;
 }
 
-/* Leave the `limit` nearest admissible rows in scratch->found, a heap. Requires room for them; limit > 0. */
-void carag_scan_exact(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch,
-                      size_t limit, carag_effort *effort)
+/* Those rows that the test does not admit; mostly all, which their words tell. */
+static size_t keep_undone(const carag_reader *reader, const carag_test *done, uint32_t *rows, size_t count)
+{
+    uint32_t passing[CARAG_BLOCK];
+    size_t kept = 0;
+    if (carag_kernel_get()->admit(reader->view->words, rows, count, done->predicate->pairs,
+                                  done->predicate->pair_count, passing) == 0)
+        return count;
+    for (size_t i = 0; i < count; i++)
+        if (!carag_is_open(reader, done, rows[i], memory_order_relaxed))
+            rows[kept++] = rows[i];
+    return kept;
+}
+
+/* Leave the `limit` nearest in scratch->found, a heap: of the selection's rows, but for those that `done` admits, and of
+ * the `kept` first rows in scratch->kept, whose lower bounds are in scratch->found. No class of the selection is one
+ * that `done` admits, so that only rows which left their class, or never were in one, are asked. */
+static void scan(const carag_reader *reader, const carag_selection *selection, const carag_test *done,
+                 carag_scratch *scratch, size_t kept, size_t limit, carag_effort *effort)
 {
     const carag_kernel *kernel = carag_kernel_get();
     const bool is_direct = carag_is_direct(selection->admissible, limit);
     carag_walk walk = carag_walk_begin(reader, selection);
-    size_t kept = 0;
-    scratch->found.count = 0;
     for (size_t count; (count = carag_walk_next(&walk, kernel, scratch->numbers)) > 0;) {
+        if (done && (walk.moved_end > 0 || walk.class_at == selection->count))
+            count = keep_undone(reader, done, scratch->numbers, count);
         if (is_direct) {
             for (size_t i = 0; i < count; i++)
                 scratch->kept[kept++] = (carag_near){INFINITY, scratch->numbers[i]};
@@ -79,4 +98,33 @@ void carag_scan_exact(const carag_reader *reader, const carag_selection *selecti
         kept = left;
     }
     carag_rerank(reader, scratch, scratch->kept, kept, limit, effort);
+}
+
+/* Leave the `limit` nearest admissible rows in scratch->found, a heap. Requires room for them; limit > 0. */
+void carag_scan_exact(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch,
+                      size_t limit, carag_effort *effort)
+{
+    scratch->found.count = 0;
+    scan(reader, selection, NULL, scratch, 0, limit, effort);
+}
+
+/* The same where an exact search under the test `done` has just left its nearest rows in scratch->found, in order:
+ * `rest` are the classes that it did not look at. If some of its rows were `left_out`, false where one of them might be
+ * among the nearest here, which takes rows that it found and this search does not admit: what was found is then void.
+ */
+bool carag_scan_rest(const carag_reader *reader, const carag_selection *rest, const carag_test *done, bool left_out,
+                     carag_scratch *scratch, size_t limit, carag_effort *effort)
+{
+    carag_heap *found = &scratch->found;
+    const size_t known = found->count;
+    const carag_near horizon = known > 0 ? found->items[known - 1] : (carag_near){0};
+    size_t kept = 0;
+    for (size_t i = 0; i < known; i++)
+        if (carag_is_open(reader, &rest->test, found->items[i].node, memory_order_relaxed))
+            scratch->kept[kept++] = found->items[i];
+    found->count = 0;
+    for (size_t i = 0; i < kept; i++)
+        raise_floor(found, limit, scratch->kept[i]);
+    scan(reader, rest, done, scratch, kept, limit, effort);
+    return !left_out || (found->count == limit && !carag_is_nearer(found->keys, horizon, found->items[0]));
 }

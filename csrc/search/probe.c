@@ -20,10 +20,13 @@
 #define SEEDS 8 /* best rows of a cell, of any word, and likewise admissible ones */
 
 /* Put the numbers of the cells into scratch->cells, those whose rows may be nearest first, and what their rows hardly
- * exceed into scratch->uppers, by cell. Sorted into grades only: returns by how much a later cell may be above. */
+ * exceed into scratch->uppers, by cell. Sorted into grades only: returns by how much a later cell may be above. Once a
+ * query: of policies it knows nothing. */
 float carag_rank_cells(const carag_cells *cells, carag_scratch *scratch)
 {
-    const carag_query *query = &scratch->query;
+    carag_query *query = &scratch->query;
+    if (query->has_cells)
+        return scratch->grade;
     const carag_kernel *kernel = carag_kernel_get();
     float lowest = INFINITY;
     float highest = -INFINITY;
@@ -49,7 +52,8 @@ float carag_rank_cells(const carag_cells *cells, carag_scratch *scratch)
         ends[grade + 1] += ends[grade];
     for (uint32_t c = 0; c < cells->count; c++)
         scratch->cells[ends[(int32_t)((highest - scratch->uppers[c]) * grades)]++] = c;
-    return (highest - lowest) / (GRADES - 1);
+    query->has_cells = true;
+    return scratch->grade = (highest - lowest) / (GRADES - 1);
 }
 
 /* ---------------------------------------------------------------- seeds */

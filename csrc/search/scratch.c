@@ -52,7 +52,7 @@ static carag_scratch *scratch_new(const carag_index *index, const carag_view *vi
     scratch->pool = carag_allocate(room->pool + 1, sizeof *scratch->pool);
     scratch->expanded = carag_allocate(room->pool + 1, sizeof *scratch->expanded);
     scratch->found.items = carag_allocate(room->found, sizeof *scratch->found.items);
-    scratch->kept = carag_allocate(view->capacity, sizeof *scratch->kept);
+    scratch->kept = carag_allocate(view->capacity + room->found, sizeof *scratch->kept);
     scratch->numbers = carag_allocate(block, sizeof *scratch->numbers);
     scratch->dots = carag_allocate(block, sizeof *scratch->dots);
     scratch->scores = carag_allocate(block, sizeof *scratch->scores);

@@ -20,7 +20,7 @@ typedef struct carag_room {
     uint32_t rows;    /* the capacity of the view */
     size_t pool;      /* widest beam over the graph; 0 without one */
     size_t found;     /* rows kept by score */
-    uint32_t classes;
+    size_t classes;
     uint32_t cells;
 } carag_room;
 
@@ -29,9 +29,10 @@ typedef struct carag_scratch {
     carag_room room;
     carag_visited visited; /* [rows] */
     carag_near *pool;      /* [pool + 1] the beam, nearest first */
+    size_t pool_count;     /* rows in it where a graph search ended */
     uint32_t *expanded;    /* [pool + 1] 1 where the pool's row was expanded */
     carag_heap found;      /* [found] farthest on top: the best admissible rows so far */
-    carag_near *kept;      /* [rows] rows an exact search may not yet rule out, or that are scored at last */
+    carag_near *kept;      /* [rows + found] rows an exact search may not yet rule out, or that are scored at last */
     uint32_t *numbers;     /* [CARAG_BLOCK, or M0 + 1 if more] row numbers for a kernel, in and out */
     int32_t *dots;         /* likewise */
     float *scores;         /* likewise */
@@ -39,6 +40,7 @@ typedef struct carag_scratch {
     uint32_t *classes;     /* [classes] */
     uint32_t *cells;       /* [cells] in the order of a query */
     float *uppers;         /* [cells] */
+    float grade;           /* by how much a later cell may be above: valid where query.has_cells */
     carag_query query;
 } carag_scratch;
 
@@ -78,10 +80,16 @@ typedef enum carag_order { CARAG_BY_CLASSES, CARAG_BY_CELLS, CARAG_BY_PROBE } ca
 carag_order carag_scan_order(const carag_view *view, const carag_selection *selection);
 void carag_scan_exact(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch,
                       size_t limit, carag_effort *effort);
+bool carag_scan_rest(const carag_reader *reader, const carag_selection *rest, const carag_test *done, bool left_out,
+                     carag_scratch *scratch, size_t limit, carag_effort *effort);
 void carag_scan_sketch(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch,
                        size_t limit, carag_effort *effort);
 bool carag_search_graph(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch,
                         size_t limit, const carag_limits *limits, carag_effort *effort);
+
+/* search/pool.c */
+bool carag_take_from_pool(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch,
+                          size_t limit, carag_effort *effort);
 
 /* search/probe.c */
 float carag_rank_cells(const carag_cells *cells, carag_scratch *scratch);

@@ -113,25 +113,35 @@ typedef struct answer {
     uint32_t classes;
 } answer;
 
+static inline carag_results room_of(answer *out, size_t k)
+{
+    out->keys = malloc(k * sizeof *out->keys);
+    out->similarities = malloc(k * sizeof *out->similarities);
+    CHECK(out->keys && out->similarities);
+    return (carag_results){.keys = out->keys,
+                           .similarities = out->similarities,
+                           .counts = &out->count,
+                           .estimates = &out->estimates,
+                           .distance_computations = &out->distance_computations,
+                           .hops = &out->hops,
+                           .ef = &out->ef,
+                           .plans = &out->plan,
+                           .whys = &out->why};
+}
+
+static inline void read_results(const carag_results *results, answer *out)
+{
+    out->admissible = results->admissible;
+    out->rows = results->rows;
+    out->classes = results->classes;
+}
+
 static inline carag_status search_with(carag_index *index, const float *query, const carag_predicate *predicate,
                                        const carag_search_params *params, answer *out)
 {
-    out->keys = malloc(params->k * sizeof *out->keys);
-    out->similarities = malloc(params->k * sizeof *out->similarities);
-    CHECK(out->keys && out->similarities);
-    carag_results results = {.keys = out->keys,
-                             .similarities = out->similarities,
-                             .counts = &out->count,
-                             .estimates = &out->estimates,
-                             .distance_computations = &out->distance_computations,
-                             .hops = &out->hops,
-                             .ef = &out->ef,
-                             .plans = &out->plan,
-                             .whys = &out->why};
+    carag_results results = room_of(out, params->k);
     const carag_status status = carag_index_search(index, query, 1, predicate, params, &results, NULL);
-    out->admissible = results.admissible;
-    out->rows = results.rows;
-    out->classes = results.classes;
+    read_results(&results, out);
     return status;
 }
 
@@ -146,6 +156,37 @@ static inline void free_answer(answer *old)
 {
     free(old->keys);
     free(old->similarities);
+}
+
+/* What one call finds for one query under two predicates. */
+typedef struct both {
+    answer first, second;
+    uint32_t *words;  /* [second] */
+    uint8_t *refused; /* [second] */
+} both;
+
+static inline carag_status search_both(carag_index *index, const float *query, const carag_predicate *predicate,
+                                       const carag_search_params *params, const carag_predicate *wider, size_t more,
+                                       both *out)
+{
+    carag_results first = room_of(&out->first, params->k);
+    carag_results second = room_of(&out->second, more);
+    out->words = malloc(more * sizeof *out->words);
+    out->refused = malloc(more * sizeof *out->refused);
+    CHECK(out->words && out->refused);
+    const carag_wider beside = {wider, more, &second, out->words, out->refused};
+    const carag_status status = carag_index_search_both(index, query, 1, predicate, params, &first, &beside, NULL);
+    read_results(&first, &out->first);
+    read_results(&second, &out->second);
+    return status;
+}
+
+static inline void free_both(both *old)
+{
+    free_answer(&old->first);
+    free_answer(&old->second);
+    free(old->words);
+    free(old->refused);
 }
 
 /* Where a test may write: the directory in argv[1], else /tmp. */

@@ -76,6 +76,46 @@ static void dot8_that_looks(const uint8_t *codes, size_t stride, const uint32_t 
     __real_carag_kernel_get()->dot8(codes, stride, rows, count, query, n, out);
 }
 
+static const carag_predicate *asked; /* the first predicate of two, and the count of its answer, -1 until that is written */
+static const int64_t *written;
+
+static void admissible_until_written(const uint32_t *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++, looks++)
+        CHECK(*written >= 0 || is_admissible_row(view_of(watched), asked, rows[i]));
+}
+
+static void dot8_in_order(const uint8_t *codes, size_t stride, const uint32_t *rows, size_t count, const int8_t *query,
+                          size_t n, int32_t *out)
+{
+    admissible_until_written(rows, count);
+    __real_carag_kernel_get()->dot8(codes, stride, rows, count, query, n, out);
+}
+
+static float dot_in_order(const float *a, const float *b, size_t n)
+{
+    const float *vectors = view_of(watched)->vectors;
+    for (int second = 0; second < 2; second++) { /* one of the two is a row's */
+        const float *row = second ? b : a;
+        if (row >= vectors && row < vectors + (size_t)view_of(watched)->capacity * watched->stride)
+            admissible_until_written(&(uint32_t){(uint32_t)((size_t)(row - vectors) / watched->stride)}, 1);
+    }
+    return __real_carag_kernel_get()->dot(a, b, n);
+}
+
+/* When the first answer is written, the row to close becomes one that the first predicate admits. */
+static void dot8_that_moves(const uint8_t *codes, size_t stride, const uint32_t *rows, size_t count,
+                            const int8_t *query, size_t n, int32_t *out)
+{
+    if (*written >= 0 && closing != CARAG_NONE) {
+        carag_relabel_begin(watched);
+        atomic_store(&view_of(watched)->words[closing], WORD(1));
+        carag_relabel_end(watched);
+        closing = CARAG_NONE;
+    }
+    __real_carag_kernel_get()->dot8(codes, stride, rows, count, query, n, out);
+}
+
 static void take_ours(carag_index *index)
 {
     const char *name;
@@ -294,6 +334,70 @@ static void a_row_closed_under_a_search_is_not_emitted(carag_index *index)
     free(queries);
 }
 
+/* Exact plans read no code and no vector of a row that the first predicate refuses before its answer is written. */
+static void what_is_hidden_is_looked_for_last(carag_index *index)
+{
+    enum { K = 10 };
+    float *queries = random_vectors(12, 4, DIM);
+    const carag_predicate first = marked(1, 10);
+    const carag_predicate wider = marked(0, 20);
+    take_ours(index);
+    ours.dot8 = dot8_in_order;
+    ours.dot = dot_in_order;
+    asked = &first;
+    looks = 0;
+    for (size_t q = 0; q < 4; q++)
+        for (carag_plan plan = CARAG_PLAN_EXACT; plan < CARAG_PLANS; plan++) {
+            const carag_search_params params = {.k = K, .plan = plan, .threads = 1};
+            both got;
+            if (!is_exact((uint8_t)plan))
+                continue;
+            got.first.count = -1;
+            written = &got.first.count;
+            CHECK_OK(search_both(index, queries + q * DIM, &first, &params, &wider, K, &got));
+            CHECK(got.first.count == K && got.second.count == K);
+            free_both(&got);
+        }
+    CHECK(looks > N);
+    looks = 0;
+    uses_ours = false;
+    free(queries);
+}
+
+/* Hidden when the first pass looked at rows, admissible when the second does: looked at by neither, and found. */
+static void a_row_that_opens_between_two_passes_is_found(carag_index *index)
+{
+    enum { K = 10 };
+    const carag_predicate first = marked(1, 20);
+    const carag_predicate wider = marked(0, 20);
+    carag_view *view = view_of(index);
+    uint32_t row = N - 200; /* in its class's list, and far from its beginning */
+    while ((atomic_load(&view->words[row]) & 7) != 2)
+        row--;
+    const uint32_t kept = atomic_load(&view->words[row]);
+    const uint32_t other = atomic_load(&view->words[400]) ^ 1;
+    CHECK_OK(carag_index_relabel(index, &view->keys[400], &other, 1, 0, NULL));
+    CHECK(atomic_load(&view->catalog->moved_count) > 0 && view == view_of(index));
+    take_ours(index);
+    ours.dot8 = dot8_that_moves;
+    for (carag_plan plan = CARAG_PLAN_EXACT; plan < CARAG_PLANS; plan++) {
+        const carag_search_params params = {.k = K, .plan = plan, .threads = 1};
+        both got;
+        if (!is_exact((uint8_t)plan))
+            continue;
+        got.first.count = -1;
+        written = &got.first.count;
+        closing = row;
+        CHECK_OK(search_both(index, (const float *)view->vectors + (size_t)row * index->stride, &first, &params,
+                             &wider, K, &got));
+        CHECK(closing == CARAG_NONE && got.first.keys[0] != view->keys[row]);
+        CHECK(got.second.keys[0] == view->keys[row] && got.words[0] == WORD(1) && !got.refused[0]);
+        atomic_store(&view->words[row], kept);
+        free_both(&got);
+    }
+    uses_ours = false;
+}
+
 /* ---------------------------------------------------------------- adding */
 
 /* While links to new rows are made, searches may meet them: until all are there, they are closed and have no key. */
@@ -325,6 +429,8 @@ int main(void)
     members_that_lie_let_nothing_through(index);
     what_a_plan_lets_through_is_not_emitted(index);
     a_row_closed_under_a_search_is_not_emitted(index);
+    what_is_hidden_is_looked_for_last(index);
+    a_row_that_opens_between_two_passes_is_found(index);
     rows_are_closed_until_they_are_published(index);
     carag_index_free(index);
     return 0;

@@ -81,6 +81,30 @@ static carag_status search(carag_index *index, carag_plan plan, uint32_t threads
 
 static carag_status search_auto(carag_index *index) { return search(index, CARAG_PLAN_AUTO, 1); }
 static carag_status search_exact(carag_index *index) { return search(index, CARAG_PLAN_EXACT, 1); }
+static carag_status search_both_on(carag_index *index, carag_plan plan, uint32_t threads)
+{
+    int64_t keys[2][QUERIES * 9], numbers[QUERIES];
+    float similarities[2][QUERIES * 9];
+    uint32_t found[QUERIES * 9];
+    uint8_t bytes[QUERIES], refused[QUERIES * 9];
+    carag_results results[2];
+    const carag_search_params params = {.k = 6, .ef_search = 30, .plan = plan, .threads = threads};
+    const carag_predicate some = one_mask(1, 0);
+    const carag_predicate all = one_mask(0, 0);
+    for (int i = 0; i < 2; i++) {
+        results[i] = (carag_results){.keys = keys[i], .similarities = similarities[i], .counts = numbers,
+                                     .estimates = numbers, .distance_computations = numbers, .hops = numbers,
+                                     .ef = numbers, .plans = bytes, .whys = bytes};
+        similarities[i][0] = 9.0F;
+    }
+    const carag_wider wider = {&all, 9, &results[1], found, refused};
+    const carag_status status = carag_index_search_both(index, vectors, QUERIES, &some, &params, results, &wider, NULL);
+    CHECK((status == CARAG_OK) == (similarities[0][0] < 8.0F) && (status == CARAG_OK) == (similarities[1][0] < 8.0F));
+    return status;
+}
+
+static carag_status search_both_exact(carag_index *index) { return search_both_on(index, CARAG_PLAN_EXACT, 1); }
+static carag_status search_both_graph_on_two(carag_index *index) { return search_both_on(index, CARAG_PLAN_GRAPH, 2); }
 static carag_status search_graph(carag_index *index) { return search(index, CARAG_PLAN_GRAPH, 1); }
 static carag_status search_scan(carag_index *index) { return search(index, CARAG_PLAN_SCAN, 1); }
 static carag_status search_certified(carag_index *index) { return search(index, CARAG_PLAN_CERTIFIED, 1); }
@@ -302,6 +326,7 @@ int main(int argc, char **argv)
         {make_some, search_exact},     {make_some, search_graph},      {make_some, search_scan},
         {make_some, search_certified}, {make_many, search_auto},       {make_some, search_exact_on_two},
         {make_some, search_graph_on_two}, {make_some, search_scan_on_two}, {make_some, search_certified_on_two},
+        {make_some, search_both_exact}, {make_some, search_both_graph_on_two},
         {make_many, search_auto_on_two}, {make_some, relabel_few},     {make_some, relabel_many},
         {make_some, relabel_where},    {make_many, relabel_where},     {make_some, delete_few},
         {make_holey, consolidate},     {make_holey, consolidate_on_two}, {make_empty, consolidate},

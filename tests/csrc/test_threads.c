@@ -150,6 +150,32 @@ static void *search(void *seed)
     return NULL;
 }
 
+/* Of the rows that a wider search of the same call finds, those are refused that were closed when they were written. */
+static void *search_for_both(void *seed)
+{
+    const carag_predicate opened = one_mask(1, 0);
+    const carag_predicate any = one_mask(0, 0);
+    uint64_t state = (uint64_t)(uintptr_t)seed;
+    for (size_t i = 0; i < 100 || !atomic_load(&done); i++) {
+        const carag_search_params params = {.k = i % 3 ? 10 : ROWS, .ef_search = 30, .plan = (carag_plan)(i % CARAG_PLANS),
+                                            .threads = 1};
+        const size_t more = i % 2 ? 10 : ROWS;
+        const int64_t nearest = steady_key(&state);
+        both got;
+        CHECK_OK(search_both(shared, vectors + nearest * DIM, &opened, &params, &any, more, &got));
+        finds_what_is_there(&got.first, params.plan, params.k, nearest);
+        CHECK((size_t)got.second.count == more);
+        for (size_t j = 0; j < more; j++) {
+            CHECK(got.refused[j] == !(got.words[j] & 1));
+            CHECK(got.refused[j] || got.second.keys[j] % 2 == 0);
+        }
+        CHECK(got.second.keys[0] == nearest || params.plan == CARAG_PLAN_AUTO || params.plan == CARAG_PLAN_GRAPH ||
+              params.plan == CARAG_PLAN_SCAN);
+        free_both(&got);
+    }
+    return NULL;
+}
+
 static void *look_up(void *seed)
 {
     const carag_predicate opened = one_mask(1, 0);
@@ -189,7 +215,7 @@ int main(int argc, char **argv)
     const carag_rows rows = rows_of(vectors, words, ROWS);
     CHECK_OK(carag_index_add(shared, &rows, NULL, NULL));
 
-    void *(*const work[])(void *) = {relabel, relabel_where, search, search, look_up};
+    void *(*const work[])(void *) = {relabel, relabel_where, search, search, search_for_both, look_up};
     enum { THREADS = sizeof work / sizeof *work };
     pthread_t threads[THREADS];
     for (uintptr_t i = 0; i < THREADS; i++)
