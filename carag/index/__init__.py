@@ -6,6 +6,7 @@ says: terms are strings.
 
 from __future__ import annotations
 
+from carag.index.hidden import HiddenRows
 from carag.index.index import Index
 from carag.index.results import DType, Hits, Plan, SearchResult, SearchStats, Why
 from carag.index.text_index import TextIndex
@@ -16,6 +17,7 @@ __all__ = [
     "TOKENS_VERSION",
     "AdmissibleChunks",
     "DType",
+    "HiddenRows",
     "Hits",
     "Index",
     "Plan",

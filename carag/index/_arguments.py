@@ -44,7 +44,9 @@ __all__ = [
     "predicate",
     "predicates",
     "queries_of",
+    "rows_wanted",
     "search_params",
+    "searched",
     "threads_or_all",
     "warn_of_unlabelled",
     "word_array",
@@ -295,9 +297,23 @@ def search_params(
     )
     checked = _checked if is_fixed else _checked.__wrapped__
     wanted, params = checked(k, ef_search, plan, workers, bool(fallback), exact_limit)
-    if wanted > _MAX_K and wanted > (live := len(index)):
-        raise InvalidArgument(f"k is {wanted:,}; want at most {_MAX_K:,}, or the {live:,} rows there are")
+    if wanted > _MAX_K:
+        _check_room("k", wanted, index)
     return wanted, params
+
+
+def rows_wanted(name: str, value: object, index: Sized, low: int = 1) -> int:
+    """Check how many rows are wanted of an index."""
+    wanted = integer(name, value, low, 2**31 - 1)
+    _check_room(name, wanted, index)
+    return wanted
+
+
+def _check_room(name: str, wanted: int, index: Sized) -> None:
+    if wanted > _MAX_K and wanted > (live := len(index)):
+        raise InvalidArgument(
+            f"{name} is {wanted:,}; want at most {_MAX_K:,}, or the {live:,} rows there are"
+        )
 
 
 @lru_cache(maxsize=256)
@@ -360,16 +376,17 @@ def predicates(
             f"policy is a list of {len(policy)} searches; want 1 to {lib.CARAG_MAX_PREDICATES}: "
             "Policy() admits nothing"
         )
-    tests = tuple(_search(at, one) for at, one in enumerate(policy))
+    tests = tuple(searched(f"policy[{at}]", one) for at, one in enumerate(policy))
     return Tests(ffi.new("carag_predicate[]", [one.predicate[0] for one in tests]), len(tests), tests)
 
 
-def _search(at: int, search: Any) -> Test:
+def searched(name: str, search: Any) -> Test:
+    """Compile a search, which has its own instants."""
     try:
         policy, as_of, alive_at = search.policy, search.as_of, search.alive_at
     except AttributeError:
         raise InvalidArgument(
-            f"policy[{at}] is {quoted(search)}; want a carag.policy.Search, with policy, as_of and alive_at"
+            f"{name} is {quoted(search)}; want a carag.policy.Search, with policy, as_of and alive_at"
         ) from None
     return predicate(policy, as_of, alive_at)
 

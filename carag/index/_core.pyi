@@ -86,7 +86,7 @@ class _Lib:
     ) -> int: ...
     def carag_index_delete(self, index: CData, keys: CData, count: int, out_fault: CData) -> int: ...
     def carag_index_consolidate(self, index: CData, threads: int, out_fault: CData) -> int: ...
-    def carag_index_search(
+    def carag_index_search_both(
         self,
         index: CData,
         queries: CData,
@@ -94,6 +94,7 @@ class _Lib:
         predicate: CData,
         params: CData,
         results: CData,
+        wider: CData,
         out_fault: CData,
     ) -> int: ...
     def carag_index_count(

@@ -7,13 +7,12 @@ Calls release the GIL: any threads may search, count and change one index at any
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from carag.index import kernels
 from carag.index._arguments import (
-    MAX_KEY,
     batch_of,
     distinct,
     index_params,
@@ -29,8 +28,9 @@ from carag.index._arguments import (
 )
 from carag.index._buffers import lent, room
 from carag.index._core import ffi, lib
-from carag.index._handle import Handle
+from carag.index._rows import Rows
 from carag.index._status import new_fault, raise_for, text
+from carag.index._wider import wider_room
 from carag.index.results import DTYPE_CODES, DType, Plan, SearchResult, search_room
 from carag.policy.bits import bits_of
 
@@ -41,12 +41,13 @@ if TYPE_CHECKING:
 
     from carag.index._core import CData
     from carag.policy.bits import Bits
+    from carag.policy.decision import Search
     from carag.policy.mask import Mask, Policy
 
 __all__ = ["Index"]
 
 
-class Index(Handle):
+class Index(Rows):
     """A filtered vector index under cosine similarity.
 
     Parameters
@@ -101,11 +102,6 @@ class Index(Handle):
         self._made = self._info()  # used for the parameters alone; the counts in it go out of date
         self._dim = int(self._made.params.dim)
 
-    def _info(self) -> CData:
-        info = ffi.new("carag_info *")
-        lib.carag_index_info(self._core, info)
-        return info
-
     # ------------------------------------------------------------ properties
 
     @property
@@ -138,69 +134,12 @@ class Index(Handle):
         """Upper bound on the distinct (word, terms) of live rows, each of which a policy is tested on once."""
         return int(self._info().classes)
 
-    def __len__(self) -> int:
-        """Count the live rows: added and not deleted."""
-        return int(self._info().live)
-
-    def __contains__(self, key: object) -> bool:
-        """Tell whether a live row has this key."""
-        handle = self._core
-        if isinstance(key, bool) or not isinstance(key, (int, np.integer)) or not 0 <= key <= MAX_KEY:
-            return False
-        return bool(lib.carag_index_contains(handle, int(key)))
-
     def __repr__(self) -> str:
         rows = "closed" if self._handle is None else f"{len(self)} rows"
         return (
             f"<Index dim={self.dim} M={self.M} ef_construction={self.ef_construction} "
             f"seed={self.seed} dtype={self.dtype}: {rows}>"
         )
-
-    def keys(self) -> NDArray[np.int64]:
-        """List the keys of the live rows, ascending."""
-        handle = self._core
-        keys = np.empty(len(self), dtype=np.int64)
-        return keys[: lib.carag_index_keys(handle, room(keys), keys.size)]
-
-    def words(self, keys: ArrayLike) -> NDArray[np.uint32]:
-        """Read the words of some rows.
-
-        Parameters
-        ----------
-        keys : (n,) int64
-
-        Raises
-        ------
-        InvalidArgument
-            If a key is not in the index.
-        """
-        return self._column("words", keys)
-
-    def public_at(self, keys: ArrayLike) -> NDArray[np.uint32]:
-        """Read when some rows became public, in minutes since the epoch; as :meth:`words`."""
-        return self._column("public_at", keys)
-
-    def expires_at(self, keys: ArrayLike) -> NDArray[np.uint32]:
-        """Read when some rows stop being public, in minutes since the epoch; as :meth:`words`."""
-        return self._column("expires_at", keys)
-
-    def entities(self, keys: ArrayLike) -> NDArray[np.uint32]:
-        """Read which entity some rows are about, 0 for none; as :meth:`words`."""
-        return self._column("entities", keys)
-
-    def vectors(self, keys: ArrayLike) -> NDArray[np.float32]:
-        """Read what is kept of the unit vectors of some rows, shape ``(n, dim)``; as :meth:`words`."""
-        return self._column("vectors", keys, np.float32, self.dim)
-
-    def _column(
-        self, name: str, keys: ArrayLike, dtype: type[np.generic] = np.uint32, *shape: int
-    ) -> NDArray[Any]:
-        wanted = key_array(keys)
-        column, fault = np.empty((wanted.size, *shape), dtype), new_fault()
-        columns = ffi.new("carag_columns *", {name: room(column)})
-        status = lib.carag_index_get(self._core, lent(wanted), wanted.size, columns, fault)
-        raise_for(status, fault, keys=wanted)
-        return column
 
     # ------------------------------------------------------------ change
 
@@ -347,6 +286,8 @@ class Index(Handle):
         threads: int | None = None,
         fallback: bool = True,
         exact_limit: int = 0,
+        also_hidden: int = 0,
+        hidden_among: Search | None = None,
     ) -> SearchResult:
         """Find the ``k`` nearest rows among those the policy admits.
 
@@ -378,6 +319,11 @@ class Index(Handle):
         exact_limit : int
             Number of admissible rows up to which ``plan="auto"`` runs the certified plan, whatever it costs: a fixed
             number gives the same plan on every machine. 0, the default, means never. Other plans ignore it.
+        also_hidden : int
+            Rows to find per query beside the answer, which stays the same: the nearest under a wider policy. The
+            result's ``hidden`` are those of them that ``policy`` refuses. 0, the default, looks for none.
+        hidden_among : Search, optional
+            The wider policy, with its instants; by default every labelled row, at the last minute there is.
 
         Returns
         -------
@@ -387,18 +333,22 @@ class Index(Handle):
         Raises
         ------
         InvalidArgument
-            On a wrong dimension, NaN, a zero query, an unknown plan, too large a ``k``, or no policy.
+            On a wrong dimension, NaN, a zero query, an unknown plan, too many rows wanted, or no policy.
         """
         rows, nq = queries_of(queries, self._dim)
         wanted, params = search_params(k, self, nq, ef_search, plan, threads, fallback, exact_limit)
         test = predicate(policy, as_of, alive_at)
+        is_alone = type(also_hidden) is int and also_hidden == 0 and hidden_among is None
+        wider = None if is_alone else wider_room(also_hidden, hidden_among, self, nq)
         core, found = self._core, search_room(nq, wanted)
-        status = lib.carag_index_search(
-            core, lent(rows), nq, test.predicate, params, found.report, found.fault
+        more = ffi.NULL if wider is None else wider.struct
+        status = lib.carag_index_search_both(
+            core, lent(rows), nq, test.predicate, params, found.report, more, found.fault
         )
         if status:
             raise_for(status, found.fault, noun="query")
-        return found.result(kernels.active())
+        kernel = kernels.active()
+        return found.result(kernel, None if wider is None else wider.result(kernel))
 
     def count(
         self,

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
+from carag.errors import InvalidArgument
 from carag.index._core import ffi, lib
 from carag.index._status import new_fault
+from carag.index.hidden import HiddenRows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -275,19 +277,50 @@ class SearchResult:
     """(nq,) always ``min(k, admissible)``."""
     stats: SearchStats
     _written: _Written | None = field(init=False)
+    _beside: Beside | None = field(init=False)
 
     if not TYPE_CHECKING:  # to a type checker any name would be an attribute
 
         def __getattr__(self, name: str) -> Any:
             """Make a field of what the core wrote when it is first read: of many searches, few are."""
-            if name == "_written":
-                return None  # of a result made by hand
+            if name in ("_written", "_beside"):
+                return None  # of a result made by hand, or of a search for no hidden rows
             make = _FIELDS.get(name)
             if make is None or self._written is None:
                 raise AttributeError(f"a SearchResult has no {name!r}")
             made = make(self._written)
             object.__setattr__(self, name, made)
             return made
+
+    @property
+    def wider(self) -> SearchResult:
+        """What the wider policy admits, refused or not: what a search of its own finds.
+
+        Raises
+        ------
+        InvalidArgument
+            If the search looked for no hidden rows.
+        """
+        return self._found_beside().found
+
+    @property
+    def hidden(self) -> HiddenRows:
+        """Of the rows that the wider policy admits, those that the search's own refuses.
+
+        Raises
+        ------
+        InvalidArgument
+            If the search looked for no hidden rows.
+        """
+        found, words, refused = self._found_beside()
+        return HiddenRows.among(found.keys, found.similarities, words, refused)
+
+    def _found_beside(self) -> Beside:
+        if self._beside is None:
+            raise InvalidArgument(
+                "this search did not look for hidden rows; search with also_hidden, how many"
+            )
+        return self._beside
 
     def __len__(self) -> int:
         """Count the queries."""
@@ -302,6 +335,16 @@ class SearchResult:
             f"<SearchResult of {len(self)} queries: {self.counts.sum()} rows, "
             f"{self.stats.admissible:,} of {self.stats.rows:,} admissible>"
         )
+
+
+class Beside(NamedTuple):
+    """What a search found under a wider policy."""
+
+    found: SearchResult
+    words: NDArray[np.uint32]
+    """Of the rows."""
+    refused: NDArray[np.uint8]
+    """1 of those that the search's own policy did not admit."""
 
 
 _FIELDS: Final[dict[str, Callable[[_Written], object]]] = {
@@ -337,7 +380,7 @@ class SearchRoom:
         )
         self.fault = new_fault()
 
-    def result(self, kernel: str) -> SearchResult:
+    def result(self, kernel: str, beside: Beside | None = None) -> SearchResult:
         """Read what was found, once the search is over; the room is another search's then."""
         memory = self._memory
         if self._queries == 1 and self._k <= _FEW:
@@ -346,6 +389,8 @@ class SearchRoom:
                 kept.append(self)
         found = SearchResult.__new__(SearchResult)
         object.__setattr__(found, "_written", (memory, self._queries, self._k, kernel))
+        if beside is not None:
+            object.__setattr__(found, "_beside", beside)
         return found
 
 
