@@ -19,12 +19,13 @@ import os
 import threading
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from carag.errors import CorruptFile, InvalidArgument
 from carag.limits import check_text, quoted
+from carag.store import _by_label as by_label
 from carag.store import _rows as rows
 from carag.store._entity_sets import EntitySets
 from carag.store._label_history import CLOSED_BETWEEN, OPENED_BETWEEN, history, linked_facts, system_clock
@@ -34,7 +35,7 @@ from carag.store.values import Change, Counts, Labels, StoredChunk, StoredFiling
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -42,9 +43,6 @@ if TYPE_CHECKING:
     from carag.store.values import PastLabel
 
 __all__ = ["CorpusStore"]
-
-_EVER: Final = 2**63 - 1
-"""The last microsecond that SQLite's integers hold: later than every change."""
 
 
 class CorpusStore:
@@ -172,7 +170,7 @@ class CorpusStore:
         CorruptFile
             If the text does not have the stored hash.
         """
-        until = _EVER if known_at is None else known_at
+        until = rows.EVER if known_at is None else known_at
         query = f"{rows.SELECT_CHUNK} WHERE chunk_id = ? AND known_from <= ? ORDER BY valid_from"
         with self._reading() as sql:
             found = sql.execute(query, (chunk_id, until)).fetchall()
@@ -202,15 +200,22 @@ class CorpusStore:
             If a text does not have the stored hash.
         """
         wanted = [check_integer(key, "key") for key in keys]
-        found: dict[int, StoredChunk] = {}
         with self._reading() as sql:
-            for start in range(0, len(wanted), rows.AT_ONCE):
-                some = wanted[start : start + rows.AT_ONCE]
-                marks = ", ".join("?" * len(some))
-                for row in sql.execute(f"{rows.SELECT_CHUNK} WHERE label IN ({marks})", some):
-                    found[row[0]] = rows.stored_chunk(row, self.path, known_at=known_at)
-        self._check_found(wanted, found)
+            found = by_label.chunks(sql, wanted, self.path, known_at=known_at)
         return [found[key] for key in wanted]
+
+    def chunks_and_labels(
+        self, keys: Sequence[int], beside: Sequence[int], as_of: int, *, closed_by: int | None, known_at: int
+    ) -> tuple[list[StoredChunk], dict[int, StoredLabel]]:
+        """Return of some labels what :meth:`chunks` does at ``closed_by``, of others what :meth:`labels_as_of` does.
+
+        The latter by key, and no text of theirs is read.
+        """
+        with self._reading() as sql:
+            found, labels = by_label.chunks_and_labels(
+                sql, keys, beside, as_of, self.path, closed_by=closed_by, known_at=known_at
+            )
+        return [found[key] for key in keys], labels
 
     def labels_as_of(
         self, keys: Sequence[int], as_of: int, *, known_at: int | None = None
@@ -224,18 +229,9 @@ class CorpusStore:
         CorruptFile
             If a label was altered in the file.
         """
-        until = _EVER if known_at is None else known_at
-        wanted = f"SELECT key FROM labels WHERE label IN ({', '.join('?' * len(keys))})"  # noqa: S608 - marks
-        query = f"{rows.SELECT_LABEL} WHERE key IN ({wanted}) AND known_from <= ? ORDER BY valid_from"
         with self._reading() as sql:
-            found = sql.execute(query, (*keys, until)).fetchall()
-        passage_of = {row[0]: row[1] for row in found}
-        self._check_found(keys, passage_of)
-        of: dict[str, list[tuple[Any, ...]]] = {}
-        for row in found:
-            of.setdefault(row[1], []).append(row)
-        held = (rows.holding(of[passage_of[key]], as_of, until) for key in keys)
-        return [rows.stored_label(row, self.path, known_at=known_at) for row in held]
+            held = by_label.labels_as_of(sql, keys, as_of, self.path, known_at=known_at)
+        return [held[key] for key in keys]
 
     def history(self, chunk_id: str) -> list[PastLabel]:
         """Return every label that a passage ever had, by when it was known, then by when it holds; none if unknown."""
@@ -255,15 +251,11 @@ class CorpusStore:
         One row is read in either case, so the time taken does not reveal whether the passage exists. None if the
         passage found was not known at ``known_at``, or the store is empty.
         """
-        until = _EVER if known_at is None else known_at
+        until = rows.EVER if known_at is None else known_at
         with self._reading() as sql:
             found = sql.execute(rows.SELECT_LABEL_AT_OR_AFTER, (until, chunk_id)).fetchall()
         held = rows.holding(found, as_of, until) if found else None
         return None if held is None else rows.stored_label(held, self.path, known_at=known_at)
-
-    def _check_found(self, keys: Iterable[int], found: Container[int]) -> None:
-        if missing := [key for key in keys if key not in found]:
-            raise InvalidArgument(f"no label has key {missing[0]} in {self.path}; rebuild the index")
 
     def filing(self, accession_number: str, *, version: int | None = None) -> StoredFiling:
         """Return a filing's current version, or the given one.
@@ -329,7 +321,7 @@ class CorpusStore:
 
     def known(self, at: int | None = None) -> int:
         """Return the microsecond of the last change, or of the last by an instant; -1 if there was none yet."""
-        until = _EVER if at is None else at
+        until = rows.EVER if at is None else at
         return self._number("SELECT coalesce(max(known_at), -1) FROM changes WHERE known_at <= ?", until)
 
     def open_labels(self, *, after: int = -1, known_at: int | None = None) -> NDArray[np.int64]:
