@@ -81,7 +81,7 @@ class Watched:
     def rank(self, *given: Any, **more: Any) -> Ranked:
         """See :class:`carag.retrieval.ranking.Ranker`."""
         found = self._inner.rank(*given, **more)
-        # A role that may know of hidden passages ranks again for these.
+        # Where labels ended since the index was brought up to the store, more are ranked.
         self.last = self.last or found
         return found
 

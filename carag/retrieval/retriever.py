@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from carag.errors import CorruptFile
 from carag.labelling.naming import named
 from carag.policy import EVERYWHERE, NEVER, Mask, Policy, Rule, Search
 from carag.retrieval.evidence import Evidence, Hidden, Passage, Withheld
 from carag.retrieval.past_index import PastIndex
-from carag.retrieval.ranking import Question
+from carag.retrieval.ranking import Question, Wider
 from carag.retrieval.reranker import pool_size
 from carag.retrieval.tables import BACK, head_of, torn_row
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from carag.retrieval.ranking import Ranked, Ranker
     from carag.retrieval.reranker import Reranker
     from carag.store.store import CorpusStore
-    from carag.store.values import StoredChunk
+    from carag.store.values import StoredChunk, StoredLabel
 
 __all__ = ["EXACT_LIMIT", "Retriever", "Searchable", "passage_of"]
 
@@ -177,12 +177,8 @@ class Retriever:
     def _gather(
         self, rows: _Rows, asked: Question, decision: Decision, k: int, where: Where, *, known_at: int
     ) -> Evidence:
-        wanted = k if self.reranker is None else pool_size(k)
-        ranked, hits = self._hits(rows, asked, decision, wanted, where, known_at=known_at)
-        hidden: tuple[Hidden, ...] = ()
-        if decision.may_know_existence:
-            admitted = {chunk.key for _, chunk in hits}
-            hidden = self._hidden(rows, asked, decision, k, where, admitted, known_at=known_at)
+        ranked, hits, near = self._hits(rows, asked, decision, k, where, known_at=known_at)
+        hidden = self._hidden(near, decision, where, hits, known_at=known_at) if near else ()
         passages, lenders = self._with_heads(rows[0], asked, decision, where, hits, known_at=known_at)
         return Evidence(
             passages,
@@ -199,20 +195,22 @@ class Retriever:
 
     def _hits(
         self, rows: _Rows, asked: Question, decision: Decision, k: int, where: Where, *, known_at: int
-    ) -> tuple[Ranked, list[tuple[float, StoredChunk]]]:
+    ) -> tuple[Ranked, list[tuple[float, StoredChunk]], _Near | None]:
         """Rank, and again for more if labels have ended since the instant that was searched.
 
         A question about the present is answered from the index, and nothing that the store has closed since is emitted.
+        Of a session that may know what is hidden, whatever is nearest is found in the first round.
         """
-        wanted = k
-        then = None if decision.known_at is None else known_at
+        wanted = most = k if self.reranker is None else pool_size(k)
+        near = None
         while True:
             searches = self._searches(decision, where)
-            ranked = self._rank(rows, asked, searches, wanted, decision)
+            wider = self._wider(decision, k, where) if near is None else None
+            ranked = self._rank(rows, asked, searches, wanted, decision, wider)
+            chunks, beside = self._read(ranked, decision, known_at=known_at)
+            near = beside or near
             hits, ended = [], 0
-            for chunk, similarity in zip(
-                self._store.chunks(ranked.keys, known_at=then), ranked.similarities, strict=True
-            ):
+            for chunk, similarity in zip(chunks, ranked.similarities, strict=True):
                 why = decision.reasons_for(chunk)
                 is_within = where.admits(chunk.metadata)
                 if not why and is_within:
@@ -220,6 +218,7 @@ class Retriever:
                 elif is_within and self._was_closed(chunk.key, why, known_at):
                     ended += 1
                 elif searches != self._searches(decision, where):
+                    near = None
                     break  # a filing with a new set of CIKs came in after the lists were put into numbers
                 else:
                     # The message does not name the passage, which is hidden from the session.
@@ -228,10 +227,25 @@ class Retriever:
                         "the index files, and the next opening rebuilds them from the store"
                     )
             else:
-                if len(hits) >= k or wanted >= ranked.admissible or not ended:
+                if len(hits) >= most or wanted >= ranked.admissible or not ended:
                     # Exact except for labels that ended since the index was brought up to the store and rank lower.
-                    return ranked._replace(admissible=ranked.admissible - ended), hits[:k]
-                wanted = min(wanted + max(k, 2 * ended), ranked.admissible)
+                    return ranked._replace(admissible=ranked.admissible - ended), hits[:most], near
+                wanted = min(wanted + max(most, 2 * ended), ranked.admissible)
+
+    def _read(
+        self, ranked: Ranked, decision: Decision, *, known_at: int
+    ) -> tuple[list[StoredChunk], _Near | None]:
+        """Read the passages found, and of the others near the question no text."""
+        then = None if decision.known_at is None else known_at
+        if ranked.wider is None:
+            return self._store.chunks(ranked.keys, known_at=then), None
+        keys = ranked.wider.keys
+        own = set(ranked.keys)
+        others = [key for key in keys if key not in own]
+        chunks, labels = self._store.chunks_and_labels(
+            ranked.keys, others, decision.as_of, closed_by=then, known_at=known_at
+        )
+        return chunks, _Near(keys, labels)
 
     def _with_heads(
         self,
@@ -282,12 +296,27 @@ class Retriever:
         """Return the searches of a decision, with its lists in the numbers that rows carry."""
         return [replace(one, policy=self._store.expanded(one.policy, where)) for one in decision.searches]
 
+    def _wider(self, decision: Decision, k: int, where: Where) -> Wider | None:
+        """Return the search that finds what is nearest without a policy, for a session that may know of it.
+
+        At the last minute every passage has one label, so none is found twice.
+        """
+        if not decision.may_know_existence:
+            return None
+        return Wider(Search(self._store.expanded(_ANYTHING, where), NEVER - 1), k)
+
     def _rank(
-        self, rows: _Rows, asked: Question, searches: Sequence[Search], k: int, decision: Decision
+        self,
+        rows: _Rows,
+        asked: Question,
+        searches: Sequence[Search],
+        k: int,
+        decision: Decision,
+        wider: Wider | None,
     ) -> Ranked:
         is_certified = decision.known_at is not None or (self.certifies and not decision.may_know_existence)
         limit = None if is_certified else max(self._exact_limit // rows[0].dim, 0)
-        return self.ranker.rank(*rows, asked, searches, k, exact_limit=limit)
+        return self.ranker.rank(*rows, asked, searches, k, exact_limit=limit, wider=wider)
 
     def _was_closed(self, key: int, why: Sequence[Reason], known_at: int) -> bool:
         """Tell whether a hit is hidden only because its label was closed since an instant."""
@@ -296,29 +325,37 @@ class Retriever:
 
     def _hidden(
         self,
-        rows: _Rows,
-        asked: Question,
+        near: _Near,
         decision: Decision,
-        k: int,
         where: Where,
-        admitted: set[int],
+        hits: Sequence[tuple[float, StoredChunk]],
         *,
         known_at: int,
     ) -> tuple[Hidden, ...]:
-        """Rank once more without a policy, and return those of the best k that the policy hides, without text.
+        """Return those near the question that the policy hides, without text.
 
-        At the last minute every passage has one label, so none is found twice; what counts is its label at the
-        session's as-of. Those ``admitted`` need no second test.
+        What counts is the label of a passage at the session's as-of; a hit needs no second test.
         """
-        anything = Search(self._store.expanded(_ANYTHING, where), NEVER - 1)
-        keys = self._rank(rows, asked, [anything], k, decision).keys
-        rest = [key for key in keys if key not in admitted]
-        neighbours = self._store.labels_as_of(rest, decision.as_of, known_at=known_at)
+        admitted = {chunk.key for _, chunk in hits}
+        rest = [key for key in near.keys if key not in admitted]
+        labels = near.labels
+        if late := [key for key in rest if key not in labels]:  # found, and closed since
+            found = self._store.labels_as_of(late, decision.as_of, known_at=known_at)
+            labels = labels | dict(zip(late, found, strict=True))
         return tuple(
             Hidden(one.chunk_id, why)
-            for one in neighbours
+            for one in map(labels.__getitem__, rest)
             if where.admits(one.metadata) and (why := decision.reasons_for(one))
         )
+
+
+class _Near(NamedTuple):
+    """What is nearest to a question without a policy."""
+
+    keys: list[int]
+    """Best first."""
+    labels: dict[int, StoredLabel]
+    """By key, those that hold at the session's as-of, of passages that were not found under its policy."""
 
 
 _Named = TypeVar("_Named", "Passage", "StoredChunk")

@@ -105,6 +105,12 @@ class Corpus:
         self.looked_up.append((list(keys), as_of, known_at))
         return self.chunks(keys)  # each passage has one label here
 
+    def chunks_and_labels(
+        self, keys: Any, beside: Any, as_of: int, *, closed_by: int | None, known_at: int
+    ) -> tuple[list[StoredChunk], dict[int, StoredChunk]]:
+        labels = self.labels_as_of(beside, as_of, known_at=known_at)
+        return self.chunks(keys, known_at=closed_by), dict(zip(beside, labels, strict=True))
+
     def closed_labels(self, *, after: int) -> list[int]:
         return [key for key, instant in self.closed.items() if instant > after]
 
@@ -336,6 +342,47 @@ def test_what_is_hidden_is_what_of_the_nearest_there_is_a_reason_against() -> No
         retriever_over(corpus).retrieve("a", replace(decision, may_know_existence=False), 8).withheld.hidden
         == ()
     )
+
+
+def test_what_was_closed_since_and_lies_near_is_told_of_with_its_reason() -> None:
+    """A label that was found, and then refused, is read again as of the session, and it alone."""
+    corpus = Corpus(7)
+    retriever = retriever_over(corpus)
+    session = Session(role="compliance", purpose="surveil", restricted={1, 2}, as_of=moment(NOW - 100))
+    decision = infer(session, TABLE, now=moment(NOW))
+    before = retriever.retrieve("a", decision, 8)
+    key = int(before.passages[0].chunk_id.split(":")[1])
+    corpus.rows[key] = replace(corpus.rows[key], word=corpus.rows[key].word | TOMBSTONE)
+    corpus.closed = {key: 1}
+    corpus.looked_up.clear()
+    found = retriever.retrieve("a", decision, 8)
+    assert {one.chunk_id for one in found.withheld.hidden} == {
+        f"a:{key}",
+        *(one.chunk_id for one in before.withheld.hidden),
+    }
+    assert ([key], decision.as_of, 0) == corpus.looked_up[-1]
+    assert len(corpus.looked_up) == 2
+
+
+@pytest.mark.parametrize("limit", [0, ROWS * DIM], ids=["auto", "certified"])
+@pytest.mark.parametrize("session", SESSIONS.values(), ids=SESSIONS)
+def test_the_index_is_asked_once_for_both_and_never_for_what_may_not_be_known(
+    session: Session, limit: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As often as the decision has searches; hidden rows beside the first of them, where they may be known."""
+    asked: list[int] = []
+    search = Index.search
+    monkeypatch.setattr(
+        Index, "search", lambda *given, **more: asked.append(more["also_hidden"]) or search(*given, **more)
+    )
+    corpus = Corpus(7)
+    decision = infer(session, TABLE, now=moment(NOW))
+    for may in (False, True):
+        asked.clear()
+        corpus.looked_up.clear()
+        retriever_over(corpus, exact_limit=limit).retrieve("a", replace(decision, may_know_existence=may), 8)
+        assert [may, *[False] * (len(decision.searches) - 1)] == [more > 0 for more in asked]
+        assert may == bool(corpus.looked_up)
 
 
 @pytest.mark.parametrize(("instant", "expected"), [(-1, None), (0, 0), (1, 1)])

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from carag.index import Index, TextIndex
     from carag.policy import Search
-    from carag.retrieval.ranking.ranker import Question, Ranked, Ranker
+    from carag.retrieval.ranking.ranker import Question, Ranked, Ranker, Wider
 
 __all__ = ["Diverse", "diversity_of"]
 
@@ -77,11 +77,22 @@ class Diverse:
         k: int,
         *,
         exact_limit: int | None,
+        wider: Wider | None = None,
     ) -> Ranked:
         """See :class:`~carag.retrieval.ranking.Ranker`."""
         found = self._ranker.rank(
-            index, words, question, searches, max(k, self._fetch), exact_limit=exact_limit
+            index,
+            words,
+            question,
+            searches,
+            max(k, self._fetch),
+            exact_limit=exact_limit,
+            wider=wider and wider._replace(k=max(wider.k, self._fetch)),
         )
+        others = found.wider and wider and self._chosen(index, found.wider, wider.k)
+        return self._chosen(index, found, k)._replace(wider=others)
+
+    def _chosen(self, index: Index, found: Ranked, k: int) -> Ranked:
         chosen = self._choose(index, found, k)
         return found._replace(
             keys=[found.keys[at] for at in chosen],

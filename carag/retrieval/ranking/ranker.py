@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from carag.index import Index, TextIndex, TextResult
+    from carag.index import Index, SearchResult, TextIndex, TextResult
     from carag.policy import Search
     from carag.retrieval.catalogue import Catalogue, Understood
     from carag.retrieval.ranking.fusion import Best
     from carag.retrieval.reading import Lexicon
 
-__all__ = ["DENSE", "FUSED", "Dense", "Fused", "Ranked", "Ranker"]
+__all__ = ["DENSE", "FUSED", "Dense", "Fused", "Ranked", "Ranker", "Wider"]
 
 DENSE: Final = "dense"
 FUSED: Final = "fused-1"
@@ -58,6 +58,13 @@ class Question:
         return self._terms[1]
 
 
+class Wider(NamedTuple):
+    """A search without the session's policy, which tells what that hides: ranked as if nobody else asked."""
+
+    search: Search
+    k: int
+
+
 class Ranked(NamedTuple):
     """The best admissible rows."""
 
@@ -76,6 +83,8 @@ class Ranked(NamedTuple):
     """Similarity of the most similar row, which need not be among the best; None if there is none."""
     about: frozenset[int] | None = None
     """Those of the keys whose documents are about what the question names; None if it names nobody, or is not read."""
+    wider: Ranked | None = None
+    """The best rows of the wider search, if there is one: keys, similarities, scores, and which are about it."""
 
 
 class Ranker(Protocol):
@@ -100,6 +109,7 @@ class Ranker(Protocol):
         k: int,
         *,
         exact_limit: int | None,
+        wider: Wider | None = None,
     ) -> Ranked:
         """Return the ``min(k, admissible)`` best rows that any of the searches admits.
 
@@ -113,6 +123,8 @@ class Ranker(Protocol):
         k : int
         exact_limit : int or None
             As ``exact_limit`` of :meth:`carag.Index.search`; None for the certified plan.
+        wider : Wider, optional
+            Changes nothing but what ``wider`` of the answer is.
         """
         ...
 
@@ -132,13 +144,11 @@ class Dense:
         k: int,
         *,
         exact_limit: int | None,
+        wider: Wider | None = None,
     ) -> Ranked:
         """See :class:`Ranker`."""
-        nearest, plan, admissible = _nearest(index, question.vector, searches, k, exact_limit)
-        similarities = nearest.similarities.tolist()
-        return Ranked(
-            nearest.keys.tolist(), similarities, similarities, plan, admissible, nearest=_greatest(nearest)
-        )
+        near, beside = _nearest(index, question.vector, searches, k, exact_limit, wider)
+        return _by_similarity(near)._replace(wider=beside and _by_similarity(beside))
 
 
 class Fused:
@@ -173,11 +183,39 @@ class Fused:
         k: int,
         *,
         exact_limit: int | None,
+        wider: Wider | None = None,
     ) -> Ranked:
         """See :class:`Ranker`."""
-        nearest, plan, admissible = _nearest(index, question.vector, searches, k, exact_limit)
+        near, beside = _nearest(index, question.vector, searches, k, exact_limit, wider)
+        fused = self._fused(index, words, question, searches, k, near)
+        ranked = fused.ranked._replace(
+            topic=topic_of(
+                fused.understood, lambda name: all(words.count(tokenize(name), searches).frequencies)
+            ),
+            words=Words(share_of(fused.greatest, fused.counts), self._catalogue.declared.least_words),
+        )
+        if wider is None or beside is None:
+            return ranked
+        others = self._fused(index, words, question, [wider.search], wider.k, beside, fused)
+        return ranked._replace(wider=others.ranked)
+
+    def _fused(
+        self,
+        index: Index,
+        words: TextIndex,
+        question: Question,
+        searches: Sequence[Search],
+        k: int,
+        near: _Near,
+        before: _Fusion | None = None,
+    ) -> _Fusion:
+        """Fuse; what was read ``before`` among the same documents is not read again."""
+        nearest, _, admissible = near
         documents = words.documents(searches)
-        understood = self._catalogue.read(question.text, documents)
+        if before is not None and np.array_equal(before.documents, documents):
+            understood = before.understood
+        else:
+            understood = self._catalogue.read(question.text, documents)
         terms = question.terms(self._catalogue.declared.lexicon)
         in_tier = documents[understood.tiers > 0]
         keys, _, of = words.admissible(searches, in_tier)
@@ -187,7 +225,6 @@ class Fused:
         search = partial(words.search, terms, policy=searches, k1=K1, b=B)
         in_tiers = [search(k=None, documents=in_tier)] if in_tier.size else []
         first = search(k=1 if np.count_nonzero(is_about) >= k else k)
-        counts = TermCounts(first.stats.admissible, first.stats.length, first.frequencies)
         greatest = first.scores.max(initial=0.0) or 1.0
 
         def best(others: TextResult) -> Best:
@@ -206,20 +243,53 @@ class Fused:
         least = greatest * least_share(found, nearest, k)
         if len(first) == k and least <= first.scores[-1]:
             found = best(search(k=None, floor=least))
-        return Ranked(
+        ranked = Ranked(
             found.keys.tolist(),
             found.similarities.tolist(),
             found.scores.tolist(),
-            plan,
+            near.plan,
             admissible,
-            topic_of(understood, lambda name: all(words.count(tokenize(name), searches).frequencies)),
-            Words(share_of(greatest, counts), self._catalogue.declared.least_words),
-            _greatest(nearest),
+            nearest=_greatest(nearest),
             # What is about it is in tier 1 at least, and no other row has as much: a tier without it is below 2.
-            frozenset(found.keys[tiers.of(found.keys) >= 1 + NAMED].tolist())
+            about=frozenset(found.keys[tiers.of(found.keys) >= 1 + NAMED].tolist())
             if understood.reading.is_about_somebody
             else None,
         )
+        counts = TermCounts(first.stats.admissible, first.stats.length, first.frequencies)
+        return _Fusion(ranked, documents, understood, greatest, counts)
+
+
+class _Near(NamedTuple):
+    """The most similar rows."""
+
+    rows: Nearest
+    plan: str
+    """The plans that found them."""
+    admissible: int
+
+
+class _Fusion(NamedTuple):
+    """The rows of the highest fused score, and what more is known by then."""
+
+    ranked: Ranked
+    documents: NDArray[np.int64]
+    """With a row that is admissible."""
+    understood: Understood
+    greatest: float
+    """BM25 score of the best row by words."""
+    counts: TermCounts
+
+
+def _by_similarity(near: _Near) -> Ranked:
+    similarities = near.rows.similarities.tolist()
+    return Ranked(
+        near.rows.keys.tolist(),
+        similarities,
+        similarities,
+        near.plan,
+        near.admissible,
+        nearest=_greatest(near.rows),
+    )
 
 
 def _greatest(nearest: Nearest) -> float | None:
@@ -276,27 +346,42 @@ def terms_of(question: str, more: Sequence[str]) -> list[str]:
 
 
 def _nearest(
-    index: Index, query: NDArray[np.float32], searches: Sequence[Search], k: int, exact_limit: int | None
-) -> tuple[Nearest, str, int]:
-    """Return the nearest rows of all searches together, the plans that found them, and how many are admissible."""
-    keys, similarities, plans, admissible = [], [], [], 0
-    for search in searches:
-        is_auto = exact_limit is not None
-        found = index.search(
+    index: Index,
+    query: NDArray[np.float32],
+    searches: Sequence[Search],
+    k: int,
+    exact_limit: int | None,
+    wider: Wider | None,
+) -> tuple[_Near, _Near | None]:
+    """Return the nearest rows of all searches together, and those of the wider one, found beside the first of them."""
+    is_auto = exact_limit is not None
+
+    def asked(k: int) -> int:
+        # An index has no use for more rows than it holds.
+        return min(k + -(-k // _SPARE), max(k, len(index))) if is_auto else k
+
+    found = [
+        index.search(
             query,
-            # An index has no use for more rows than it holds.
-            min(k + -(-k // _SPARE), max(k, len(index))) if is_auto else k,
+            asked(k),
             search.policy,
             plan="auto" if is_auto else "certified",
             as_of=search.as_of,
             alive_at=search.alive_at,
             exact_limit=exact_limit or 0,
+            also_hidden=asked(wider.k) if wider and not number else 0,
+            hidden_among=wider.search if wider and not number else None,
         )
-        count = min(k, int(found.counts[0]))
-        keys.append(found.keys[0, :count])
-        similarities.append(found.similarities[0, :count])
-        plans.append(found.stats.plans[0].value)
-        admissible += found.stats.admissible
-    every, of_every = np.concatenate(keys), np.concatenate(similarities)
+        for number, search in enumerate(searches)
+    ]
+    return _near(found, k), _near([found[0].wider], wider.k) if wider else None
+
+
+def _near(found: Sequence[SearchResult], k: int) -> _Near:
+    counts = [min(k, int(one.counts[0])) for one in found]
+    every = np.concatenate([one.keys[0, :count] for one, count in zip(found, counts, strict=True)])
+    of_every = np.concatenate([one.similarities[0, :count] for one, count in zip(found, counts, strict=True)])
     order = np.lexsort((every, -of_every))[:k]
-    return Nearest(every[order], of_every[order]), "/".join(dict.fromkeys(plans)), admissible
+    plans = dict.fromkeys(one.stats.plans[0].value for one in found)
+    admissible = sum(one.stats.admissible for one in found)
+    return _Near(Nearest(every[order], of_every[order]), "/".join(plans), admissible)

@@ -15,7 +15,7 @@ from carag.errors import InvalidArgument
 from carag.index import Index, TextIndex
 from carag.policy import NEVER, Mask, Policy, PolicyBit, Profile, Search, policy_word
 from carag.retrieval import Catalogue, ranker_by_name
-from carag.retrieval.ranking import DENSE, FUSED, Dense, Diverse, Question, Ranked, diversity_of
+from carag.retrieval.ranking import DENSE, FUSED, Dense, Diverse, Question, Ranked, Wider, diversity_of
 from carag.store.store import CorpusStore
 
 if TYPE_CHECKING:
@@ -46,7 +46,9 @@ class Told:
         k: int,
         *,
         exact_limit: int | None,
+        wider: Wider | None = None,
     ) -> Ranked:
+        assert wider is None
         self.wanted.append(k)
         return Ranked(
             self._keys[:k], self._scores[:k], self._scores[:k], "told", len(self._keys), about=self._about
