@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from carag.policy import NEVER, Mask, Policy, Search
 from carag.retrieval import Retriever
+from carag.retrieval.past_index import PastIndex
 from carag.retrieval.ranking import DENSE, FUSED, Question, Wider, ranker_by_name
 from carag.store.store import CorpusStore
 from tests.retrieval.ranking.stores import (
@@ -27,9 +28,8 @@ from tests.retrieval.ranking.stores import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from numpy.random import Generator
-
     from carag.engine.collection import Collection
+    from carag.index import Index, TextIndex
     from carag.retrieval import Evidence
     from carag.retrieval.ranking import Ranked, Ranker
 
@@ -91,14 +91,14 @@ def test_worlds_have_something_to_find(tmp_path: Path) -> None:
 
 
 def hidden_by_two_searches(
-    collection: Collection, ranker: Ranker, asked: Asked, found: Evidence, known_at: int
+    collection: Collection, rows: tuple[Index, TextIndex], asked: Asked, found: Evidence, known_at: int
 ) -> list[tuple[str, object]]:
     """Rank without a policy, and give the reasons against each of the best that is not among the passages."""
     store = collection.store
     question = Question(asked.question, collection.embedder.embed_query(asked.question))
     anything = Search(store.expanded(Policy(Mask()), asked.where), NEVER - 1)
-    rows = collection.index, collection.words
-    keys = ranker.rank(*rows, question, [anything], asked.k, exact_limit=1 << 20).keys
+    ranker = ranker_by_name(FUSED, collection.catalogue)
+    keys = ranker.rank(*rows, question, [anything], asked.k, exact_limit=None).keys
     shown = {one.chunk_id for one in found.passages}
     return [
         (one.chunk_id, why)
@@ -110,21 +110,21 @@ def hidden_by_two_searches(
 
 
 def run_evidence(seed: int, home: Path) -> int:
-    rng: Generator = np.random.default_rng(seed)
-    told = 0
+    rng, told = np.random.default_rng(seed), 0
     with CorpusStore.open(home / "corpus.db", clock=Clock()) as store:
         collection = collection_of(store, home)
-        ranker = ranker_by_name(FUSED, collection.catalogue)
-        retriever = Retriever(collection, ranker)
+        retriever = Retriever(collection, ranker_by_name(FUSED, collection.catalogue))
+        past = PastIndex(store, collection.index.dim, collection.profile.vocabulary.heading)
+        instants: list[int] = []
         for number in range(4):
             grow(store, rng, number)
-            known_at = refreshed(collection)
-            for _ in range(6):
-                asked = draw_asked(rng)
+            instants.append(refreshed(collection))
+            for at in range(6):
+                asked, then = draw_asked(rng), int(rng.choice(instants)) if at % 2 else None
                 may, may_not = (
                     retriever.retrieve(
                         asked.question,
-                        replace(asked.decision, may_know_existence=knows),
+                        replace(asked.decision, may_know_existence=knows, known_at=then),
                         asked.k,
                         asked.where,
                     )
@@ -132,9 +132,12 @@ def run_evidence(seed: int, home: Path) -> int:
                 )
                 assert may_not.withheld.hidden == ()
                 assert replace(may, withheld=may_not.withheld) == may_not
-                hidden = [(one.chunk_id, one.reasons) for one in may.withheld.hidden]
-                assert hidden == hidden_by_two_searches(collection, ranker, asked, may, known_at)
-                told += len(hidden)
+                known_at = instants[-1] if then is None else then
+                asked = asked._replace(decision=replace(asked.decision, known_at=then))
+                with past.at(known_at) as rows:
+                    expected = hidden_by_two_searches(collection, rows, asked, may, known_at)
+                assert expected == [(one.chunk_id, one.reasons) for one in may.withheld.hidden]
+                told += len(expected)
     return told
 
 
@@ -143,7 +146,7 @@ def run_evidence(seed: int, home: Path) -> int:
 def test_evidence_tells_of_hidden_passages_what_a_second_search_would(
     seed: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """By name and reason, in their order; all else is what a session gets that may not know."""
+    """By name and reason, in their order, now and as of then; all else is what who may not know is told."""
     run_evidence(seed, tmp_path_factory.mktemp("evidence"))
 
 
