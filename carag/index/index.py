@@ -7,7 +7,7 @@ Calls release the GIL: any threads may search, count and change one index at any
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
 
@@ -45,6 +45,10 @@ if TYPE_CHECKING:
     from carag.policy.mask import Mask, Policy
 
 __all__ = ["Index"]
+
+_NULL: Final = ffi.NULL
+_NO_ROWS: Final = 0
+"""The default of ``also_hidden``, told by identity: a search of microseconds has no time to check what is not given."""
 
 
 class Index(Rows):
@@ -286,7 +290,7 @@ class Index(Rows):
         threads: int | None = None,
         fallback: bool = True,
         exact_limit: int = 0,
-        also_hidden: int = 0,
+        also_hidden: int = _NO_ROWS,
         hidden_among: Search | None = None,
     ) -> SearchResult:
         """Find the ``k`` nearest rows among those the policy admits.
@@ -338,17 +342,20 @@ class Index(Rows):
         rows, nq = queries_of(queries, self._dim)
         wanted, params = search_params(k, self, nq, ef_search, plan, threads, fallback, exact_limit)
         test = predicate(policy, as_of, alive_at)
-        is_alone = type(also_hidden) is int and also_hidden == 0 and hidden_among is None
-        wider = None if is_alone else wider_room(also_hidden, hidden_among, self, nq)
+        wider = beside = None
+        if also_hidden is not _NO_ROWS or hidden_among is not None:
+            wider = wider_room(also_hidden, hidden_among, self, nq)
         core, found = self._core, search_room(nq, wanted)
-        more = ffi.NULL if wider is None else wider.struct
+        more = _NULL if wider is None else wider.struct
         status = lib.carag_index_search_both(
             core, lent(rows), nq, test.predicate, params, found.report, more, found.fault
         )
         if status:
             raise_for(status, found.fault, noun="query")
         kernel = kernels.active()
-        return found.result(kernel, None if wider is None else wider.result(kernel))
+        if wider is not None:
+            beside = wider.result(kernel)
+        return found.result(kernel, beside)
 
     def count(
         self,
