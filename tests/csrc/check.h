@@ -159,15 +159,15 @@ static inline void free_answer(answer *old)
 }
 
 /* What one call finds for one query under two predicates. */
-typedef struct both {
+typedef struct answers {
     answer first, second;
     uint32_t *words;  /* [second] */
     uint8_t *refused; /* [second] */
-} both;
+} answers;
 
 static inline carag_status search_both(carag_index *index, const float *query, const carag_predicate *predicate,
                                        const carag_search_params *params, const carag_predicate *wider, size_t more,
-                                       both *out)
+                                       answers *out)
 {
     carag_results first = room_of(&out->first, params->k);
     carag_results second = room_of(&out->second, more);
@@ -181,7 +181,7 @@ static inline carag_status search_both(carag_index *index, const float *query, c
     return status;
 }
 
-static inline void free_both(both *old)
+static inline void free_answers(answers *old)
 {
     free_answer(&old->first);
     free_answer(&old->second);

@@ -66,7 +66,7 @@ static int costs_the_same(const answer *a, const answer *b)
 }
 
 /* Beyond the rows found there is nothing; each of them is in the world as it is told. */
-static void tells_what_is_there(const both *got, const world *all, const carag_predicate *first, size_t more)
+static void tells_what_is_there(const answers *got, const world *all, const carag_predicate *first, size_t more)
 {
     for (size_t i = (size_t)got->second.count; i < more; i++)
         CHECK(got->words[i] == 0 && got->refused[i] == 0);
@@ -92,7 +92,7 @@ static void obeys_both(carag_index *index, const world *all, const float *query,
                                                 .exact_limit = exact_limit};
             carag_search_params own = params;
             answer alone, second;
-            both got;
+            answers got;
             own.k = more;
             CHECK_OK(search_with(index, query, first, &params, &alone));
             CHECK_OK(search_with(index, query, wider, &own, &second));
@@ -104,7 +104,7 @@ static void obeys_both(carag_index *index, const world *all, const float *query,
             tells_what_is_there(&got, all, first, more);
             free_answer(&alone);
             free_answer(&second);
-            free_both(&got);
+            free_answers(&got);
         }
     free(expected);
 }
@@ -141,14 +141,14 @@ static void both_exact_searches_read_a_row_once(void)
     for (carag_plan plan = CARAG_PLAN_EXACT; plan <= CARAG_PLAN_CERTIFIED; plan += CARAG_PLAN_CERTIFIED - CARAG_PLAN_EXACT) {
         const carag_search_params params = {.k = K, .plan = plan, .threads = 1};
         answer alone;
-        both got;
+        answers got;
         CHECK_OK(search_one(index, query, &wider, K, 0, plan, &alone));
         CHECK_OK(search_both(index, query, &first, &params, &wider, K, &got));
         CHECK(got.first.admissible > got.second.admissible / 3);
         CHECK(got.first.distance_computations + got.second.distance_computations <
               alone.distance_computations + 10 * K);
         free_answer(&alone);
-        free_both(&got);
+        free_answers(&got);
     }
     free(query);
     carag_index_free(index);
@@ -171,7 +171,7 @@ static void a_walk_finds_no_less_for_both(void)
         float unit[DIM];
         scored *expected;
         answer alone;
-        both got;
+        answers got;
         unit_of(queries + q * DIM, DIM, unit);
         const size_t admissible = oracle(&all, unit, &wider, &expected);
         CHECK_OK(search_with(index, queries + q * DIM, &wider, &params, &alone));
@@ -181,7 +181,7 @@ static void a_walk_finds_no_less_for_both(void)
         alone_hits += obeys(&alone, K, expected, admissible);
         both_hits += obeys(&got.second, K, expected, admissible);
         free_answer(&alone);
-        free_both(&got);
+        free_answers(&got);
         free(expected);
     }
     CHECK(walked == 0);
@@ -214,14 +214,14 @@ static void a_batch_is_its_queries(void)
             CHECK_OK(carag_index_search_both(index, queries, QUERIES, &first, &params, &results[0], &wider, NULL));
             for (size_t q = 0; q < QUERIES; q++) {
                 const carag_search_params one = {.k = K, .plan = plan, .threads = 1};
-                both got;
+                answers got;
                 CHECK_OK(search_both(index, queries + q * DIM, &first, &one, any_of(1), MORE, &got));
                 CHECK(memcmp(got.first.keys, keys[0] + q * K, K * sizeof **keys) == 0);
                 CHECK(memcmp(got.second.keys, keys[1] + q * MORE, MORE * sizeof **keys) == 0);
                 CHECK(memcmp(got.second.similarities, similarities[1] + q * MORE, MORE * sizeof **similarities) == 0);
                 CHECK(memcmp(got.words, words + q * MORE, MORE * sizeof *words) == 0);
                 CHECK(memcmp(got.refused, refused + q * MORE, MORE) == 0);
-                free_both(&got);
+                free_answers(&got);
             }
         }
     free(queries);

@@ -349,14 +349,14 @@ static void what_is_hidden_is_looked_for_last(carag_index *index)
     for (size_t q = 0; q < 4; q++)
         for (carag_plan plan = CARAG_PLAN_EXACT; plan < CARAG_PLANS; plan++) {
             const carag_search_params params = {.k = K, .plan = plan, .threads = 1};
-            both got;
+            answers got;
             if (!is_exact((uint8_t)plan))
                 continue;
             got.first.count = -1;
             written = &got.first.count;
             CHECK_OK(search_both(index, queries + q * DIM, &first, &params, &wider, K, &got));
             CHECK(got.first.count == K && got.second.count == K);
-            free_both(&got);
+            free_answers(&got);
         }
     CHECK(looks > N);
     looks = 0;
@@ -382,7 +382,7 @@ static void a_row_that_opens_between_two_passes_is_found(carag_index *index)
     ours.dot8 = dot8_that_moves;
     for (carag_plan plan = CARAG_PLAN_EXACT; plan < CARAG_PLANS; plan++) {
         const carag_search_params params = {.k = K, .plan = plan, .threads = 1};
-        both got;
+        answers got;
         if (!is_exact((uint8_t)plan))
             continue;
         got.first.count = -1;
@@ -393,7 +393,7 @@ static void a_row_that_opens_between_two_passes_is_found(carag_index *index)
         CHECK(closing == CARAG_NONE && got.first.keys[0] != view->keys[row]);
         CHECK(got.second.keys[0] == view->keys[row] && got.words[0] == WORD(1) && !got.refused[0]);
         atomic_store(&view->words[row], kept);
-        free_both(&got);
+        free_answers(&got);
     }
     uses_ours = false;
 }

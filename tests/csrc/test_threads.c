@@ -161,7 +161,7 @@ static void *search_for_both(void *seed)
                                             .threads = 1};
         const size_t more = i % 2 ? 10 : ROWS;
         const int64_t nearest = steady_key(&state);
-        both got;
+        answers got;
         CHECK_OK(search_both(shared, vectors + nearest * DIM, &opened, &params, &any, more, &got));
         finds_what_is_there(&got.first, params.plan, params.k, nearest);
         CHECK((size_t)got.second.count == more);
@@ -171,7 +171,7 @@ static void *search_for_both(void *seed)
         }
         CHECK(got.second.keys[0] == nearest || params.plan == CARAG_PLAN_AUTO || params.plan == CARAG_PLAN_GRAPH ||
               params.plan == CARAG_PLAN_SCAN);
-        free_both(&got);
+        free_answers(&got);
     }
     return NULL;
 }
