@@ -333,7 +333,7 @@ class Test(NamedTuple):
     """A policy and its instants, compiled for the core, which only reads it: threads may share it. Keep it in scope."""
 
     predicate: CData
-    entities: CData
+    entities: NDArray[np.uint32]
     """Memory to which the predicate points."""
 
 
@@ -401,25 +401,24 @@ def _minutes(name: str, instant: datetime | date | int) -> int:
 def _compiled(policy: Policy | Mask, as_of: int, alive_at: int) -> Test:
     """Compile and cache: a session asks thousands of questions under one policy with a list of a thousand entities."""
     whole = Policy(policy) if isinstance(policy, Mask) else policy
-    if whole.allow_entities is not None:
-        rule, listed = lib.CARAG_ONLY_ENTITIES, whole.allow_entities
-    elif whole.deny_entities:
-        rule, listed = lib.CARAG_NOT_ENTITIES, whole.deny_entities
-    else:
-        rule, listed = lib.CARAG_ANY_ENTITY, ()
-    if listed and listed[-1] > MAX_ENTITY:
+    allowed, denied = whole.packed_entities
+    rule = lib.CARAG_NOT_ENTITIES if denied else lib.CARAG_ANY_ENTITY
+    if allowed is not None:
+        rule = lib.CARAG_ONLY_ENTITIES
+    listed = np.frombuffer(denied if allowed is None else allowed, np.uint64)
+    if listed.size and listed[-1] > MAX_ENTITY:
         raise InvalidArgument(
             f"the policy lists entity {listed[-1]}; an index's rows have 0 to {MAX_ENTITY}: "
             "give the numbers of its rows"
         )
-    entities = ffi.new("uint32_t[]", listed)
+    entities = listed.astype(np.uint32)
     fields = {
         "pairs": [(mask.mask, mask.value) for mask in whole.masks],
         "pair_count": len(whole.masks),
         "as_of": as_of,
         "alive_at": alive_at,
-        "entities": entities,
-        "entity_count": len(listed),
+        "entities": lent(entities),
+        "entity_count": entities.size,
         "entity_rule": rule,
     }
     return Test(ffi.new("carag_predicate *", fields), entities)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, final
 from carag.errors import InvalidArgument
 from carag.limits import check_id, check_label, check_text, quoted
 from carag.policy.bits import bits_of, flags_of
-from carag.policy.mask import entity_set
+from carag.policy.entities import entity_set
 from carag.policy.time import as_of_minutes
 
 if TYPE_CHECKING:

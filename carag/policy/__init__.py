@@ -10,8 +10,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from carag.policy.bits import Bits, bit_names, bits_of, policy_word
+from carag.policy.entities import MAX_LISTED
 from carag.policy.intent import Intent, Intents
-from carag.policy.mask import MAX_ENTITY, MAX_LISTED, NO_ENTITY, Mask, Policy
+from carag.policy.mask import MAX_ENTITY, NO_ENTITY, Mask, Policy
 from carag.policy.word import (
     CONTROL,
     POLICY_BITS,

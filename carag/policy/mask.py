@@ -8,14 +8,14 @@ entities: a filing has co-registrants, a Form 4 has an issuer and an owner.
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, final
 
 from carag.errors import InvalidArgument, PolicyConflict
 from carag.limits import quoted
-from carag.policy.bits import bit_names, bits_of, flags_of, whole_number
+from carag.policy.bits import bit_names, bits_of, flags_of
+from carag.policy.entities import NOBODY, EntityList, entity_list
 from carag.policy.word import CONTROL, VERSION_WORD, PolicyBit, same_bits
 
 if TYPE_CHECKING:
@@ -24,14 +24,12 @@ if TYPE_CHECKING:
     from carag.policy.bits import Bits
     from carag.policy.word import PolicyFlag
 
-__all__ = ["MAX_ENTITY", "MAX_LISTED", "MAX_MASKS", "NO_ENTITY", "Mask", "Policy"]
+__all__ = ["MAX_ENTITY", "MAX_MASKS", "NO_ENTITY", "Mask", "Policy"]
 
 MAX_MASKS: Final = 8
 """The greatest number of masks of a policy."""
 MAX_ENTITY: Final = 0xFFFF_FFFF
 """The greatest entity number that a row of the index can carry, in 32 bits."""
-MAX_LISTED: Final = 10**10 - 1
-"""The greatest entity number that a list can hold: EDGAR's CENTRAL INDEX KEY has ten digits."""
 _MAX_NAMED: Final = 10
 """The greatest number of bits that a repr names; more are shown as a vector in hex."""
 NO_ENTITY: Final = 0
@@ -161,9 +159,9 @@ class Policy:
     allow_entities: tuple[int, ...] | None = field(compare=False)
     deny_entities: tuple[int, ...] = field(compare=False)
     allow_if_any: bool = field(compare=False)
-    _same: tuple[tuple[int, ...], bytes]
-    """All other fields: the bits of the masks, and the lists packed, if there are any. Lists of thousands are compared
-    at every search, a hundred times faster as bytes; few masks are sooner put into a tuple."""
+    _same: tuple[tuple[tuple[int, int], ...], bytes | None, bytes, bool]
+    """All other fields: the bits of the masks, and the lists as bytes. Lists of thousands are compared at every search,
+    a hundred times faster so."""
 
     def __init__(
         self,
@@ -181,17 +179,23 @@ class Policy:
                 )
         if len(masks) > MAX_MASKS:
             raise InvalidArgument(f"a policy holds at most {MAX_MASKS} masks; got {len(masks)}")
-        denied = entity_set("deny_entities", deny_entities)
-        allowed = None
+        denied, allowed = entity_list("deny_entities", deny_entities), None
         if allow_entities is not None:
             # If all entities must be allowed, the remaining allow list is the whole condition.
-            allowed = tuple(sorted(entity_set("allow_entities", allow_entities) - denied))
-            denied = denied if allow_if_any else frozenset()
+            allowed = entity_list("allow_entities", allow_entities).without(denied)
+            denied = denied if allow_if_any else NOBODY
+        self._set(masks, allowed, denied, allow_if_any=bool(allow_if_any) and allowed is not None)
+
+    def _set(
+        self, masks: tuple[Mask, ...], allowed: EntityList | None, denied: EntityList, *, allow_if_any: bool
+    ) -> None:
+        pairs = tuple([(mask.required, mask.forbidden) for mask in masks])
         object.__setattr__(self, "masks", masks)
-        object.__setattr__(self, "allow_entities", allowed)
-        object.__setattr__(self, "deny_entities", tuple(sorted(denied)) if denied else ())
-        object.__setattr__(self, "allow_if_any", bool(allow_if_any) and allowed is not None)
-        self._pack()
+        object.__setattr__(self, "allow_entities", None if allowed is None else allowed.numbers)
+        object.__setattr__(self, "deny_entities", denied.numbers)
+        object.__setattr__(self, "allow_if_any", allow_if_any)
+        packed = None if allowed is None else allowed.packed
+        object.__setattr__(self, "_same", (pairs, packed, denied.packed, allow_if_any))
 
     def __repr__(self) -> str:
         # The repr shows that a list exists, never who is on it: deal lists are inside information.
@@ -209,7 +213,12 @@ class Policy:
     @property
     def pairs(self) -> tuple[tuple[int, int], ...]:
         """The masks as pairs (required, forbidden), in the form that records hold."""
-        return tuple((mask.required, mask.forbidden) for mask in self.masks)
+        return self._same[0]
+
+    @property
+    def packed_entities(self) -> tuple[bytes | None, bytes]:
+        """The lists of who is allowed, if there is one, and of who is denied, as unsigned integers of 64 bits."""
+        return self._same[1:3]
 
     def admits(self, word: int, entity: int | Collection[int] = NO_ENTITY) -> bool:
         """Test one row: admissible if any mask admits its word and the lists admit the entities it is about."""
@@ -238,20 +247,13 @@ class Policy:
         (320193,)
         """
         other = Policy(*masks)
-        # The lists are checked already, and may have thousands of entries.
-        for name in ("allow_entities", "deny_entities", "allow_if_any"):
-            object.__setattr__(other, name, getattr(self, name))
-        other._pack()
+        allowed, denied = self.packed_entities  # checked already, and maybe of thousands of entries
+        lists = (
+            None if self.allow_entities is None else EntityList(self.allow_entities, allowed or b""),
+            EntityList(self.deny_entities, denied),
+        )
+        other._set(other.masks, *lists, allow_if_any=self.allow_if_any)
         return other
-
-    def _pack(self) -> None:
-        pairs = [bits for mask in self.masks for bits in (mask.required, mask.forbidden)]
-        listed = b""
-        if self.allow_entities is not None or self.deny_entities:
-            allowed, denied = self.allow_entities or (), self.deny_entities
-            shape = [self.allow_entities is not None, self.allow_if_any, len(allowed)]
-            listed = array("Q", [*shape, *allowed, *denied]).tobytes()
-        object.__setattr__(self, "_same", (tuple(pairs), listed))
 
 
 def members(entity: int | Collection[int]) -> Collection[int]:
@@ -268,26 +270,3 @@ def _shown(bits: int, flags: type[PolicyFlag]) -> str:
 def _is_listed(ascending: tuple[int, ...], entity: int) -> bool:
     at = bisect_left(ascending, entity)
     return at < len(ascending) and ascending[at] == entity
-
-
-def entity_set(name: str, numbers: Iterable[int]) -> frozenset[int]:
-    """Check the numbers of a list of entities."""
-    if type(numbers) is tuple and not numbers:
-        return frozenset()
-    if isinstance(numbers, (str, bytes)) or not hasattr(numbers, "__iter__"):
-        raise InvalidArgument(
-            f"{name} is {quoted(numbers)}; want integers from 0 to {MAX_LISTED}, such as CIKs"
-        )
-    return frozenset(_entity(name, number) for number in numbers)
-
-
-def _entity(name: str, number: object) -> int:
-    try:
-        entity = whole_number(number)
-    except TypeError:
-        entity = -1
-    if not 0 <= entity <= MAX_LISTED:
-        raise InvalidArgument(
-            f"{name} holds {quoted(number)}; want integers from 0 to {MAX_LISTED}, such as CIKs"
-        )
-    return entity

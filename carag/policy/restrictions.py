@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Final
 from carag.errors import InvalidArgument
 from carag.limits import quoted
 from carag.policy.bits import bit_names, bits_of, flags_of
-from carag.policy.mask import MAX_LISTED, NO_ENTITY, entity_set
+from carag.policy.entities import MAX_LISTED, entity_set
+from carag.policy.mask import NO_ENTITY
 from carag.policy.time import EASTERN, as_of_minutes
 from carag.policy.vocabulary import vocabulary_of
 

@@ -1,0 +1,106 @@
+"""Lists of entities: a list that is known again is refused or accepted as one that is read number by number."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from carag.errors import InvalidArgument
+from carag.policy import MAX_LISTED, Mask, Policy
+from carag.policy.entities import entity_list, entity_set
+
+
+class Number(int):
+    """An integer that takes itself for any other."""
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __hash__(self) -> int:
+        return 1
+
+
+few = st.integers(-1, 3)
+elements = st.one_of(
+    few,
+    few,
+    few.map(float),
+    few.map(np.int64),
+    few.map(lambda number: np.uint8(number % 3)),
+    few.map(Number),
+    few.map(str),
+    st.booleans(),
+    st.booleans().map(np.bool_),
+    st.sampled_from(
+        [MAX_LISTED, MAX_LISTED + 1, 2**63, 2**64, -(2**70), None, b"\1\0\0\0\0\0\0\0", (1,), 1j]
+    ),
+)
+lists = st.lists(elements, max_size=6)
+containers = st.sampled_from([list, tuple, frozenset, set, iter, lambda them: dict.fromkeys(them)])
+
+
+def said(read, numbers):
+    """What is read, or what is said against it."""
+    try:
+        return sorted(read("listed", numbers))
+    except InvalidArgument as error:
+        return str(error)
+
+
+@given(st.lists(lists, min_size=1, max_size=4), containers)
+def test_a_list_is_read_as_its_numbers_are_one_by_one(several, container):
+    """Whatever came before it: lists that are equal to it, by their own account, and of other types."""
+    for numbers in [*several, *several]:
+        wanted = said(entity_set, container(numbers))
+        found = said(lambda name, given: entity_list(name, given).numbers, container(numbers))
+        assert wanted == found
+        if not isinstance(found, str):
+            listed = entity_list("listed", container(numbers))
+            assert {int} >= set(map(type, listed.numbers))
+            assert list(listed.numbers) == np.frombuffer(listed.packed, np.uint64).tolist()
+
+
+@pytest.mark.parametrize(
+    "impostor", [True, np.True_, 1.0, "1", None, 1j, b"\1\0\0\0\0\0\0\0", [1], -1, MAX_LISTED + 1]
+)
+@pytest.mark.parametrize("container", [list, tuple])
+def test_a_list_that_was_right_may_be_wrong_when_it_comes_again(impostor, container):
+    """The same object with another number in it; and one that Python takes for an equal of the list that was right."""
+    numbers = [1, *range(2, 1_000)]
+    policy = Policy(Mask(), deny_entities=container(numbers))
+    assert policy == Policy(Mask(), deny_entities=container(numbers))
+    numbers[0] = impostor
+    for _ in range(2):
+        with pytest.raises(InvalidArgument, match=r"deny_entities holds .*want integers"):
+            Policy(Mask(), deny_entities=container(numbers))
+    numbers[0] = 1
+    assert policy == Policy(Mask(), deny_entities=container(numbers))
+
+
+def test_a_list_that_changes_is_another_list():
+    """What is kept of a list is what it held."""
+    numbers = [3, 1, 2]
+    before = Policy(Mask(), deny_entities=numbers)
+    numbers.append(4)
+    after = Policy(Mask(), deny_entities=numbers)
+    assert ((1, 2, 3), (1, 2, 3, 4)) == (before.deny_entities, after.deny_entities)
+    assert before != after
+
+
+def test_numbers_of_numpy_are_not_taken_for_the_bytes_that_they_are_like():
+    """In whatever order they come; bytes are no number."""
+    for _ in range(2):
+        assert (1,) == entity_list("listed", [np.int64(1)]).numbers
+        with pytest.raises(InvalidArgument, match="want integers"):
+            entity_list("listed", [np.int64(1).tobytes()])
+
+
+def test_long_lists_are_read_as_short_ones_are():
+    """Those beyond what is kept, too."""
+    numbers = list(range(30_000, 0, -1))
+    for _ in range(2):
+        assert tuple(range(1, 30_001)) == entity_list("listed", numbers).numbers
+    with pytest.raises(InvalidArgument, match="listed holds True"):
+        entity_list("listed", [True, *numbers])
