@@ -56,7 +56,8 @@ typedef enum carag_status {
     CARAG_IO,            /* fault.os_error is errno */
     CARAG_CORRUPT,       /* the file fails its own checks: fault.where is the section */
     CARAG_BAD_KERNEL,    /* no such kernel here: fault.what says which */
-    CARAG_OVERLAP        /* the window of label fault.row overlaps that of another label of its chunk */
+    CARAG_OVERLAP,       /* the window of label fault.row overlaps that of another label of its chunk */
+    CARAG_BEHIND         /* a materialised view is not of the rows that are admissible now: ask the index */
 } carag_status;
 
 typedef struct carag_fault {
@@ -150,6 +151,7 @@ typedef struct carag_results {
     uint64_t admissible;               /* rows that satisfied the predicate when the call began */
     uint64_t rows;                     /* live rows at that moment */
     uint32_t classes;                  /* admissible classes */
+    uint32_t materialised;             /* 1: answered over a materialised view; 0: over the index */
     double nanoseconds[CARAG_PLANS];   /* predicted for one query by plan; 0: was not considered */
 } carag_results;
 
@@ -220,6 +222,30 @@ carag_status carag_index_similarities(carag_index *index, const float *query, co
                                       float *out_similarities, carag_fault *out_fault);
 size_t carag_index_keys(carag_index *index, int64_t *out_keys, size_t room);
 int carag_index_contains(carag_index *index, int64_t key);
+
+/* Materialised views. One is an index of its own, of the rows alone that a predicate admits, made for a predicate that is
+ * asked again and again: where few rows are admissible, it finds them as an unfiltered index of few rows would.
+ *
+ * It answers under that predicate alone, at all instants between which no row opens or expires, and only until the
+ * index changes: CARAG_BEHIND otherwise, what was written is void, and the index is to be asked. Every row it finds is tested in the index before
+ * it is answered with, so that nothing inadmissible leaves even a view that is behind.
+ *
+ * _bytes says what a view of so many rows takes. _copy takes the rows, in a small part of a second, in which changes that replace arrays wait and searches do not;
+ * CARAG_FULL if the view would take more than max_bytes, CARAG_BEHIND if the index changed meanwhile, or nothing is
+ * admissible. _build, which takes long, touches nothing of the index; before it a view answers nothing. Searches of a
+ * view may run beside each other and beside changes of the index, not beside _build. It must not outlive the index. */
+typedef struct carag_materialised carag_materialised;
+
+carag_status carag_materialised_copy(carag_index *index, const carag_predicate *predicate, uint64_t max_bytes,
+                                     carag_materialised **out_view, carag_fault *out_fault);
+carag_status carag_materialised_build(carag_materialised *view, uint32_t threads, carag_fault *out_fault);
+carag_status carag_materialised_search(carag_materialised *view, const float *queries, size_t nq,
+                                       const carag_predicate *predicate, const carag_search_params *params,
+                                       carag_results *results, carag_fault *out_fault);
+int carag_materialised_is_current(const carag_materialised *view);
+uint64_t carag_materialised_bytes(const carag_index *index, uint32_t rows);
+uint32_t carag_materialised_rows(const carag_materialised *view);
+void carag_materialised_free(carag_materialised *view);
 
 /* Keep. Saving replaces `path` atomically; loading trusts nothing it reads. A mapped index reads vectors, codes and
  * graph from the file as they are needed: their checksums wait for carag_index_verify. */

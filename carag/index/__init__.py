@@ -12,6 +12,7 @@ from carag.index.results import DType, Hits, Plan, SearchResult, SearchStats, Wh
 from carag.index.text_index import TextIndex
 from carag.index.text_results import AdmissibleChunks, TermCounts, TextResult, TextStats
 from carag.index.tokens import TOKENS_VERSION, tokenize
+from carag.index.views import IndexStats
 
 __all__ = [
     "TOKENS_VERSION",
@@ -20,6 +21,7 @@ __all__ = [
     "HiddenRows",
     "Hits",
     "Index",
+    "IndexStats",
     "Plan",
     "SearchResult",
     "SearchStats",

@@ -28,10 +28,11 @@ from carag.index._arguments import (
 )
 from carag.index._buffers import lent, room
 from carag.index._core import ffi, lib
-from carag.index._rows import Rows
 from carag.index._status import new_fault, raise_for, text
+from carag.index._stored import Stored
 from carag.index._wider import wider_room
-from carag.index.results import DTYPE_CODES, DType, Plan, SearchResult, search_room
+from carag.index.results import DType, Plan, SearchResult, search_room
+from carag.index.views import IndexStats, views_of
 from carag.policy.bits import bits_of
 
 if TYPE_CHECKING:
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from carag.index._core import CData
     from carag.policy.bits import Bits
     from carag.policy.decision import Search
     from carag.policy.mask import Mask, Policy
@@ -51,7 +51,7 @@ _NO_ROWS: Final = 0
 """The default of ``also_hidden``, told by identity: a search of microseconds has no time to check what is not given."""
 
 
-class Index(Rows):
+class Index(Stored):
     """A filtered vector index under cosine similarity.
 
     Parameters
@@ -66,6 +66,10 @@ class Index(Rows):
         Decides the layers. Same calls, same seed: same file, byte for byte, for any number of threads.
     dtype : DType or str
         What is kept of a vector: ``"float32"``, ``"float16"`` or ``"int8"``.
+    views : int
+        Bytes of memory for materialised views: a policy that is asked again and again gets an index of the rows alone
+        that it admits, made beside the searches, which answers until the index changes (:mod:`carag.index.views`). By
+        default 0: none is made.
 
     Raises
     ------
@@ -84,7 +88,7 @@ class Index(Rows):
     ([[0, 1, -1]], [2])
     """
 
-    __slots__ = ("_dim", "_made")
+    __slots__ = ("_views",)
 
     def __init__(
         self,
@@ -94,56 +98,32 @@ class Index(Rows):
         ef_construction: int = 200,
         seed: int = 0,
         dtype: DType | str = DType.FLOAT32,
+        views: int = 0,
     ) -> None:
         kernels.active()  # which raises the best message about an unusable CARAG_KERNEL
+        self._views = views_of(views)
         params = index_params(dim, M, ef_construction, seed, dtype)
         out, fault = ffi.new("carag_index **"), new_fault()
         raise_for(lib.carag_index_new(params, out, fault), fault)
         self._own(out[0], "")
 
-    def _own(self, index: CData, path: str) -> None:
-        self._hold(index, lib.carag_index_free, path)
-        self._made = self._info()  # used for the parameters alone; the counts in it go out of date
-        self._dim = int(self._made.params.dim)
+    def close(self) -> None:
+        """Free the index; idempotent. Calls running in other threads finish first, and so does a view being made."""
+        if self._views is not None:
+            self._views.close()
+        super().close()
 
-    # ------------------------------------------------------------ properties
+    def stats(self) -> IndexStats:
+        """Tell how many rows there are, and what became of the views.
 
-    @property
-    def dim(self) -> int:
-        """Length of every vector."""
-        return self._dim
-
-    @property
-    def M(self) -> int:  # noqa: N802 - the paper's name
-        """Links a row asks for on each layer."""
-        return int(self._made.params.M)
-
-    @property
-    def ef_construction(self) -> int:
-        """Beam width while a row is inserted."""
-        return int(self._made.params.ef_construction)
-
-    @property
-    def seed(self) -> int:
-        """Seed of the random layers."""
-        return int(self._made.params.seed)
-
-    @property
-    def dtype(self) -> DType:
-        """Type in which vectors are kept."""
-        return next(dtype for dtype, code in DTYPE_CODES.items() if code == self._made.params.dtype)
-
-    @property
-    def classes(self) -> int:
-        """Upper bound on the distinct (word, terms) of live rows, each of which a policy is tested on once."""
-        return int(self._info().classes)
-
-    def __repr__(self) -> str:
-        rows = "closed" if self._handle is None else f"{len(self)} rows"
-        return (
-            f"<Index dim={self.dim} M={self.M} ef_construction={self.ef_construction} "
-            f"seed={self.seed} dtype={self.dtype}: {rows}>"
-        )
+        Examples
+        --------
+        >>> Index(2, views=1 << 20).stats()
+        IndexStats(rows=0, classes=0, views=0, view_bytes=0, view_hits=0, view_error='')
+        """
+        info = self._info()
+        kept = (0, 0, 0, "") if self._views is None else self._views.told()
+        return IndexStats(int(info.live), int(info.classes), *kept)
 
     # ------------------------------------------------------------ change
 
@@ -305,7 +285,8 @@ class Index(Rows):
         policy : Policy or Mask
             Admits rows. A ``Mask`` is a policy of one mask; ``Policy()`` admits nothing.
         plan : Plan or str
-            ``"exact"``, ``"certified"``, ``"scan"``, ``"graph"``, or ``"auto"``, the cheapest.
+            ``"exact"``, ``"certified"``, ``"scan"``, ``"graph"``, or ``"auto"``, the cheapest, over the policy's
+            view where there is one.
         ef_search : int, optional
             Beam width of the graph search, raised to ``k`` if smaller, and used in full. By default the width to which
             the index was tuned; a search then stops early if all rows left are too far away.
@@ -346,6 +327,13 @@ class Index(Rows):
         if also_hidden is not _NO_ROWS or hidden_among is not None:
             wider = wider_room(also_hidden, hidden_among, self, nq)
         core, found = self._core, search_room(nq, wanted)
+        if (
+            self._views is not None
+            and wider is None
+            and plan == Plan.AUTO
+            and self._views.answer(core, policy, test, lent(rows), nq, params, found)
+        ):
+            return found.result(kernels.active())
         more = _NULL if wider is None else wider.struct
         status = lib.carag_index_search_both(
             core, lent(rows), nq, test.predicate, params, found.report, more, found.fault
@@ -412,7 +400,7 @@ class Index(Rows):
         raise_for(status, fault, path=os.fspath(path))
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, mmap: bool = False) -> Self:
+    def load(cls, path: str | os.PathLike[str], *, mmap: bool = False, views: int = 0) -> Self:
         """Read an index from a file that :meth:`save` wrote.
 
         Parameters
@@ -421,6 +409,8 @@ class Index(Rows):
         mmap : bool
             Read vectors, codes and graph from the file as searches need them, so that an index of any size opens
             at once. Their checksums then wait for :meth:`verify`.
+        views : int
+            As for a new index.
 
         Raises
         ------
@@ -430,10 +420,12 @@ class Index(Rows):
             If the file cannot be read.
         """
         kernels.active()
+        kept = views_of(views)
         out, fault = ffi.new("carag_index **"), new_fault()
         status = lib.carag_index_load(path_bytes(path), bool(mmap), out, fault)
         raise_for(status, fault, path=os.fspath(path))
         index = cls.__new__(cls)
+        index._views = kept  # noqa: SLF001 - its own class
         index._own(out[0], os.fspath(path))  # noqa: SLF001 - its own class
         return index
 

@@ -165,6 +165,11 @@ class SearchStats:
         return int(self._report.classes)
 
     @property
+    def over_view(self) -> bool:
+        """Whether a materialised view of the policy answered: an index of the admissible rows alone."""
+        return bool(self._report.materialised)
+
+    @property
     def plans(self) -> tuple[Plan, ...]:
         """The plan that gave each answer; never ``AUTO``."""
         return tuple(_PLANS[code] for code in _choices(self._written)[0].tolist())
@@ -221,7 +226,7 @@ class SearchStats:
         """
         estimated, scored, hops, ef = _tallies(self._written)[1:, query].tolist()
         lines = [
-            f"{self.plans[query].value}: {self.whys[query].value}",
+            f"{self.plans[query].value}{' over a view' if self.over_view else ''}: {self.whys[query].value}",
             f"{self.admissible:,} of {self.rows:,} rows admissible, classes: {self.classes:,}",
             f"{estimated:,} rows estimated, {scored:,} scored, {hops:,} expanded in a beam of {ef:,}",
         ]

@@ -15,7 +15,7 @@
  * A walk tests the word of every row it yields, so the catalog decides only what is looked at, never what is admitted.
  * It is complete for a row that is admissible all the while: its home class passes, and its home rows never change; or
  * the row was in `moved`, or in the tail, before its word was. The counts are read between two looks at
- * index->relabels, which is odd while a relabel is under way, so that a row on its way from one admissible class to
+ * index->generation, which is odd while a relabel is under way, so that a row on its way from one admissible class to
  * another is not missed in both; when relabels never pause, the selection says that its count is not exact.
  */
 #include "carag_internal.h"
@@ -295,11 +295,11 @@ void carag_select(const carag_reader *reader, carag_selection *selection)
 {
     const carag_catalog *catalog = reader->view->catalog;
     for (int round = 0; round < COUNT_ROUNDS; round++) {
-        const uint32_t before = atomic_load_explicit(&reader->index->relabels, memory_order_acquire);
+        const uint64_t before = atomic_load_explicit(&reader->index->generation, memory_order_acquire);
         select_classes(catalog, selection);
         atomic_thread_fence(memory_order_acquire);
         selection->is_exact =
-            before % 2 == 0 && atomic_load_explicit(&reader->index->relabels, memory_order_relaxed) == before;
+            before % 2 == 0 && atomic_load_explicit(&reader->index->generation, memory_order_relaxed) == before;
         if (selection->is_exact)
             break;
         sched_yield();

@@ -118,7 +118,7 @@ struct carag_index {
     /* Readers, counted on the side they entered on; a writer flips the side and waits for the other to empty. */
     _Atomic(uint32_t) side;
     _Atomic(uint32_t) readers[2];
-    _Atomic(uint32_t) relabels; /* odd while words and class counts are being changed */
+    _Atomic(uint64_t) generation; /* another after every change; odd while words and class counts are being changed */
     pthread_mutex_t writer;
 
     /* Key to row: open addressing, linear probing, live rows only */

@@ -147,13 +147,16 @@ void carag_read_end(const carag_reader *reader)
     atomic_fetch_sub(&reader->index->readers[reader->side], 1);
 }
 
-/* Make `view` the one that readers find, and release what only its predecessor held. The writer's. */
+/* Make `view` the one that readers find, and release what only its predecessor held. The writer's. The generation
+ * changes before, for those who still read the other one, and after, for those who began between the two. */
 void carag_publish(carag_index *index, carag_view *view)
 {
+    atomic_fetch_add(&index->generation, 2);
     carag_view *before = atomic_exchange(&index->view, view);
     const uint32_t side = atomic_load(&index->side);
     atomic_store(&index->side, 1 - side);
     while (atomic_load(&index->readers[side]) > 0)
         sched_yield();
+    atomic_fetch_add(&index->generation, 2);
     carag_view_free(index, before, view);
 }

@@ -50,7 +50,7 @@ typedef struct search_call {
     carag_why why;
     carag_scratch **scratches; /* one a worker */
     carag_results *out;
-    uint32_t relabels; /* of the index, before anything was asked */
+    uint64_t generation; /* of the index, before anything was asked */
     const struct search_call *after; /* the wider search, or NULL */
     const struct search_call *first; /* where this is the wider one, else NULL, as are the rest */
     const carag_wider *wider;
@@ -189,7 +189,7 @@ static bool is_exact(carag_plan plan)
 static bool is_unchanged(const search_call *call)
 {
     atomic_thread_fence(memory_order_acquire);
-    return atomic_load_explicit(&call->reader.index->relabels, memory_order_relaxed) == call->relabels;
+    return atomic_load_explicit(&call->reader.index->generation, memory_order_relaxed) == call->generation;
 }
 
 /* Answer from what the first search of this query knows; false where that does not do. What it cost is counted. */
@@ -332,6 +332,7 @@ static void begin(search_call *call, const carag_predicate *predicate, uint32_t 
     decide(call);
     results->admissible = call->selection.admissible;
     results->classes = call->selection.count;
+    results->materialised = 0;
     results->rows = atomic_load_explicit(&call->reader.index->live, memory_order_relaxed);
 }
 
@@ -370,7 +371,7 @@ static void answer_both(search_call *call, const carag_wider *wider, size_t nq, 
     carag_search_params params = *call->params;
     params.k = wider->k;
     search_call after = {.reader = call->reader, .queries = call->queries, .params = &params, .out = wider->results,
-                         .scratches = call->scratches, .relabels = call->relabels, .first = call, .wider = wider};
+                         .scratches = call->scratches, .generation = call->generation, .first = call, .wider = wider};
     carag_selection rest;
     begin(&after, wider->predicate, lists + classes, classes);
     if (is_exact(after.plan) && call->selection.is_exact && after.selection.is_exact) {
@@ -401,7 +402,7 @@ carag_status carag_index_search_both(carag_index *index, const float *queries, s
     const uint32_t threads = nq < params->threads ? (nq ? (uint32_t)nq : 1) : params->threads;
     carag_scratch *alone[1] = {NULL};
     search_call call = {.reader = carag_read_begin(index), .queries = queries, .params = params, .out = results,
-                        .relabels = atomic_load_explicit(&index->relabels, memory_order_acquire)};
+                        .generation = atomic_load_explicit(&index->generation, memory_order_acquire)};
     const carag_view *view = call.reader.view;
     const size_t k = wider && wider->k > params->k ? wider->k : params->k;
     const size_t limit = smaller(k, call.reader.rows);

@@ -2,7 +2,7 @@
  *
  * Relabel and delete store one word a row and keep the class counts; the graph never changes for them, since a row that
  * no policy admits still carries a search to its neighbours. Words become visible one by one, to the next query at the
- * latest; `index->relabels` is odd meanwhile, so that a reader sees that counts are half changed.
+ * latest; `index->generation` is odd meanwhile, so that a reader sees that counts are half changed.
  */
 #include "carag_internal.h"
 #include "row/row.h"

@@ -11,10 +11,8 @@
  * or nothing: what can fail comes first, and is thrown away when something does.
  */
 #include "carag_internal.h"
-#include "code/code.h"
 #include "cost/cost.h"
 #include "file/file.h"
-#include "hnsw/hnsw.h"
 #include "parallel.h"
 #include "row/row.h"
 #include "write/write.h"
@@ -52,54 +50,23 @@ static carag_status order_rows(consolidation *job)
 static void copy_block(void *context, size_t item, uint32_t worker)
 {
     const consolidation *job = context;
-    const carag_view *from = job->from;
-    carag_view *to = job->view;
-    const size_t bytes = job->index->vector_bytes;
-    const size_t stride = to->codes.stride;
-    const size_t begin = item * ROWS_PER_TASK;
-    const size_t end = begin + ROWS_PER_TASK < job->rows ? begin + ROWS_PER_TASK : job->rows;
+    const uint32_t begin = (uint32_t)item * ROWS_PER_TASK;
+    const uint32_t end = job->rows - begin < ROWS_PER_TASK ? job->rows : begin + ROWS_PER_TASK;
     (void)worker;
-    for (size_t row = begin; row < end; row++) {
-        const size_t old = job->order->postings[row];
-        if (bytes)
-            memcpy((char *)to->vectors + row * bytes, (const char *)from->vectors + old * bytes, bytes);
-        memcpy(to->codes.bytes + row * stride, from->codes.bytes + old * stride, stride);
-        to->codes.scales[row] = from->codes.scales[old];
-        to->codes.errors[row] = from->codes.errors[old];
-        to->terms[row] = from->terms[old];
-        to->keys[row] = from->keys[old];
-        atomic_init(&to->words[row], atomic_load_explicit(&from->words[old], memory_order_relaxed));
-    }
+    carag_take_rows(job->index, job->view, begin, job->from, job->order->postings + begin, end - begin);
 }
-
-/* ---------------------------------------------------------------- what is made again */
 
 static carag_status build_view(consolidation *job)
 {
     carag_index *index = job->index;
-    const carag_params *params = &index->params;
-    const uint32_t slots = (uint32_t)carag_upper_slots(params, 0, job->rows); /* no more than the present view has */
+    const uint32_t slots = (uint32_t)carag_upper_slots(&index->params, 0, job->rows); /* no more than there are now */
     carag_view *view = carag_view_new(index, job->rows, slots);
     job->view = view;
     if (!view)
         return CARAG_NO_MEMORY;
-    atomic_init(&view->rows, job->rows);
     view->costs = job->from->costs;
     carag_parallel(job->threads, (job->rows + ROWS_PER_TASK - 1) / ROWS_PER_TASK, copy_block, job);
-    carag_draw_levels(params, &view->graph, 0, job->rows);
-    view->graph.upper_count = slots;
-    view->catalog = carag_catalog_new(view->words, view->terms, job->rows, view->capacity, 0, 0);
-    if (!view->catalog)
-        return CARAG_NO_MEMORY;
-    if (job->rows == 0)
-        return CARAG_OK;
-    carag_status status = carag_bits_encode(index, view, 0, job->rows, job->threads);
-    if (status == CARAG_OK)
-        status = carag_cells_new(&view->codes, job->rows, job->threads, &view->cells);
-    if (status != CARAG_OK)
-        return status;
-    return carag_hnsw_build(&view->graph, &view->codes, view->keys, job->rows, params->ef_construction, params->seed,
-                            job->threads);
+    return carag_complete(index, view, job->rows, job->threads);
 }
 
 static carag_status build_map(consolidation *job)

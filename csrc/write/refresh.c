@@ -13,13 +13,13 @@
 
 void carag_relabel_begin(carag_index *index)
 {
-    atomic_fetch_add_explicit(&index->relabels, 1, memory_order_acq_rel);
+    atomic_fetch_add_explicit(&index->generation, 1, memory_order_acq_rel);
     atomic_thread_fence(memory_order_seq_cst);
 }
 
 void carag_relabel_end(carag_index *index)
 {
-    atomic_fetch_add_explicit(&index->relabels, 1, memory_order_release);
+    atomic_fetch_add_explicit(&index->generation, 1, memory_order_release);
 }
 
 /* ---------------------------------------------------------------- the catalog */

@@ -9,6 +9,11 @@
 size_t carag_upper_slots(const carag_params *params, uint32_t first, uint32_t end);
 void carag_draw_levels(const carag_params *params, carag_graph *graph, uint32_t first, uint32_t end);
 
+/* write/complete.c: of a view that no one else has yet */
+void carag_take_rows(const carag_index *index, carag_view *to, uint32_t first, const carag_view *from,
+                     const uint32_t *rows, size_t count);
+carag_status carag_complete(const carag_index *index, carag_view *view, uint32_t rows, uint32_t threads);
+
 /* write/refresh.c */
 void carag_relabel_begin(carag_index *index);
 void carag_relabel_end(carag_index *index);

@@ -147,6 +147,19 @@ static carag_status delete_few(carag_index *index)
 static carag_status consolidate(carag_index *index) { return carag_index_consolidate(index, 1, NULL); }
 static carag_status consolidate_on_two(carag_index *index) { return carag_index_consolidate(index, 2, NULL); }
 
+/* A view, and what it answers. */
+static carag_status materialise(carag_index *index)
+{
+    const carag_predicate some = one_mask(1, 0);
+    carag_materialised *view = NULL;
+    carag_status status = carag_materialised_copy(index, &some, UINT64_MAX, &view, NULL);
+    CHECK((status == CARAG_OK) == (view != NULL));
+    if (status == CARAG_OK)
+        status = carag_materialised_build(view, 1, NULL);
+    carag_materialised_free(view);
+    return status;
+}
+
 static carag_status count(carag_index *index)
 {
     const carag_predicate open = one_mask(0, 0);
@@ -330,6 +343,7 @@ int main(int argc, char **argv)
         {make_many, search_auto_on_two}, {make_some, relabel_few},     {make_some, relabel_many},
         {make_some, relabel_where},    {make_many, relabel_where},     {make_some, delete_few},
         {make_holey, consolidate},     {make_holey, consolidate_on_two}, {make_empty, consolidate},
+        {make_some, materialise},      {make_mapped, materialise},
         {make_some, count},            {make_holey, save},             {make_saved, load},
         {make_saved, load_mapped},     {make_mapped, verify},          {make_mapped, get},
         {make_some, similarities},     {make_mapped, similarities},

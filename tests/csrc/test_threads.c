@@ -8,6 +8,9 @@
  *             for all finds each of them, a search for the k nearest finds k rows, an exact one the nearest,
  *             a count counts them
  */
+#define CARAG_ALLOW_LIBC
+#include "materialised/materialised.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -204,6 +207,52 @@ static void *look_up(void *seed)
     return NULL;
 }
 
+/* Over a view, which in this bustle is behind as soon as it is made: as it is, and made to believe that it is of now. */
+static void ask_view(carag_materialised *view, uint64_t *state)
+{
+    const carag_predicate opened = one_mask(1, 0);
+    for (size_t i = 0; i < 40; i++) {
+        const carag_search_params params = {.k = i % 3 ? 10 : ROWS, .plan = (carag_plan)(i % CARAG_PLANS), .threads = 1};
+        const int64_t nearest = steady_key(state);
+        answer got = {.keys = malloc(params.k * sizeof *got.keys),
+                      .similarities = malloc(params.k * sizeof *got.similarities)};
+        carag_results results = {.keys = got.keys, .similarities = got.similarities, .counts = &got.count,
+                                 .estimates = &got.estimates, .distance_computations = &got.distance_computations,
+                                 .hops = &got.hops, .ef = &got.ef, .plans = &got.plan, .whys = &got.why};
+        const int believes = i % 2;
+        if (believes) {
+            view->from = atomic_load(&shared->view);
+            view->generation = atomic_load(&shared->generation);
+        }
+        CHECK(got.keys && got.similarities);
+        const carag_status status = carag_materialised_search(view, vectors + nearest * DIM, 1, &opened, &params,
+                                                              &results, NULL);
+        CHECK(status == CARAG_OK || status == CARAG_BEHIND);
+        for (int64_t at = 0; status == CARAG_OK && at < got.count; at++)
+            CHECK(got.keys[at] % 2 == 0);
+        if (status == CARAG_OK && !believes)
+            finds_what_is_there(&got, params.plan, params.k, nearest);
+        free_answer(&got);
+    }
+}
+
+static void *view_rows(void *seed)
+{
+    const carag_predicate opened = one_mask(1, 0);
+    uint64_t state = (uint64_t)(uintptr_t)seed;
+    while (!atomic_load(&done)) {
+        carag_materialised *view = NULL;
+        const carag_status status = carag_materialised_copy(shared, &opened, UINT64_MAX, &view, NULL);
+        if (status == CARAG_BEHIND)
+            continue;
+        CHECK_OK(status);
+        CHECK_OK(carag_materialised_build(view, 1, NULL));
+        ask_view(view, &state);
+        carag_materialised_free(view);
+    }
+    return NULL;
+}
+
 int main(int argc, char **argv)
 {
     uint32_t words[ROWS];
@@ -215,7 +264,7 @@ int main(int argc, char **argv)
     const carag_rows rows = rows_of(vectors, words, ROWS);
     CHECK_OK(carag_index_add(shared, &rows, NULL, NULL));
 
-    void *(*const work[])(void *) = {relabel, relabel_where, search, search, search_for_both, look_up};
+    void *(*const work[])(void *) = {relabel, relabel_where, search, search, search_for_both, look_up, view_rows};
     enum { THREADS = sizeof work / sizeof *work };
     pthread_t threads[THREADS];
     for (uintptr_t i = 0; i < THREADS; i++)

@@ -25,7 +25,17 @@ def three(**more) -> Index:
 
 def test_exported_names():
     """The room exports what its docstring promises, and all of it can be imported."""
-    vectors = {"DType", "HiddenRows", "Hits", "Index", "Plan", "SearchResult", "SearchStats", "Why"}
+    vectors = {
+        "DType",
+        "HiddenRows",
+        "Hits",
+        "Index",
+        "IndexStats",
+        "Plan",
+        "SearchResult",
+        "SearchStats",
+        "Why",
+    }
     words = {
         "TOKENS_VERSION",
         "AdmissibleChunks",

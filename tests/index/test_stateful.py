@@ -30,9 +30,11 @@ masks = st.builds(lambda r, f: Mask(r, f & ~r), st.integers(0, 7), st.integers(0
 class IndexMachine(RuleBasedStateMachine):
     """``rows`` is what the index should hold: key -> (vector, word, public_at, entity)."""
 
+    views = 0
+
     def __init__(self):
         super().__init__()
-        self.index = Index(DIM, M=2, ef_construction=5, seed=1)
+        self.index = Index(DIM, M=2, ef_construction=5, seed=1, views=self.views)
         self.rows = {}
 
     def some_key(self, data):
@@ -89,7 +91,7 @@ class IndexMachine(RuleBasedStateMachine):
         with tempfile.TemporaryDirectory() as directory:
             path = Path(directory, "index.carag")
             self.index.save(path)
-            self.index = Index.load(path, mmap=mmap)
+            self.index = Index.load(path, mmap=mmap, views=self.views)
             self.index.verify()
 
     @rule()

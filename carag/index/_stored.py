@@ -1,4 +1,4 @@
-"""Read by key what an index keeps of its rows."""
+"""Read what an index holds: its parameters, and its rows by key."""
 
 from __future__ import annotations
 
@@ -11,24 +11,60 @@ from carag.index._buffers import lent, room
 from carag.index._core import ffi, lib
 from carag.index._handle import Handle
 from carag.index._status import new_fault, raise_for
+from carag.index.results import DTYPE_CODES, DType
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from carag.index._core import CData
 
-__all__ = ["Rows"]
+__all__ = ["Stored"]
 
 
-class Rows(Handle):
-    """The live rows of an index: which there are, and what was said of each."""
+class Stored(Handle):
+    """What an index is made with, and what it holds."""
 
-    __slots__ = ()
+    __slots__ = ("_dim", "_made")
+
+    def _own(self, index: CData, path: str) -> None:
+        self._hold(index, lib.carag_index_free, path)
+        self._made = self._info()  # used for the parameters alone; the counts in it go out of date
+        self._dim = int(self._made.params.dim)
 
     def _info(self) -> CData:
         info = ffi.new("carag_info *")
         lib.carag_index_info(self._core, info)
         return info
+
+    @property
+    def dim(self) -> int:
+        """Length of every vector."""
+        return self._dim
+
+    @property
+    def M(self) -> int:  # noqa: N802 - the paper's name
+        """Links a row asks for on each layer."""
+        return int(self._made.params.M)
+
+    @property
+    def ef_construction(self) -> int:
+        """Beam width while a row is inserted."""
+        return int(self._made.params.ef_construction)
+
+    @property
+    def seed(self) -> int:
+        """Seed of the random layers."""
+        return int(self._made.params.seed)
+
+    @property
+    def dtype(self) -> DType:
+        """Type in which vectors are kept."""
+        return next(dtype for dtype, code in DTYPE_CODES.items() if code == self._made.params.dtype)
+
+    @property
+    def classes(self) -> int:
+        """Upper bound on the distinct (word, terms) of live rows, each of which a policy is tested on once."""
+        return int(self._info().classes)
 
     def __len__(self) -> int:
         """Count the live rows: added and not deleted."""
@@ -40,6 +76,13 @@ class Rows(Handle):
         if isinstance(key, bool) or not isinstance(key, (int, np.integer)) or not 0 <= key <= MAX_KEY:
             return False
         return bool(lib.carag_index_contains(handle, int(key)))
+
+    def __repr__(self) -> str:
+        rows = "closed" if self._handle is None else f"{len(self)} rows"
+        return (
+            f"<Index dim={self.dim} M={self.M} ef_construction={self.ef_construction} "
+            f"seed={self.seed} dtype={self.dtype}: {rows}>"
+        )
 
     def keys(self) -> NDArray[np.int64]:
         """List the keys of the live rows, ascending."""
@@ -75,7 +118,7 @@ class Rows(Handle):
 
     def vectors(self, keys: ArrayLike) -> NDArray[np.float32]:
         """Read what is kept of the unit vectors of some rows, shape ``(n, dim)``; as :meth:`words`."""
-        return self._column("vectors", keys, np.float32, int(self._info().params.dim))
+        return self._column("vectors", keys, np.float32, self.dim)
 
     def _column(
         self, name: str, keys: ArrayLike, dtype: type[np.generic] = np.uint32, *shape: int
