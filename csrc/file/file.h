@@ -111,7 +111,7 @@ bool carag_are_zero(const void *data, size_t size);
 carag_status carag_parse_header(carag_reading *job, const unsigned char *bytes, size_t size, carag_fault *out_fault);
 carag_status carag_verify_layout(const carag_reading *job, const carag_index *index, carag_fault *out_fault);
 carag_status carag_room_for_classes(const carag_header *header, carag_view *view);
-carag_status carag_room_for_cells(const carag_header *header, carag_view *view, bool is_mapped);
+carag_status carag_room_for_cells(const carag_header *header, carag_view *view);
 
 /* file/map.c */
 carag_status carag_map_view(const carag_reading *job, carag_index *index, carag_view **out_view,

@@ -201,12 +201,12 @@ carag_status carag_room_for_classes(const carag_header *header, carag_view *view
     return view->catalog ? CARAG_OK : CARAG_NO_MEMORY;
 }
 
-/* Cells for those of the file to be read into, where it has any; of a mapped file, all but what stays there. */
-carag_status carag_room_for_cells(const carag_header *header, carag_view *view, bool is_mapped)
+/* Cells for those of the file to be read into, where it has any. */
+carag_status carag_room_for_cells(const carag_header *header, carag_view *view)
 {
     if (header->cells == 0)
         return CARAG_OK;
-    view->cells = carag_cells_room(header->cells, header->listed, view->codes.stride, is_mapped);
+    view->cells = carag_cells_room(header->cells, header->listed, view->codes.stride);
     if (!view->cells)
         return CARAG_NO_MEMORY;
     view->cells->centred = header->cells_centred;

@@ -71,7 +71,7 @@ static carag_status read_view(const carag_reading *job, const carag_index *index
     const carag_header *header = &job->header;
     *out_view = carag_view_new(index, (uint32_t)header->rows, (uint32_t)header->upper_slots);
     if (!*out_view || carag_room_for_classes(header, *out_view) != CARAG_OK ||
-        carag_room_for_cells(header, *out_view, false) != CARAG_OK)
+        carag_room_for_cells(header, *out_view) != CARAG_OK)
         return carag_fail(out_fault, CARAG_NO_MEMORY, 0, "");
     (*out_view)->bits.centred = header->centred;
     return read_sections(job, *out_view, out_fault);

@@ -2,9 +2,10 @@
  *
  * Mapping reads little: the header and its table, and with their checksums the sections that decide what may be
  * answered, or end a loop: words, terms, keys, levels, cells, centre. Words, terms, levels and cells are copied, so
- * that a later change of the file does not reach them. All else is read from the file as it is needed, and those who
- * use it expect anything: a link or a member of a cell is compared with the number of rows before it is followed, a
- * score that is no number comes last, and every row's word is tested before it is emitted. carag_index_verify makes up
+ * that a later change of the file does not reach them; the members of cells, so that a scan need not look twice at each.
+ * All else is read from the file as it is needed, and those who use it expect anything: a link is compared with the
+ * number of rows before it is followed, a score that is no number comes last, and every row's word is tested before it
+ * is emitted. carag_index_verify makes up
  * for the rest, and so does the first change that builds on it (carag_verify_if_mapped). Keys are found in a map made
  * when one is first asked for (row/keymap.c).
  *
@@ -56,10 +57,6 @@ static void point_into_file(const carag_reading *job, const carag_index *index, 
     view->graph.parents = (uint32_t *)at[PARENTS];
     view->graph.upper_links = (_Atomic(uint32_t) *)at[UPPER_LINKS];
     view->graph.upper_parents = (uint32_t *)at[UPPER_PARENTS];
-    if (view->cells) {
-        view->cells->centres = at[CENTRES];
-        view->cells->members = (uint32_t *)at[MEMBERS];
-    }
 }
 
 static carag_status open_mapping(const carag_reading *job, carag_index *index, carag_fault *out_fault)
@@ -87,7 +84,7 @@ carag_status carag_map_view(const carag_reading *job, carag_index *index, carag_
     if (!view)
         return carag_fail(out_fault, CARAG_NO_MEMORY, 0, "");
     *out_view = view;
-    if (carag_room_for_cells(&job->header, view, true) != CARAG_OK)
+    if (carag_room_for_cells(&job->header, view) != CARAG_OK)
         return carag_fail(out_fault, CARAG_NO_MEMORY, 0, "");
     point_into_file(job, index, view);
     view->capacity = rows;
@@ -106,8 +103,9 @@ carag_status carag_map_view(const carag_reading *job, carag_index *index, carag_
                  {LEVELS, view->graph.levels}, {KEYS, NULL}, {CENTRE, NULL}};
     for (size_t i = 0; status == CARAG_OK && i < sizeof taken / sizeof *taken; i++)
         status = take_section(job, index, taken[i].section, taken[i].to, out_fault);
-    if (status == CARAG_OK && view->cells)
-        status = take_section(job, index, CELLS, view->cells->cells, out_fault);
+    const int of_cells[] = {CELLS, CENTRES, MEMBERS};
+    for (size_t i = 0; status == CARAG_OK && view->cells && i < sizeof of_cells / sizeof *of_cells; i++)
+        status = take_section(job, index, of_cells[i], carag_section_data(view, of_cells[i]), out_fault);
     view->bits.centred = job->header.centred;
     if (status == CARAG_OK && !carag_centre_is_sound(&view->bits, rows))
         status = carag_corrupt(out_fault, "centre", "it is no mean of unit vectors");

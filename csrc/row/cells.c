@@ -41,17 +41,14 @@ void carag_cells_free(carag_cells *cells)
 {
     if (!cells)
         return;
-    if (!cells->is_mapped) {
-        carag_release_aligned(cells->centres);
-        carag_release_aligned(cells->members);
-    }
+    carag_release_aligned(cells->centres);
+    carag_release_aligned(cells->members);
     carag_release(cells->cells);
     carag_release(cells);
 }
 
-/* Cells with room for `count` of them and `rows` members; NULL when out of memory. Where they are mapped, the caller
- * sets both. */
-carag_cells *carag_cells_room(uint32_t count, uint32_t rows, size_t stride, bool is_mapped)
+/* Cells with room for `count` of them and `rows` members; NULL when out of memory. */
+carag_cells *carag_cells_room(uint32_t count, uint32_t rows, size_t stride)
 {
     carag_cells *cells = carag_allocate_zeroed(1, sizeof *cells);
     if (!cells)
@@ -61,29 +58,33 @@ carag_cells *carag_cells_room(uint32_t count, uint32_t rows, size_t stride, bool
     cells->stride = stride;
     cells->reach = UNTUNED_REACH;
     cells->cells = carag_allocate_zeroed(count, sizeof *cells->cells);
-    cells->is_mapped = is_mapped;
-    if (!is_mapped) {
-        cells->centres = carag_allocate_aligned(count, stride);
-        cells->members = carag_allocate_aligned(rows, sizeof *cells->members);
-    }
-    if (cells->cells && (is_mapped || (cells->centres && cells->members)))
+    cells->centres = carag_allocate_aligned(count, stride);
+    cells->members = carag_allocate_aligned(rows, sizeof *cells->members);
+    if (cells->cells && cells->centres && cells->members)
         return cells;
     carag_cells_free(cells);
     return NULL;
 }
 
-/* Whether a rank of them is a number, and a walk over their members ends. */
+/* Whether a rank of them is a number, and every row up to those that are in none is a member once, ascending within its
+ * cell. That none is missing is told by a sum of hashes. */
 bool carag_cells_are_sound(const carag_cells *cells)
 {
-    uint32_t begin = 0;
+    uint64_t difference = 0;
+    uint32_t at = 0;
     for (uint32_t c = 0; c < cells->count; c++) {
         const carag_cell cell = cells->cells[c];
         if (!(cell.scale >= 0.0F && cell.scale <= 2.0F) || !(cell.spread >= 0.0F && cell.spread <= 2.0F) ||
-            cell.end < begin || cell.end > cells->rows)
+            cell.end < at || cell.end > cells->rows)
             return false;
-        begin = cell.end;
+        for (const uint32_t begin = at; at < cell.end; at++) {
+            const uint32_t row = cells->members[at];
+            if (row >= cells->rows || (at > begin && cells->members[at - 1] >= row))
+                return false;
+            difference += carag_mix((uint64_t)row + 1) - carag_mix((uint64_t)at + 1);
+        }
     }
-    return begin == cells->rows && cells->reach > 0.0F && cells->reach <= 2.0F;
+    return at == cells->rows && difference == 0 && cells->reach > 0.0F && cells->reach <= 2.0F;
 }
 
 /* ---------------------------------------------------------------- the nearest centre */
@@ -281,7 +282,7 @@ carag_status carag_cells_new(const carag_codes *codes, uint32_t rows, uint32_t t
     if (count == 0)
         return CARAG_OK;
     const uint32_t sampled = rows / SAMPLED_PER_CELL < count ? rows : count * SAMPLED_PER_CELL;
-    carag_cells *cells = carag_cells_room(count, rows, codes->stride, false);
+    carag_cells *cells = carag_cells_room(count, rows, codes->stride);
     uint32_t *sample = carag_allocate(sampled, sizeof *sample);
     assignment job = {.codes = codes, .cells = cells, .sample = sample, .count = sampled, .threads = threads};
     carag_status status = cells && sample ? prepare(&job, rows) : CARAG_NO_MEMORY;
@@ -321,7 +322,7 @@ done:
 carag_status carag_cells_extend(const carag_cells *from, const carag_codes *codes, uint32_t rows,
                                 carag_cells **out_cells)
 {
-    carag_cells *cells = carag_cells_room(from->count, rows, from->stride, false);
+    carag_cells *cells = carag_cells_room(from->count, rows, from->stride);
     assignment job = {.codes = codes, .cells = cells, .first = from->rows, .count = rows - from->rows, .threads = 1};
     carag_status status = CARAG_NO_MEMORY;
     if (cells) {

@@ -66,7 +66,6 @@ typedef struct carag_cells {
     uint8_t *centres;  /* [count * stride] eight-bit codes */
     size_t stride;
     uint32_t *members; /* [rows] row numbers, cell after cell, ascending within each */
-    bool is_mapped;    /* centres and members are a file's, and may name any row */
 } carag_cells;
 
 /* What a plan is made of, in nanoseconds on this machine; 0 before it was measured (cost/measure.c). Those above
@@ -203,7 +202,7 @@ carag_walk carag_walk_begin(const carag_reader *reader, const carag_selection *s
 size_t carag_walk_next(carag_walk *walk, const carag_kernel *kernel, uint32_t *out_rows);
 
 /* row/cells.c */
-carag_cells *carag_cells_room(uint32_t count, uint32_t rows, size_t stride, bool is_mapped);
+carag_cells *carag_cells_room(uint32_t count, uint32_t rows, size_t stride);
 carag_status carag_cells_new(const carag_codes *codes, uint32_t rows, uint32_t threads, carag_cells **out_cells);
 carag_status carag_cells_extend(const carag_cells *from, const carag_codes *codes, uint32_t rows,
                                 carag_cells **out_cells);

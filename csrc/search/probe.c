@@ -78,16 +78,6 @@ static void keep(seeds *best, carag_near near)
     best->items[at] = near;
 }
 
-/* Of a mapped file's members, which were not verified, those that may be members. */
-static size_t keep_rows(const carag_cells *cells, const uint32_t *members, size_t count, uint32_t *out_rows)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < count; i++)
-        if (members[i] < cells->rows)
-            out_rows[kept++] = members[i];
-    return kept;
-}
-
 /* What a probe works with. */
 typedef struct probe {
     const carag_reader *reader;
@@ -105,10 +95,6 @@ static void probe_block(probe *job, const uint32_t *members, size_t count)
     const carag_kernel *kernel = carag_kernel_get();
     carag_scratch *scratch = job->scratch;
     const carag_query *query = &scratch->query;
-    if (job->reader->view->cells->is_mapped) {
-        count = keep_rows(job->reader->view->cells, members, count, scratch->numbers);
-        members = scratch->numbers;
-    }
     kernel->bits(bits->codes, bits->words, members, count, &query->bits, scratch->dots);
     /* Admissible rows are rows: their floor is the lower one. */
     const size_t left =

@@ -136,19 +136,6 @@ static size_t admit(const sketch *job, const uint32_t *rows, size_t count, uint3
                                      out_rows);
 }
 
-/* Of a mapped file's members, which were not verified: those that may be members, each once. */
-static size_t keep_rows(const sketch *job, const uint32_t *members, size_t count, uint32_t *out_rows)
-{
-    const uint32_t rows = job->reader->view->cells->rows;
-    size_t kept = 0;
-    for (size_t i = 0; i < count; i++) {
-        const uint32_t row = members[i];
-        if (row < rows && carag_visited_insert(&job->scratch->visited, row))
-            out_rows[kept++] = row;
-    }
-    return kept;
-}
-
 /* Rows that are in no cell. */
 static void scan_tail(const sketch *job)
 {
@@ -167,12 +154,7 @@ static void scan_tail(const sketch *job)
 /* Members of a cell whose words pass; returns how many. Requires room for `count` of them. */
 static size_t admit_members(const sketch *job, uint32_t at, size_t count, uint32_t *out_rows)
 {
-    const carag_cells *cells = job->reader->view->cells;
-    const uint32_t *members = cells->members + at;
-    if (!cells->is_mapped)
-        return admit(job, members, count, out_rows);
-    count = keep_rows(job, members, count, out_rows);
-    return admit(job, out_rows, count, out_rows);
+    return admit(job, job->reader->view->cells->members + at, count, out_rows);
 }
 
 /* Cell after cell, until none is left that may hold a row above the floor. Returns false, and what was found is void,
@@ -216,7 +198,6 @@ static bool scan_by_cells(const sketch *job, double least_rate)
     }
     if (count > 0 && goes_on)
         sketch_block(job, count);
-    carag_visited_clear(&scratch->visited);
     return goes_on;
 }
 

@@ -239,37 +239,6 @@ static void an_inexact_selection_asks_about_terms(carag_index *index)
     carag_read_end(&reader);
 }
 
-/* Cells of a mapped file, whose members nobody looked at: as they are; rows of the tail and no rows at all among them;
- * and all twice. */
-static void members_that_lie_let_nothing_through(carag_index *index)
-{
-    carag_cells *cells = view_of(index)->cells;
-    uint32_t *members = cells->members;
-    uint32_t *lies = room_for(cells->rows, sizeof *lies);
-    float *query = random_vectors(11, 1, DIM);
-    cells->is_mapped = true;
-    what_a_plan_finds_is_admissible_already(index);
-    for (uint32_t lie = 0; lie < 2; lie++) {
-        const carag_predicate predicate = marked(lie, 10);
-        for (uint32_t i = 0; i < cells->rows; i++)
-            lies[i] = lie ? members[i / 2] : i % 2 ? members[i] : i % 4 ? UINT32_MAX - i : cells->rows + i % 50;
-        cells->members = lies;
-        for (int walks = 0; walks < 2; walks++) {
-            answer got;
-            CHECK_OK(search_one(index, query, &predicate, 400, 0, walks ? CARAG_PLAN_GRAPH : CARAG_PLAN_SCAN, &got));
-            CHECK(got.count == 400);
-            for (int64_t i = 0; i < got.count; i++)
-                for (int64_t j = 0; j < i; j++)
-                    CHECK(got.keys[i] != got.keys[j]);
-            free_answer(&got);
-        }
-        cells->members = members;
-    }
-    cells->is_mapped = false;
-    free(lies);
-    free(query);
-}
-
 /* ---------------------------------------------------------------- at emission */
 
 /* Nothing inadmissible comes out, and nothing admissible is missing for what was dropped. */
@@ -426,7 +395,6 @@ int main(void)
     CHECK_OK(carag_index_relabel_where(index, &few, MARK, 0, &relabelled, NULL));
     what_a_plan_finds_is_admissible_already(index);
     an_inexact_selection_asks_about_terms(index);
-    members_that_lie_let_nothing_through(index);
     what_a_plan_lets_through_is_not_emitted(index);
     a_row_closed_under_a_search_is_not_emitted(index);
     what_is_hidden_is_looked_for_last(index);

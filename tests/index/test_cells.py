@@ -103,9 +103,9 @@ def test_cells_are_kept_in_the_file(grouped, saved, tmp_path, mmap):
     assert saved.read_bytes() == (tmp_path / "again").read_bytes()
 
 
-def test_forged_members_admit_nothing_and_repeat_nothing(grouped, saved):
-    """A mapped file whose cells name rows that do not exist, or one row again and again, can cost recall, no more."""
-    _, queries, bits, *_ = grouped
+@pytest.mark.parametrize("mmap", [False, True], ids=["read", "mapped"])
+def test_forged_members_are_refused(saved, mmap):
+    """Cells that name rows that do not exist, or one row again and again: a scan follows them unseen."""
     forged = bytearray(saved.read_bytes())
     entry = forged.find(b"members\0")
     at = int.from_bytes(forged[entry + 8 : entry + 16], "little")
@@ -113,16 +113,8 @@ def test_forged_members_admit_nothing_and_repeat_nothing(grouped, saved):
     members = rng.choice(np.array([0, 1, 2, ROWS, 2**32 - 1], dtype=np.uint32), ROWS)
     forged[at : at + 4 * ROWS] = members.tobytes()
     saved.write_bytes(forged)
-    mapped = Index.load(saved, mmap=True)
-    for plan in ("scan", "graph"):
-        result = mapped.search(queries, 10, Mask(OPEN), as_of=9, plan=plan)
-        assert (result.counts == 10).all()
-        assert all(len(set(row)) == 10 for row in result.keys.tolist())
-        assert (bits[result.keys] & OPEN).all()
     with pytest.raises(CorruptFile, match="members"):
-        mapped.verify()
-    with pytest.raises(CorruptFile, match="members"):
-        Index.load(saved)
+        Index.load(saved, mmap=mmap)
 
 
 def test_same_rows_same_cells(tmp_path):
