@@ -63,7 +63,7 @@ class _Asked:
     """A policy that is asked, and the view of it."""
 
     queries: int = 0
-    """That no view answered, since one was wanted."""
+    """That no view answered, since one was wanted, less those that one did: of two instants, one has the view."""
     view: CData | None = None
     bytes: int = 0
 
@@ -121,6 +121,7 @@ class Views:
             if not status:
                 with self._lock:
                     self._hits += count
+                    asked.queries = max(0, asked.queries - count)
                 return True
             if status != lib.CARAG_BEHIND:
                 raise_for(status, room.fault, noun="query")

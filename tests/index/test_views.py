@@ -267,6 +267,20 @@ def test_an_instant_that_passes_is_noticed():
     assert not index.search(np.ones(4), 9, POLICY, as_of=100, alive_at=500).stats.over_view
 
 
+def test_two_instants_do_not_take_the_view_from_each_other(monkeypatch):
+    """One that answers every second query stays; one that answers no more is made again."""
+    index = filled(4, public_at=[0, 0, 100, 0])
+    asked(index, np.ones(4), as_of=50)
+    monkeypatch.setattr(views, "QUERIES_BEFORE", 5)
+    over = [index.search(np.ones(4), 9, POLICY, as_of=as_of).stats.over_view for as_of in (50, 100) * 20]
+    assert [True, False] * 20 == over
+    assert index._views._maker is None
+    for _ in range(5):
+        index.search(np.ones(4), 9, POLICY, as_of=100)
+    settle(index)
+    assert index.search(np.ones(4), 9, POLICY, as_of=100).stats.over_view
+
+
 def test_a_view_is_of_one_index(tmp_path):
     """What is loaded has none, and makes its own."""
     index = filled()
