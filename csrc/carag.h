@@ -142,7 +142,7 @@ typedef struct carag_results {
     int64_t *keys;                     /* (nq, k), nearest first, ties by smaller key */
     float *similarities;               /* (nq, k), dot product of what is kept of the unit vectors */
     int64_t *counts;                   /* (nq,), min(k, admissible) */
-    int64_t *estimates;                /* (nq,) rows scored by their one-bit code */
+    int64_t *estimates;                /* (nq,) rows scored by their one-bit code; of a scan, the admissible among them */
     int64_t *distance_computations;    /* (nq,) rows scored by their eight-bit code or vector */
     int64_t *hops;                     /* (nq,) rows expanded in the graph */
     int64_t *ef;                       /* (nq,) widest beam used; 0 without the graph */

@@ -12,6 +12,7 @@
 #include "row/row.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { COUNTS, WORDS, VECTORS, KEYS, CODES, BITS, LEVELS, ENTRY, LINKS, TREE, CLASSES, CELLS, INVARIANTS };
 
@@ -21,7 +22,7 @@ static const char *const names[INVARIANTS] = {
     [VECTORS] = "vectors: finite, of unit length as far as they are kept, padding zero",
     [KEYS] = "keys: not negative; each live key leads to its row",
     [CODES] = "codes: a finite scale above 0, padding 128, the stated error no less than the true one",
-    [BITS] = "bits: factors finite, the centre a mean of unit vectors that exist",
+    [BITS] = "bits: factors finite, lanes beyond the rows zero, the centre a mean of unit vectors that exist",
     [LEVELS] = "levels: what (seed, row) gives; upper slots are numbered in row order",
     [ENTRY] = "entry: the entry point is on the top layer",
     [LINKS] = "links: to other rows of the layer, none twice, unused slots last",
@@ -33,7 +34,7 @@ static const char *const names[INVARIANTS] = {
 /* Where in a file a broken invariant shows. */
 static const char *const sections[INVARIANTS] = {
     [COUNTS] = "header", [WORDS] = "words",   [VECTORS] = "vectors", [KEYS] = "keys",
-    [CODES] = "codes",   [BITS] = "bits",     [LEVELS] = "levels",   [ENTRY] = "header",
+    [CODES] = "codes",   [BITS] = "packs",    [LEVELS] = "levels",   [ENTRY] = "header",
     [LINKS] = "links",   [TREE] = "parents",  [CLASSES] = "words",   [CELLS] = "members",
 };
 
@@ -114,12 +115,26 @@ static bool code_is_sound(const carag_index *index, const carag_view *view, uint
     return scale > 0.0 && isfinite(scale) && isfinite(error) && error >= sqrt(lost); /* false for NaN */
 }
 
-static bool factor_is_sound(carag_bits_factor factor)
+/* The factors of a lane are finite; all of one that no row has is zero. */
+static bool lane_is_sound(const carag_bits *bits, uint32_t position, bool is_row)
 {
-    return isfinite(factor.offset) && isfinite(factor.slope) && isfinite(factor.error) && isfinite(factor.tilt);
+    const size_t size = 8 * bits->words;
+    const size_t lane = position % CARAG_PACK;
+    const uint8_t *pack = bits->packs + position / CARAG_PACK * carag_pack_bytes(size);
+    unsigned any = 0;
+    for (size_t byte = 0; byte < size; byte++)
+        any |= pack[CARAG_PACK * byte + lane];
+    for (size_t part = 0; part < 3; part++) {
+        uint16_t half;
+        memcpy(&half, pack + CARAG_PACK * size + sizeof half * (part * CARAG_PACK + lane), sizeof half);
+        any |= half;
+        if (!isfinite(carag_widen(half)))
+            return false;
+    }
+    return is_row || any == 0;
 }
 
-/* A mean of unit vectors: no coordinate is above 1, but for rounding. Queries are quantised around it. */
+/* A mean of unit vectors: no coordinate is above 1, but for rounding. */
 bool carag_centre_is_sound(const carag_bits *bits, uint32_t rows)
 {
     for (size_t i = 0; i < 64 * bits->words; i++)
@@ -145,8 +160,6 @@ static void check_row(const carag_index *index, const carag_view *view, uint32_t
         find(found, VECTORS, row);
     if (!code_is_sound(index, view, row))
         find(found, CODES, row);
-    if (!factor_is_sound(view->bits.factors[row]))
-        find(found, BITS, row);
     if (key < 0 || (!carag_word_is_deleted(word) && carag_map_find(index, view->keys, rows, key) != row))
         find(found, KEYS, row);
 }
@@ -175,6 +188,9 @@ static void check_rows(const carag_index *index, const carag_view *view, uint32_
         find(found, ENTRY, 0);
     if (!carag_centre_is_sound(&view->bits, rows))
         find(found, BITS, 0);
+    for (uint32_t position = 0; position < carag_packs(rows) * CARAG_PACK; position++)
+        if (!lane_is_sound(&view->bits, position, position < rows))
+            find(found, BITS, position < rows ? carag_row_at(view, position) : 0);
 }
 
 /* ---------------------------------------------------------------- the graph */

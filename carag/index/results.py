@@ -186,7 +186,7 @@ class SearchStats:
 
     @property
     def estimates(self) -> NDArray[np.int64]:
-        """(nq,) number of rows estimated by one bit per coordinate."""
+        """(nq,) number of rows estimated by one bit per coordinate; of a scan, the admissible among them."""
         return _tallies(self._written)[1, :]
 
     @property

@@ -15,15 +15,21 @@ typedef struct carag_codes {
     float *errors;  /* [capacity] at least the length of what the code lost of the kept vector */
 } carag_codes;
 
-/* One-bit codes: sign of each coordinate of the rotated vector less the rotated centre (code/bits.c). */
+/* One-bit codes, of rows at their positions (carag_row_at): signs of the rotated vector less the rotated centre of the
+ * row's cell, or less the mean of the rows where it is in none (code/bits.c). */
 typedef struct carag_bits {
-    uint64_t *codes; /* [capacity * words] */
-    size_t words;
-    carag_bits_factor *factors; /* [capacity] */
-    float *centre;              /* [64 * words] rotated */
-    float *signs;               /* [carag_rotation_floats(words)] of the rotation */
-    uint32_t centred;           /* rows the centre is the mean of */
+    uint8_t *packs; /* [carag_packs(capacity) * carag_pack_bytes(8 words)]; lanes beyond the rows are zero */
+    size_t words;   /* 64 coordinates each */
+    float *centre;  /* [64 * words] the mean, rotated */
+    float *signs;   /* [carag_rotation_floats(words)] of the rotation */
+    uint32_t centred; /* rows it is the mean of */
 } carag_bits;
+
+/* Where a query is as seen from a centre. */
+typedef struct carag_sight {
+    float near; /* their dot product */
+    float away; /* the distance between them */
+} carag_sight;
 
 /* A query in every shape that a plan reads. */
 typedef struct carag_query {
@@ -33,13 +39,17 @@ typedef struct carag_query {
     float error;         /* at least the length of what that lost */
     bool has_cells;      /* the cells were ranked for it (search/probe.c) */
     bool has_bits;       /* the rest is filled on demand (code/bits.c) */
-    float *rotated;      /* [64 words], and as much again to work in */
-    uint64_t *planes;    /* [CARAG_QUERY_PLANES * words] */
-    uint8_t *values;     /* [64 words] */
-    carag_bits_query bits;
-    float length;        /* of `rotated` */
-    float base, slope, intercept, tilt, spread; /* how a sum over set bits becomes an upper estimate */
+    float *rotated;      /* [64 words] */
+    uint8_t *table;      /* [256 words] */
+    carag_pack_query lookup;
+    carag_sight of_mean;
 } carag_query;
+
+/* Packs that so many positions take. */
+static inline size_t carag_packs(uint32_t rows)
+{
+    return ((size_t)rows + CARAG_PACK - 1) / CARAG_PACK;
+}
 
 /* To the nearest integer, ties to even, of |x| < 2^22: as rintf, but the compiler can do many at a time. */
 static inline float carag_round(float x)
@@ -63,6 +73,8 @@ void carag_rotation_init(float *out_signs, size_t words);
 void carag_rotate(float *vector, const float *signs, size_t words);
 carag_status carag_bits_encode(const carag_index *index, carag_view *view, uint32_t first, uint32_t rows,
                                uint32_t threads);
-void carag_query_sketch(const carag_bits *bits, size_t dim, carag_query *query, float confidence);
+carag_status carag_bits_extend(const carag_index *index, carag_view *view, const carag_view *from);
+void carag_bits_clear(const carag_bits *bits, uint32_t from);
+void carag_query_sketch(const carag_bits *bits, size_t dim, carag_query *query);
 
 #endif

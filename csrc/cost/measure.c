@@ -1,19 +1,20 @@
 /* cost/measure.c - time the parts of a plan on this index and this machine.
  *
- * In a few milliseconds, when an index is built or loaded: a row by its one-bit code, by its eight-bit code in row
- * order and out of order, by its vector; what a query costs to sketch; and whole searches, exact, by cells and of the
- * graph. Every time is the least of some repeats, in nanoseconds.
+ * In a few milliseconds, when an index is built or loaded: a pack of rows by their one-bit codes, a row by its eight-bit
+ * code in row order and out of order, by its vector; what a query costs to sketch; and whole searches, exact, by cells and
+ * of the graph. Every time is the least of some repeats, in nanoseconds.
  */
 #include "carag_internal.h"
 #include "code/code.h"
 #include "cost/cost.h"
 #include "cost/sample.h"
+#include "search/span.h"
 
 #include <math.h>
 #include <time.h>
 
 #define CACHE_BYTES ((size_t)16 << 20) /* bytes of an array that one query after another is likely to find in cache */
-#define USUAL_CELLS_FACTOR 1.6 /* cells_factor where it is not measured; on the sets of bench/ann it is 1 to 2 */
+#define USUAL_SCAN_FACTOR 1.6 /* scan_factor where it is not measured; on the sets of bench/ann it is 1 to 2 */
 
 /* How much is read to measure. */
 typedef struct pace {
@@ -41,6 +42,14 @@ static double now(void)
 {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
+}
+
+/* For whole searches, which are long enough to be interrupted: what other processes do meanwhile is no cost of theirs. */
+static double spent_by_now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
     return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
 }
 
@@ -76,15 +85,21 @@ static void touch_pages(measurement *job, size_t count)
 /* Time a kernel takes for the rows in scratch->numbers. */
 typedef double (*stopwatch)(measurement *job, size_t count);
 
-static double time_bits(measurement *job, size_t count)
+/* Numbers are positions here. */
+static double time_packs(measurement *job, size_t count)
 {
-    const carag_bits *bits = &job->sample->reader.view->bits;
-    carag_scratch *scratch = job->sample->scratch;
-    const carag_query *query = &scratch->query;
+    const carag_view *view = job->sample->reader.view;
+    const carag_scratch *scratch = job->sample->scratch;
+    const uint32_t end = scratch->numbers[0] + (uint32_t)count;
+    float uppers[CARAG_PACK];
+    uint32_t room[CARAG_PACK];
     const double begin = now();
-    job->sample->kernel->bits(bits->codes, bits->words, scratch->numbers, count, &query->bits, scratch->dots);
-    job->sample->kernel->screen(bits->factors, scratch->numbers, scratch->dots, count, query->base, query->slope,
-                        query->intercept, query->tilt, query->spread, 2.0F, scratch->numbers, scratch->scores);
+    for (uint32_t at = scratch->numbers[0]; at < end;) {
+        const carag_span span = carag_span_at(view, at, end, room);
+        job->touched += carag_span_estimate(&span, carag_span_lanes(&span), &view->bits, &scratch->query,
+                                            scratch->query.of_mean, 1.0F, 2.0F, uppers);
+        at += span.count;
+    }
     return now() - begin;
 }
 
@@ -138,10 +153,10 @@ static void measure_kernels(measurement *job)
     for (int repeat = 0; repeat < job->pace.repeats; repeat++) {
         carag_draw_query(job->sample);
         const double begin = now();
-        carag_query_sketch(&view->bits, job->sample->reader.index->params.dim, &scratch->query, 1.0F);
+        carag_query_sketch(&view->bits, job->sample->reader.index->params.dim, &scratch->query);
         costs->sketch = least(costs->sketch, now() - begin);
     }
-    costs->bits = measure_rows(job, time_bits, true, view->bits.words * sizeof(uint64_t) + sizeof(carag_bits_factor));
+    costs->pack = CARAG_PACK * measure_rows(job, time_packs, true, carag_pack_bytes(8 * view->bits.words) / CARAG_PACK);
     costs->word = measure_rows(job, time_words, true, sizeof(uint32_t));
     costs->code_in_order = measure_rows(job, time_codes, true, view->codes.stride);
     costs->code = measure_rows(job, time_codes, false, view->codes.stride);
@@ -155,17 +170,6 @@ static void measure_kernels(measurement *job)
         carag_rerank(&job->sample->reader, scratch, scratch->kept, count, 1, &effort);
         costs->vector = least(costs->vector, (now() - begin) / (double)count);
     }
-}
-
-/* In units of what a sketch has room for, with each factor of e in rows. */
-static void set_survivors(measurement *job)
-{
-    carag_costs *costs = job->sample->costs;
-    uint32_t counts[2] = {costs->sketched[0], costs->sketched[1]};
-    if (counts[0] == 0)
-        carag_count_survivors(job->sample, counts);
-    const double log_blocks = log(fmax((double)counts[0] / CARAG_BLOCK, 2.0));
-    costs->survivors = counts[1] / ((double)carag_sketch_room(CARAG_SAMPLE_K) * log_blocks);
 }
 
 /* Nanoseconds a distance of a graph search takes, all included; least of the repeats. */
@@ -182,9 +186,9 @@ static void measure_graph(measurement *job)
         for (int q = 0; q < job->pace.graph_queries; q++) { /* other queries each time, whose rows no cache has seen */
             carag_effort effort = {0};
             carag_draw_query(job->sample);
-            const double begin = now();
+            const double begin = spent_by_now();
             carag_sample_graph(job->sample, CARAG_SAMPLE_K, &limits, &effort);
-            spent += now() - begin;
+            spent += spent_by_now() - begin;
             distances += effort.distance_computations;
         }
         best = least(best, spent / (double)(distances ? distances : 1));
@@ -203,33 +207,39 @@ static void measure_exact(measurement *job)
     for (int repeat = 0; repeat < job->pace.repeats; repeat++) {
         carag_effort effort = {0};
         carag_draw_query(job->sample);
-        const double begin = now();
+        const double begin = spent_by_now();
         carag_scan_exact(&job->sample->reader, &job->sample->everything, job->sample->scratch, CARAG_SAMPLE_K, &effort);
-        best = least(best, now() - begin);
+        best = least(best, spent_by_now() - begin);
     }
     job->sample->costs->exact_row = best / job->sample->reader.rows;
 }
 
-/* What a scan by cells takes beyond its parts. Of a mapped file it would read too many pages: there, what is usual. */
-static void measure_cells(measurement *job)
+/* What a scan takes beyond its parts, on the queries whose rows were counted. Of a mapped file it would read too many
+ * pages: there, what is usual. */
+static void measure_scan(measurement *job)
 {
-    job->sample->costs->cells_factor = USUAL_CELLS_FACTOR;
-    if (!job->sample->reader.view->cells || job->sample->is_mapped)
+    carag_costs *costs = job->sample->costs;
+    costs->scan_factor = USUAL_SCAN_FACTOR;
+    if (job->sample->is_mapped)
         return;
-    job->sample->costs->cells_factor = 1.0;
-    const double parts = carag_plan_cells(&job->sample->reader, &job->sample->everything, CARAG_SAMPLE_K);
-    double spent = 0.0;
-    job->sample->noise = CARAG_TYPICAL_NOISE;
-    for (int q = 0; q < CARAG_COUNTED_QUERIES; q++) { /* each another, so that none finds its rows in the cache */
-        carag_effort effort = {0};
-        carag_draw_query(job->sample);
-        const double begin = now();
-        carag_scan_sketch(&job->sample->reader, &job->sample->everything, job->sample->scratch, CARAG_SAMPLE_K,
-                          &effort);
-        spent += now() - begin;
+    costs->scan_factor = 1.0;
+    const double parts = carag_plan_scan(&job->sample->reader, &job->sample->everything, CARAG_SAMPLE_K);
+    double best = 0.0;
+    job->sample->noise = 0.0F;
+    for (int repeat = 0; repeat < job->pace.repeats; repeat++) {
+        double spent = 0.0;
+        job->sample->draws = 0;
+        for (int q = 0; q < CARAG_SKETCH_QUERIES; q++) { /* each leaves nothing of the others' rows in a core's cache */
+            carag_effort effort = {0};
+            carag_draw_query(job->sample);
+            const double begin = spent_by_now();
+            carag_sample_scan(job->sample, CARAG_SAMPLE_K, &effort);
+            spent += spent_by_now() - begin;
+        }
+        best = least(best, spent);
     }
     job->sample->noise = CARAG_NOISE;
-    job->sample->costs->cells_factor = fmax(spent / CARAG_COUNTED_QUERIES / parts, 1.0);
+    costs->scan_factor = fmax(best / CARAG_SKETCH_QUERIES / parts, 1.0);
 }
 
 /* The writer's. */
@@ -241,10 +251,11 @@ void carag_measure_parts(carag_sampling *sample)
     const size_t window = job.pace.window_bytes / row_bytes;
     job.window = window < sample->reader.rows ? (uint32_t)window : 0;
     measure_kernels(&job);
-    set_survivors(&job);
+    if (sample->costs->scored == 0)
+        carag_count_reached(sample);
     measure_exact(&job);
     measure_graph(&job);
-    measure_cells(&job);
+    measure_scan(&job);
 }
 
 /* Fill view->costs with what depends on this machine. A view too small to choose on keeps what it has. The writer's;

@@ -11,8 +11,6 @@
 #include <math.h>
 #include <string.h>
 
-#define SKETCH_ROWS 8192 /* rows of the sketch on which survivors are counted */
-
 uint32_t carag_draw_row(carag_sampling *job)
 {
     return (uint32_t)(carag_mix(++job->draws) % job->reader.rows);
@@ -43,27 +41,32 @@ void carag_draw_query(carag_sampling *job)
 
 /* ---------------------------------------------------------------- counting */
 
-/* How many rows a sketch of some thousand looks at, and how many of them survive beyond those that always do. */
-void carag_count_survivors(carag_sampling *job, uint32_t out_counts[2])
+/* A scan of everything. */
+void carag_sample_scan(carag_sampling *job, size_t wanted, carag_effort *effort)
 {
-    const carag_catalog *catalog = job->reader.view->catalog;
-    const size_t always = (CARAG_FIRST_BLOCK_FACTOR + 1) * carag_sketch_room(CARAG_SAMPLE_K);
-    carag_selection some = job->everything;
-    uint64_t rows = 0;
-    some.count = 0;
-    some.admissible = 0; /* so that a scan goes by classes */
-    while (some.count < job->everything.count && rows < SKETCH_ROWS)
-        rows += atomic_load(&catalog->live[some.count++]);
-    carag_effort effort = {0};
-    uint64_t survived = 0;
-    for (int q = 0; q < CARAG_SKETCH_QUERIES; q++) {
-        effort = (carag_effort){0};
-        carag_draw_query(job);
-        carag_scan_sketch(&job->reader, &some, job->scratch, CARAG_SAMPLE_K, &effort);
-        survived += effort.distance_computations > always ? effort.distance_computations - always : 0;
+    carag_scan_sketch(&job->reader, &job->everything, job->scratch, wanted, false, effort);
+}
+
+/* What a scan for a row looks at, on the mean, for few neighbours and for many. */
+void carag_count_reached(carag_sampling *job)
+{
+    carag_costs *costs = job->costs;
+    uint64_t scored = 0;
+    job->noise = 0.0F;
+    for (int many = 0; many < 2; many++) {
+        uint64_t reached = 0;
+        job->draws = 0;
+        for (int q = 0; q < CARAG_SKETCH_QUERIES; q++) {
+            carag_effort effort = {0};
+            carag_draw_query(job);
+            carag_sample_scan(job, many ? CARAG_MANY_RATIO * CARAG_SAMPLE_K : CARAG_SAMPLE_K, &effort);
+            reached += effort.estimates;
+            scored += many ? 0 : effort.distance_computations;
+        }
+        costs->reached[many] = (uint32_t)(reached / CARAG_SKETCH_QUERIES);
     }
-    out_counts[0] = (uint32_t)effort.estimates;
-    out_counts[1] = (uint32_t)(survived / CARAG_SKETCH_QUERIES);
+    costs->scored = (uint32_t)(scored / CARAG_SKETCH_QUERIES);
+    job->noise = CARAG_NOISE;
 }
 
 /* A graph search of everything. */
@@ -121,7 +124,6 @@ bool carag_sampling_begin(carag_sampling *job, carag_index *index, carag_view *v
     view->costs = (carag_costs){.ef = before.ef,
                                 .slack = before.slack,
                                 .distances = {before.distances[0], before.distances[1]},
-                                .sketched = {before.sketched[0], before.sketched[1]},
                                 .reached = {before.reached[0], before.reached[1]},
                                 .scored = before.scored};
     return true;

@@ -9,7 +9,7 @@
 
 #define CARAG_NOISE 1.0F          /* length of the noise added to a row to make a query of the graph */
 #define CARAG_TYPICAL_NOISE 0.5F  /* length of the noise added to a row to make a query of typical cost */
-#define CARAG_SKETCH_QUERIES 16   /* queries over which the rows that a sketch looks at are averaged */
+#define CARAG_SKETCH_QUERIES 16   /* queries over which the rows that a scan looks at are averaged */
 #define CARAG_MAX_TUNED_EF 512  /* rows in the widest pool that tuning may choose for the graph */
 
 #if !defined(CARAG_TUNED_QUERIES) /* tests make both fewer: a small index costs little but this */
@@ -37,7 +37,8 @@ void carag_sampling_end(carag_sampling *job);
 uint32_t carag_draw_row(carag_sampling *job);
 void carag_draw_query(carag_sampling *job);
 void carag_sample_graph(carag_sampling *job, size_t wanted, const carag_limits *limits, carag_effort *effort);
-void carag_count_survivors(carag_sampling *job, uint32_t out_counts[2]);
+void carag_sample_scan(carag_sampling *job, size_t wanted, carag_effort *effort);
+void carag_count_reached(carag_sampling *job);
 void carag_count_distances(carag_sampling *job);
 
 /* cost/measure.c: time all that is not counted. */

@@ -41,27 +41,6 @@ typedef struct kind {
 static const kind kinds[] = {{1, CARAG_NOISE}, {2, 0.0F}, {4, 0.0F}};
 #define KINDS (sizeof kinds / sizeof *kinds)
 
-/* What a scan by cells looks at, on the mean, for few neighbours and for many. */
-static void count_reached(carag_sampling *job)
-{
-    carag_costs *costs = job->costs;
-    uint64_t scored = 0;
-    for (int many = 0; many < 2; many++) {
-        uint64_t reached = 0;
-        job->draws = 0;
-        for (int q = 0; q < CARAG_SKETCH_QUERIES; q++) {
-            carag_effort effort = {0};
-            carag_draw_query(job);
-            carag_scan_sketch(&job->reader, &job->everything, job->scratch,
-                              many ? CARAG_MANY_RATIO * CARAG_SAMPLE_K : CARAG_SAMPLE_K, &effort);
-            reached += effort.estimates;
-            scored += many ? 0 : effort.distance_computations;
-        }
-        costs->reached[many] = (uint32_t)(reached / CARAG_SKETCH_QUERIES);
-    }
-    costs->scored = (uint32_t)(scored / CARAG_SKETCH_QUERIES);
-}
-
 /* A search of everything under a setting that is being tuned. */
 typedef void (*tuned_search)(carag_sampling *job, float setting);
 
@@ -91,7 +70,7 @@ static void search_cells(carag_sampling *job, float reach)
 {
     carag_effort effort = {0};
     job->reader.view->cells->reach = reach; /* nobody else has the view yet */
-    carag_scan_sketch(&job->reader, &job->everything, job->scratch, CARAG_SAMPLE_K, &effort);
+    carag_sample_scan(job, CARAG_SAMPLE_K, &effort);
 }
 
 /* Whether a search finds enough over the sampled questions of a kind. A question's floor is the score of its
@@ -181,20 +160,17 @@ static void tune_reach(carag_sampling *job)
             reach += REACH_STEP;
     }
     job->reader.view->cells->reach = reach + REACH_STEP; /* the sample may be a kind one */
-    begin_kind(job, (kind){1, 0.0F});
-    count_reached(job);
-    begin_kind(job, kinds[0]);
 }
 
 static void tune(carag_sampling *job)
 {
     tune_width(job);
     tune_slack(job);
-    begin_kind(job, kinds[0]);
     if (job->reader.view->cells)
         tune_reach(job);
+    begin_kind(job, kinds[0]);
+    carag_count_reached(job);
     carag_count_distances(job);
-    carag_count_survivors(job, job->costs->sketched);
 }
 
 /* Fill view->costs, what is tuned and counted as well as what depends on this machine. As carag_costs_measure. */

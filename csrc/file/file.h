@@ -10,7 +10,7 @@
 
 #include <sys/types.h>
 
-#define CARAG_FILE_VERSION 1
+#define CARAG_FILE_VERSION 2
 #define CARAG_ALIGNMENT 64 /* bytes: every section begins at a multiple */
 
 /* The sections, in the order of the file. */
@@ -31,8 +31,7 @@ enum {
     CELLS,
     CENTRES,
     MEMBERS,
-    BITS,
-    FACTORS,
+    PACKS,
     CENTRE, /* never empty, so every section begins before the end of the file */
     SECTIONS
 };
@@ -63,23 +62,23 @@ typedef struct carag_header {
     uint32_t centred;
     uint32_t classes;
     uint32_t distances[2];
-    uint32_t sketched[2];
+    float slack;
     uint32_t cells;
     uint32_t listed;
     uint32_t cells_centred;
     float reach;
     uint32_t reached[2];
     uint32_t scored;
+    uint32_t zero;
     carag_section sections[SECTIONS];
-    float slack;
-    uint8_t zeros[24];
+    uint8_t zeros[60];
     uint32_t crc; /* of everything before */
 } carag_header;
 
 _Static_assert(sizeof(carag_section) == 32, "no padding");
 _Static_assert(offsetof(carag_header, sections) == 128, "no padding");
 _Static_assert(sizeof(carag_header) == 768 && offsetof(carag_header, crc) == 764, "a multiple of CARAG_ALIGNMENT");
-_Static_assert(sizeof(carag_cell) == 12, "cells are saved as they are");
+_Static_assert(sizeof(carag_cell) == 16, "cells are saved as they are");
 _Static_assert(sizeof(carag_terms) == 12, "terms are saved as they are");
 
 extern const char carag_magic[8];

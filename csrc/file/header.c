@@ -27,8 +27,7 @@ const char *const carag_section_names[SECTIONS] = {
     [CELLS] = "cells",
     [CENTRES] = "centres",
     [MEMBERS] = "members",
-    [BITS] = "bits",
-    [FACTORS] = "factors",
+    [PACKS] = "packs",
     [CENTRE] = "centre",
 };
 
@@ -46,8 +45,7 @@ static uint64_t item_size(const carag_index *index, int section)
     case CELLS: return sizeof(carag_cell);
     case CENTRES:
     case CODES: return (dim + CARAG_CODE_BLOCK - 1) / CARAG_CODE_BLOCK * CARAG_CODE_BLOCK;
-    case BITS: return carag_bits_words(index->params.dim) * 8;
-    case FACTORS: return sizeof(carag_bits_factor);
+    case PACKS: return carag_pack_bytes(8 * carag_bits_words(index->params.dim));
     case CENTRE: return carag_bits_words(index->params.dim) * 64 * 4;
     default: return 4;
     }
@@ -63,6 +61,7 @@ static uint64_t item_count(const carag_header *header, int section)
     case CELLS:
     case CENTRES: return header->cells;
     case MEMBERS: return header->listed;
+    case PACKS: return (header->rows + CARAG_PACK - 1) / CARAG_PACK;
     default: return header->rows;
     }
 }
@@ -102,8 +101,7 @@ void *carag_section_data(const carag_view *view, int section)
     case CODES: return view->codes.bytes;
     case SCALES: return view->codes.scales;
     case ERRORS: return view->codes.errors;
-    case BITS: return view->bits.codes;
-    case FACTORS: return view->bits.factors;
+    case PACKS: return view->bits.packs;
     case CELLS: return view->cells ? view->cells->cells : NULL;
     case CENTRES: return view->cells ? view->cells->centres : NULL;
     case MEMBERS: return view->cells ? view->cells->members : NULL;
@@ -160,7 +158,8 @@ carag_status carag_parse_header(carag_reading *job, const unsigned char *bytes, 
         return carag_corrupt(out_fault, "header", "the format version is none that this library reads");
     if (header->crc != carag_crc(&job->tables, 0, header, offsetof(carag_header, crc)))
         return carag_corrupt(out_fault, "header", "the checksum does not match");
-    if (header->section_count != SECTIONS || !carag_are_zero(header->zeros, sizeof header->zeros))
+    if (header->section_count != SECTIONS || header->zero != 0 ||
+        !carag_are_zero(header->zeros, sizeof header->zeros))
         return carag_corrupt(out_fault, "header", "the section count is wrong, or a reserved byte is not zero");
     return CARAG_OK;
 }

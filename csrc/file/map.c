@@ -50,8 +50,7 @@ static void point_into_file(const carag_reading *job, const carag_index *index, 
     view->codes.bytes = at[CODES];
     view->codes.scales = (float *)at[SCALES];
     view->codes.errors = (float *)at[ERRORS];
-    view->bits.codes = (uint64_t *)at[BITS];
-    view->bits.factors = (carag_bits_factor *)at[FACTORS];
+    view->bits.packs = at[PACKS];
     view->bits.centre = (float *)at[CENTRE];
     view->graph.links = (_Atomic(uint32_t) *)at[LINKS];
     view->graph.parents = (uint32_t *)at[PARENTS];

@@ -33,7 +33,8 @@ static void fill_header(const carag_index *index, const carag_view *view, const 
         .ef = view->costs.ef,
         .slack = view->costs.slack,
         .distances = {view->costs.distances[0], view->costs.distances[1]},
-        .sketched = {view->costs.sketched[0], view->costs.sketched[1]},
+        .reached = {view->costs.reached[0], view->costs.reached[1]},
+        .scored = view->costs.scored,
         .centred = view->bits.centred,
         .classes = atomic_load(&view->catalog->count),
     };
@@ -42,9 +43,6 @@ static void fill_header(const carag_index *index, const carag_view *view, const 
         header->listed = view->cells->rows;
         header->cells_centred = view->cells->centred;
         header->reach = view->cells->reach;
-        header->reached[0] = view->costs.reached[0];
-        header->reached[1] = view->costs.reached[1];
-        header->scored = view->costs.scored;
     }
     memcpy(header->magic, carag_magic, sizeof carag_magic);
     carag_lay_out(index, header, header->sections, &end); /* what is in memory fits */

@@ -255,9 +255,10 @@ static void enter(graph_search *search)
 }
 
 /* Algorithm 5 for a selection that is not empty. Leaves up to `limit` admissible rows in scratch->found, a heap;
- * returns false when the budget was not enough, or when fewer rows near the query pass than limits->least_rate: what
- * was found is then void. Requires a non-empty index, and room for carag_sketch_room(limit) found rows and ef *
- * CARAG_MAX_WIDENING, or all rows, in the pool. */
+ * returns false when the budget was not enough, or when fewer rows near the query pass than limits->least_rate: a scan
+ * may go on from what was found by then, by eight-bit code, and from the rows met, which scratch->visited holds. Requires
+ * a non-empty index, and room for carag_sketch_room(limit) found rows and ef * CARAG_MAX_WIDENING, or all rows, in the
+ * pool. */
 bool carag_search_graph(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch,
                         size_t limit, const carag_limits *limits, carag_effort *effort)
 {
@@ -286,9 +287,9 @@ bool carag_search_graph(const carag_reader *reader, const carag_selection *selec
         meet(&search, gather_fresh(reader->view, &scratch->visited, row, 0, scratch->numbers));
         effort->hops++;
     }
-    carag_visited_clear(&scratch->visited);
     if (!within_budget)
         return false;
+    carag_visited_clear(&scratch->visited);
     scratch->pool_count = search.count;
     carag_rerank_found(reader, scratch, limit, effort);
     return true;

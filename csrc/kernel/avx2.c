@@ -15,7 +15,7 @@
 #define UNROLLED __attribute__((always_inline)) inline /* called with constants, and copied for each */
 
 #define DOT8_AHEAD 8 /* rows whose codes are fetched in advance */
-#define BITS_AHEAD 16 /* rows whose one-bit codes are fetched in advance */
+#define CHUNK 256 /* bytes of a one-bit code whose entries, at most 254 a byte, are summed in 16 bits */
 #define TILE_ROWS 4 /* gram8: 4 rows by 2 registers of columns */
 #define PANEL 16 /* columns that gram8 multiplies at a time */
 
@@ -155,70 +155,6 @@ AVX2 static void dot8_avx2(const uint8_t *codes, size_t stride, const uint32_t *
     }
 }
 
-/* Four words of each of two rows against the four planes: the count of every four bits from a table, already
- * weighted; the eight counts a byte gets are at most 2 * 4 * (1 + 2 + 4 + 8) = 120. */
-AVX2 static inline void count_two(const uint64_t *const row[2], const uint64_t *planes, size_t words,
-                                  __m256i sums[2])
-{
-    const __m256i nibble = _mm256_set1_epi8(15);
-    __m256i table = _mm256_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4, /* and again */
-                                     0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4);
-    __m256i low[2];
-    __m256i high[2];
-    __m256i counts[2];
-    for (int r = 0; r < 2; r++) {
-        const __m256i code = load256(row[r]);
-        low[r] = _mm256_and_si256(code, nibble);
-        high[r] = _mm256_and_si256(_mm256_srli_epi16(code, 4), nibble);
-        counts[r] = _mm256_setzero_si256();
-    }
-    for (size_t p = 0; p < CARAG_QUERY_PLANES; p++) {
-        const __m256i plane = load256(planes + p * words);
-        const __m256i shifted = _mm256_srli_epi16(plane, 4);
-        for (int r = 0; r < 2; r++) {
-            const __m256i x = _mm256_shuffle_epi8(table, _mm256_and_si256(low[r], plane));
-            const __m256i y = _mm256_shuffle_epi8(table, _mm256_and_si256(high[r], shifted));
-            counts[r] = _mm256_add_epi8(counts[r], _mm256_add_epi8(x, y));
-        }
-        table = _mm256_add_epi8(table, table);
-    }
-    for (int r = 0; r < 2; r++)
-        sums[r] = _mm256_add_epi64(sums[r], _mm256_sad_epu8(counts[r], _mm256_setzero_si256()));
-}
-
-AVX2 static inline int32_t fold_quads(__m256i sums)
-{
-    const __m128i two = _mm_add_epi64(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
-    return _mm_cvtsi128_si32(two) + _mm_extract_epi32(two, 2);
-}
-
-AVX2 static void bits_avx2(const uint64_t *codes, size_t words, const uint32_t *rows, size_t count,
-                           const carag_bits_query *query, int32_t *out)
-{
-    for (size_t i = 0; i < count; i += 2) {
-        const size_t second = i + 1 < count ? i + 1 : i;
-        const size_t ahead = i + BITS_AHEAD + 1 < count ? i + BITS_AHEAD : i;
-        const uint64_t *const row[2] = {codes + rows[i] * words, codes + rows[second] * words};
-        __m256i sums[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
-        for (size_t w = 0; w < words; w += 8) {
-            __builtin_prefetch(codes + rows[ahead] * words + w);
-            __builtin_prefetch(codes + rows[ahead + second - i] * words + w);
-        }
-        size_t w = 0;
-        for (; w + 4 <= words; w += 4) {
-            const uint64_t *const from[2] = {row[0] + w, row[1] + w};
-            count_two(from, query->planes + w, words, sums);
-        }
-        for (size_t r = 0; r <= second - i; r++) {
-            int32_t sum = fold_quads(sums[r]);
-            for (size_t tail = w; tail < words; tail++)
-                for (size_t p = 0; p < CARAG_QUERY_PLANES; p++)
-                    sum += __builtin_popcountll(row[r][tail] & query->planes[p * words + tail]) << p;
-            out[i + r] = sum;
-        }
-    }
-}
-
 /* The shuffle that moves the lanes of a mask of four to the front, lane by lane four bytes; what follows them
  * is scratch. */
 #define LANE(i) 4 * (i), 4 * (i) + 1, 4 * (i) + 2, 4 * (i) + 3
@@ -250,6 +186,30 @@ AVX2 static inline __m256i load_words(const _Atomic(uint32_t) *words, __m256i ro
     return _mm256_i32gather_epi32(middle, index, 4);
 }
 
+/* The lanes whose word satisfies any pair. */
+AVX2 static inline unsigned passing(__m256i word, const carag_pair *pairs, size_t pair_count)
+{
+    __m256i pass = _mm256_setzero_si256();
+    for (size_t p = 0; p < pair_count; p++) {
+        const __m256i mask = _mm256_set1_epi32((int32_t)pairs[p].mask);
+        const __m256i value = _mm256_set1_epi32((int32_t)pairs[p].value);
+        pass = _mm256_or_si256(pass, _mm256_cmpeq_epi32(_mm256_and_si256(word, mask), value));
+    }
+    return (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(pass));
+}
+
+AVX2 static uint32_t open_avx2(const _Atomic(uint32_t) *words, const uint32_t *rows, size_t count,
+                               const carag_pair *pairs, size_t pair_count)
+{
+    uint32_t open = 0;
+    size_t i = 0;
+    for (; i + 8 <= count; i += 8)
+        open |= passing(load_words(words, load256(rows + i)), pairs, pair_count) << i;
+    if (i < count)
+        open |= carag_open_serial(words, rows + i, count - i, pairs, pair_count) << i;
+    return open;
+}
+
 AVX2 static size_t admit_avx2(const _Atomic(uint32_t) *words, const uint32_t *rows, size_t count,
                               const carag_pair *pairs, size_t pair_count, uint32_t *out)
 {
@@ -257,15 +217,8 @@ AVX2 static size_t admit_avx2(const _Atomic(uint32_t) *words, const uint32_t *ro
     size_t i = 0;
     for (; i + 8 <= count; i += 8) {
         const __m256i row = load256(rows + i);
-        const __m256i word = load_words(words, row);
-        __m256i pass = _mm256_setzero_si256();
-        for (size_t p = 0; p < pair_count; p++) {
-            const __m256i mask = _mm256_set1_epi32((int32_t)pairs[p].mask);
-            const __m256i value = _mm256_set1_epi32((int32_t)pairs[p].value);
-            pass = _mm256_or_si256(pass, _mm256_cmpeq_epi32(_mm256_and_si256(word, mask), value));
-        }
         /* kept <= i, so the scratch written past the rows kept has been read already */
-        const unsigned keep = (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(pass));
+        const unsigned keep = passing(load_words(words, row), pairs, pair_count);
         store_packed(out + kept, _mm256_castsi256_si128(row), keep & 15);
         kept += (size_t)__builtin_popcount(keep & 15);
         store_packed(out + kept, _mm256_extracti128_si256(row, 1), keep >> 4);
@@ -274,53 +227,62 @@ AVX2 static size_t admit_avx2(const _Atomic(uint32_t) *words, const uint32_t *ro
     return kept + carag_admit_serial(words, rows + i, count - i, pairs, pair_count, out + kept);
 }
 
-/* The factors of two rows in the two halves of a register. */
-AVX2 static inline __m256 load_factors(const carag_bits_factor *factors, uint32_t low, uint32_t high)
+/* Sixteen entries in both halves of a register. */
+AVX2 static inline __m256i load_table(const uint8_t *from)
 {
-    const __m256 one = _mm256_castps128_ps256(_mm_loadu_ps(&factors[low].offset));
-    return _mm256_insertf128_ps(one, _mm_loadu_ps(&factors[high].offset), 1);
+    return _mm256_broadcastsi128_si256(load128(from));
+}
+
+/* Add the sums of some bytes of each lane to sums[r], those of lanes 8 r to 8 r + 7. Two entries fit a byte; bytes of odd
+ * lanes are summed by themselves, and taken from the sum of both to leave those of even lanes. */
+AVX2 static inline void sum_entries(const uint8_t *pack, size_t size, const uint8_t *table, __m256i sums[4])
+{
+    const __m256i nibble = _mm256_set1_epi8(15);
+    __m256i both = _mm256_setzero_si256();
+    __m256i odd = _mm256_setzero_si256();
+    for (size_t g = 0; g < size; g++) {
+        const __m256i code = load256(pack + CARAG_PACK * g);
+        const __m256i low = _mm256_and_si256(code, nibble);
+        const __m256i high = _mm256_and_si256(_mm256_srli_epi16(code, 4), nibble);
+        const __m256i entries = _mm256_add_epi8(_mm256_shuffle_epi8(load_table(table + 32 * g), low),
+                                                _mm256_shuffle_epi8(load_table(table + 32 * g + 16), high));
+        both = _mm256_add_epi16(both, entries);
+        odd = _mm256_add_epi16(odd, _mm256_srli_epi16(entries, 8));
+    }
+    const __m256i even = _mm256_sub_epi16(both, _mm256_slli_epi16(odd, 8));
+    const __m256i low = _mm256_unpacklo_epi16(even, odd); /* lanes 0 to 7, and 16 to 23 */
+    const __m256i high = _mm256_unpackhi_epi16(even, odd);
+    sums[0] = _mm256_add_epi32(sums[0], _mm256_cvtepu16_epi32(_mm256_castsi256_si128(low)));
+    sums[1] = _mm256_add_epi32(sums[1], _mm256_cvtepu16_epi32(_mm256_castsi256_si128(high)));
+    sums[2] = _mm256_add_epi32(sums[2], _mm256_cvtepu16_epi32(_mm256_extracti128_si256(low, 1)));
+    sums[3] = _mm256_add_epi32(sums[3], _mm256_cvtepu16_epi32(_mm256_extracti128_si256(high, 1)));
 }
 
 /* No fused operation here, and none made by the compiler: -ffp-contract=off. */
-AVX2 static size_t screen_avx2(const carag_bits_factor *factors, const uint32_t *rows, const int32_t *sums,
-                               size_t count, float base, float a, float b, float c, float e, float floor,
-                               uint32_t *out_rows, float *out_upper)
+AVX2 static uint32_t estimate_avx2(const uint8_t *pack, size_t size, const carag_pack_query *lookup, uint32_t lanes,
+                                   float near, float away, float floor, float *out_upper)
 {
-    size_t kept = 0;
-    size_t i = 0;
-    for (; i + 8 <= count; i += 8) {
-        const uint32_t *at = rows + i;
-        const __m256i row = load256(at);
-        const __m256 q0 = load_factors(factors, at[0], at[4]);
-        const __m256 q1 = load_factors(factors, at[1], at[5]);
-        const __m256 q2 = load_factors(factors, at[2], at[6]);
-        const __m256 q3 = load_factors(factors, at[3], at[7]);
-        const __m256d low01 = _mm256_castps_pd(_mm256_unpacklo_ps(q0, q1));
-        const __m256d low23 = _mm256_castps_pd(_mm256_unpacklo_ps(q2, q3));
-        const __m256d high01 = _mm256_castps_pd(_mm256_unpackhi_ps(q0, q1));
-        const __m256d high23 = _mm256_castps_pd(_mm256_unpackhi_ps(q2, q3));
-        const __m256 offset = _mm256_castpd_ps(_mm256_unpacklo_pd(low01, low23));
-        const __m256 slope = _mm256_castpd_ps(_mm256_unpackhi_pd(low01, low23));
-        const __m256 error = _mm256_castpd_ps(_mm256_unpacklo_pd(high01, high23));
-        const __m256 tilt = _mm256_castpd_ps(_mm256_unpackhi_pd(high01, high23));
-        const __m256 sum = _mm256_cvtepi32_ps(load256(sums + i));
-        const __m256 t = _mm256_add_ps(_mm256_mul_ps(_mm256_set1_ps(a), sum), _mm256_set1_ps(b));
-        const __m256 shifted = _mm256_add_ps(offset, _mm256_set1_ps(base));
-        const __m256 estimate = _mm256_add_ps(shifted, _mm256_mul_ps(slope, t));
-        const __m256 tilted = _mm256_add_ps(estimate, _mm256_mul_ps(tilt, _mm256_set1_ps(c)));
-        const __m256 upper = _mm256_add_ps(tilted, _mm256_mul_ps(error, _mm256_set1_ps(e)));
+    const uint8_t *halves = pack + CARAG_PACK * size;
+    __m256i sums[4];
+    uint32_t kept = 0;
+    for (int r = 0; r < 4; r++)
+        sums[r] = _mm256_setzero_si256();
+    for (size_t g = 0; g < size; g += CHUNK)
+        sum_entries(pack + CARAG_PACK * g, size - g < CHUNK ? size - g : CHUNK, lookup->table + 32 * g, sums);
+    for (int r = 0; r < 4; r++) {
+        const __m256 base = _mm256_cvtph_ps(load128(halves + 16 * r));
+        const __m256 slope = _mm256_cvtph_ps(load128(halves + 16 * r + 2 * CARAG_PACK));
+        const __m256 error = _mm256_cvtph_ps(load128(halves + 16 * r + 4 * CARAG_PACK));
+        const __m256 scaled = _mm256_mul_ps(_mm256_set1_ps(lookup->step), _mm256_cvtepi32_ps(sums[r]));
+        const __m256 t = _mm256_add_ps(scaled, _mm256_set1_ps(lookup->shift));
+        const __m256 moved = _mm256_add_ps(base, _mm256_set1_ps(near));
+        const __m256 estimate = _mm256_add_ps(moved, _mm256_mul_ps(slope, t));
+        const __m256 upper = _mm256_add_ps(estimate, _mm256_mul_ps(error, _mm256_set1_ps(away)));
         const __m256 pass = _mm256_cmp_ps(upper, _mm256_set1_ps(floor), _CMP_GE_OQ);
-        const unsigned keep = (unsigned)_mm256_movemask_ps(pass);
-        const __m256i uppers = _mm256_castps_si256(upper);
-        store_packed(out_rows + kept, _mm256_castsi256_si128(row), keep & 15);
-        store_packed(out_upper + kept, _mm256_castsi256_si128(uppers), keep & 15);
-        kept += (size_t)__builtin_popcount(keep & 15);
-        store_packed(out_rows + kept, _mm256_extracti128_si256(row, 1), keep >> 4);
-        store_packed(out_upper + kept, _mm256_extracti128_si256(uppers, 1), keep >> 4);
-        kept += (size_t)__builtin_popcount(keep >> 4);
+        _mm256_storeu_ps(out_upper + 8 * r, upper);
+        kept |= (uint32_t)_mm256_movemask_ps(pass) << (8 * r);
     }
-    return kept + carag_kernel_serial.screen(factors, rows + i, sums + i, count - i, base, a, b, c, e, floor,
-                                             out_rows + kept, out_upper + kept);
+    return kept & lanes;
 }
 
 static inline int32_t load_pair(const int16_t *from)
@@ -410,9 +372,9 @@ const carag_kernel carag_kernel_avx2 = {
     .dot = dot_avx2,
     .dot_half = dot_half_avx2,
     .dot8 = dot8_avx2,
-    .bits = bits_avx2,
-    .admit = CARAG_VECTOR_ADMIT(admit_avx2),
-    .screen = screen_avx2,
+    .admit = CARAG_UNLESS_TRACED(admit_avx2, carag_admit_serial),
+    .open = CARAG_UNLESS_TRACED(open_avx2, carag_open_serial),
+    .estimate = CARAG_UNLESS_TRACED(estimate_avx2, carag_estimate_serial),
     .gram8 = gram8_avx2,
     .gram8_workspace = gram8_workspace_avx2,
 };

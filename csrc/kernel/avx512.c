@@ -1,5 +1,4 @@
-/* kernel/avx512.c - four registers of sixteen lanes, masked tails. Two kernels, which differ in `bits` alone:
- * population counts in 64-bit lanes are a set of their own. Entered only after CPUID has shown the sets.
+/* kernel/avx512.c - four registers of sixteen lanes, masked tails. Entered only after CPUID has shown the sets.
  *
  * Byte codes go through VPDPBUSD, four unsigned-by-signed products added into each 32-bit lane without
  * saturation. Several rows share one fold of lanes into sums: a fold by itself costs as much as 256
@@ -14,13 +13,11 @@
 
 #define SETS "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,popcnt"
 #define AVX512 __attribute__((target(SETS)))
-#define VPOPCNT __attribute__((target(SETS ",avx512vpopcntdq")))
 #define UNROLLED __attribute__((always_inline)) inline /* called with constants, and copied for each */
 
 #define DOT8_ROWS 4 /* rows multiplied side by side */
 #define DOT8_AHEAD 8 /* rows whose codes are fetched in advance */
-#define BITS_ROWS 8 /* rows counted side by side */
-#define BITS_AHEAD 16 /* rows whose one-bit codes are fetched in advance */
+#define CHUNK 256 /* bytes of a one-bit code whose entries, at most 254 a byte, are summed in 16 bits */
 #define TILE_ROWS 4 /* gram8: 4 rows by 4 registers of columns */
 #define TILE_VECTORS 4 /* registers of columns in a tile of gram8 */
 #define PANEL (16 * TILE_VECTORS) /* columns that gram8 multiplies at a time */
@@ -102,12 +99,6 @@ AVX512 static inline __m512i add_pairs64(__m512i a, __m512i b)
     return _mm512_add_epi32(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
 }
 
-/* The same with the four quarters of a, then of b. */
-AVX512 static inline __m512i add_pairs128(__m512i a, __m512i b)
-{
-    return _mm512_add_epi32(_mm512_shuffle_i64x2(a, b, 0x88), _mm512_shuffle_i64x2(a, b, 0xDD));
-}
-
 /* Lane r of the result: the sum of the sixteen lanes of sums[r]. */
 AVX512 static inline __m128i fold_four(const __m512i sums[4])
 {
@@ -161,125 +152,6 @@ AVX512 static void dot8_avx512(const uint8_t *codes, size_t stride, const uint32
     }
 }
 
-/* Lane r of the result: the sum of the eight 64-bit lanes of sums[r], each below 2^32. */
-AVX512 static inline __m256i fold_eight(const __m512i sums[8])
-{
-    __m512i pairs[4];
-    for (int r = 0; r < 4; r++)
-        pairs[r] = _mm512_or_si512(sums[2 * r], _mm512_slli_epi64(sums[2 * r + 1], 32));
-    const __m512i two = add_pairs128(add_pairs64(pairs[0], pairs[1]), add_pairs64(pairs[2], pairs[3]));
-    return _mm512_castsi512_si256(add_pairs128(two, two));
-}
-
-VPOPCNT static inline void load_planes(const uint64_t *planes, size_t words, size_t w,
-                                       __m512i out[CARAG_QUERY_PLANES])
-{
-    const __mmask8 mask = (__mmask8)(words - w >= 8 ? 0xFF : (1U << (words - w)) - 1U);
-    for (size_t p = 0; p < CARAG_QUERY_PLANES; p++)
-        out[p] = _mm512_maskz_loadu_epi64(mask, planes + p * words + w);
-}
-
-/* Counts of the four planes weighted 1, 2, 4, 8. Multiplying takes the port that counts, adding one more
- * operation: half of each keeps both busy. A count is at most 64 * 128, so its 16 bits are positive. */
-VPOPCNT static inline __m512i weigh(const __m512i counts[CARAG_QUERY_PLANES])
-{
-    __m512i sum = _mm512_add_epi64(counts[0], _mm512_add_epi64(counts[1], counts[1]));
-    sum = _mm512_dpwssd_epi32(sum, counts[2], _mm512_set1_epi16(4));
-    return _mm512_dpwssd_epi32(sum, counts[3], _mm512_set1_epi16(8));
-}
-
-/* `held` is the number of registers a row takes, where all planes fit into registers beside; else 0. */
-VPOPCNT static UNROLLED void bits_held(const uint64_t *codes, size_t words, const uint32_t *rows,
-                                       size_t count, const uint64_t *planes, size_t held, __mmask8 tail,
-                                       int32_t *out)
-{
-    const size_t chunks = held ? held : (words + 7) / 8;
-    __m512i plane[2][CARAG_QUERY_PLANES];
-    for (size_t c = 0; c < held; c++)
-        load_planes(planes, words, 8 * c, plane[c]);
-    for (size_t i = 0; i < count; i += BITS_ROWS) {
-        const size_t left = count - i;
-        const size_t ahead = left >= BITS_AHEAD + BITS_ROWS ? BITS_AHEAD : 0;
-        __m512i sums[BITS_ROWS];
-#pragma GCC unroll 8
-        for (size_t r = 0; r < BITS_ROWS; r++) {
-            const uint64_t *row = codes + rows[i + (r < left ? r : left - 1)] * words;
-            const uint64_t *next = codes + rows[i + (r < left ? r + ahead : left - 1)] * words;
-            __m512i counts[CARAG_QUERY_PLANES];
-            for (size_t p = 0; p < CARAG_QUERY_PLANES; p++)
-                counts[p] = _mm512_setzero_si512();
-            for (size_t c = 0; c < chunks; c++) {
-                const __m512i code = _mm512_maskz_loadu_epi64(c + 1 < chunks ? 0xFF : tail, row + 8 * c);
-                __builtin_prefetch(next + 8 * c);
-                if (!held)
-                    load_planes(planes, words, 8 * c, plane[0]);
-                for (size_t p = 0; p < CARAG_QUERY_PLANES; p++) {
-                    const __m512i passed = _mm512_and_si512(code, plane[held ? c : 0][p]);
-                    counts[p] = _mm512_add_epi64(counts[p], _mm512_popcnt_epi64(passed));
-                }
-            }
-            sums[r] = weigh(counts);
-        }
-        const __mmask8 mask = (__mmask8)(left >= BITS_ROWS ? 0xFF : (1U << left) - 1U);
-        _mm256_mask_storeu_epi32(out + i, mask, fold_eight(sums));
-    }
-}
-
-VPOPCNT static void bits_popcnt(const uint64_t *codes, size_t words, const uint32_t *rows, size_t count,
-                                const carag_bits_query *query, int32_t *out)
-{
-    const __mmask8 tail = (__mmask8)(0xFFU >> (7 - (words - 1) % 8));
-    if (words == 8) /* a load without a mask is cheaper */
-        bits_held(codes, words, rows, count, query->planes, 1, 0xFF, out);
-    else if (words == 16)
-        bits_held(codes, words, rows, count, query->planes, 2, 0xFF, out);
-    else if (words < 8)
-        bits_held(codes, words, rows, count, query->planes, 1, tail, out);
-    else if (words < 16)
-        bits_held(codes, words, rows, count, query->planes, 2, tail, out);
-    else
-        bits_held(codes, words, rows, count, query->planes, 0, tail, out);
-}
-
-/* Without population counts: bytes of the query added under the mask of each word; 16 times 15 fit a byte. */
-AVX512 static inline __m128i bits_four(const uint64_t *const row[4], size_t words, const uint8_t *values)
-{
-    __m512i sums[4];
-    for (int r = 0; r < 4; r++)
-        sums[r] = _mm512_setzero_si512();
-    for (size_t w = 0; w < words;) {
-        const size_t end = words - w > 16 ? w + 16 : words;
-        __m512i bytes[4];
-        for (int r = 0; r < 4; r++)
-            bytes[r] = _mm512_setzero_si512();
-        for (; w < end; w++) {
-            const __m512i value = _mm512_loadu_si512(values + 64 * w);
-            for (int r = 0; r < 4; r++)
-                bytes[r] = _mm512_mask_add_epi8(bytes[r], _cvtu64_mask64(row[r][w]), bytes[r], value);
-        }
-        for (int r = 0; r < 4; r++)
-            sums[r] = _mm512_dpbusd_epi32(sums[r], bytes[r], _mm512_set1_epi8(1));
-    }
-    return fold_four(sums);
-}
-
-AVX512 static void bits_masked(const uint64_t *codes, size_t words, const uint32_t *rows, size_t count,
-                               const carag_bits_query *query, int32_t *out)
-{
-    for (size_t i = 0; i < count; i += 4) {
-        const size_t left = count - i;
-        const size_t ahead = left >= BITS_AHEAD + 4 ? BITS_AHEAD : 0;
-        const uint64_t *row[4];
-        for (size_t r = 0; r < 4; r++) {
-            row[r] = codes + rows[i + (r < left ? r : left - 1)] * words;
-            const uint64_t *next = codes + rows[i + (r < left ? r + ahead : left - 1)] * words;
-            for (size_t w = 0; w < words; w += 8)
-                __builtin_prefetch(next + w);
-        }
-        _mm_mask_storeu_epi32(out + i, (__mmask8)low_mask(left), bits_four(row, words, query->values));
-    }
-}
-
 /* The words of sixteen rows: one load where the rows are a run, as they are in most scans. */
 AVX512 static inline __m512i load_words(const _Atomic(uint32_t) *words, __m512i rows, __mmask16 mask)
 {
@@ -294,6 +166,29 @@ AVX512 static inline __m512i load_words(const _Atomic(uint32_t) *words, __m512i 
     return _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), mask, index, middle, 4);
 }
 
+/* Of the lanes of a mask, those whose word satisfies any pair. */
+AVX512 static inline __mmask16 passing(__m512i word, __mmask16 mask, const carag_pair *pairs, size_t pair_count)
+{
+    __mmask16 keep = 0;
+    for (size_t p = 0; p < pair_count; p++)
+        keep |= _mm512_mask_cmpeq_epi32_mask(
+            mask, _mm512_and_si512(word, _mm512_set1_epi32((int32_t)pairs[p].mask)),
+            _mm512_set1_epi32((int32_t)pairs[p].value));
+    return keep;
+}
+
+AVX512 static uint32_t open_avx512(const _Atomic(uint32_t) *words, const uint32_t *rows, size_t count,
+                                   const carag_pair *pairs, size_t pair_count)
+{
+    uint32_t open = 0;
+    for (size_t i = 0; i < count; i += 16) {
+        const __mmask16 mask = low_mask(count - i);
+        const __m512i row = _mm512_maskz_loadu_epi32(mask, rows + i);
+        open |= (uint32_t)passing(load_words(words, row, mask), mask, pairs, pair_count) << i;
+    }
+    return open;
+}
+
 AVX512 static size_t admit_avx512(const _Atomic(uint32_t) *words, const uint32_t *rows, size_t count,
                                   const carag_pair *pairs, size_t pair_count, uint32_t *out)
 {
@@ -301,12 +196,7 @@ AVX512 static size_t admit_avx512(const _Atomic(uint32_t) *words, const uint32_t
     for (size_t i = 0; i < count; i += 16) {
         const __mmask16 mask = low_mask(count - i);
         const __m512i row = _mm512_maskz_loadu_epi32(mask, rows + i);
-        const __m512i word = load_words(words, row, mask);
-        __mmask16 keep = 0;
-        for (size_t p = 0; p < pair_count; p++)
-            keep |= _mm512_mask_cmpeq_epi32_mask(
-                mask, _mm512_and_si512(word, _mm512_set1_epi32((int32_t)pairs[p].mask)),
-                _mm512_set1_epi32((int32_t)pairs[p].value));
+        const __mmask16 keep = passing(load_words(words, row, mask), mask, pairs, pair_count);
         /* Compressed in a register: the compressing store is microcode on Zen 4. kept <= i, so what is
          * written past the rows kept has been read already. */
         _mm512_mask_storeu_epi32(out + kept, mask, _mm512_maskz_compress_epi32(keep, row));
@@ -315,54 +205,59 @@ AVX512 static size_t admit_avx512(const _Atomic(uint32_t) *words, const uint32_t
     return kept;
 }
 
-/* Quarter l of the register: the factor of rows[4 l]. */
-AVX512 static inline __m512 load_quarters(const carag_bits_factor *factors, const uint32_t *rows)
+/* Add the sums of some bytes of each lane, an even number, to sums[r], those of lanes 16 r to 16 r + 15. Two bytes of
+ * each lane at a time, in the halves of a register. Two entries fit a byte; bytes of odd lanes are summed by themselves,
+ * and taken from the sum of both to leave those of even lanes. */
+AVX512 static inline void sum_entries(const uint8_t *pack, size_t size, const uint8_t *table, __m512i sums[2])
 {
-    __m512 quarters = _mm512_castps128_ps512(_mm_loadu_ps(&factors[rows[0]].offset));
-    quarters = _mm512_insertf32x4(quarters, _mm_loadu_ps(&factors[rows[4]].offset), 1);
-    quarters = _mm512_insertf32x4(quarters, _mm_loadu_ps(&factors[rows[8]].offset), 2);
-    return _mm512_insertf32x4(quarters, _mm_loadu_ps(&factors[rows[12]].offset), 3);
+    const __m512i nibble = _mm512_set1_epi8(15);
+    __m512i both = _mm512_setzero_si512();
+    __m512i odd = _mm512_setzero_si512();
+#pragma GCC unroll 4
+    for (size_t g = 0; g < size; g += 2) {
+        const __m512i code = _mm512_loadu_si512(pack + CARAG_PACK * g);
+        const __m512i tables = _mm512_loadu_si512(table + 32 * g);
+        const __m512i low = _mm512_and_si512(code, nibble);
+        const __m512i high = _mm512_and_si512(_mm512_srli_epi16(code, 4), nibble);
+        const __m512i of_low = _mm512_shuffle_i64x2(tables, tables, 0xA0); /* quarters 0, 0, 2, 2 */
+        const __m512i of_high = _mm512_shuffle_i64x2(tables, tables, 0xF5); /* quarters 1, 1, 3, 3 */
+        const __m512i entries =
+            _mm512_add_epi8(_mm512_shuffle_epi8(of_low, low), _mm512_shuffle_epi8(of_high, high));
+        both = _mm512_add_epi16(both, entries);
+        odd = _mm512_add_epi16(odd, _mm512_srli_epi16(entries, 8));
+    }
+    const __m256i all = _mm256_add_epi16(_mm512_castsi512_si256(both), _mm512_extracti64x4_epi64(both, 1));
+    const __m256i odds = _mm256_add_epi16(_mm512_castsi512_si256(odd), _mm512_extracti64x4_epi64(odd, 1));
+    const __m256i evens = _mm256_sub_epi16(all, _mm256_slli_epi16(odds, 8));
+    const __m256i low = _mm256_unpacklo_epi16(evens, odds); /* lanes 0 to 7, and 16 to 23 */
+    const __m256i high = _mm256_unpackhi_epi16(evens, odds);
+    sums[0] = _mm512_add_epi32(sums[0], _mm512_cvtepu16_epi32(_mm256_permute2x128_si256(low, high, 0x20)));
+    sums[1] = _mm512_add_epi32(sums[1], _mm512_cvtepu16_epi32(_mm256_permute2x128_si256(low, high, 0x31)));
 }
 
 /* No fused operation here, and none made by the compiler: -ffp-contract=off. */
-AVX512 static size_t screen_avx512(const carag_bits_factor *factors, const uint32_t *rows,
-                                   const int32_t *sums, size_t count, float base, float a, float b, float c, float e,
-                                   float floor, uint32_t *out_rows, float *out_upper)
+AVX512 static uint32_t estimate_avx512(const uint8_t *pack, size_t size, const carag_pack_query *lookup, uint32_t lanes,
+                                       float near, float away, float floor, float *out_upper)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < count; i += 16) {
-        const __mmask16 mask = low_mask(count - i);
-        const __m512i row = _mm512_maskz_loadu_epi32(mask, rows + i);
-        uint32_t last[16];
-        const uint32_t *at = rows + i;
-        if (count - i < 16) { /* row 0 stands in for those that are not there */
-            _mm512_storeu_si512(last, _mm512_mask_mov_epi32(_mm512_set1_epi32((int32_t)at[0]), mask, row));
-            at = last;
-        }
-        const __m512 q0 = load_quarters(factors, at);
-        const __m512 q1 = load_quarters(factors, at + 1);
-        const __m512 q2 = load_quarters(factors, at + 2);
-        const __m512 q3 = load_quarters(factors, at + 3);
-        const __m512d low01 = _mm512_castps_pd(_mm512_unpacklo_ps(q0, q1));
-        const __m512d low23 = _mm512_castps_pd(_mm512_unpacklo_ps(q2, q3));
-        const __m512d high01 = _mm512_castps_pd(_mm512_unpackhi_ps(q0, q1));
-        const __m512d high23 = _mm512_castps_pd(_mm512_unpackhi_ps(q2, q3));
-        const __m512 offset = _mm512_castpd_ps(_mm512_unpacklo_pd(low01, low23));
-        const __m512 slope = _mm512_castpd_ps(_mm512_unpackhi_pd(low01, low23));
-        const __m512 error = _mm512_castpd_ps(_mm512_unpacklo_pd(high01, high23));
-        const __m512 tilt = _mm512_castpd_ps(_mm512_unpackhi_pd(high01, high23));
-        const __m512 sum = _mm512_cvtepi32_ps(_mm512_maskz_loadu_epi32(mask, sums + i));
-        const __m512 t = _mm512_add_ps(_mm512_mul_ps(_mm512_set1_ps(a), sum), _mm512_set1_ps(b));
-        const __m512 shifted = _mm512_add_ps(offset, _mm512_set1_ps(base));
-        const __m512 estimate = _mm512_add_ps(shifted, _mm512_mul_ps(slope, t));
-        const __m512 tilted = _mm512_add_ps(estimate, _mm512_mul_ps(tilt, _mm512_set1_ps(c)));
-        const __m512 upper = _mm512_add_ps(tilted, _mm512_mul_ps(error, _mm512_set1_ps(e)));
-        const __mmask16 keep = _mm512_mask_cmp_ps_mask(mask, upper, _mm512_set1_ps(floor), _CMP_GE_OQ);
-        _mm512_mask_storeu_epi32(out_rows + kept, mask, _mm512_maskz_compress_epi32(keep, row));
-        _mm512_mask_storeu_ps(out_upper + kept, mask, _mm512_maskz_compress_ps(keep, upper));
-        kept += (size_t)__builtin_popcount(keep);
+    const uint8_t *halves = pack + CARAG_PACK * size;
+    __m512i sums[2] = {_mm512_setzero_si512(), _mm512_setzero_si512()};
+    uint32_t kept = 0;
+    for (size_t g = 0; g < size; g += CHUNK)
+        sum_entries(pack + CARAG_PACK * g, size - g < CHUNK ? size - g : CHUNK, lookup->table + 32 * g, sums);
+    for (int r = 0; r < 2; r++) {
+        const uint8_t *at = halves + 32 * r;
+        const __m512 base = _mm512_cvtph_ps(_mm256_loadu_si256((const void *)at));
+        const __m512 slope = _mm512_cvtph_ps(_mm256_loadu_si256((const void *)(at + 2 * CARAG_PACK)));
+        const __m512 error = _mm512_cvtph_ps(_mm256_loadu_si256((const void *)(at + 4 * CARAG_PACK)));
+        const __m512 scaled = _mm512_mul_ps(_mm512_set1_ps(lookup->step), _mm512_cvtepi32_ps(sums[r]));
+        const __m512 t = _mm512_add_ps(scaled, _mm512_set1_ps(lookup->shift));
+        const __m512 moved = _mm512_add_ps(base, _mm512_set1_ps(near));
+        const __m512 estimate = _mm512_add_ps(moved, _mm512_mul_ps(slope, t));
+        const __m512 upper = _mm512_add_ps(estimate, _mm512_mul_ps(error, _mm512_set1_ps(away)));
+        _mm512_storeu_ps(out_upper + 16 * r, upper);
+        kept |= (uint32_t)_mm512_cmp_ps_mask(upper, _mm512_set1_ps(floor), _CMP_GE_OQ) << (16 * r);
     }
-    return kept;
+    return kept & lanes;
 }
 
 AVX512 static inline __m128i load128(const void *from)
@@ -483,17 +378,20 @@ AVX512 static size_t gram8_workspace_avx512(size_t m, size_t n, size_t dim)
     return TILE_VECTORS * sizeof(__m512i) + PANEL * dim;
 }
 
-#define SHARED                                                                                             \
-    .dot = dot_avx512, .dot_half = dot_half_avx512, .dot8 = dot8_avx512,                                   \
-    .admit = CARAG_VECTOR_ADMIT(admit_avx512), .screen = screen_avx512, .gram8 = gram8_avx512,             \
-    .gram8_workspace = gram8_workspace_avx512
-
-const carag_kernel carag_kernel_avx512_popcnt = {.name = "avx512_popcnt", .bits = bits_popcnt, SHARED};
-const carag_kernel carag_kernel_avx512 = {.name = "avx512", .bits = bits_masked, SHARED};
+const carag_kernel carag_kernel_avx512 = {
+    .name = "avx512",
+    .dot = dot_avx512,
+    .dot_half = dot_half_avx512,
+    .dot8 = dot8_avx512,
+    .admit = CARAG_UNLESS_TRACED(admit_avx512, carag_admit_serial),
+    .open = CARAG_UNLESS_TRACED(open_avx512, carag_open_serial),
+    .estimate = CARAG_UNLESS_TRACED(estimate_avx512, carag_estimate_serial),
+    .gram8 = gram8_avx512,
+    .gram8_workspace = gram8_workspace_avx512,
+};
 
 #else
 
-const carag_kernel carag_kernel_avx512_popcnt = {.name = "avx512_popcnt"};
 const carag_kernel carag_kernel_avx512 = {.name = "avx512"};
 
 #endif

@@ -9,8 +9,8 @@
 
 #include <string.h>
 
-static const carag_kernel *const kernels[] = {&carag_kernel_avx512_popcnt, &carag_kernel_avx512,
-                                              &carag_kernel_avx2, &carag_kernel_neon, &carag_kernel_serial};
+static const carag_kernel *const kernels[] = {&carag_kernel_avx512, &carag_kernel_avx2, &carag_kernel_neon,
+                                              &carag_kernel_serial};
 #define KERNEL_COUNT (sizeof kernels / sizeof *kernels)
 
 static _Atomic(const carag_kernel *) active;
@@ -23,13 +23,10 @@ static bool is_runnable(const carag_kernel *kernel)
 #if defined(__x86_64__)
     __builtin_cpu_init();
     const bool popcnt = __builtin_cpu_supports("popcnt");
-    const bool avx512 = popcnt && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-                        __builtin_cpu_supports("avx512vnni");
-    if (kernel == &carag_kernel_avx512_popcnt)
-        return avx512 && __builtin_cpu_supports("avx512vpopcntdq");
     if (kernel == &carag_kernel_avx512)
-        return avx512;
+        return popcnt && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+               __builtin_cpu_supports("avx512vnni");
     if (kernel == &carag_kernel_avx2)
         return popcnt && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
                __builtin_cpu_supports("f16c");

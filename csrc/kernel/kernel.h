@@ -7,12 +7,13 @@
  *     i = l, l + 64, ...; the last block is padded with zeros; then lanes fold in halves: l += l + 32,
  *     l + 16, ... l + 1. 64 lanes are 4 AVX-512, 8 AVX2 or 16 NEON registers: wide enough to hide the
  *     latency of fma.
- *   - screen rounds after every multiplication and every addition, in the order its comment gives.
+ *   - estimate rounds after every multiplication and every addition, in the order its comment gives.
  *
  * Codes come in two kinds. A byte code holds x + 128 for x in [-128, 127], so a row can be the unsigned side
  * of a mixed-sign multiplication; its row is padded with 128, which is zero, to a multiple of
- * CARAG_CODE_BLOCK. A one-bit code is a row of 64-bit words. Rows are named by number, in any order, and may
- * repeat: a kernel that takes rows fetches ahead of itself, because the next row is rarely the next address.
+ * CARAG_CODE_BLOCK. Rows are named by number, in any order, and may repeat: a kernel that takes rows fetches ahead of
+ * itself, because the next row is rarely the next address. One-bit codes come in packs of CARAG_PACK rows side by side,
+ * with what makes estimates of them, so that a table of sixteen sums in a register serves all rows of a pack at once.
  */
 #ifndef CARAG_KERNEL_H
 #define CARAG_KERNEL_H
@@ -24,20 +25,21 @@
 
 #define CARAG_LANES 64       /* virtual lanes of a dot product of floats */
 #define CARAG_CODE_BLOCK 64  /* bytes: codes are padded to a multiple, with 128 in rows and 0 in queries */
-#define CARAG_QUERY_PLANES 4 /* bits of a quantised query coordinate */
+#define CARAG_PACK 32        /* rows of a pack */
 
-/* A query for one-bit codes, quantised to 0..15, in the two shapes kernels like; both say the same. */
-typedef struct carag_bits_query {
-    const uint64_t *planes; /* [4][words]: bit i of word w of plane p is bit p of value 64 w + i */
-    const uint8_t *values;  /* [64 words] 0..15 */
-} carag_bits_query;
+/* A pack, in a file and in memory: `size` times CARAG_PACK bytes, byte g of lane l at g * CARAG_PACK + l, bit j of it the
+ * sign of coordinate 8 g + j; then CARAG_PACK binary16 bases, as many slopes and as many errors. */
+static inline size_t carag_pack_bytes(size_t size)
+{
+    return CARAG_PACK * (size + 3 * sizeof(uint16_t));
+}
 
-/* What turns the one-bit sum of a row into an upper estimate of its similarity. */
-typedef struct carag_bits_factor {
-    float offset, slope, error, tilt;
-} carag_bits_factor;
-
-_Static_assert(sizeof(carag_bits_factor) == 16, "a factor is one 128-bit load");
+/* A query for packs. `table` holds 2 * size times sixteen sums, each at most 127: entry n of number i is what coordinates
+ * 4 i .. 4 i + 3 give where the bits of n are their signs. `step` and `shift` make a number of their sum. */
+typedef struct carag_pack_query {
+    const uint8_t *table;
+    float step, shift;
+} carag_pack_query;
 
 typedef float (*carag_dot_fn)(const float *a, const float *b, size_t n);
 
@@ -55,25 +57,24 @@ typedef struct carag_kernel {
     void (*dot8)(const uint8_t *codes, size_t stride, const uint32_t *rows, size_t count, const int8_t *query,
                  size_t n, int32_t *out);
 
-    /* out[i] = sum of values[j] over the set bits j of codes[rows[i] * words ..]. Requires words >= 1. */
-    void (*bits)(const uint64_t *codes, size_t words, const uint32_t *rows, size_t count,
-                 const carag_bits_query *query, int32_t *out);
-
     /* Keep, in order, the rows whose word satisfies any pair, as carag_is_admissible does; returns how many.
      * Words are read relaxed. out has room for count, is scratch past what is returned, and may be rows. */
     size_t (*admit)(const _Atomic(uint32_t) *words, const uint32_t *rows, size_t count,
                     const carag_pair *pairs, size_t pair_count, uint32_t *out);
 
-    /* Keep, in order, the rows whose upper estimate is at least floor; returns how many. In exactly this
-     * order, every operation rounded by itself:
+    /* The same for at most CARAG_PACK rows, as bits: bit i is rows[i]. */
+    uint32_t (*open)(const _Atomic(uint32_t) *words, const uint32_t *rows, size_t count, const carag_pair *pairs,
+                     size_t pair_count);
+
+    /* Which of `lanes` of a pack have an upper estimate of at least floor, as bits. With the sum of the lane's entries in
+     * lookup->table, and in exactly this order, every operation rounded by itself:
      *
-     *     t     = a * (float)sums[i] + b
-     *     upper = (((offset + base) + slope * t) + tilt * c) + error * e
+     *     t     = step * (float)sum + shift
+     *     upper = ((base + near) + slope * t) + error * away
      *
-     * Both outputs have room for count and are scratch past what is returned; out_rows may be rows. */
-    size_t (*screen)(const carag_bits_factor *factors, const uint32_t *rows, const int32_t *sums,
-                     size_t count, float base, float a, float b, float c, float e, float floor, uint32_t *out_rows,
-                     float *out_upper);
+     * Requires size a multiple of 8, at most 8192. out_upper has room for CARAG_PACK, and is scratch in other lanes. */
+    uint32_t (*estimate)(const uint8_t *pack, size_t size, const carag_pack_query *lookup, uint32_t lanes, float near,
+                         float away, float floor, float *out_upper);
 
     /* out[i * n + j] = the dot product of byte codes a[i] and b[j], both less their bias: every pair of two
      * lists of rows. Requires dim and stride multiples of CARAG_CODE_BLOCK, dim <= 65536, and workspace of
@@ -86,7 +87,6 @@ typedef struct carag_kernel {
 extern const carag_kernel carag_kernel_serial;
 extern const carag_kernel carag_kernel_avx2;
 extern const carag_kernel carag_kernel_avx512;
-extern const carag_kernel carag_kernel_avx512_popcnt;
 extern const carag_kernel carag_kernel_neon;
 
 /* The kernel in use, chosen at the first call; see kernel/kernel.c for the rule. */
@@ -102,13 +102,19 @@ float carag_widen(uint16_t half);
 size_t carag_admit_serial(const _Atomic(uint32_t) *words, const uint32_t *rows, size_t count,
                           const carag_pair *pairs, size_t pair_count, uint32_t *out);
 
-/* A vector load reads aligned 32-bit words whole, which is all that relaxed asks of the machine; but C has no
- * way to say so, and ThreadSanitizer takes it for a plain read that races with a relabel. Under it every
- * kernel admits by the serial loop, whose loads are atomic in name too. */
+uint32_t carag_open_serial(const _Atomic(uint32_t) *words, const uint32_t *rows, size_t count, const carag_pair *pairs,
+                           size_t pair_count);
+uint32_t carag_estimate_serial(const uint8_t *pack, size_t size, const carag_pack_query *lookup, uint32_t lanes, float near,
+                               float away, float floor, float *out_upper);
+
+/* A vector load reads aligned 32-bit words whole, which is all that relaxed asks of the machine; and lanes of a pack that
+ * are being written to, besides those it was asked for. C has no way to say so, and ThreadSanitizer takes both for plain
+ * reads that race with a writer. Under it every kernel runs the serial loops, whose loads are atomic in name too, and of
+ * no other lane. */
 #if defined(__SANITIZE_THREAD__)
-#define CARAG_VECTOR_ADMIT(admit) (0 ? (admit) : carag_admit_serial)
+#define CARAG_UNLESS_TRACED(vector, serial) (0 ? (vector) : (serial))
 #else
-#define CARAG_VECTOR_ADMIT(admit) (admit)
+#define CARAG_UNLESS_TRACED(vector, serial) (vector)
 #endif
 
 #endif

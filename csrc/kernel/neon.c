@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define DOT8_AHEAD 8 /* rows whose codes are fetched in advance */
-#define BITS_AHEAD 16 /* rows whose one-bit codes are fetched in advance */
+#define CHUNK 256 /* bytes of a one-bit code whose entries, at most 254 a byte, are summed in 16 bits */
 
 static inline void add_block(float32x4_t lanes[16], const float *a, const float *b)
 {
@@ -119,70 +119,56 @@ static void dot8_neon(const uint8_t *codes, size_t stride, const uint32_t *rows,
     }
 }
 
-/* Two words against the four planes: eight counts a byte, weighted, are at most 8 * (1 + 2 + 4 + 8) = 120. */
-static inline uint8x16_t count_planes(uint8x16_t code, const uint64_t *planes, size_t words)
+/* Add the sums of some bytes of sixteen lanes, from `pack` on, to sums[r], those of lanes 4 r to 4 r + 3. */
+static inline void sum_entries(const uint8_t *pack, size_t size, const uint8_t *table, uint32x4_t sums[4])
 {
-    uint8x16_t counts = vdupq_n_u8(0);
-    for (size_t p = CARAG_QUERY_PLANES; p-- > 0;) {
-        const uint8x16_t plane = vreinterpretq_u8_u64(vld1q_u64(planes + p * words));
-        counts = vaddq_u8(vaddq_u8(counts, counts), vcntq_u8(vandq_u8(code, plane)));
+    uint16x8_t low = vdupq_n_u16(0);
+    uint16x8_t high = vdupq_n_u16(0);
+    for (size_t g = 0; g < size; g++) {
+        const uint8x16_t code = vld1q_u8(pack + CARAG_PACK * g);
+        const uint8x16_t first = vqtbl1q_u8(vld1q_u8(table + 32 * g), vandq_u8(code, vdupq_n_u8(15)));
+        const uint8x16_t second = vqtbl1q_u8(vld1q_u8(table + 32 * g + 16), vshrq_n_u8(code, 4));
+        const uint8x16_t entries = vaddq_u8(first, second);
+        low = vaddw_u8(low, vget_low_u8(entries));
+        high = vaddw_high_u8(high, entries);
     }
-    return counts;
+    sums[0] = vaddw_u16(sums[0], vget_low_u16(low));
+    sums[1] = vaddw_high_u16(sums[1], low);
+    sums[2] = vaddw_u16(sums[2], vget_low_u16(high));
+    sums[3] = vaddw_high_u16(sums[3], high);
 }
 
-static void bits_neon(const uint64_t *codes, size_t words, const uint32_t *rows, size_t count,
-                      const carag_bits_query *query, int32_t *out)
+static inline float32x4_t load_halves(const uint8_t *from)
 {
-    for (size_t i = 0; i < count; i++) {
-        const uint64_t *row = codes + rows[i] * words;
-        const uint64_t *next = codes + rows[i + BITS_AHEAD < count ? i + BITS_AHEAD : i] * words;
-        uint32x4_t sums = vdupq_n_u32(0);
-        size_t w = 0;
-        for (; w + 2 <= words; w += 2) {
-            if (w % 8 == 0)
-                __builtin_prefetch(next + w);
-            const uint8x16_t code = vreinterpretq_u8_u64(vld1q_u64(row + w));
-            sums = vpadalq_u16(sums, vpaddlq_u8(count_planes(code, query->planes + w, words)));
-        }
-        uint32_t sum = vaddvq_u32(sums);
-        if (w < words)
-            for (size_t p = 0; p < CARAG_QUERY_PLANES; p++)
-                sum += (uint32_t)vaddv_u8(vcnt_u8(vcreate_u8(row[w] & query->planes[p * words + w]))) << p;
-        out[i] = (int32_t)sum;
-    }
+    return vcvt_f32_f16(vreinterpret_f16_u8(vld1_u8(from)));
 }
 
-/* The estimates of four rows at once. No fused operation here, and none made by the compiler:
- * -ffp-contract=off. */
-static size_t screen_neon(const carag_bits_factor *factors, const uint32_t *rows, const int32_t *sums,
-                          size_t count, float base, float a, float b, float c, float e, float floor,
-                          uint32_t *out_rows, float *out_upper)
+/* No fused operation here, and none made by the compiler: -ffp-contract=off. */
+static uint32_t estimate_neon(const uint8_t *pack, size_t size, const carag_pack_query *lookup, uint32_t lanes, float near,
+                              float away, float floor, float *out_upper)
 {
-    size_t kept = 0;
-    size_t i = 0;
-    for (; i + 4 <= count; i += 4) {
-        const float32x4_t f0 = vld1q_f32(&factors[rows[i]].offset);
-        const float32x4_t f1 = vld1q_f32(&factors[rows[i + 1]].offset);
-        const float32x4_t f2 = vld1q_f32(&factors[rows[i + 2]].offset);
-        const float32x4_t f3 = vld1q_f32(&factors[rows[i + 3]].offset);
-        const float32x4x2_t even = vzipq_f32(f0, f2); /* offsets and slopes; errors */
-        const float32x4x2_t odd = vzipq_f32(f1, f3);
-        const float32x4_t offset = vzip1q_f32(even.val[0], odd.val[0]);
-        const float32x4_t slope = vzip2q_f32(even.val[0], odd.val[0]);
-        const float32x4_t error = vzip1q_f32(even.val[1], odd.val[1]);
-        const float32x4_t tilt = vzip2q_f32(even.val[1], odd.val[1]);
-        const float32x4_t t = vaddq_f32(vmulq_n_f32(vcvtq_f32_s32(vld1q_s32(sums + i)), a), vdupq_n_f32(b));
-        const float32x4_t estimate = vaddq_f32(vaddq_f32(offset, vdupq_n_f32(base)), vmulq_f32(slope, t));
-        float upper[4];
-        vst1q_f32(upper, vaddq_f32(vaddq_f32(estimate, vmulq_n_f32(tilt, c)), vmulq_n_f32(error, e)));
-        for (size_t r = 0; r < 4; r++) {
-            out_rows[kept] = rows[i + r];
-            out_upper[kept] = upper[r];
-            kept += upper[r] >= floor;
-        }
+    const uint8_t *halves = pack + CARAG_PACK * size;
+    uint32x4_t sums[8];
+    uint32_t kept = 0;
+    for (int r = 0; r < 8; r++)
+        sums[r] = vdupq_n_u32(0);
+    for (size_t g = 0; g < size; g += CHUNK)
+        for (size_t half = 0; half < 2; half++)
+            sum_entries(pack + CARAG_PACK * g + 16 * half, size - g < CHUNK ? size - g : CHUNK, lookup->table + 32 * g,
+                        sums + 4 * half);
+    for (int r = 0; r < 8; r++) {
+        const float32x4_t base = load_halves(halves + 8 * r);
+        const float32x4_t slope = load_halves(halves + 8 * r + 2 * CARAG_PACK);
+        const float32x4_t error = load_halves(halves + 8 * r + 4 * CARAG_PACK);
+        const float32x4_t scaled = vmulq_n_f32(vcvtq_f32_u32(sums[r]), lookup->step);
+        const float32x4_t t = vaddq_f32(scaled, vdupq_n_f32(lookup->shift));
+        const float32x4_t moved = vaddq_f32(base, vdupq_n_f32(near));
+        const float32x4_t estimate = vaddq_f32(moved, vmulq_f32(slope, t));
+        vst1q_f32(out_upper + 4 * r, vaddq_f32(estimate, vmulq_n_f32(error, away)));
     }
-    return kept + carag_kernel_serial.screen(factors, rows + i, sums + i, count - i, base, a, b, c, e, floor,
-                                             out_rows + kept, out_upper + kept);
+    for (uint32_t lane = 0; lane < CARAG_PACK; lane++)
+        kept |= (uint32_t)(out_upper[lane] >= floor) << lane;
+    return kept & lanes;
 }
 
 /* Row by row: a row less its bias is a query. */
@@ -209,9 +195,9 @@ const carag_kernel carag_kernel_neon = {
     .dot = dot_neon,
     .dot_half = dot_half_neon,
     .dot8 = dot8_neon,
-    .bits = bits_neon,
     .admit = carag_admit_serial,
-    .screen = screen_neon,
+    .open = carag_open_serial,
+    .estimate = CARAG_UNLESS_TRACED(estimate_neon, carag_estimate_serial),
     .gram8 = gram8_neon,
     .gram8_workspace = gram8_workspace_neon,
 };

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <string.h>
 
 static float fold(float lanes[CARAG_LANES])
 {
@@ -52,17 +53,13 @@ static void dot8_serial(const uint8_t *codes, size_t stride, const uint32_t *row
     }
 }
 
-static void bits_serial(const uint64_t *codes, size_t words, const uint32_t *rows, size_t count,
-                        const carag_bits_query *query, int32_t *out)
+static bool passes(const _Atomic(uint32_t) *word_at, const carag_pair *pairs, size_t pair_count)
 {
-    for (size_t i = 0; i < count; i++) {
-        const uint64_t *row = codes + rows[i] * words;
-        int32_t sum = 0;
-        for (size_t w = 0; w < words; w++)
-            for (uint64_t left = row[w]; left; left &= left - 1)
-                sum += query->values[64 * w + (size_t)__builtin_ctzll(left)];
-        out[i] = sum;
-    }
+    const uint32_t word = atomic_load_explicit(word_at, memory_order_relaxed);
+    bool admitted = false;
+    for (size_t p = 0; p < pair_count; p++)
+        admitted |= (word & pairs[p].mask) == pairs[p].value;
+    return admitted;
 }
 
 /* Without a branch on the outcome: at middling selectivity it is a coin toss, and a miss costs ten rows. */
@@ -72,29 +69,48 @@ size_t carag_admit_serial(const _Atomic(uint32_t) *words, const uint32_t *rows, 
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
         const uint32_t row = rows[i];
-        const uint32_t word = atomic_load_explicit(&words[row], memory_order_relaxed);
-        bool admitted = false;
-        for (size_t p = 0; p < pair_count; p++)
-            admitted |= (word & pairs[p].mask) == pairs[p].value;
+        const bool admitted = passes(&words[row], pairs, pair_count);
         out[kept] = row;
         kept += admitted;
     }
     return kept;
 }
 
-static size_t screen_serial(const carag_bits_factor *factors, const uint32_t *rows, const int32_t *sums,
-                            size_t count, float base, float a, float b, float c, float e, float floor,
-                            uint32_t *out_rows, float *out_upper)
+uint32_t carag_open_serial(const _Atomic(uint32_t) *words, const uint32_t *rows, size_t count, const carag_pair *pairs,
+                           size_t pair_count)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < count; i++) {
-        const uint32_t row = rows[i];
-        const carag_bits_factor factor = factors[row];
-        const float t = a * (float)sums[i] + b;
-        const float upper = (((factor.offset + base) + factor.slope * t) + factor.tilt * c) + factor.error * e;
-        out_rows[kept] = row;
-        out_upper[kept] = upper;
-        kept += upper >= floor;
+    uint32_t open = 0;
+    for (size_t i = 0; i < count; i++)
+        open |= (uint32_t)passes(&words[rows[i]], pairs, pair_count) << i;
+    return open;
+}
+
+static uint16_t load_half(const uint8_t *from)
+{
+    uint16_t half;
+    memcpy(&half, from, sizeof half);
+    return half;
+}
+
+uint32_t carag_estimate_serial(const uint8_t *pack, size_t size, const carag_pack_query *lookup, uint32_t lanes, float near,
+                               float away, float floor, float *out_upper)
+{
+    const uint8_t *halves = pack + CARAG_PACK * size;
+    uint32_t kept = 0;
+    for (uint32_t left = lanes; left; left &= left - 1) {
+        const size_t lane = (size_t)__builtin_ctz(left);
+        uint32_t sum = 0;
+        for (size_t g = 0; g < size; g++) {
+            const uint8_t byte = pack[CARAG_PACK * g + lane];
+            sum += lookup->table[32 * g + (byte & 15)];
+            sum += lookup->table[32 * g + 16 + (byte >> 4)];
+        }
+        const float base = carag_widen(load_half(halves + 2 * lane));
+        const float slope = carag_widen(load_half(halves + 2 * (CARAG_PACK + lane)));
+        const float error = carag_widen(load_half(halves + 2 * (2 * CARAG_PACK + lane)));
+        const float t = lookup->step * (float)sum + lookup->shift;
+        out_upper[lane] = ((base + near) + slope * t) + error * away;
+        kept |= (uint32_t)(out_upper[lane] >= floor) << lane;
     }
     return kept;
 }
@@ -123,9 +139,9 @@ const carag_kernel carag_kernel_serial = {
     .dot = dot_serial,
     .dot_half = dot_half_serial,
     .dot8 = dot8_serial,
-    .bits = bits_serial,
     .admit = carag_admit_serial,
-    .screen = screen_serial,
+    .open = carag_open_serial,
+    .estimate = carag_estimate_serial,
     .gram8 = gram8_serial,
     .gram8_workspace = gram8_workspace_serial,
 };

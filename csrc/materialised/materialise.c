@@ -23,11 +23,11 @@ uint64_t carag_materialised_bytes(const carag_index *index, uint32_t rows)
     const uint64_t link = sizeof(uint32_t);
     const uint64_t stride = ((uint64_t)dim + CARAG_CODE_BLOCK - 1) / CARAG_CODE_BLOCK * CARAG_CODE_BLOCK;
     const uint64_t codes = stride + 2 * sizeof(float);
-    const uint64_t bits = carag_bits_words(dim) * sizeof(uint64_t) + sizeof(carag_bits_factor);
+    const uint64_t bits = carag_packs(rows) * carag_pack_bytes(8 * carag_bits_words(dim));
     const uint64_t labels = sizeof(uint32_t) + sizeof(carag_terms) + sizeof(int64_t) + sizeof(carag_origin);
     const uint64_t graph = (index->M0 + 1) * link + sizeof(uint32_t) + sizeof(uint8_t);
     const uint64_t upper = carag_upper_slots(&index->params, 0, rows) * (index->params.M + 1) * link;
-    return rows * (index->vector_bytes + codes + bits + labels + graph + CATALOG_BYTES + CELL_BYTES) + upper;
+    return rows * (index->vector_bytes + codes + labels + graph + CATALOG_BYTES + CELL_BYTES) + bits + upper;
 }
 
 /* ---------------------------------------------------------------- which rows */

@@ -322,6 +322,28 @@ static bool is_selected(const carag_selection *selection, uint32_t class)
     return low < selection->count && selection->classes[low] == class;
 }
 
+/* Mark the rows that may be admissible: home rows of the selected classes, and all that were moved or added since. No
+ * word is read: who looks at a marked row tests it. */
+void carag_mark(const carag_reader *reader, const carag_selection *selection, uint64_t *marks)
+{
+    const carag_catalog *catalog = reader->view->catalog;
+    for (uint32_t i = 0; i < selection->count && selection->classes[i] < catalog->homes; i++) {
+        const uint32_t end = catalog->first[selection->classes[i] + 1];
+        for (uint32_t at = catalog->first[selection->classes[i]]; at < end;) {
+            const uint32_t word = catalog->postings[at] / 64; /* runs are put together in a register */
+            uint64_t bits = 0;
+            for (; at < end && catalog->postings[at] / 64 == word; at++)
+                bits |= (uint64_t)1 << catalog->postings[at] % 64;
+            marks[word] |= bits;
+        }
+    }
+    const uint32_t moved = atomic_load_explicit(&catalog->moved_count, memory_order_acquire);
+    for (uint32_t i = 0; i < moved; i++)
+        marks[catalog->moved[i].row / 64] |= (uint64_t)1 << catalog->moved[i].row % 64;
+    for (uint32_t row = catalog->rows; row < reader->rows; row++)
+        marks[row / 64] |= (uint64_t)1 << row % 64;
+}
+
 /* ---------------------------------------------------------------- walking */
 
 carag_walk carag_walk_begin(const carag_reader *reader, const carag_selection *selection)

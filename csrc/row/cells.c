@@ -12,6 +12,8 @@
  * (cost/tune.c). Rejected: probing a fixed number of cells, as inverted files do; it must be set for the worst policy.
  * Rejected: a reach for each cell, learned from sampled queries; too few of them meet a cell.
  *
+ * One-bit codes are about the centres of cells (code/bits.c), so whoever makes cells makes codes.
+ *
  * A cell lists rows whatever their words, so relabelling and deleting leave cells alone. Rows added later belong to no
  * cell until there are many: then they join the nearest, and centres are computed again when rows have doubled. Like
  * the catalog, cells never change once they are published.
@@ -66,6 +68,15 @@ carag_cells *carag_cells_room(uint32_t count, uint32_t rows, size_t stride)
     return NULL;
 }
 
+/* See whether rows are in the order of their cells, as those of a first batch are. */
+void carag_cells_note_order(carag_cells *cells)
+{
+    uint32_t row = 0;
+    while (row < cells->rows && cells->members[row] == row)
+        row++;
+    cells->is_ordered = row == cells->rows;
+}
+
 /* Whether a rank of them is a number, and every row up to those that are in none is a member once, ascending within its
  * cell. That none is missing is told by a sum of hashes. */
 bool carag_cells_are_sound(const carag_cells *cells)
@@ -75,7 +86,7 @@ bool carag_cells_are_sound(const carag_cells *cells)
     for (uint32_t c = 0; c < cells->count; c++) {
         const carag_cell cell = cells->cells[c];
         if (!(cell.scale >= 0.0F && cell.scale <= 2.0F) || !(cell.spread >= 0.0F && cell.spread <= 2.0F) ||
-            cell.end < at || cell.end > cells->rows)
+            !(cell.length >= 0.0F && cell.length <= 2.0F) || cell.end < at || cell.end > cells->rows)
             return false;
         for (const uint32_t begin = at; at < cell.end; at++) {
             const uint32_t row = cells->members[at];
@@ -304,10 +315,12 @@ carag_status carag_cells_new(const carag_codes *codes, uint32_t rows, uint32_t t
             squares += (double)job.gaps[job.listed[m]];
         const uint32_t size = job.first_of[c + 1] - job.first_of[c];
         cells->cells[c].spread = size ? (float)sqrt(squares / size) : 0.0F;
+        cells->cells[c].length = sqrtf(2.0F * job.halves[c]);
         cells->cells[c].end = job.first_of[c + 1];
     }
     memcpy(cells->members, job.listed, rows * sizeof *cells->members);
     cells->centred = rows;
+    carag_cells_note_order(cells);
 done:
     release_assignment(&job);
     carag_release(sample);
@@ -344,6 +357,7 @@ carag_status carag_cells_extend(const carag_cells *from, const carag_codes *code
         }
         cells->reach = from->reach;
         cells->centred = from->centred;
+        carag_cells_note_order(cells);
         *out_cells = cells;
     } else {
         carag_cells_free(cells);

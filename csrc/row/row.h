@@ -54,6 +54,7 @@ typedef struct carag_catalog {
 typedef struct carag_cell {
     float scale;  /* coordinate j of the centre is about scale * (byte j - 128) */
     float spread; /* root mean square distance of its rows to the centre */
+    float length; /* of the centre */
     uint32_t end; /* its members are those from the end of the cell before to this one */
 } carag_cell;
 
@@ -66,6 +67,7 @@ typedef struct carag_cells {
     uint8_t *centres;  /* [count * stride] eight-bit codes */
     size_t stride;
     uint32_t *members; /* [rows] row numbers, cell after cell, ascending within each */
+    bool is_ordered;   /* members are 0, 1, 2, ...: rows are in the order of their cells */
 } carag_cells;
 
 /* What a plan is made of, in nanoseconds on this machine; 0 before it was measured (cost/measure.c). Those above
@@ -74,18 +76,16 @@ typedef struct carag_costs {
     uint32_t ef;           /* of a graph search that reaches the target recall */
     float slack;           /* likewise; 0: not tuned */
     uint32_t distances[2]; /* that a graph search computes for few neighbours, and for many; 0: not counted */
-    uint32_t sketched[2];  /* rows of a sample, and how many of them survived a sketch; 0: not counted */
-    uint32_t reached[2];   /* rows that a scan by cells looks at for few neighbours, and for many */
+    uint32_t reached[2];   /* rows that a scan looks at for few neighbours, and for many */
     uint32_t scored;       /* rows that survive it, for few; 0: none of the three was counted */
     double sketch;         /* a query made ready for one-bit codes */
     double word;           /* a row by its word, neighbours following each other */
-    double bits;           /* a row by its one-bit code */
-    double survivors;      /* of a sketch, a factor of e in rows, in units of its room: a number, not a time */
+    double pack;           /* a pack of rows by their one-bit codes */
     double code_in_order;  /* a row by its eight-bit code, neighbours following each other */
     double code;           /* likewise, rows at random */
     double exact_row;      /* a row of an exact search, class by class */
     double vector;         /* a row by what is kept of its vector, at random */
-    double cells_factor;   /* what a scan by cells takes, in units of what its parts do: a number, not a time */
+    double scan_factor;    /* what a scan takes, in units of what its parts do: a number, not a time */
     double graph_distance; /* a distance of a graph search, all included */
 } carag_costs;
 
@@ -104,6 +104,13 @@ struct carag_view {
     carag_cells *cells; /* NULL: too few rows */
     carag_costs costs;
 };
+
+/* The row at a position: first those in cells, in the order of their members, then the others. One-bit codes are in this
+ * order. */
+static inline uint32_t carag_row_at(const carag_view *view, uint32_t position)
+{
+    return view->cells && position < view->cells->rows ? view->cells->members[position] : position;
+}
 
 struct carag_index {
     carag_params params;
@@ -198,6 +205,7 @@ uint32_t carag_catalog_add(carag_catalog *catalog, uint32_t word, carag_terms te
 void carag_select(const carag_reader *reader, carag_selection *selection);
 bool carag_is_open(const carag_reader *reader, const carag_test *test, uint32_t row, memory_order order);
 bool carag_passes(const carag_reader *reader, const carag_selection *selection, uint32_t row);
+void carag_mark(const carag_reader *reader, const carag_selection *selection, uint64_t *marks);
 carag_walk carag_walk_begin(const carag_reader *reader, const carag_selection *selection);
 size_t carag_walk_next(carag_walk *walk, const carag_kernel *kernel, uint32_t *out_rows);
 
@@ -206,6 +214,7 @@ carag_cells *carag_cells_room(uint32_t count, uint32_t rows, size_t stride);
 carag_status carag_cells_new(const carag_codes *codes, uint32_t rows, uint32_t threads, carag_cells **out_cells);
 carag_status carag_cells_extend(const carag_cells *from, const carag_codes *codes, uint32_t rows,
                                 carag_cells **out_cells);
+void carag_cells_note_order(carag_cells *cells);
 void carag_cells_free(carag_cells *cells);
 bool carag_cells_are_sound(const carag_cells *cells);
 

@@ -48,13 +48,12 @@ carag_status carag_view_new_bits(const carag_index *index, carag_view *view)
 {
     const size_t words = carag_bits_words(index->params.dim);
     view->bits = (carag_bits){
-        .codes = carag_allocate_aligned(view->capacity, words * sizeof(uint64_t)),
+        .packs = carag_allocate_aligned(carag_packs(view->capacity), carag_pack_bytes(8 * words)),
         .words = words,
-        .factors = carag_allocate_aligned(view->capacity, sizeof(carag_bits_factor)),
         .centre = carag_allocate_aligned(64 * words, sizeof(float)),
         .signs = carag_allocate_aligned(carag_rotation_floats(words), sizeof(float)),
     };
-    if (!view->bits.codes || !view->bits.factors || !view->bits.centre || !view->bits.signs)
+    if (!view->bits.packs || !view->bits.centre || !view->bits.signs)
         return CARAG_NO_MEMORY;
     memset(view->bits.centre, 0, 64 * words * sizeof(float));
     carag_rotation_init(view->bits.signs, words);
@@ -110,8 +109,7 @@ void carag_view_free(const carag_index *index, carag_view *view, const carag_vie
     release_array(index, view->codes.bytes, successor->codes.bytes);
     release_array(index, view->codes.scales, successor->codes.scales);
     release_array(index, view->codes.errors, successor->codes.errors);
-    release_array(index, view->bits.codes, successor->bits.codes);
-    release_array(index, view->bits.factors, successor->bits.factors);
+    release_array(index, view->bits.packs, successor->bits.packs);
     release_array(index, view->bits.centre, successor->bits.centre);
     release_array(index, view->bits.signs, successor->bits.signs);
     release_array(index, (const void *)view->graph.links, (const void *)successor->graph.links);

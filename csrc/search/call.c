@@ -7,7 +7,8 @@
  * Rules that hold for every plan
  *   all         a search that wants every admissible row is exact: no graph can touch fewer rows
  *   budget      a graph search that has computed `admissible` distances becomes the exact one; where the graph was
- *               chosen as the cheapest, what it may spend is the cost of the scan, and that is what it becomes
+ *               chosen as the cheapest, what it may spend is the cost of the scan, and that is what it becomes, going on
+ *               from what the walk has found
  *   fill        a search that ends with fewer than min(k, admissible) rows becomes the exact one
  *   emission    a row's word is read again, with acquire order, as the row is written to the answer; a row closed
  *               meanwhile is dropped, and a scan that dropped one is run again, so that no row that was
@@ -93,13 +94,15 @@ static size_t emit(const search_call *call, carag_scratch *scratch, size_t q, bo
     return count;
 }
 
-static size_t run_scan(const search_call *call, carag_scratch *scratch, size_t q, carag_plan plan, carag_effort *effort)
+/* `goes_on`: from a walk that was given up. */
+static size_t run_scan(const search_call *call, carag_scratch *scratch, size_t q, carag_plan plan, bool goes_on,
+                       carag_effort *effort)
 {
     bool dropped = true;
     size_t count = 0;
     for (int round = 0; dropped && round < EMISSION_ROUNDS; round++) {
         if (plan == CARAG_PLAN_SCAN)
-            carag_scan_sketch(&call->reader, &call->selection, scratch, call->limit, effort);
+            carag_scan_sketch(&call->reader, &call->selection, scratch, call->limit, goes_on && round == 0, effort);
         else
             carag_scan_exact(&call->reader, &call->selection, scratch, call->limit, effort);
         count = emit(call, scratch, q, &dropped);
@@ -126,6 +129,8 @@ static size_t run_graph(const search_call *call, carag_scratch *scratch, size_t 
         limits.slack = INFINITY;
     if (!carag_search_graph(&call->reader, &call->selection, scratch, call->limit, &limits, effort)) {
         *out_why = CARAG_WHY_BUDGET;
+        if (!is_chosen) /* no scan goes on from here */
+            carag_visited_clear(&scratch->visited);
         return 0;
     }
     bool dropped;
@@ -150,14 +155,14 @@ static void search_query(const search_call *call, carag_scratch *scratch, size_t
                                                                                          : CARAG_PLAN_EXACT;
     }
     if (done->ran == CARAG_PLAN_SCAN) {
-        done->count = run_scan(call, scratch, q, done->ran, &done->effort);
+        done->count = run_scan(call, scratch, q, done->ran, done->why == CARAG_WHY_BUDGET, &done->effort);
         if (done->count < call->wanted) {
             done->why = CARAG_WHY_FILL;
             done->ran = CARAG_PLAN_EXACT;
         }
     }
     if (done->ran == CARAG_PLAN_EXACT || done->ran == CARAG_PLAN_CERTIFIED)
-        done->count = run_scan(call, scratch, q, done->ran, &done->effort);
+        done->count = run_scan(call, scratch, q, done->ran, false, &done->effort);
 }
 
 static void write_outcome(const search_call *call, size_t q, const outcome *done)

@@ -5,9 +5,8 @@
  * sketch, how far the pool widens), so
  *
  *      exact   admissible codes, then RERANKED_FACTOR times those wanted by vector; or all by vector when they are few
- *      scan    admissible one-bit codes, the survivors by code, those wanted and some more by vector; of the first
- *              block a few survive, and for every factor of e in rows as many more as on a sample. By cells: the cells
- *              ranked, and of the admissible codes the part that sampled queries had to read
+ *      scan    the cells ranked, the words of the part of the rows that sampled queries had to look at, of those the packs
+ *              that hold an admissible row, the survivors by code, those wanted and some more by vector
  *      graph   the distances measured for few neighbours, times a power of 1 / p where a fraction p of the rows is
  *              admissible, so that many neighbours cost what was measured for many
  *
@@ -24,6 +23,7 @@
 #define GRAPH_MARGIN 0.75   /* of a scan's cost: the graph must cost less, since its recall depends on the query */
 #define RERANKED_FACTOR 2.5 /* vectors an exact search scores per row wanted, as seen on every set of bench/ann */
 #define FILTER_FACTOR 1.15  /* cost of a filtered graph search per unfiltered one of the same width */
+#define RUNS 6.0            /* of rows of one class in a pack, about: each admissible or not by itself */
 
 static double exact_cost(const carag_costs *costs, double admissible, double limit)
 {
@@ -32,31 +32,25 @@ static double exact_cost(const carag_costs *costs, double admissible, double lim
     return carag_is_direct((uint64_t)admissible, (size_t)limit) ? direct : coarse;
 }
 
-static double scan_cost(const carag_costs *costs, double admissible, double limit)
+/* Nanoseconds of a scan. With a fraction p of the rows admissible, the k-th nearest admissible row is about as far away as
+ * the (k / p)-th nearest of all rows: so it looks at what a scan for k / p neighbours looks at. */
+double carag_plan_scan(const carag_reader *reader, const carag_selection *selection, size_t wanted)
 {
-    const double room = (double)carag_sketch_room((size_t)limit);
-    const double blocks = fmax(admissible / CARAG_BLOCK, 1.0);
-    const double survivors = fmin(admissible, room * (CARAG_FIRST_BLOCK_FACTOR + costs->survivors * log(blocks)));
-    return costs->sketch + admissible * costs->bits + survivors * costs->code + room * costs->vector;
-}
-
-/* Nanoseconds of a scan by cells. With a fraction p of the rows admissible, the k-th nearest admissible row is about as
- * far away as the (k / p)-th nearest of all rows: so it looks at what a scan for k / p neighbours looks at. */
-double carag_plan_cells(const carag_reader *reader, const carag_selection *selection, size_t wanted)
-{
-    const carag_costs *costs = &reader->view->costs;
+    const carag_view *view = reader->view;
+    const carag_costs *costs = &view->costs;
     const double limit = (double)wanted;
     const double rows = reader->rows;
     const double admissible = (double)selection->admissible;
-    const double labelled = (double)selection->labelled;
-    const double room = (double)carag_sketch_room((size_t)limit);
+    const double room = (double)carag_sketch_room(wanted);
     const double exponent = log(fmax(limit * rows / admissible / CARAG_SAMPLE_K, 1.0)) / log(CARAG_MANY_RATIO);
     const double few = costs->reached[0];
-    const double reached = fmin(few + exponent * ((double)costs->reached[1] - few), rows);
+    const double reached =
+        carag_scan_stops(view, selection) ? fmin(few + exponent * ((double)costs->reached[1] - few), rows) : rows;
+    const double opened = 1.0 - pow(1.0 - fmin((double)selection->labelled / rows, 1.0), RUNS);
     const double survivors = fmin(admissible, costs->scored * room / (double)carag_sketch_room(CARAG_SAMPLE_K));
-    return costs->cells_factor *
-           (costs->sketch + reader->view->cells->count * costs->code_in_order + reached * costs->word +
-            reached * labelled / rows * costs->bits + survivors * costs->code + room * costs->vector);
+    return costs->scan_factor *
+           (costs->sketch + (view->cells ? view->cells->count : 0) * costs->code_in_order + reached * costs->word +
+            reached / CARAG_PACK * opened * costs->pack + survivors * costs->code + room * costs->vector);
 }
 
 static double graph_cost(const carag_costs *costs, double admissible, double rows, double limit, double wider)
@@ -85,10 +79,7 @@ carag_plan carag_plan_choose(const carag_reader *reader, const carag_selection *
     out_nanoseconds[CARAG_PLAN_EXACT] = exact_cost(costs, wanted, (double)limit);
     if (carag_is_direct(admissible, carag_sketch_room(limit)))
         return best;
-    out_nanoseconds[CARAG_PLAN_SCAN] =
-        carag_scan_order(view, selection) == CARAG_BY_CELLS
-            ? carag_plan_cells(reader, selection, limit)
-            : scan_cost(costs, wanted, (double)limit);
+    out_nanoseconds[CARAG_PLAN_SCAN] = carag_plan_scan(reader, selection, limit);
     if (out_nanoseconds[CARAG_PLAN_SCAN] < out_nanoseconds[best])
         best = CARAG_PLAN_SCAN;
     if (admissible * CARAG_MAX_WIDENING >= rows && costs->graph_distance > 0.0) {

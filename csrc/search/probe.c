@@ -13,20 +13,21 @@
  */
 #include "carag_internal.h"
 #include "search/search.h"
+#include "search/span.h"
 
 #include <math.h>
 
 #define GRADES 64 /* buckets into which cells are sorted by what their rows hardly exceed */
 #define SEEDS 8 /* best rows of a cell, of any word, and likewise admissible ones */
 
-/* Put the numbers of the cells into scratch->cells, those whose rows may be nearest first, and what their rows hardly
- * exceed into scratch->uppers, by cell. Sorted into grades only: returns by how much a later cell may be above. Once a
- * query: of policies it knows nothing. */
-float carag_rank_cells(const carag_cells *cells, carag_scratch *scratch)
+/* Put the numbers of the cells into scratch->cells, those whose rows may be nearest first; by cell, what their centres
+ * give into scratch->nears, and what their rows hardly exceed into scratch->uppers. Sorted into grades only:
+ * scratch->grade is by how much a later cell may be above. Once a query: of policies it knows nothing. */
+void carag_rank_cells(const carag_cells *cells, carag_scratch *scratch)
 {
     carag_query *query = &scratch->query;
     if (query->has_cells)
-        return scratch->grade;
+        return;
     const carag_kernel *kernel = carag_kernel_get();
     float lowest = INFINITY;
     float highest = -INFINITY;
@@ -38,7 +39,9 @@ float carag_rank_cells(const carag_cells *cells, carag_scratch *scratch)
                      scratch->dots);
         for (uint32_t i = 0; i < count; i++) {
             const carag_cell cell = cells->cells[from + i];
-            const float upper = query->scale * cell.scale * (float)scratch->dots[i] + cells->reach * cell.spread;
+            const float near = query->scale * cell.scale * (float)scratch->dots[i];
+            const float upper = near + cells->reach * cell.spread;
+            scratch->nears[from + i] = near;
             scratch->uppers[from + i] = upper;
             lowest = upper < lowest ? upper : lowest;
             highest = upper > highest ? upper : highest;
@@ -52,8 +55,8 @@ float carag_rank_cells(const carag_cells *cells, carag_scratch *scratch)
         ends[grade + 1] += ends[grade];
     for (uint32_t c = 0; c < cells->count; c++)
         scratch->cells[ends[(int32_t)((highest - scratch->uppers[c]) * grades)]++] = c;
+    scratch->grade = (highest - lowest) / (GRADES - 1);
     query->has_cells = true;
-    return scratch->grade = (highest - lowest) / (GRADES - 1);
 }
 
 /* ---------------------------------------------------------------- seeds */
@@ -88,26 +91,22 @@ typedef struct probe {
     seeds open; /* likewise, those that are admissible */
 } probe;
 
-/* Some members of a cell, at most CARAG_BLOCK. */
-static void probe_block(probe *job, const uint32_t *members, size_t count)
+/* Positions of a cell, in one pack. */
+static void probe_span(probe *job, const carag_span *span, carag_sight centre)
 {
-    const carag_bits *bits = &job->reader->view->bits;
-    const carag_kernel *kernel = carag_kernel_get();
-    carag_scratch *scratch = job->scratch;
-    const carag_query *query = &scratch->query;
-    kernel->bits(bits->codes, bits->words, members, count, &query->bits, scratch->dots);
+    float uppers[CARAG_PACK];
     /* Admissible rows are rows: their floor is the lower one. */
-    const size_t left =
-        kernel->screen(bits->factors, members, scratch->dots, count, query->base, query->slope, query->intercept,
-                       query->tilt, query->spread, floor_of(&job->open), scratch->numbers, scratch->scores);
-    for (size_t i = 0; i < left; i++) {
-        const carag_near near = {carag_ordered(scratch->scores[i]), scratch->numbers[i]};
+    uint32_t left = carag_span_estimate(span, carag_span_lanes(span), &job->reader->view->bits,
+                                        &job->scratch->query, centre, 0.0F, floor_of(&job->open), uppers);
+    for (; left; left &= left - 1) {
+        const uint32_t lane = (uint32_t)__builtin_ctz(left);
+        const carag_near near = {uppers[lane], span->rows[lane - span->first]};
         if (near.similarity > floor_of(&job->any))
             keep(&job->any, near);
         if (near.similarity > floor_of(&job->open) && carag_passes(job->reader, job->selection, near.node))
             keep(&job->open, near);
     }
-    job->effort->estimates += count;
+    job->effort->estimates += span->count;
 }
 
 /* Append the rows not yet met, marking them met; returns how many there are now. */
@@ -127,16 +126,18 @@ size_t carag_probe(const carag_reader *reader, const carag_selection *selection,
     const carag_cells *cells = reader->view->cells;
     probe job = {.reader = reader, .selection = selection, .scratch = scratch, .effort = effort};
     size_t found = 0;
-    carag_query_sketch(&reader->view->bits, reader->index->params.dim, &scratch->query, 0.0F);
+    carag_query_sketch(&reader->view->bits, reader->index->params.dim, &scratch->query);
     carag_rank_cells(cells, scratch);
     for (uint32_t i = 0; i < cells->count && (size_t)i * SEEDS < wanted; i++) {
         const uint32_t cell = scratch->cells[i];
+        const carag_sight centre = carag_sight_of(cells, scratch, cell);
         const uint32_t end = cells->cells[cell].end;
         job.any.count = job.open.count = 0;
         for (uint32_t at = cell ? cells->cells[cell - 1].end : 0; at < end;) {
-            const size_t count = end - at < CARAG_BLOCK ? end - at : CARAG_BLOCK;
-            probe_block(&job, cells->members + at, count);
-            at += (uint32_t)count;
+            uint32_t room[CARAG_PACK];
+            const carag_span span = carag_span_at(reader->view, at, end, room);
+            probe_span(&job, &span, centre);
+            at += span.count;
         }
         found = append(&job.any, scratch, found);
         found = append(&job.open, scratch, found);

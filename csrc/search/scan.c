@@ -1,20 +1,27 @@
-/* search/scan.c - scan fast: one-bit codes of the admissible rows, then eight-bit codes, then vectors.
+/* search/scan.c - scan fast: one-bit codes by packs, then eight-bit codes, then vectors.
  *
- * For each block of admissible rows the one-bit codes give an estimate and its standard deviation (code/bits.c). A row
- * whose estimate plus CONFIDENCE deviations is below the floor is passed over; the others are scored by their eight-bit
+ * Packs of rows are gone through cell by cell (row/cells.c), those first whose rows may be nearest. First the words of a
+ * pack's rows are tested: a pack with no admissible row costs no more. Of the others the one-bit codes give each row an
+ * estimate and its standard deviation (code/bits.c), thirty-two at a time. A row whose estimate plus CONFIDENCE deviations
+ * is below the floor is passed over; the others are asked for their own word and terms and scored by their eight-bit
  * code, and the best of them, somewhat more than wanted (carag_sketch_room), at last by what is kept of their vectors.
  * The floor is the lowest eight-bit score among those, so it rises as better rows are found, and how many rows survive
- * follows the data: no number of candidates is tuned to a collection.
+ * follows the data: no number of candidates is tuned to a collection. It ends with the cells that may hold a row above
+ * the floor; where few rows are admissible, too few to trust what cells hardly exceed, with the last cell.
+ *
+ * A walk over the graph that was given up hands on what it has found and met: the scan begins with its floor, and scores
+ * no row again.
  *
  * Not exact, by three margins: a true neighbour is lost when its estimate errs by more than CONFIDENCE deviations
  * beyond its own margin over the floor, when eight-bit rounding moves it out of those kept, or when it is further
  * from the centre of its cell, in the direction of the query, than the cells' reach. bench/ann measures what that
  * costs: recall stays above 0.99 in every cell.
  *
- * In which order. With few admissible rows, class by class: no other row is looked at. With many, cell by cell
- * (row/cells.c), those first whose rows may be nearest, until none is left that may hold a row above the floor; members
- * that are not admissible cost a word test. The first cells are a trial: when the rows near the query are mostly closed
- * it goes on class by class; and a policy that admits few rows, but those near the query, goes by cells, too.
+ * Which packs hold an admissible row is learned from the words of all their rows; or, where few are admissible and the
+ * nearest cells were not enough, from the classes: their rows are marked, and no other word is read.
+ *
+ * Rejected: one-bit codes row by row beside, to be read class by class where few rows are admissible. At a twentieth of
+ * 200,000 rows that is a quarter faster, at a twentieth of a million no faster, and a row takes as many bytes again.
  *
  * What is read, and what comes through, follows from counts and integer sums that are the same on every kernel, so the
  * answer does not depend on the machine.
@@ -22,217 +29,245 @@
 #include "carag_internal.h"
 #include "ranks.h"
 #include "search/search.h"
+#include "search/span.h"
 
 #include <math.h>
+#include <string.h>
 
-#define CONFIDENCE 1.8F /* standard deviations by which an estimate may be too low */
-#define CELLS_MIN_SHARE 12 /* a scan goes by cells where at least 1/12 of the rows in cells are admissible */
-#define PROBE_MIN_SHARE 64 /* where at least 1/64 of the rows in cells are admissible, a scan tries the first cells */
-#define MIN_ROWS_BY_CELLS CARAG_CELL_ROWS /* admissible rows below which a scan goes by classes */
-#define PROBED_ROWS (CARAG_CELL_ROWS / 8) /* rows of the first cells that are tested before a scan decides */
-#define PROBE_FACTOR 2.0 /* times the admissible share of all rows: the share of probed rows a trial needs to go on */
-#define FAR_FACTOR 0.5 /* times the admissible share of all rows: the share of probed rows any other scan needs */
-#define FAR_MIN_SHARE 3 /* a scan by cells goes on in any case where at least 1/3 of the rows are admissible */
-#define MAX_CLOSED_FACTOR 2 /* rows whose words pass, per admissible row, above which a scan goes by classes */
-
-/* The eight-bit scores of the rows that came through; requires their uppers at or above the floor of then. */
-static void score_codes(const carag_reader *reader, carag_scratch *scratch, const uint32_t *rows, size_t count,
-                        size_t room)
-{
-    const carag_codes *codes = &reader->view->codes;
-    const carag_query *query = &scratch->query;
-    carag_kernel_get()->dot8(codes->bytes, codes->stride, rows, count, query->codes, codes->stride, scratch->dots);
-    for (size_t i = 0; i < count; i++) {
-        const float score = carag_ordered(query->scale * codes->scales[rows[i]] * (float)scratch->dots[i]);
-        const carag_near near = {score, rows[i]};
-        if (carag_heap_accepts(&scratch->found, room, near))
-            carag_heap_keep(&scratch->found, room, near);
-    }
-}
+#define CONFIDENCE 2.0F /* standard deviations by which an estimate may be too low */
+#define STOP_MIN_SHARE 64 /* where less than 1/64 of the rows in cells are admissible, a scan goes to the last cell */
+#define STOP_MIN_ROWS CARAG_CELL_ROWS /* admissible rows below which it does, too */
+#define TRIED_ROWS (CARAG_CELL_ROWS / 8) /* rows of the first cells; how many are open decides whether it may stop */
+#define FEW_SHARE 12 /* where less than 1/12 of the rows are admissible, */
+#define FEW_FACTOR 2.0 /* so many times their share of the rows tried must be open */
+#define MARK_MAX_SHARE 8 /* where at most 1/8 of the rows are admissible, they are marked rather than all words tested, */
+#define MARK_AFTER 4 /* once as many words were tested as 1/4 of their number: rows near the query may be enough */
+#define LINE 64 /* bytes of a line of cache */
+#define WAITING_ROWS 16 /* rows that wait for their eight-bit codes to be read together */
 
 /* What one scan works with. */
-typedef struct sketch {
+typedef struct scan {
     const carag_reader *reader;
     const carag_selection *selection;
     carag_scratch *scratch;
     carag_effort *effort;
+    const uint64_t *marks; /* of the rows that may be open; NULL: by their words */
     size_t room;
-    bool test_terms; /* rows come with their words tested only */
-} sketch;
+    size_t waiting; /* rows in scratch->numbers, their upper estimates in scratch->scores */
+} scan;
 
-static float floor_of(const sketch *job)
+static float floor_of(const scan *job)
 {
     const carag_heap *found = &job->scratch->found;
     return found->count == job->room ? found->items[0].similarity : -INFINITY;
 }
 
-static size_t keep_open(const sketch *job, uint32_t *rows, float *uppers, size_t count)
+static void fetch(const void *from, size_t size)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < count; i++)
-        if (carag_terms_pass(&job->selection->test, job->reader->view->terms[rows[i]])) {
-            rows[kept] = rows[i];
-            uppers[kept++] = uppers[i];
-        }
-    return kept;
+    for (size_t byte = 0; byte < size; byte += LINE)
+        __builtin_prefetch((const char *)from + byte);
 }
 
-/* While there is no floor: the promising rows first, which make one, then those of the others that it lets through.
- * Returns how many were scored. */
-static size_t score_promising(const sketch *job, uint32_t *rows, const float *uppers, size_t count)
+/* ---------------------------------------------------------------- eight-bit codes */
+
+static void score_codes(const scan *job, const uint32_t *rows, size_t count)
+{
+    carag_scratch *scratch = job->scratch;
+    const carag_codes *codes = &job->reader->view->codes;
+    const carag_query *query = &scratch->query;
+    carag_kernel_get()->dot8(codes->bytes, codes->stride, rows, count, query->codes, codes->stride, scratch->dots);
+    for (size_t i = 0; i < count; i++) {
+        const float score = carag_ordered(query->scale * codes->scales[rows[i]] * (float)scratch->dots[i]);
+        const carag_near near = {score, rows[i]};
+        if (carag_heap_accepts(&scratch->found, job->room, near))
+            carag_heap_keep(&scratch->found, job->room, near);
+    }
+    job->effort->distance_computations += count;
+}
+
+/* Of those waiting, the admissible ones that were not met before, and that the floor, which may have risen meanwhile,
+ * still lets through. While there is none, the most promising first, which make one. */
+static void score_waiting(scan *job)
 {
     uint64_t ranks[CARAG_BLOCK];
-    uint32_t sorted[CARAG_BLOCK];
-    for (size_t i = 0; i < count; i++)
-        ranks[i] = carag_rank(uppers[i], (uint32_t)i);
-    carag_ranks_keep(ranks, count, job->room);
-    for (size_t i = 0; i < job->room; i++)
-        sorted[i] = rows[carag_rank_index(ranks[i])];
-    score_codes(job->reader, job->scratch, sorted, job->room, job->room);
+    uint32_t rows[CARAG_BLOCK];
+    carag_scratch *scratch = job->scratch;
+    size_t count = 0;
+    size_t first = 0;
+    for (size_t i = 0; i < job->waiting; i++) {
+        const uint32_t row = scratch->numbers[i];
+        if (carag_passes(job->reader, job->selection, row) && carag_visited_insert(&scratch->visited, row))
+            ranks[count++] = carag_rank(scratch->scores[i], (uint32_t)i);
+    }
+    if (scratch->found.count == 0 && count > job->room) {
+        carag_ranks_keep(ranks, count, job->room);
+        for (; first < job->room; first++)
+            rows[first] = scratch->numbers[carag_rank_index(ranks[first])];
+        score_codes(job, rows, first);
+    }
     const float floor = floor_of(job);
     size_t left = 0;
-    for (size_t i = job->room; i < count; i++)
+    for (size_t i = first; i < count; i++)
         if (carag_rank_similarity(ranks[i]) >= floor)
-            sorted[left++] = rows[carag_rank_index(ranks[i])];
-    score_codes(job->reader, job->scratch, sorted, left, job->room);
-    return job->room + left;
+            rows[left++] = scratch->numbers[carag_rank_index(ranks[i])];
+    score_codes(job, rows, left);
+    job->waiting = 0;
 }
 
-/* The rows in scratch->numbers, whose words pass. */
-static void sketch_block(const sketch *job, size_t count)
+static void let_wait(scan *job, uint32_t row, float upper)
 {
-    const carag_kernel *kernel = carag_kernel_get();
-    const carag_bits *bits = &job->reader->view->bits;
+    const carag_codes *codes = &job->reader->view->codes;
+    fetch(codes->bytes + (size_t)row * codes->stride, codes->stride);
+    __builtin_prefetch(&codes->scales[row]);
+    __builtin_prefetch((const void *)&job->reader->view->words[row]);
+    job->scratch->numbers[job->waiting] = row;
+    job->scratch->scores[job->waiting++] = upper;
+}
+
+/* ---------------------------------------------------------------- one-bit codes */
+
+/* Rows of one cell, or of none, some of which are open. */
+static void estimate_span(scan *job, const carag_span *span, uint32_t lanes, carag_sight centre)
+{
     carag_scratch *scratch = job->scratch;
-    const carag_query *query = &scratch->query;
-    uint32_t *rows = scratch->numbers;
-    kernel->bits(bits->codes, bits->words, rows, count, &query->bits, scratch->dots);
-    size_t left = kernel->screen(bits->factors, rows, scratch->dots, count, query->base, query->slope, query->intercept,
-                                 query->tilt, query->spread, floor_of(job), rows, scratch->scores);
-    if (job->test_terms)
-        left = keep_open(job, rows, scratch->scores, left);
-    if (scratch->found.count == 0 && left > job->room)
-        left = score_promising(job, rows, scratch->scores, left);
-    else
-        score_codes(job->reader, scratch, rows, left, job->room);
-    job->effort->estimates += count;
-    job->effort->distance_computations += left;
+    const float floor = floor_of(job);
+    float uppers[CARAG_PACK];
+    uint32_t left = carag_span_estimate(span, lanes, &job->reader->view->bits, &scratch->query, centre, CONFIDENCE,
+                                        floor, uppers);
+    job->effort->estimates += (uint32_t)__builtin_popcount(lanes);
+    for (; left; left &= left - 1) {
+        const uint32_t lane = (uint32_t)__builtin_ctz(left);
+        let_wait(job, carag_span_row(span, lane), uppers[lane]);
+    }
+    if (job->waiting >= (floor > -INFINITY ? WAITING_ROWS : CARAG_BLOCK - CARAG_PACK))
+        score_waiting(job);
 }
 
-/* Class after class: no row is looked at that is not admissible. */
-static void scan_by_classes(const sketch *job)
-{
-    carag_walk walk = carag_walk_begin(job->reader, job->selection);
-    for (size_t count; (count = carag_walk_next(&walk, carag_kernel_get(), job->scratch->numbers)) > 0;)
-        sketch_block(job, count);
-}
-
-/* ---------------------------------------------------------------- by cells */
-
-static size_t admit(const sketch *job, const uint32_t *rows, size_t count, uint32_t *out_rows)
+/* The rows of a span that may be open, as bits. */
+static uint32_t open_rows(const scan *job, const carag_span *span)
 {
     const carag_predicate *predicate = job->selection->test.predicate;
-    return carag_kernel_get()->admit(job->reader->view->words, rows, count, predicate->pairs, predicate->pair_count,
-                                     out_rows);
+    if (job->marks)
+        return carag_span_marked(span, job->marks);
+    return carag_kernel_get()->open(job->reader->view->words, span->rows, span->count, predicate->pairs,
+                                    predicate->pair_count);
 }
 
-/* Rows that are in no cell. */
-static void scan_tail(const sketch *job)
+static void scan_positions(scan *job, uint32_t at, uint32_t end, carag_sight centre)
 {
-    uint32_t *rows = job->scratch->numbers;
-    uint32_t row = job->reader->view->cells->rows;
-    while (row < job->reader->rows) {
-        size_t count = 0;
-        for (; count < CARAG_BLOCK && row < job->reader->rows; row++)
-            rows[count++] = row;
-        count = admit(job, rows, count, rows);
-        if (count > 0)
-            sketch_block(job, count);
-    }
-}
-
-/* Members of a cell whose words pass; returns how many. Requires room for `count` of them. */
-static size_t admit_members(const sketch *job, uint32_t at, size_t count, uint32_t *out_rows)
-{
-    return admit(job, job->reader->view->cells->members + at, count, out_rows);
-}
-
-/* Cell after cell, until none is left that may hold a row above the floor. Returns false, and what was found is void,
- * when less than `least_rate` of the first PROBED_ROWS members are open. */
-static bool scan_by_cells(const sketch *job, double least_rate)
-{
-    const carag_cells *cells = job->reader->view->cells;
-    carag_scratch *scratch = job->scratch;
-    bool goes_on = true;
-    bool is_probed = false;
-    size_t count = 0;  /* rows waiting in scratch->numbers */
-    size_t tested = 0; /* members, and how many of their words passed */
-    size_t passed = 0;
-    scan_tail(job);
-    const float grade = carag_rank_cells(cells, scratch);
-    for (uint32_t i = 0; i < cells->count && goes_on; i++) {
-        const uint32_t cell = scratch->cells[i];
-        const float floor = floor_of(job);
-        if (scratch->uppers[cell] + grade < floor)
-            break;
-        if (scratch->uppers[cell] < floor)
+    const carag_view *view = job->reader->view;
+    const size_t pack_bytes = carag_pack_bytes(8 * view->bits.words);
+    while (at < end) {
+        uint32_t room[CARAG_PACK];
+        const carag_span span = carag_span_at(view, at, end, room);
+        const uint32_t open = open_rows(job, &span);
+        at += span.count;
+        if (open == 0)
             continue;
-        const uint32_t end = cells->cells[cell].end;
-        for (uint32_t at = cell ? cells->cells[cell - 1].end : 0; at < end;) {
-            const size_t room = CARAG_BLOCK - count;
-            const size_t taken = end - at < room ? end - at : room;
-            const size_t open = admit_members(job, at, taken, scratch->numbers + count);
-            at += (uint32_t)taken;
-            tested += taken;
-            passed += open;
-            count += open;
-            if (count >= CARAG_BLOCK / 2) {
-                sketch_block(job, count);
-                count = 0;
-            }
-        }
-        if (!is_probed && tested >= PROBED_ROWS) {
-            goes_on = (double)passed >= least_rate * (double)tested;
-            is_probed = true;
-        }
+        if (at < end && !job->marks)
+            fetch(span.pack + pack_bytes, pack_bytes);
+        estimate_span(job, &span, open << span.first, centre);
     }
-    if (count > 0 && goes_on)
-        sketch_block(job, count);
-    return goes_on;
 }
 
-/* Whether cells are worth their order: many rows are admissible, or, which a probe will show, many near the query.
- * Decided by counts alone, so that a scan is the same on every machine. */
-carag_order carag_scan_order(const carag_view *view, const carag_selection *selection)
+/* Whether a scan may stop before the last cell, when the first cells show that near rows are open. Decided by counts
+ * alone, so that a scan is the same on every machine. */
+bool carag_scan_stops(const carag_view *view, const carag_selection *selection)
 {
-    if (!view->cells || selection->labelled > MAX_CLOSED_FACTOR * selection->admissible ||
-        selection->admissible * PROBE_MIN_SHARE < view->cells->rows || selection->admissible < MIN_ROWS_BY_CELLS)
-        return CARAG_BY_CLASSES;
-    return selection->admissible * CELLS_MIN_SHARE >= view->cells->rows ? CARAG_BY_CELLS : CARAG_BY_PROBE;
+    return view->cells && selection->admissible * STOP_MIN_SHARE >= view->cells->rows &&
+           selection->admissible >= STOP_MIN_ROWS;
 }
 
-/* Of the first members, what must be open for an order by cells to go on. */
-static double least_rate(const carag_reader *reader, const carag_selection *selection, carag_order order)
+/* Of the rows of the first cells, the part that must be open for a scan to stop before the last one: where few rows are
+ * admissible, what cells hardly exceed can be relied on only when they are those near the query. */
+static double least_rate(const carag_reader *reader, const carag_selection *selection)
 {
     const double share = (double)selection->admissible / (double)reader->rows;
-    return share * (order == CARAG_BY_PROBE ? PROBE_FACTOR : share * FAR_MIN_SHARE < 1.0 ? FAR_FACTOR : 0.0);
+    return share * FEW_SHARE < 1.0 ? FEW_FACTOR * share : 0.0;
 }
 
-/* Leave about the `limit` nearest admissible rows in scratch->found. Requires room for carag_sketch_room(limit) there.
- */
-void carag_scan_sketch(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch,
-                       size_t limit, carag_effort *effort)
+/* Have in cache what a cell needs before it is scanned: it lies anywhere, and is too small for processors to foresee. The
+ * packs with marked rows; or words, of which rows of a cell mostly follow each other as positions do, and its first pack. */
+static void fetch_cell(const scan *job, uint32_t cell)
 {
-    const carag_order order = carag_scan_order(reader->view, selection);
-    sketch job = {.reader = reader, .selection = selection, .scratch = scratch, .effort = effort,
-                  .room = carag_sketch_room(limit), .test_terms = selection->test_terms};
-    scratch->found.count = 0;
-    carag_query_sketch(&reader->view->bits, reader->index->params.dim, &scratch->query, CONFIDENCE);
-    if (order == CARAG_BY_CLASSES ||
-        !scan_by_cells(&job, least_rate(reader, selection, order))) {
-        scratch->found.count = 0;
-        job.test_terms = false; /* the walk has tested them */
-        scan_by_classes(&job);
+    const carag_view *view = job->reader->view;
+    const size_t pack_bytes = carag_pack_bytes(8 * view->bits.words);
+    const uint32_t begin = cell ? view->cells->cells[cell - 1].end : 0;
+    const uint32_t end = view->cells->cells[cell].end;
+    if (!job->marks) {
+        fetch(view->cells->members + begin, (end - begin) * sizeof(uint32_t));
+        fetch((const void *)(view->words + begin), (end - begin) * sizeof(uint32_t));
+        fetch(view->bits.packs + begin / CARAG_PACK * pack_bytes, pack_bytes);
+        return;
     }
+    for (uint32_t at = begin; at < end;) {
+        uint32_t room[CARAG_PACK];
+        const carag_span span = carag_span_at(view, at, end, room);
+        if (span.is_ordered && carag_span_marked(&span, job->marks))
+            fetch(span.pack, pack_bytes);
+        at += span.count;
+    }
+}
+
+/* From here on go by marks, where it is cheaper to mark the rows that may be open than to test the words of all. */
+static void mark_open(scan *job)
+{
+    if (job->selection->admissible * MARK_MAX_SHARE > job->reader->rows)
+        return;
+    carag_mark(job->reader, job->selection, job->scratch->marks);
+    job->marks = job->scratch->marks;
+}
+
+/* Cell after cell, until none is left that may hold a row above the floor. */
+static void scan_cells(scan *job)
+{
+    const carag_cells *cells = job->reader->view->cells;
+    const carag_scratch *scratch = job->scratch;
+    const double rate = least_rate(job->reader, job->selection);
+    const uint64_t before = job->effort->estimates;
+    bool stops = carag_scan_stops(job->reader->view, job->selection);
+    uint64_t tested = 0;
+    for (uint32_t i = 0; i < cells->count; i++) {
+        if (!job->marks && tested >= job->selection->admissible / MARK_AFTER && tested >= TRIED_ROWS)
+            mark_open(job);
+        const uint32_t cell = scratch->cells[i];
+        const uint32_t begin = cell ? cells->cells[cell - 1].end : 0;
+        const uint32_t end = cells->cells[cell].end;
+        const float floor = stops ? floor_of(job) : -INFINITY;
+        if (scratch->uppers[cell] + scratch->grade < floor)
+            break;
+        if (i + 1 < cells->count)
+            fetch_cell(job, scratch->cells[i + 1]);
+        if (scratch->uppers[cell] < floor)
+            continue;
+        scan_positions(job, begin, end, carag_sight_of(cells, scratch, cell));
+        if (tested < TRIED_ROWS && tested + (end - begin) >= TRIED_ROWS)
+            stops = stops && (double)(job->effort->estimates - before) >= rate * (double)(tested + (end - begin));
+        tested += end - begin;
+    }
+}
+
+/* Leave about the `limit` nearest admissible rows in scratch->found. Requires room for carag_sketch_room(limit) there;
+ * where it goes on from a walk, what that left in scratch. */
+void carag_scan_sketch(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch,
+                       size_t limit, bool goes_on, carag_effort *effort)
+{
+    const carag_view *view = reader->view;
+    scan job = {.reader = reader, .selection = selection, .scratch = scratch, .effort = effort,
+                .room = carag_sketch_room(limit)};
+    if (!goes_on)
+        scratch->found.count = 0;
+    for (size_t i = 0; i < scratch->found.count; i++) /* a walk leaves out what all scores share */
+        scratch->found.items[i].similarity *= scratch->query.scale;
+    carag_query_sketch(&view->bits, reader->index->params.dim, &scratch->query);
+    if (view->cells)
+        carag_rank_cells(view->cells, scratch);
+    scan_positions(&job, view->cells ? view->cells->rows : 0, reader->rows, scratch->query.of_mean);
+    if (view->cells)
+        scan_cells(&job);
+    score_waiting(&job);
+    carag_visited_clear(&scratch->visited);
+    if (job.marks)
+        memset(scratch->marks, 0, ((size_t)reader->rows / 64 + 1) * sizeof *scratch->marks);
     carag_rerank_found(reader, scratch, limit, effort);
 }

@@ -18,6 +18,7 @@ void carag_scratch_free(carag_scratch *scratch)
         return;
     carag_release(scratch->visited.bits);
     carag_release(scratch->visited.touched);
+    carag_release(scratch->marks);
     carag_release(scratch->pool);
     carag_release(scratch->expanded);
     carag_release(scratch->found.items);
@@ -29,11 +30,11 @@ void carag_scratch_free(carag_scratch *scratch)
     carag_release(scratch->classes);
     carag_release(scratch->cells);
     carag_release(scratch->uppers);
+    carag_release(scratch->nears);
     carag_release_aligned(scratch->query.unit);
     carag_release_aligned(scratch->query.codes);
     carag_release_aligned(scratch->query.rotated);
-    carag_release_aligned(scratch->query.planes);
-    carag_release_aligned(scratch->query.values);
+    carag_release_aligned(scratch->query.table);
     carag_release(scratch);
 }
 
@@ -49,6 +50,7 @@ static carag_scratch *scratch_new(const carag_index *index, const carag_view *vi
     scratch->room.rows = view->capacity;
     scratch->visited.bits = carag_allocate_zeroed(words, sizeof *scratch->visited.bits);
     scratch->visited.touched = carag_allocate(words, sizeof *scratch->visited.touched);
+    scratch->marks = carag_allocate_zeroed(words + 1, sizeof *scratch->marks);
     scratch->pool = carag_allocate(room->pool + 1, sizeof *scratch->pool);
     scratch->expanded = carag_allocate(room->pool + 1, sizeof *scratch->expanded);
     scratch->found.items = carag_allocate(room->found, sizeof *scratch->found.items);
@@ -60,16 +62,16 @@ static carag_scratch *scratch_new(const carag_index *index, const carag_view *vi
     scratch->classes = carag_allocate(room->classes, sizeof *scratch->classes);
     scratch->cells = carag_allocate(room->cells, sizeof *scratch->cells);
     scratch->uppers = carag_allocate(room->cells, sizeof *scratch->uppers);
+    scratch->nears = carag_allocate(room->cells, sizeof *scratch->nears);
     scratch->query.unit = carag_allocate_aligned(index->stride, sizeof(float));
     scratch->query.codes = carag_allocate_aligned(view->codes.stride, 1);
     scratch->query.rotated = carag_allocate_aligned(width, sizeof(float));
-    scratch->query.planes = carag_allocate_aligned(CARAG_QUERY_PLANES * view->bits.words, sizeof(uint64_t));
-    scratch->query.values = carag_allocate_aligned(width, 1);
+    scratch->query.table = carag_allocate_aligned(4 * width, 1);
     const carag_query *query = &scratch->query;
-    if (!scratch->visited.bits || !scratch->visited.touched || !scratch->pool || !scratch->expanded ||
+    if (!scratch->visited.bits || !scratch->visited.touched || !scratch->marks || !scratch->pool || !scratch->expanded ||
         !scratch->found.items || !scratch->kept || !scratch->numbers || !scratch->dots || !scratch->scores ||
-        !scratch->vector || !scratch->classes || !scratch->cells || !scratch->uppers || !query->unit ||
-        !query->codes || !query->rotated || !query->planes || !query->values) {
+        !scratch->vector || !scratch->classes || !scratch->cells || !scratch->uppers || !scratch->nears ||
+        !query->unit || !query->codes || !query->rotated || !query->table) {
         carag_scratch_free(scratch);
         return NULL;
     }

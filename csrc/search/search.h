@@ -11,7 +11,6 @@
 #define CARAG_MAX_WIDENING 16 /* times ef: how far a filtered graph search may widen its pool */
 #define CARAG_SAMPLE_K 10 /* neighbours for which costs are measured */
 #define CARAG_MANY_RATIO 8 /* costs are measured a second time, for this multiple of CARAG_SAMPLE_K neighbours */
-#define CARAG_FIRST_BLOCK_FACTOR 4 /* rows of a sketch's first block that survive, per row of carag_sketch_room */
 
 _Static_assert(sizeof(carag_near) == 8, "eight heap entries share a cache line");
 
@@ -28,6 +27,7 @@ typedef struct carag_room {
 typedef struct carag_scratch {
     carag_room room;
     carag_visited visited; /* [rows] */
+    uint64_t *marks;       /* [rows / 64 + 2] all zero between searches */
     carag_near *pool;      /* [pool + 1] the beam, nearest first */
     size_t pool_count;     /* rows in it where a graph search ended */
     uint32_t *expanded;    /* [pool + 1] 1 where the pool's row was expanded */
@@ -39,8 +39,9 @@ typedef struct carag_scratch {
     float *vector;         /* [stride] a kept vector widened */
     uint32_t *classes;     /* [classes] */
     uint32_t *cells;       /* [cells] in the order of a query */
-    float *uppers;         /* [cells] */
-    float grade;           /* by how much a later cell may be above: valid where query.has_cells */
+    float *uppers;         /* [cells] what rows of a cell hardly exceed */
+    float *nears;          /* [cells] what its centre gives */
+    float grade;           /* by how much a later cell may be above: these four are valid where query.has_cells */
     carag_query query;
 } carag_scratch;
 
@@ -76,14 +77,13 @@ void carag_rerank_found(const carag_reader *reader, carag_scratch *scratch, size
 
 /* search/exact.c, search/scan.c, hnsw/search.c: each leaves in scratch->found the rows it answers with, a heap over
  * scores of kept vectors. */
-typedef enum carag_order { CARAG_BY_CLASSES, CARAG_BY_CELLS, CARAG_BY_PROBE } carag_order;
-carag_order carag_scan_order(const carag_view *view, const carag_selection *selection);
+bool carag_scan_stops(const carag_view *view, const carag_selection *selection);
 void carag_scan_exact(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch,
                       size_t limit, carag_effort *effort);
 bool carag_scan_rest(const carag_reader *reader, const carag_selection *rest, const carag_test *done, bool left_out,
                      carag_scratch *scratch, size_t limit, carag_effort *effort);
 void carag_scan_sketch(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch,
-                       size_t limit, carag_effort *effort);
+                       size_t limit, bool goes_on, carag_effort *effort);
 bool carag_search_graph(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch,
                         size_t limit, const carag_limits *limits, carag_effort *effort);
 
@@ -92,12 +92,12 @@ bool carag_take_from_pool(const carag_reader *reader, const carag_selection *sel
                           size_t limit, carag_effort *effort);
 
 /* search/probe.c */
-float carag_rank_cells(const carag_cells *cells, carag_scratch *scratch);
+void carag_rank_cells(const carag_cells *cells, carag_scratch *scratch);
 size_t carag_probe(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch, size_t wanted,
                    carag_effort *effort);
 
 /* search/plan.c */
-double carag_plan_cells(const carag_reader *reader, const carag_selection *selection, size_t wanted);
+double carag_plan_scan(const carag_reader *reader, const carag_selection *selection, size_t wanted);
 carag_limits carag_limits_of(const carag_costs *costs, uint64_t budget);
 carag_plan carag_plan_choose(const carag_reader *reader, const carag_selection *selection, size_t limit, size_t ef,
                              double out_nanoseconds[CARAG_PLANS]);

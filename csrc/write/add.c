@@ -35,7 +35,7 @@ typedef struct addition {
     float *rooms;         /* [threads * stride] */
     bool is_new;          /* view is not the present one */
     bool builds;          /* the whole graph, instead of inserting row by row */
-    bool sketches_anew;   /* all one-bit codes, about a new centre */
+    bool sketches_anew;   /* all one-bit codes, about new cells or a new mean */
 } addition;
 
 /* ---------------------------------------------------------------- checking */
@@ -123,8 +123,7 @@ static void copy_rows(const carag_index *index, carag_view *to, const carag_view
     copy(to->codes.bytes, from->codes.bytes, rows, to->codes.stride);
     copy(to->codes.scales, from->codes.scales, rows, sizeof(float));
     copy(to->codes.errors, from->codes.errors, rows, sizeof(float));
-    copy(to->bits.codes, from->bits.codes, rows, to->bits.words * sizeof(uint64_t));
-    copy(to->bits.factors, from->bits.factors, rows, sizeof(carag_bits_factor));
+    copy(to->bits.packs, from->bits.packs, carag_packs(rows), carag_pack_bytes(8 * to->bits.words));
     copy(to->bits.centre, from->bits.centre, 64 * to->bits.words, sizeof(float));
     copy(to->graph.levels, graph->levels, rows, 1);
     copy(to->graph.upper_first, graph->upper_first, rows, sizeof(uint32_t));
@@ -168,7 +167,8 @@ static carag_status prepare_view(addition *job)
     if (slots > CARAG_MAX_ROWS)
         return CARAG_FULL;
     job->builds = job->rows->count >= job->first && job->rows->count >= MIN_ROWS_TO_BUILD;
-    job->sketches_anew = present->bits.centred == 0 || job->total / 2 >= present->bits.centred;
+    job->sketches_anew = job->builds || present->bits.centred == 0 ||
+                         (!present->cells && job->total / 2 >= present->bits.centred);
     job->upper_count = (uint32_t)slots;
     job->view = present;
     if (job->total > present->capacity || slots > present->graph.upper_capacity) {
@@ -178,12 +178,12 @@ static carag_status prepare_view(addition *job)
             return CARAG_NO_MEMORY;
         copy_rows(index, view, present, job->first);
         job->view = view;
-    } else if (job->builds || job->sketches_anew) {
+    } else if (job->sketches_anew) {
         carag_view *view = carag_view_share(present);
         if (!view)
             return CARAG_NO_MEMORY;
         job->view = view;
-        if ((job->sketches_anew && carag_view_new_bits(index, view) != CARAG_OK) ||
+        if (carag_view_new_bits(index, view) != CARAG_OK ||
             (job->builds && carag_view_new_graph(index, view, present->graph.upper_capacity) != CARAG_OK)) {
             carag_view_free(index, view, present);
             return CARAG_NO_MEMORY;
@@ -239,6 +239,7 @@ static carag_status order_by_cells(addition *job)
             job->position[job->order[i]] = i;
             cells->members[i] = i;
         }
+        cells->is_ordered = true;
     }
     job->view->cells = cells;
     carag_release_aligned(work.codes.bytes);
@@ -327,8 +328,8 @@ static carag_status fill(addition *job)
     const size_t tasks = (job->rows->count + ROWS_PER_TASK - 1) / ROWS_PER_TASK;
     carag_parallel(job->rows->threads, tasks, write_rows, job);
     carag_draw_levels(&index->params, &view->graph, job->first, job->total);
-    carag_status status = carag_bits_encode(index, view, job->first, job->total, job->rows->threads);
-    if (status == CARAG_OK && job->is_new) {
+    carag_status status = CARAG_OK;
+    if (job->is_new) {
         view->catalog = carag_catalog_new(view->words, view->terms, job->total, view->capacity, 0, 0);
         status = view->catalog ? CARAG_OK : CARAG_NO_MEMORY;
     }
@@ -337,7 +338,11 @@ static carag_status fill(addition *job)
         status = carag_cells_new(&view->codes, job->total, job->rows->threads, &view->cells);
     }
     if (status == CARAG_OK)
+        status = carag_bits_encode(index, view, job->sketches_anew ? 0 : job->first, job->total, job->rows->threads);
+    if (status == CARAG_OK)
         status = link_rows(job);
+    if (status != CARAG_OK && !job->is_new)
+        carag_bits_clear(&view->bits, job->first);
     return status;
 }
 

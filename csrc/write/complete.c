@@ -40,9 +40,9 @@ carag_status carag_complete(const carag_index *index, carag_view *view, uint32_t
         return CARAG_NO_MEMORY;
     if (rows == 0)
         return CARAG_OK;
-    carag_status status = carag_bits_encode(index, view, 0, rows, threads);
+    carag_status status = carag_cells_new(&view->codes, rows, threads, &view->cells);
     if (status == CARAG_OK)
-        status = carag_cells_new(&view->codes, rows, threads, &view->cells);
+        status = carag_bits_encode(index, view, 0, rows, threads);
     if (status != CARAG_OK)
         return status;
     return carag_hnsw_build(&view->graph, &view->codes, view->keys, rows, params->ef_construction, params->seed,

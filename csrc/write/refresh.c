@@ -60,8 +60,8 @@ carag_status carag_refresh_catalog(carag_index *index, uint32_t classes)
 
 /* ---------------------------------------------------------------- the cells */
 
-/* Before rows are added: see that few enough are in no cell. The writer's; publishes a view when it makes others. An
- * index that grew by small additions is measured here, too. */
+/* Before rows are added: see that few enough are in no cell. The writer's; publishes a view when it makes others, with
+ * one-bit codes about them. An index that grew by small additions is measured here, too. */
 carag_status carag_refresh_cells(carag_index *index, uint32_t threads)
 {
     const carag_view *present = atomic_load(&index->view);
@@ -73,7 +73,7 @@ carag_status carag_refresh_cells(carag_index *index, uint32_t threads)
         return CARAG_OK;
     carag_cells *fresh = NULL;
     const bool grew = !cells || rows / 2 >= cells->centred;
-    const carag_status status = grew ? carag_cells_new(&present->codes, rows, threads, &fresh)
+    carag_status status = grew ? carag_cells_new(&present->codes, rows, threads, &fresh)
                                      : carag_cells_extend(cells, &present->codes, rows, &fresh);
     if (status != CARAG_OK)
         return status;
@@ -84,6 +84,13 @@ carag_status carag_refresh_cells(carag_index *index, uint32_t threads)
     }
     view->catalog = present->catalog;
     view->cells = fresh;
+    status = carag_view_new_bits(index, view);
+    if (status == CARAG_OK)
+        status = grew ? carag_bits_encode(index, view, 0, rows, threads) : carag_bits_extend(index, view, present);
+    if (status != CARAG_OK) {
+        carag_view_free(index, view, present);
+        return status;
+    }
     if (grew)
         carag_costs_tune(index, view);
     carag_publish(index, view);

@@ -1,13 +1,14 @@
 /* test_bits.c - one-bit codes from inside: the rotation keeps lengths and angles and spreads what is
- * concentrated; codes and factors are the same bits on every kernel; and the estimate made of them is
- * unbiased, with the deviation that each row states.
+ * concentrated; packs are the same bytes on every kernel, and however rows came; and the estimate made of them is
+ * unbiased, with the deviation that each row states, about the mean and about the centres of cells.
  */
 #define CARAG_ALLOW_LIBC
 #include "search/search.h"
+#include "search/span.h"
 
 #include "oracle.h"
 
-enum { MOST_WORDS = 18, ROWS = 250 /* too few for cells and what they cost */ };
+enum { MOST_WORDS = 18, ROWS = 250 /* too few for cells and what they cost */, MANY = 1200 /* not so */ };
 
 /* ---------------------------------------------------------------- rotation */
 
@@ -77,23 +78,24 @@ static carag_index *build(const float *vectors, size_t count, uint32_t dim)
 }
 
 /* Working memory with the query in it, sketched. */
-static carag_scratch *sketched(carag_index *index, const float *query, float confidence)
+static carag_scratch *sketched(carag_index *index, const float *query)
 {
     const carag_view *view = atomic_load(&index->view);
-    const carag_room room = {.found = 1, .classes = 1};
+    const carag_room room = {.found = 1, .classes = 1, .cells = view->cells ? view->cells->count : 0};
     carag_scratch *scratch = carag_scratch_take(index, view, &room);
     CHECK(scratch);
     CHECK_OK(carag_normalise(query, index->params.dim, scratch->query.unit, 0, NULL));
     carag_query_encode(index, &view->codes, &scratch->query);
-    carag_query_sketch(&view->bits, index->params.dim, &scratch->query, confidence);
+    carag_query_sketch(&view->bits, index->params.dim, &scratch->query);
+    if (view->cells)
+        carag_rank_cells(view->cells, scratch);
     return scratch;
 }
 
 static void same_bits(const carag_view *a, const carag_view *b, uint32_t rows)
 {
     CHECK(a->bits.words == b->bits.words && a->bits.centred == b->bits.centred);
-    CHECK(memcmp(a->bits.codes, b->bits.codes, rows * a->bits.words * sizeof *a->bits.codes) == 0);
-    CHECK(memcmp(a->bits.factors, b->bits.factors, rows * sizeof *a->bits.factors) == 0);
+    CHECK(memcmp(a->bits.packs, b->bits.packs, carag_packs(rows) * carag_pack_bytes(8 * a->bits.words)) == 0);
     CHECK(memcmp(a->bits.centre, b->bits.centre, 64 * a->bits.words * sizeof *a->bits.centre) == 0);
     CHECK(memcmp(a->codes.bytes, b->codes.bytes, rows * a->codes.stride) == 0);
     CHECK(memcmp(a->codes.scales, b->codes.scales, rows * sizeof *a->codes.scales) == 0);
@@ -102,10 +104,9 @@ static void same_bits(const carag_view *a, const carag_view *b, uint32_t rows)
 
 static void same_query(const carag_query *a, const carag_query *b, size_t words)
 {
-    CHECK(memcmp(a->values, b->values, 64 * words) == 0);
-    CHECK(memcmp(a->planes, b->planes, CARAG_QUERY_PLANES * words * sizeof *a->planes) == 0);
-    const float of_a[] = {a->base, a->slope, a->intercept, a->tilt, a->spread};
-    const float of_b[] = {b->base, b->slope, b->intercept, b->tilt, b->spread};
+    CHECK(memcmp(a->table, b->table, 256 * words) == 0);
+    const float of_a[] = {a->lookup.step, a->lookup.shift, a->of_mean.near, a->of_mean.away};
+    const float of_b[] = {b->lookup.step, b->lookup.shift, b->of_mean.near, b->of_mean.away};
     CHECK(memcmp(of_a, of_b, sizeof of_a) == 0);
 }
 
@@ -125,8 +126,8 @@ static void every_kernel_makes_the_same_codes(void)
             first = first ? first : index;
             const carag_view *view = atomic_load(&index->view);
             same_bits(atomic_load(&first->view), view, N);
-            carag_scratch *a = sketched(first, vectors, 1.0F);
-            carag_scratch *b = sketched(index, vectors, 1.0F);
+            carag_scratch *a = sketched(first, vectors);
+            carag_scratch *b = sketched(index, vectors);
             same_query(&a->query, &b->query, view->bits.words);
             carag_scratch_give(first, a);
             carag_scratch_give(index, b);
@@ -139,30 +140,82 @@ static void every_kernel_makes_the_same_codes(void)
     CHECK_OK(carag_set_kernel(before, NULL));
 }
 
-/* Planes and values are one number twice, and the smallest and the largest level are used. */
-static void planes_say_what_values_say(void)
+/* Entry n of four coordinates is what their signs give when the bits of n are those; and the levels are used to the
+ * ends. */
+static void the_table_says_what_signs_give(void)
 {
     for (uint32_t dim = 3; dim <= 64 * MOST_WORDS; dim += 100) {
         float *vectors = random_vectors(dim, 5, dim);
         carag_index *index = build(vectors, 5, dim);
         const size_t words = carag_bits_words(dim);
         for (size_t q = 0; q < 5; q++) {
-            carag_scratch *scratch = sketched(index, vectors + q * dim, 1.0F);
-            uint8_t lowest = 15, highest = 0;
-            for (size_t i = 0; i < 64 * words; i++) {
-                uint8_t value = 0;
-                for (size_t plane = 0; plane < CARAG_QUERY_PLANES; plane++)
-                    value |= (uint8_t)((scratch->query.planes[plane * words + i / 64] >> (i % 64) & 1) << plane);
-                CHECK(value == scratch->query.values[i] && value <= 15);
-                lowest = value < lowest ? value : lowest;
-                highest = value > highest ? value : highest;
-            }
-            CHECK(lowest == 0 && highest == 15);
+            carag_scratch *scratch = sketched(index, vectors + q * dim);
+            const carag_query *query = &scratch->query;
+            int highest = 0;
+            for (size_t i = 0; i < 64 * words; i += 4)
+                for (size_t n = 0; n < 16; n++) {
+                    double truth = 0.0;
+                    for (size_t j = 0; j < 4; j++)
+                        truth += (double)query->rotated[i + j] * (n >> j & 1 ? 1.0 : -1.0);
+                    const int entry = query->table[4 * i + n];
+                    const double shift = (double)query->lookup.shift / (double)(16 * words);
+                    CHECK(entry <= 124 && fabs((double)query->lookup.step * entry + shift - truth) <=
+                                              2.001 * (double)query->lookup.step);
+                    CHECK(entry + query->table[4 * i + (15 - n)] == 124);
+                    for (size_t j = 0; j < 4; j++) {
+                        const int value = (entry - query->table[4 * i + (n ^ (size_t)1 << j)] + 31) / 2;
+                        highest = value > highest ? value : highest;
+                    }
+                }
+            CHECK(highest == 31);
             carag_scratch_give(index, scratch);
         }
         carag_index_free(index);
         free(vectors);
     }
+}
+
+/* Added at once, in pieces, and consolidated: where the cells are the same, so are the packs. A pack's lanes that are no
+ * row's are empty. */
+static void packs_do_not_depend_on_how_rows_came(void)
+{
+    enum { D = 20 };
+    float *vectors = random_vectors(3, MANY, D);
+    uint32_t *given = random_words(1, MANY, 0);
+    for (size_t begun = 1000; begun <= MANY; begun += 37) {
+        carag_index *index = new_index(D, 2, 1);
+        const carag_rows first = rows_of(vectors, given, 999);
+        CHECK_OK(carag_index_add(index, &first, NULL, NULL));
+        for (size_t at = 999; at < begun; at++) {
+            const carag_rows one = rows_of(vectors + at * D, given + at, 1);
+            CHECK_OK(carag_index_add(index, &one, NULL, NULL));
+        }
+        carag_view *view = atomic_load(&index->view);
+        const size_t bytes = carag_packs((uint32_t)begun) * carag_pack_bytes(8 * view->bits.words);
+        uint8_t *before = room_for(bytes, 1);
+        CHECK(view->cells && carag_index_check(index, NULL) == 0);
+        memcpy(before, view->bits.packs, bytes);
+        const carag_bits grown = view->bits;
+        carag_view again = *view; /* all of them made anew, about the same cells and mean */
+        CHECK_OK(carag_view_new_bits(index, &again));
+        memcpy(again.bits.centre, grown.centre, 64 * grown.words * sizeof(float));
+        CHECK_OK(carag_bits_encode(index, &again, 1, (uint32_t)begun, 2));
+        CHECK_OK(carag_bits_encode(index, &again, 1, (uint32_t)begun, 1)); /* and twice is once */
+        const size_t size = 8 * grown.words; /* position 0 was left out */
+        for (size_t i = 0; i < bytes; i++) {
+            const size_t at = i % carag_pack_bytes(size);
+            const bool is_first = i < carag_pack_bytes(size) &&
+                                  (at < CARAG_PACK * size ? at % CARAG_PACK == 0 : at / 2 % CARAG_PACK == 0);
+            CHECK(is_first || again.bits.packs[i] == before[i]);
+        }
+        carag_release_aligned(again.bits.packs);
+        carag_release_aligned(again.bits.centre);
+        carag_release_aligned(again.bits.signs);
+        carag_index_free(index);
+        free(before);
+    }
+    free(vectors);
+    free(given);
 }
 
 /* ---------------------------------------------------------------- estimates */
@@ -171,18 +224,24 @@ static void planes_say_what_values_say(void)
 static void estimate(carag_index *index, const float *query, float confidence, uint32_t rows, float *out_upper)
 {
     const carag_view *view = atomic_load(&index->view);
-    const carag_kernel *kernel = carag_kernel_get();
-    carag_scratch *scratch = sketched(index, query, confidence);
-    const carag_query *made = &scratch->query;
-    for (uint32_t first = 0; first < rows; first += CARAG_BLOCK) {
-        const size_t count = rows - first < CARAG_BLOCK ? rows - first : CARAG_BLOCK;
-        for (size_t i = 0; i < count; i++)
-            scratch->numbers[i] = first + (uint32_t)i;
-        kernel->bits(view->bits.codes, view->bits.words, scratch->numbers, count, &made->bits, scratch->dots);
-        CHECK(kernel->screen(view->bits.factors, scratch->numbers, scratch->dots, count, made->base, made->slope,
-                             made->intercept, made->tilt, made->spread, -INFINITY, scratch->numbers,
-                             scratch->scores) == count);
-        memcpy(out_upper + first, scratch->scores, count * sizeof *out_upper);
+    const carag_cells *cells = view->cells;
+    carag_scratch *scratch = sketched(index, query);
+    uint32_t cell = 0;
+    for (uint32_t at = 0; at < rows;) {
+        while (cells && cell < cells->count && cells->cells[cell].end <= at)
+            cell++;
+        const bool is_listed = cells && cell < cells->count;
+        const carag_sight centre = is_listed ? carag_sight_of(cells, scratch, cell) : scratch->query.of_mean;
+        uint32_t room[CARAG_PACK];
+        float uppers[CARAG_PACK];
+        const carag_span span = carag_span_at(view, at, is_listed ? cells->cells[cell].end : rows, room);
+        const uint32_t kept =
+            carag_span_estimate(&span, carag_span_lanes(&span), &view->bits, &scratch->query, centre, confidence,
+                                -INFINITY, uppers);
+        CHECK((uint32_t)__builtin_popcount(kept) == span.count && (uint32_t)__builtin_ctz(kept) == span.first);
+        for (uint32_t i = 0; i < span.count; i++)
+            out_upper[span.rows[i]] = uppers[span.first + i];
+        at += span.count;
     }
     carag_scratch_give(index, scratch);
 }
@@ -190,20 +249,22 @@ static void estimate(carag_index *index, const float *query, float confidence, u
 /* Over all rows and many queries (one errs the same way for many rows), the error in stated deviations has a
  * mean near 0 and a spread near 1; and an upper estimate of two deviations is too low about as seldom as a
  * normal error's. */
-static void the_estimate_is_unbiased(uint32_t dim, float common)
+static void the_estimate_is_unbiased(uint32_t dim, float common, uint32_t rows)
 {
-    enum { N = ROWS, QUERIES = 250 };
+    enum { QUERIES = 250 };
+    const uint32_t N = rows;
     float *vectors = random_vectors(dim, N, dim);
     float *queries = random_vectors(dim + 1, QUERIES, dim);
-    for (size_t i = 0; i < N * (size_t)dim; i++) /* a part that all share, as text embeddings do */
+    for (size_t i = 0; i < (size_t)N * dim; i++) /* a part that all share, as text embeddings do */
         vectors[i] += common * (i % dim % 3 == 0 ? 1.0F : -0.5F);
     for (size_t i = 0; i < QUERIES * (size_t)dim; i++)
         queries[i] += common * (i % dim % 3 == 0 ? 1.0F : -0.5F);
     carag_index *index = build(vectors, N, dim);
     const carag_view *view = atomic_load(&index->view);
+    CHECK((rows == MANY) == (view->cells != NULL));
     double sum = 0.0, squares = 0.0, missed = 0.0;
     for (size_t q = 0; q < QUERIES; q++) {
-        float mean[N], upper[N], unit[MOST_DIM], kept[MOST_DIM];
+        float mean[MANY], upper[MANY], unit[MOST_DIM], kept[MOST_DIM];
         estimate(index, queries + q * dim, 0.0F, N, mean);
         estimate(index, queries + q * dim, 1.0F, N, upper);
         CHECK_OK(carag_normalise(queries + q * dim, dim, unit, 0, NULL));
@@ -231,11 +292,14 @@ int main(void)
     the_rotation_is_orthonormal();
     the_rotation_spreads();
     every_kernel_makes_the_same_codes();
-    planes_say_what_values_say();
+    the_table_says_what_signs_give();
+    packs_do_not_depend_on_how_rows_came();
     const uint32_t dims[] = {48, 64, 100, 128, 384, 1000, 1024};
     for (size_t i = 0; i < sizeof dims / sizeof *dims; i++) {
-        the_estimate_is_unbiased(dims[i], 0.0F);
-        the_estimate_is_unbiased(dims[i], 1.0F);
+        the_estimate_is_unbiased(dims[i], 0.0F, ROWS);
+        the_estimate_is_unbiased(dims[i], 1.0F, ROWS);
     }
+    the_estimate_is_unbiased(64, 1.0F, MANY);
+    the_estimate_is_unbiased(128, 1.0F, MANY);
     return 0;
 }

@@ -1,5 +1,5 @@
-/* test_cells.c - cells hold every row once, whatever threads and kernels made them; a scan in their order answers as
- * one in the order of classes does, reads what is near, and sees relabels and rows that are in no cell.
+/* test_cells.c - cells hold every row once, whatever threads and kernels made them; a scan in their order answers
+ * as if there were none, reads what is near, and sees relabels and rows that are in no cell.
  *
  * The core is compiled with few rows to a cell here (CARAG_CELL_ROWS), or indexes would have to be large.
  */
@@ -93,25 +93,23 @@ static void cells_do_not_depend_on_threads_or_kernel(const float *vectors)
     carag_index_free(one);
 }
 
-/* With a reach that leaves no cell out, the floor at the end decides alone: the same answer as class by class. */
+/* With a reach that leaves no cell out, the floor at the end decides alone: the order of cells does not show. */
 static void the_order_of_a_scan_does_not_show(const float *vectors)
 {
     carag_index *index = built(vectors, N, 2);
     carag_cells *cells = view_of(index)->cells;
-    cells->reach = 2.0F;
     for (uint32_t required = 0; required < 2; required++)
         for (size_t q = 0; q < QUERIES; q++) {
             const carag_predicate predicate = one_mask(required, 0);
+            answer exact;
             answer by_cells;
-            answer by_classes;
+            cells->reach = 2.0F;
             CHECK_OK(search_one(index, vectors + q * 61 * DIM, &predicate, K, 0, CARAG_PLAN_SCAN, &by_cells));
-            view_of(index)->cells = NULL;
-            CHECK_OK(search_one(index, vectors + q * 61 * DIM, &predicate, K, 0, CARAG_PLAN_SCAN, &by_classes));
-            view_of(index)->cells = cells;
-            CHECK(by_cells.count == by_classes.count);
-            CHECK(!memcmp(by_cells.keys, by_classes.keys, (size_t)by_cells.count * sizeof *by_cells.keys));
+            CHECK_OK(search_one(index, vectors + q * 61 * DIM, &predicate, K, 0, CARAG_PLAN_EXACT, &exact));
+            CHECK(by_cells.count == exact.count);
+            CHECK(!memcmp(by_cells.keys, exact.keys, (size_t)exact.count * sizeof *exact.keys));
             free_answer(&by_cells);
-            free_answer(&by_classes);
+            free_answer(&exact);
         }
     carag_index_free(index);
 }
@@ -140,6 +138,59 @@ static void a_scan_stops_where_nothing_nearer_is_left(const float *vectors)
     CHECK(hits * 100 >= 98 * (size_t)QUERIES * K);
     CHECK(looked_at < (uint64_t)QUERIES * N / 2);
     free_world(&all);
+    carag_index_free(index);
+}
+
+/* Nearly all of what the exact plan finds, for the first of the groups and far from them; and no other row. */
+static void few_are_found(carag_index *index, const float *vectors, const carag_predicate *few)
+{
+    size_t hits = 0;
+    for (size_t q = 0; q < QUERIES; q++) {
+        answer exact;
+        answer got;
+        CHECK_OK(search_one(index, vectors + q * 61 * DIM, few, K, 0, CARAG_PLAN_EXACT, &exact));
+        CHECK_OK(search_one(index, vectors + q * 61 * DIM, few, K, 0, CARAG_PLAN_SCAN, &got));
+        CHECK(got.plan == CARAG_PLAN_SCAN && got.estimates > 0 && got.admissible * 8 <= got.rows);
+        CHECK(got.count == K && exact.count == K);
+        for (size_t i = 0; i < K; i++)
+            hits += got.similarities[i] >= exact.similarities[K - 1];
+        free_answer(&exact);
+        free_answer(&got);
+    }
+    CHECK(hits * 100 >= 98 * (size_t)QUERIES * K);
+}
+
+/* Where few rows are admissible they are marked: those that were so when the catalog was made, those relabelled since, and
+ * those added since; in an index whose rows are in the order of their cells, and in one whose rows are not. */
+static void few_rows_are_marked_wherever_they_are(const float *vectors)
+{
+    const size_t begun = N - 300; /* so many more that some of them join cells before the catalog is made again */
+    carag_index *index = new_index(DIM, 4, 3);
+    uint32_t *words = random_words(5, N, 3);
+    for (size_t i = 0; i < N; i++)
+        words[i] |= i % 30 == 0 ? 1U << 20 : 0;
+    const carag_rows rows = rows_of(vectors, words, begun);
+    CHECK_OK(carag_index_add(index, &rows, NULL, NULL));
+    CHECK(view_of(index)->cells->is_ordered);
+    const carag_predicate few = one_mask(1U << 20, 0);
+    few_are_found(index, vectors, &few);
+    for (size_t i = begun; i < N; i++) {
+        words[i] |= i % 3 == 0 ? 1U << 20 : 0;
+        const carag_rows one = rows_of(vectors + i * DIM, words + i, 1);
+        CHECK_OK(carag_index_add(index, &one, NULL, NULL));
+        for (int64_t key = 7; i == begun && key < (int64_t)begun; key += 30) { /* the first has made the catalog again */
+            const uint32_t word = words[key] | 1U << 20;
+            CHECK_OK(carag_index_relabel(index, &key, &word, 1, 0, NULL));
+        }
+    }
+    const carag_view *view = view_of(index);
+    CHECK(atomic_load(&view->catalog->moved_count) > 0 && view->catalog->rows < view->cells->rows);
+    few_are_found(index, vectors, &few);
+    CHECK_OK(carag_index_consolidate(index, 2, NULL));
+    view = view_of(index);
+    CHECK(view->cells && !view->cells->is_ordered);
+    few_are_found(index, vectors, &few);
+    free(words);
     carag_index_free(index);
 }
 
@@ -205,6 +256,9 @@ static void broken_cells_are_noticed(const float *vectors)
     cells->cells[2].spread = NAN;
     CHECK(carag_index_check(index, NULL) != 0);
     cells->cells[2].spread = 0.5F;
+    cells->cells[2].length = -0.5F;
+    CHECK(carag_index_check(index, NULL) != 0);
+    cells->cells[2].length = 0.5F;
     CHECK(carag_index_check(index, NULL) == 0);
     carag_index_free(index);
 }
@@ -215,6 +269,7 @@ int main(void)
     cells_do_not_depend_on_threads_or_kernel(vectors);
     the_order_of_a_scan_does_not_show(vectors);
     a_scan_stops_where_nothing_nearer_is_left(vectors);
+    few_rows_are_marked_wherever_they_are(vectors);
     relabelled_rows_are_seen_at_once(vectors);
     added_rows_are_found_and_join(vectors);
     broken_cells_are_noticed(vectors);

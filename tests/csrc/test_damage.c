@@ -114,7 +114,7 @@ static void a_graph_and_scores_that_lie_are_survived(void)
 {
     const uint32_t values[] = {0, 5, 39, 40, 41, 0x7FC00000, 0x7F800000, 0xFF800000, 0x7F7FFFFF, 1, 0x80000000, 0xFFFFFFFE, 0xFFFFFFFF};
     const char *const names[] = {"vectors", "links", "parents", "uplinks", "uparents", "codes",
-                                 "scales",  "errors", "bits",   "factors"};
+                                 "scales",  "errors", "packs"};
     carag_index *index = small_index(CARAG_FLOAT32, 40);
     blob file = saved(index);
     for (size_t n = 0; n < sizeof names / sizeof *names; n++)

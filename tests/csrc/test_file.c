@@ -146,7 +146,7 @@ static carag_index *golden_index(carag_dtype dtype)
 }
 
 static const char *const golden_names[] = {
-    "../index/golden/v1_float32.carag", "../index/golden/v1_float16.carag", "../index/golden/v1_int8.carag"};
+    "../index/golden/v2_float32.carag", "../index/golden/v2_float16.carag", "../index/golden/v2_int8.carag"};
 
 /* Committed files, made by the recipe on x86-64, are made again to the last byte by any kernel on any machine. */
 static void the_golden_files_are_made_again(bool remakes)

@@ -261,7 +261,7 @@ static void same_graph(carag_index *a, carag_index *b)
     CHECK(g->upper_count == h->upper_count && x->costs.ef == y->costs.ef);
     CHECK(memcmp(x->vectors, y->vectors, rows * a->vector_bytes) == 0);
     CHECK(memcmp(x->codes.bytes, y->codes.bytes, rows * x->codes.stride) == 0);
-    CHECK(memcmp(x->bits.codes, y->bits.codes, rows * x->bits.words * sizeof *x->bits.codes) == 0);
+    CHECK(memcmp(x->bits.packs, y->bits.packs, carag_packs((uint32_t)rows) * carag_pack_bytes(8 * x->bits.words)) == 0);
     CHECK(memcmp(g->levels, h->levels, rows) == 0);
     CHECK(memcmp(g->parents, h->parents, rows * sizeof *g->parents) == 0);
     CHECK(memcmp((const void *)g->links, (const void *)h->links, rows * g->M0 * sizeof *g->links) == 0);
@@ -346,7 +346,13 @@ static void the_check_sees_what_is_broken(void)
     BREAKS("codes", view->codes.scales[3], right * 2);
     BREAKS("codes", view->codes.errors[3], 0.0F);
     BREAKS("codes", view->codes.bytes[3 * view->codes.stride + 5], 129);
-    BREAKS("bits", view->bits.factors[4].slope, NAN);
+    uint16_t *halves = (uint16_t *)(void *)(view->bits.packs + CARAG_PACK * 8 * view->bits.words);
+    uint8_t *last = view->bits.packs + (carag_packs(N) - 1) * carag_pack_bytes(8 * view->bits.words);
+    BREAKS("bits", halves[4], 0x7C00); /* infinity */
+    BREAKS("bits", halves[CARAG_PACK + 4], 0x7E00);
+    BREAKS("bits", halves[2 * CARAG_PACK + 4], 0xFC00);
+    BREAKS("bits", last[N % CARAG_PACK], 1);
+    BREAKS("bits", last[CARAG_PACK * 8 * view->bits.words + 2 * (N % CARAG_PACK)], 1);
     BREAKS("bits", view->bits.centre[4], 2.0F);
     BREAKS("levels", graph->levels[3], right + 1);
     BREAKS("levels", graph->upper_first[upper], right + 1);

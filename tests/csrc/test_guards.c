@@ -187,7 +187,7 @@ static void leaves_admissible_rows(const carag_reader *reader, const carag_selec
     if (plan == CARAG_PLAN_GRAPH)
         CHECK(carag_search_graph(reader, selection, scratch, limit, &limits, &effort));
     else if (plan == CARAG_PLAN_SCAN)
-        carag_scan_sketch(reader, selection, scratch, limit, &effort);
+        carag_scan_sketch(reader, selection, scratch, limit, false, &effort);
     else
         carag_scan_exact(reader, selection, scratch, limit, &effort);
     CHECK(scratch->found.count > 0);
@@ -198,7 +198,7 @@ static void leaves_admissible_rows(const carag_reader *reader, const carag_selec
     carag_scratch_give(reader->index, scratch);
 }
 
-/* On every plan, before anything is tested again: by class, by cell and by link, words alone and with terms. */
+/* On every plan, before anything is tested again: by class, by pack and by link, words alone and with terms. */
 static void what_a_plan_finds_is_admissible_already(carag_index *index)
 {
     static carag_selection selection;
@@ -219,6 +219,61 @@ static void what_a_plan_finds_is_admissible_already(carag_index *index)
                     leaves_admissible_rows(&reader, &selection, 1 + q % 3 * 30, plan, queries + q * DIM);
                 carag_read_end(&reader);
             }
+    free(queries);
+}
+
+/* A walk is given up as soon as it has begun; the scan that goes on from it keeps what it found, finds the rest, and
+ * each row once. */
+static void a_scan_goes_on_from_a_walk(carag_index *index)
+{
+    enum { Q = 12, LIMIT = 20 };
+    static carag_selection selection;
+    float *queries = random_vectors(13, Q, DIM);
+    uint32_t classes[64];
+    uint64_t alone = 0;
+    uint64_t after = 0;
+    for (size_t q = 0; q < Q; q++) {
+        const carag_predicate predicate = marked(q % 2, 10);
+        const carag_reader reader = carag_read_begin(index);
+        const carag_view *view = reader.view;
+        carag_test_init(&selection.test, &predicate);
+        selection.classes = classes;
+        selection.room = 64;
+        carag_select(&reader, &selection);
+        const carag_room room = {.pool = view->capacity, .found = carag_sketch_room(LIMIT), .classes = 64,
+                                 .cells = view->cells->count};
+        carag_scratch *scratch = carag_scratch_take(index, view, &room);
+        CHECK(scratch);
+        carag_normalise(queries + q * DIM, DIM, scratch->query.unit, 0, NULL);
+        carag_query_encode(index, &view->codes, &scratch->query);
+        carag_effort efforts[2] = {{0}, {0}};
+        carag_scan_sketch(&reader, &selection, scratch, LIMIT, false, &efforts[0]);
+        uint32_t expected[LIMIT];
+        CHECK(scratch->found.count == LIMIT);
+        for (size_t i = 0; i < LIMIT; i++)
+            expected[i] = scratch->found.items[i].node;
+        const carag_limits limits = {.ef = 400, .slack = INFINITY, .budget = 1};
+        CHECK(!carag_search_graph(&reader, &selection, scratch, LIMIT, &limits, &efforts[1]));
+        CHECK(scratch->found.count > 0 && scratch->visited.touched_count > 0);
+        const uint64_t walked = efforts[1].distance_computations;
+        carag_scan_sketch(&reader, &selection, scratch, LIMIT, true, &efforts[1]);
+        CHECK(scratch->found.count == LIMIT && scratch->visited.touched_count == 0);
+        size_t hits = 0;
+        for (size_t i = 0; i < LIMIT; i++) {
+            const uint32_t row = scratch->found.items[i].node;
+            CHECK(is_admissible_row(view, &predicate, row));
+            for (size_t j = 0; j < LIMIT; j++) {
+                CHECK(j == i || scratch->found.items[j].node != row);
+                hits += expected[j] == row;
+            }
+        }
+        CHECK(hits + 1 >= LIMIT);
+        alone += efforts[0].distance_computations;
+        after += efforts[1].distance_computations - walked;
+        carag_scratch_give(index, scratch);
+        carag_read_end(&reader);
+    }
+    CHECK(after < alone); /* the floor is there from the beginning, and rows that were met are not scored again */
     free(queries);
 }
 
@@ -394,6 +449,7 @@ int main(void)
     uint64_t relabelled;
     CHECK_OK(carag_index_relabel_where(index, &few, MARK, 0, &relabelled, NULL));
     what_a_plan_finds_is_admissible_already(index);
+    a_scan_goes_on_from_a_walk(index);
     an_inexact_selection_asks_about_terms(index);
     what_a_plan_lets_through_is_not_emitted(index);
     a_row_closed_under_a_search_is_not_emitted(index);

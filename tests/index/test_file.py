@@ -97,7 +97,17 @@ def test_committed_files_stay_readable(golden, mmap):
 def test_the_golden_files_are_made_again(tmp_path, dtype):
     """The golden files as committed are what the same recipe makes here, byte for byte."""
     golden_index(dtype).save(tmp_path / "again")
-    assert (GOLDEN / f"v1_{dtype}.carag").read_bytes() == (tmp_path / "again").read_bytes()
+    assert (GOLDEN / f"v2_{dtype}.carag").read_bytes() == (tmp_path / "again").read_bytes()
+
+
+@pytest.mark.parametrize("mmap", [False, True], ids=["read", "mapped"])
+def test_the_version_before_is_refused(tmp_path, mmap):
+    """A file of another version says so; the store makes the index again."""
+    before = bytearray((GOLDEN / "v2_float32.carag").read_bytes())
+    before[8] = 1
+    (tmp_path / "index").write_bytes(before)
+    with pytest.raises(CorruptFile, match="the format version is none that this library reads"):
+        Index.load(tmp_path / "index", mmap=mmap)
 
 
 @given(st.data())
@@ -122,7 +132,7 @@ def test_an_altered_file_is_refused(tmp_path_factory, data):
 )
 def test_the_message_names_the_section(tmp_path, section):
     """The section of the damage is named."""
-    damaged = bytearray((GOLDEN / "v1_float32.carag").read_bytes())
+    damaged = bytearray((GOLDEN / "v2_float32.carag").read_bytes())
     entry = damaged.find(section.encode().ljust(8, b"\0"))
     at = 40 if section == "header" else int.from_bytes(damaged[entry + 8 : entry + 16], "little")
     damaged[at] ^= 0x10

@@ -1,8 +1,8 @@
 """Break the guards of the core one at a time, and see that its tests notice.
 
 The list is core.toml, as listed.py reads it. The core is compiled once, without sanitizers; for each mutant only the
-file that it changes is compiled again, and linked with the tests that should notice. A mutant that does not compile is
-a mistake in the list.
+file that it changes, or those that include it, are compiled again, and linked with the tests that should notice. A
+mutant that does not compile is a mistake in the list.
 
 ``python -m tests.mutation.core > tests/mutation/core.txt`` runs all of them and writes the committed result.
 """
@@ -77,6 +77,11 @@ class Bench:
             return None
         return ran.stdout if ran.returncode == 0 else None
 
+    def _that_include(self, mutant: Mutant) -> list[Path]:
+        if set(mutant.tests) <= ALONE:
+            return []
+        return [source for source in CSRC.rglob("*.c") if f'#include "{mutant.file}"' in source.read_text()]
+
     def outcome(self, mutant: Mutant) -> Outcome:
         """Compile the mutant, and run its tests until one notices."""
         if mutant.needs in self.missing:
@@ -87,9 +92,9 @@ class Bench:
             (room / mutant.file).parent.mkdir(exist_ok=True)
             (room / mutant.file).write_text(text.replace(mutant.found, mutant.becomes))
             objects = self.objects
-            if mutant.file.endswith(".c"):
-                changed = room / f"{Path(mutant.file).stem}.o"
-                subprocess.run(["gcc", *FLAGS, "-c", room / mutant.file, "-o", changed], check=True)
+            for source in [room / mutant.file] if mutant.file.endswith(".c") else self._that_include(mutant):
+                changed = room / f"{source.stem}.o"
+                subprocess.run(["gcc", f"-I{room}", *FLAGS, "-c", source, "-o", changed], check=True)
                 objects = [changed if one.name == changed.name else one for one in objects]
             notices = any(self._said(test, room, objects) is None for test in mutant.tests)
         return outcome(mutant, is_noticed=notices)
