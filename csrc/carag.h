@@ -38,6 +38,7 @@
 #define CARAG_NEVER_EXPIRES 4294967295U /* expires_at of a row that stays open to the end of time */
 #define CARAG_NO_ENTITY 0              /* entity of a row about none */
 #define CARAG_PLANS 5                  /* members of carag_plan */
+#define CARAG_FILE_VERSION 2           /* of the files that are saved, and the one that is loaded */
 
 typedef struct carag_index carag_index;
 

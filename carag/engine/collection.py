@@ -18,7 +18,7 @@ from carag.engine.kept_profile import settle_profile
 from carag.engine.locks import ReadWriteLock
 from carag.engine.state import StoreState
 from carag.errors import CorruptFile, InvalidArgument
-from carag.index import Index
+from carag.index import FILE_VERSION, Index
 from carag.retrieval import (
     DEFAULT_EMBEDDER,
     EMBEDDERS,
@@ -53,6 +53,8 @@ _INDEX_BATCH: Final = 4096
 """Labels read from the store and added to the index at a time."""
 _HEADER_BYTES: Final = 768
 """Size of the header of an index file (csrc/FORMAT.md)."""
+_VERSION_AT: Final = slice(8, 12)
+"""Where it says its format, little-endian."""
 _VERIFIED_AT_ONCE: Final = 1 << 26
 """Greatest size in bytes of an index file that is read and verified whole before it is searched; a larger one is
 mapped, and verified while it is searched, for that takes seconds."""
@@ -79,6 +81,11 @@ class Progress(Protocol):
 
 def no_progress(stage: str, done: int, total: int, note: str, /) -> None:
     """Ignore the report."""
+
+
+def _version_of(path: Path) -> int:
+    with path.open("rb") as file:
+        return int.from_bytes(file.read(_HEADER_BYTES)[_VERSION_AT], "little")
 
 
 class Vectors(NamedTuple):
@@ -343,6 +350,9 @@ class Collection:
             _logger.warning(
                 "%s is not the file that this store saved last; building the index anew", self._path
             )
+            return self._new_index()
+        if _version_of(self._path) < FILE_VERSION:
+            _logger.warning("%s is of an earlier format; building the index anew", self._path)
             return self._new_index()
         is_large = self._path.stat().st_size > _VERIFIED_AT_ONCE
         try:

@@ -7,7 +7,7 @@ says: terms are strings.
 from __future__ import annotations
 
 from carag.index.hidden import HiddenRows
-from carag.index.index import Index
+from carag.index.index import FILE_VERSION, Index
 from carag.index.results import DType, Hits, Plan, SearchResult, SearchStats, Why
 from carag.index.text_index import TextIndex
 from carag.index.text_results import AdmissibleChunks, TermCounts, TextResult, TextStats
@@ -15,6 +15,7 @@ from carag.index.tokens import TOKENS_VERSION, tokenize
 from carag.index.views import IndexStats
 
 __all__ = [
+    "FILE_VERSION",
     "TOKENS_VERSION",
     "AdmissibleChunks",
     "DType",

@@ -41,6 +41,7 @@ class _Lib:
     CARAG_BAD_KERNEL: int
     CARAG_OVERLAP: int
     CARAG_BEHIND: int
+    CARAG_FILE_VERSION: int
 
     CARAG_PLAN_AUTO: int
     CARAG_PLAN_EXACT: int

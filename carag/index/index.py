@@ -44,7 +44,10 @@ if TYPE_CHECKING:
     from carag.policy.decision import Search
     from carag.policy.mask import Mask, Policy
 
-__all__ = ["Index"]
+__all__ = ["FILE_VERSION", "Index"]
+
+FILE_VERSION: Final = int(lib.CARAG_FILE_VERSION)
+"""Of the format in which an index is saved; a file of another is refused (csrc/FORMAT.md)."""
 
 _NULL: Final = ffi.NULL
 _NO_ROWS: Final = 0

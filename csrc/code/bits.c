@@ -340,9 +340,9 @@ static void fill_table(const carag_query *query, size_t count, float inverse)
 void carag_query_sketch(const carag_bits *bits, size_t dim, carag_query *query)
 {
     const size_t count = 64 * bits->words;
-    float *rotated = query->rotated;
     if (query->has_bits)
         return;
+    float *rotated = query->rotated;
     memcpy(rotated, query->unit, dim * sizeof *rotated);
     memset(rotated + dim, 0, (count - dim) * sizeof *rotated);
     carag_rotate(rotated, bits->signs, bits->words);

@@ -10,7 +10,6 @@
 
 #include <sys/types.h>
 
-#define CARAG_FILE_VERSION 2
 #define CARAG_ALIGNMENT 64 /* bytes: every section begins at a multiple */
 
 /* The sections, in the order of the file. */

@@ -28,7 +28,7 @@ void carag_take_rows(const carag_index *index, carag_view *to, uint32_t first, c
     }
 }
 
-/* Levels, classes, one-bit codes, cells and graph of `rows` rows, for which the view has exactly room. */
+/* Levels, classes, cells, one-bit codes and graph of `rows` rows, for which the view has exactly room. */
 carag_status carag_complete(const carag_index *index, carag_view *view, uint32_t rows, uint32_t threads)
 {
     const carag_params *params = &index->params;

@@ -10,6 +10,8 @@ import pytest
 from carag import Document, Engine, Session
 from carag.engine import collection
 from carag.errors import CorruptFile
+from carag.retrieval.words import header_hash
+from carag.store.store import CorpusStore
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,11 +36,28 @@ def damage(home: Path, section: str) -> bytes:
     """Change a bit in the middle of a section of the index file, and return the whole file."""
     path = home / "index.carag"
     data = bytearray(path.read_bytes())
-    table = [struct.unpack_from("<8sQQ", data, 128 + 32 * n) for n in range(19)]  # csrc/FORMAT.md
+    table = [struct.unpack_from("<8sQQ", data, 128 + 32 * n) for n in range(18)]  # csrc/FORMAT.md
     where = {name.rstrip(b"\0").decode(): start + size // 2 for name, start, size in table}
     data[where[section]] ^= 1
     path.write_bytes(data)
     return bytes(data)
+
+
+def test_an_index_of_an_earlier_format_is_built_anew(home: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """From the store, which has all of it; and says so, once."""
+    with Engine.open(home) as engine:
+        before = engine.retrieve("Which branch?", SESSION).passages
+    path = home / "index.carag"
+    data = bytearray(path.read_bytes())
+    data[8] -= 1
+    path.write_bytes(data)
+    with CorpusStore.open(home / "corpus.db") as store:
+        store.meta_update({"index_header": header_hash(path, 768)})
+    for said in (1, 0):
+        caplog.clear()
+        with Engine.open(home) as engine:
+            assert engine.retrieve("Which branch?", SESSION).passages == before
+        assert caplog.text.count("of an earlier format; building the index anew") == said
 
 
 def test_a_mapped_index_answers_as_a_loaded_one(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,6 +26,7 @@ def three(**more) -> Index:
 def test_exported_names():
     """The room exports what its docstring promises, and all of it can be imported."""
     vectors = {
+        "FILE_VERSION",
         "DType",
         "HiddenRows",
         "Hits",
