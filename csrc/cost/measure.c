@@ -177,7 +177,7 @@ static void measure_graph(measurement *job)
 {
     carag_limits limits = carag_limits_of(job->sample->costs, UINT64_MAX);
     limits.ef = limits.ef < job->pace.graph_ef ? limits.ef : job->pace.graph_ef;
-    if (job->sample->costs->distances[0] == 0)
+    if (job->sample->costs->distances == 0)
         carag_count_distances(job->sample);
     double best = 0.0;
     for (int repeat = 0; repeat < job->pace.repeats; repeat++) {
@@ -186,10 +186,12 @@ static void measure_graph(measurement *job)
         for (int q = 0; q < job->pace.graph_queries; q++) { /* other queries each time, whose rows no cache has seen */
             carag_effort effort = {0};
             carag_draw_query(job->sample);
+            carag_scan begun = carag_sample_seeds(job->sample, CARAG_SAMPLE_K, limits.ef, &effort);
+            const uint64_t before = effort.distance_computations;
             const double begin = spent_by_now();
-            carag_sample_graph(job->sample, CARAG_SAMPLE_K, &limits, &effort);
+            carag_search_graph(&begun, CARAG_SAMPLE_K, &limits);
             spent += spent_by_now() - begin;
-            distances += effort.distance_computations;
+            distances += effort.distance_computations - before;
         }
         best = least(best, spent / (double)(distances ? distances : 1));
     }
