@@ -227,8 +227,8 @@ static void mark_open(carag_scan *job)
     job->marks = job->scratch->marks;
 }
 
-/* Begin to scan for about the `limit` nearest admissible rows. Nothing is read yet but the centres of cells. Requires room for
- * carag_sketch_room(limit) rows in scratch->found. */
+/* Begin to scan for about the `limit` nearest admissible rows. Nothing is read yet but the centres of cells. Requires
+ * room for carag_sketch_room(limit) rows in scratch->found. */
 carag_scan carag_scan_begin(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch,
                             size_t limit, carag_effort *effort)
 {
@@ -249,8 +249,8 @@ uint32_t carag_probed(const carag_cells *cells, size_t ef)
     return wanted < cells->count ? (uint32_t)wanted : cells->count;
 }
 
-/* Cell after cell, until `count` of them are done and as many rows found as are kept; true when no cell is left that may hold
- * a row above the floor. */
+/* Cell after cell, until `count` of them are done and as many rows found as are kept; true when no cell is left that may
+ * hold a row above the floor. */
 bool carag_scan_cells(carag_scan *job, uint32_t count)
 {
     const carag_cells *cells = job->reader->view->cells;
