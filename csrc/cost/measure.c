@@ -14,6 +14,7 @@
 #include <time.h>
 
 #define CACHE_BYTES ((size_t)16 << 20) /* bytes of an array that one query after another is likely to find in cache */
+#define INTERRUPTED 4.0 /* times the fastest: what rows take at most, unless another process gets in between */
 #define USUAL_SCAN_FACTOR 1.6 /* scan_factor where it is not measured; on the sets of bench/ann it is 1 to 2 */
 
 /* How much is read to measure. */
@@ -124,23 +125,30 @@ static double time_codes(measurement *job, size_t count)
 }
 
 /* Nanoseconds a row, least of the repeats. What fits the cache is found there by one query after another: there the
- * same rows are asked again; of more than that, others. */
+ * same rows are asked again; of more than that, others. Rows at which another process got in between do not count. */
 static double measure_rows(measurement *job, stopwatch time, bool in_order, size_t row_bytes)
 {
     const bool stays = row_bytes * job->sample->reader.rows <= CACHE_BYTES;
     double best = 0.0;
+    double fastest = 0.0;
     for (int repeat = 0; repeat < job->pace.repeats; repeat++) {
         double spent = 0.0;
-        size_t done = 0;
+        size_t counted = 0;
         if (stays)
             job->sample->draws = 0;
-        while (done < job->pace.sample_rows) {
+        for (size_t done = 0; done < job->pace.sample_rows;) {
             const size_t count = draw_rows(job, in_order);
             touch_pages(job, count);
-            spent += time(job, count);
+            const double took = time(job, count);
+            fastest = least(fastest, took / (double)count);
             done += count;
+            if (took > INTERRUPTED * fastest * (double)count)
+                continue;
+            spent += took;
+            counted += count;
         }
-        best = least(best, spent / (double)done);
+        if (counted > 0)
+            best = least(best, spent / (double)counted);
     }
     return best;
 }
