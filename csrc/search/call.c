@@ -11,8 +11,8 @@
  *   budget      a graph search that was asked for and has computed `admissible` distances becomes the exact one
  *   fill        a search that ends with fewer than min(k, admissible) rows becomes the exact one
  *   emission    a row's word is read again, with acquire order, as the row is written to the answer; a row closed
- *               meanwhile is dropped, and a scan that dropped one is run again, so that no row that was
- *               admissible all along is missed for it
+ *               meanwhile is dropped; a scan that dropped one becomes the exact search, and an exact search that did is
+ *               run again, so that no row that was admissible all along is missed for it
  * So the count is always min(k, admissible), and nothing inadmissible at emission is ever returned. Under a relabel
  * that runs beside the search `admissible` may grow after it was counted; a scan therefore keeps min(k, rows) rows,
  * lest a row that has just opened push out one that was open all along.
@@ -31,7 +31,7 @@
 
 #include <math.h>
 
-/* Times that a scan is repeated because a relabel closed a row under it. Each needs a fresh relabel in the few
+/* Times that an exact search is repeated because a relabel closed a row under it. Each needs a fresh relabel in the few
  * microseconds before emission; the bound only keeps a hostile writer from holding a reader for ever. */
 #define EMISSION_ROUNDS 64
 
@@ -155,22 +155,19 @@ static void run_approximate(const search_call *call, carag_scratch *scratch, siz
 {
     const bool is_asked = call->plan == CARAG_PLAN_GRAPH;
     const bool may_fall_back = !call->params->no_fallback;
-    bool dropped = true;
+    bool dropped;
     if (is_asked && may_fall_back && call->wanted == call->selection.admissible) {
         done->why = CARAG_WHY_ALL;
         done->ran = CARAG_PLAN_EXACT;
         return;
     }
-    for (int round = 0; dropped && round < EMISSION_ROUNDS; round++) {
-        if (!scan_and_walk(call, scratch, is_asked || (call->may_walk && round == 0), done)) {
-            done->ran = CARAG_PLAN_EXACT;
-            return;
-        }
-        done->count = emit(call, scratch, q, &dropped);
-        if (done->ran == CARAG_PLAN_GRAPH)
-            break;
+    if (!scan_and_walk(call, scratch, is_asked || call->may_walk, done)) {
+        done->ran = CARAG_PLAN_EXACT;
+        return;
     }
-    if (done->count < call->wanted && (may_fall_back || done->ran == CARAG_PLAN_SCAN)) {
+    done->count = emit(call, scratch, q, &dropped);
+    const bool is_scan = done->ran == CARAG_PLAN_SCAN;
+    if ((done->count < call->wanted && (may_fall_back || is_scan)) || (dropped && is_scan)) {
         done->why = CARAG_WHY_FILL;
         done->ran = CARAG_PLAN_EXACT;
     }
