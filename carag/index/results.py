@@ -50,7 +50,8 @@ class Plan(StrEnum):
     """The way in which a query is answered."""
 
     AUTO = "auto"
-    """Use the cheapest of exact, scan and graph, estimated from the exact number of admissible rows."""
+    """Use the cheaper of exact and scan, estimated from the exact number of admissible rows; where what a scan finds in
+    the cells nearest to a query shows that the graph is cheaper from there on, the graph."""
     EXACT = "exact"
     """Score every admissible row and no other: the exact answer."""
     GRAPH = "graph"

@@ -37,7 +37,7 @@ typedef struct carag_query {
     int8_t *codes;       /* [codes.stride] */
     float scale;         /* unit[j] is about scale * codes[j] */
     float error;         /* at least the length of what that lost */
-    bool has_cells;      /* the cells were ranked for it (search/probe.c) */
+    bool has_cells;      /* the cells were ranked for it (search/order.c) */
     bool has_bits;       /* the rest is filled on demand (code/bits.c) */
     float *rotated;      /* [64 words] */
     uint8_t *table;      /* [256 words] */

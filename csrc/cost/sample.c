@@ -44,7 +44,8 @@ void carag_draw_query(carag_sampling *job)
 /* A scan of everything. */
 void carag_sample_scan(carag_sampling *job, size_t wanted, carag_effort *effort)
 {
-    carag_scan_sketch(&job->reader, &job->everything, job->scratch, wanted, false, effort);
+    carag_scan scan = carag_scan_begin(&job->reader, &job->everything, job->scratch, wanted, effort);
+    carag_scan_finish(&scan, wanted);
 }
 
 /* What a scan for a row looks at, on the mean, for few neighbours and for many. */
@@ -69,29 +70,44 @@ void carag_count_reached(carag_sampling *job)
     job->noise = CARAG_NOISE;
 }
 
-/* A graph search of everything. */
-void carag_sample_graph(carag_sampling *job, size_t wanted, const carag_limits *limits, carag_effort *effort)
+/* The scan of the nearest cells from which a walk of so wide a pool begins. */
+carag_scan carag_sample_seeds(carag_sampling *job, size_t wanted, size_t ef, carag_effort *effort)
 {
-    carag_search_graph(&job->reader, &job->everything, job->scratch, wanted, limits, effort);
+    const carag_cells *cells = job->reader.view->cells;
+    carag_scan begun = carag_scan_begin(&job->reader, &job->everything, job->scratch, wanted, effort);
+    if (cells)
+        carag_scan_cells(&begun, carag_probed(cells, ef));
+    return begun;
 }
 
-/* Distances that a graph search computes, on the mean, for few neighbours and for many: what of its cost does not
+/* A graph search of everything. */
+void carag_sample_graph(carag_sampling *job, size_t wanted, const carag_limits *limits)
+{
+    carag_effort effort = {0};
+    carag_scan begun = carag_sample_seeds(job, wanted, limits->ef, &effort);
+    carag_search_graph(&begun, wanted, limits);
+}
+
+/* Distances that a walk over the graph computes, on the mean, and rows from which it begins: what of its cost does not
  * depend on the machine, so that opening the file need only time a distance. */
 void carag_count_distances(carag_sampling *job)
 {
     const carag_limits limits = carag_limits_of(job->costs, UINT64_MAX);
+    uint64_t distances = 0;
+    uint64_t seeds = 0;
     job->noise = CARAG_TYPICAL_NOISE;
-    for (int many = 0; many < 2; many++) {
-        uint64_t total = 0;
-        job->draws = 0;
-        for (int q = 0; q < CARAG_COUNTED_QUERIES; q++) {
-            carag_effort effort = {0};
-            carag_draw_query(job);
-            carag_sample_graph(job, many ? CARAG_MANY_RATIO * CARAG_SAMPLE_K : CARAG_SAMPLE_K, &limits, &effort);
-            total += effort.distance_computations;
-        }
-        job->costs->distances[many] = (uint32_t)((total + CARAG_COUNTED_QUERIES - 1) / CARAG_COUNTED_QUERIES);
+    job->draws = 0;
+    for (int q = 0; q < CARAG_COUNTED_QUERIES; q++) {
+        carag_effort effort = {0};
+        carag_draw_query(job);
+        carag_scan begun = carag_sample_seeds(job, CARAG_SAMPLE_K, limits.ef, &effort);
+        const uint64_t before = effort.distance_computations;
+        carag_search_graph(&begun, CARAG_SAMPLE_K, &limits);
+        distances += effort.distance_computations - before;
+        seeds += begun.scored;
     }
+    job->costs->distances = (uint32_t)(distances / CARAG_COUNTED_QUERIES + 1);
+    job->costs->seeds = (uint32_t)(seeds / CARAG_COUNTED_QUERIES + 1);
     job->noise = CARAG_NOISE;
 }
 
@@ -123,7 +139,8 @@ bool carag_sampling_begin(carag_sampling *job, carag_index *index, carag_view *v
     const carag_costs before = view->costs;
     view->costs = (carag_costs){.ef = before.ef,
                                 .slack = before.slack,
-                                .distances = {before.distances[0], before.distances[1]},
+                                .distances = before.distances,
+                                .seeds = before.seeds,
                                 .reached = {before.reached[0], before.reached[1]},
                                 .scored = before.scored};
     return true;

@@ -36,7 +36,8 @@ void carag_sampling_end(carag_sampling *job);
 
 uint32_t carag_draw_row(carag_sampling *job);
 void carag_draw_query(carag_sampling *job);
-void carag_sample_graph(carag_sampling *job, size_t wanted, const carag_limits *limits, carag_effort *effort);
+carag_scan carag_sample_seeds(carag_sampling *job, size_t wanted, size_t ef, carag_effort *effort);
+void carag_sample_graph(carag_sampling *job, size_t wanted, const carag_limits *limits);
 void carag_sample_scan(carag_sampling *job, size_t wanted, carag_effort *effort);
 void carag_count_reached(carag_sampling *job);
 void carag_count_distances(carag_sampling *job);

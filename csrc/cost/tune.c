@@ -29,7 +29,7 @@ typedef struct goal {
     int max_poor;  /* questions that may find less than nine tenths of their nearest */
 } goal;
 
-static const goal walk_goal = {0.995, 2}; /* of the width; and of the slack, beside a walk without: together 0.99 */
+static const goal walk_goal = {0.995, 1}; /* of the width; and of the slack, beside a walk without: together 0.99 */
 static const goal scan_goal = {0.995, 1}; /* of everything; policies that close near cells are unkinder to a scan */
 
 /* What a kind of question is made of. */
@@ -46,17 +46,15 @@ typedef void (*tuned_search)(carag_sampling *job, float setting);
 
 static void search_to_width(carag_sampling *job, float ef)
 {
-    carag_effort effort = {0};
     const carag_limits limits = {.ef = (size_t)ef, .slack = INFINITY, .budget = UINT64_MAX};
-    carag_sample_graph(job, CARAG_SAMPLE_K, &limits, &effort);
+    carag_sample_graph(job, CARAG_SAMPLE_K, &limits);
 }
 
 static void search_to_distance(carag_sampling *job, float slack)
 {
-    carag_effort effort = {0};
     job->costs->slack = slack;
     const carag_limits limits = carag_limits_of(job->costs, UINT64_MAX);
-    carag_sample_graph(job, CARAG_SAMPLE_K, &limits, &effort);
+    carag_sample_graph(job, CARAG_SAMPLE_K, &limits);
 }
 
 static void search_exactly(carag_sampling *job, float setting)

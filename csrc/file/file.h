@@ -60,7 +60,8 @@ typedef struct carag_header {
     uint32_t ef;
     uint32_t centred;
     uint32_t classes;
-    uint32_t distances[2];
+    uint32_t distances;
+    uint32_t seeds;
     float slack;
     uint32_t cells;
     uint32_t listed;

@@ -137,7 +137,8 @@ static carag_status install_view(const carag_reading *job, carag_index *index, c
         carag_cells_note_order(view->cells);
     view->costs = (carag_costs){.ef = header->ef,
                                 .slack = header->slack,
-                                .distances = {header->distances[0], header->distances[1]},
+                                .distances = header->distances,
+                                .seeds = header->seeds,
                                 .reached = {header->reached[0], header->reached[1]},
                                 .scored = header->scored};
     atomic_init(&view->rows, (uint32_t)header->rows);

@@ -8,15 +8,17 @@
  *      carry the search to their neighbours, so there are two bounded sets: the `pool`, the ef nearest rows of
  *      any word, which decides where to go and when to stop; and the results, admissible rows only. When every
  *      row is admissible this is the paper's search.
- *   2. Entry. Where there are cells, the search starts on layer 0 from ef rows of any word and ef admissible ones,
- *      the best of the nearest cells (search/probe.c). A descent through the upper layers ends in one region, and where
- *      clusters lie far apart, or the nearest rows in several places, no width of the pool leads out of it: of 150
- *      queries on a million rows 38 found nothing at ef 48, and 2 still at ef 512. Rows too few for cells are reached
- *      through the upper layers, which linking a new row needs in any case (hnsw/insert.c).
+ *   2. Entry. Where there are cells, the search starts on layer 0 from the rows that came through a scan of the nearest
+ *      cells (search/scan.c), with the floor that those gave. A descent through the upper layers ends in one region, and
+ *      where clusters lie far apart, or the nearest rows in several places, no width of the pool leads out of it: of 150
+ *      queries on a million rows 38 found nothing at ef 48, and 2 still at ef 512. Rows, not centres: clusters of many
+ *      dimensions are hollow, and a centre is no nearer than rows of other clusters are. Rejected: the best rows of any
+ *      word, of each cell, beside them; recall stayed the same, and a walk cost half as much again. Rows too few for cells
+ *      are reached through the upper layers, which linking a new row needs in any case (hnsw/insert.c).
  *   3. Adaptive ef. With a pass rate p near the query, a pool of ef holds only about p ef admissible rows, so the
  *      pool is widened to ef / p: ef at p = 1, at most CARAG_MAX_WIDENING times ef. p is what the search itself has
- *      seen (tests passed over tests made), started from the exact share of admissible rows with the weight of
- *      PRIOR_TESTS tests. It is re-read at every hop; the pool grows and shrinks with it. Rejected: growing
+ *      seen (tests passed over tests made), started from the share of admissible rows in the nearest cells with the weight
+ *      of PRIOR_TESTS tests. It is re-read at every hop; the pool grows and shrinks with it. Rejected: growing
  *      only, because the first hops, far from the query, then fix the pool for the rest of the search. Rejected: two
  *      hops through rows that fail, keeping admissible ones only (ACORN, Patel et al., SIGMOD 2024); where versions of
  *      a text lie on each other, one of them open, it found half of what widening finds, and where few rows pass a scan
@@ -24,9 +26,11 @@
  *   4. Stop by distance (Al-Jazzazi et al. 2025, "Distance Adaptive Beam Search"). Once there are enough admissible
  *      rows, nothing farther than `slack` times the last of them is kept or expanded, by squared distance: an easy
  *      query ends early, and a wide pool costs only the queries that need it. The slack is tuned (cost/tune.c).
- *   5. Budget. When as much has been spent as the scan would cost, the search gives up (returns false) and the caller
- *      scans. However queries and policies are correlated, the worst case is thus about twice the scan. It gives up
- *      early when far fewer rows pass near the query than everywhere: there the graph is slow and misses most.
+ *   5. Budget. When as much has been spent as the rest of the scan would cost, the search gives up (returns false) and
+ *      the scan goes on. However queries and policies are correlated, the worst case is thus about twice the scan. It
+ *      gives up early when far fewer rows pass near the query than everywhere: there the graph is slow and misses most;
+ *      and, where the caller has a choice, when it ends because the pool was spent: isolated rows, which are nobody's
+ *      neighbours, lie beyond it.
  *
  * The pool is one sorted array that serves as candidates and as beam: inserting moves a few cache lines, and the next
  * row to expand is the first not yet expanded.
@@ -41,7 +45,7 @@
 #include <math.h>
 #include <string.h>
 
-#define PRIOR_TESTS 64 /* word tests that the admissible share of all rows stands for when a search begins */
+#define PRIOR_TESTS 64 /* word tests that the share of admissible rows stands for when a search begins */
 
 /* The row that a slot names; CARAG_NONE after the last. In a mapped file, whose links were not verified, what is no row
  * ends the list, too: one comparison finds both. */
@@ -102,7 +106,7 @@ static void score_rows(graph_search *search, const uint32_t *rows, size_t count)
     carag_scratch *scratch = search->scratch;
     search->kernel->dot8(codes->bytes, codes->stride, rows, count, scratch->query.codes, codes->stride, scratch->dots);
     for (size_t i = 0; i < count; i++)
-        scratch->scores[i] = carag_ordered(codes->scales[rows[i]] * (float)scratch->dots[i]);
+        scratch->scores[i] = carag_ordered(scratch->query.scale * codes->scales[rows[i]] * (float)scratch->dots[i]);
     search->effort->distance_computations += count;
 }
 
@@ -183,13 +187,12 @@ static void adapt_width(graph_search *search)
         search->effort->ef = search->width;
 }
 
-/* Point 4 of the essay. Scores are of the query's code, whose unit is its scale. */
+/* Point 4 of the essay. */
 static void adapt_stop(graph_search *search)
 {
     const carag_heap *found = &search->scratch->found;
-    const float scale = search->scratch->query.scale;
     if (found->count == search->room && isfinite(search->slack))
-        search->stop = (1.0F - search->slack * (1.0F - scale * found->items[0].similarity)) / scale;
+        search->stop = 1.0F - search->slack * (1.0F - found->items[0].similarity);
 }
 
 /* Let one scored row into the pool and, if its word passes, the results. */
@@ -238,46 +241,47 @@ static void descend(graph_search *search)
 }
 
 /* Point 2 of the essay. */
-static void enter(graph_search *search)
+static void enter(graph_search *search, const carag_scan *begun)
 {
-    carag_scratch *scratch = search->scratch;
+    const carag_scratch *scratch = search->scratch;
     if (!search->reader->view->cells) {
         descend(search);
         return;
     }
-    const size_t seeds = carag_probe(search->reader, search->selection, scratch, search->ef, search->effort);
-    for (size_t from = 0; from < seeds; from += CARAG_BLOCK) {
-        const size_t count = seeds - from < CARAG_BLOCK ? seeds - from : CARAG_BLOCK;
-        for (size_t i = 0; i < count; i++)
-            scratch->numbers[i] = scratch->kept[from + i].node;
-        meet(search, count);
-    }
+    adapt_stop(search);
+    for (size_t i = 0; i < begun->scored; i++)
+        if (pool_accepts(search, scratch->kept[i]))
+            pool_insert(search, scratch->kept[i]);
 }
 
-/* Algorithm 5 for a selection that is not empty. Leaves up to `limit` admissible rows in scratch->found, a heap;
- * returns false when the budget was not enough, or when fewer rows near the query pass than limits->least_rate: a scan
- * may go on from what was found by then, by eight-bit code, and from the rows met, which scratch->visited holds. Requires
- * a non-empty index, and room for carag_sketch_room(limit) found rows and ef * CARAG_MAX_WIDENING, or all rows, in the
- * pool. */
-bool carag_search_graph(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch,
-                        size_t limit, const carag_limits *limits, carag_effort *effort)
+/* Algorithm 5 for a selection that is not empty, from where a scan of the nearest cells stands. Leaves up to `limit`
+ * admissible rows in scratch->found, a heap, and ends the scan; or returns false when it was given up, and the scan may go
+ * on with what was found by then. Requires a non-empty index, and room for carag_sketch_room(limit) found rows and ef *
+ * CARAG_MAX_WIDENING, or all rows, in the pool. */
+bool carag_search_graph(carag_scan *begun, size_t limit, const carag_limits *limits)
 {
-    graph_search search = {.reader = reader, .selection = selection, .kernel = carag_kernel_get(), .scratch = scratch,
-                           .effort = effort, .ef = limits->ef, .room = carag_sketch_room(limit), .slack = limits->slack,
-                           .stop = -INFINITY, .tests = PRIOR_TESTS};
-    search.passed = PRIOR_TESTS * selection->admissible / reader->rows;
-    scratch->found.count = 0;
+    const carag_reader *reader = begun->reader;
+    carag_scratch *scratch = begun->scratch;
+    carag_effort *effort = begun->effort;
+    graph_search search = {.reader = reader, .selection = begun->selection, .kernel = carag_kernel_get(),
+                           .scratch = scratch, .effort = effort, .ef = limits->ef, .room = begun->room,
+                           .slack = limits->slack, .stop = -INFINITY, .tests = PRIOR_TESTS};
+    search.passed = begun->tested ? PRIOR_TESTS * begun->opened / begun->tested
+                                  : PRIOR_TESTS * begun->selection->admissible / reader->rows;
+    const uint64_t before = effort->distance_computations;
     adapt_width(&search);
-    enter(&search);
+    enter(&search, begun);
 
     bool within_budget = true;
     for (;;) {
         adapt_width(&search);
         while (search.next < search.count && scratch->expanded[search.next])
             search.next++;
-        if (search.next >= search.count || scratch->pool[search.next].similarity < search.stop)
+        if (search.next >= search.count || scratch->pool[search.next].similarity < search.stop) {
+            within_budget = !limits->is_sure || search.next < search.count || search.count < search.width;
             break;
-        if (effort->distance_computations >= limits->budget ||
+        }
+        if (effort->distance_computations - before >= limits->budget ||
             (search.tests > 4 * PRIOR_TESTS && (double)search.passed < limits->least_rate * (double)search.tests)) {
             within_budget = false;
             break;
@@ -289,7 +293,7 @@ bool carag_search_graph(const carag_reader *reader, const carag_selection *selec
     }
     if (!within_budget)
         return false;
-    carag_visited_clear(&scratch->visited);
+    carag_scan_leave(begun);
     scratch->pool_count = search.count;
     carag_rerank_found(reader, scratch, limit, effort);
     return true;

@@ -75,7 +75,8 @@ typedef struct carag_cells {
 typedef struct carag_costs {
     uint32_t ef;           /* of a graph search that reaches the target recall */
     float slack;           /* likewise; 0: not tuned */
-    uint32_t distances[2]; /* that a graph search computes for few neighbours, and for many; 0: not counted */
+    uint32_t distances;    /* that a walk over the graph computes; 0: not counted */
+    uint32_t seeds;        /* rows scored by then, from which it began */
     uint32_t reached[2];   /* rows that a scan looks at for few neighbours, and for many */
     uint32_t scored;       /* rows that survive it, for few; 0: none of the three was counted */
     double sketch;         /* a query made ready for one-bit codes */

@@ -2,17 +2,17 @@
  *
  * The classes are asked first, so the number of admissible rows is known exactly before anything is searched. None: the
  * answer is empty. Otherwise the plan asked for, or for CARAG_PLAN_AUTO the certified one where no more rows than
- * params->exact_limit are admissible, and the cheapest (search/plan.c) where more are.
+ * params->exact_limit are admissible, and the cheaper of exact and scan (search/plan.c) where more are. Such a scan may end
+ * as a walk over the graph: that is decided a query, when the nearest cells are scanned, and the walk begins with what they
+ * gave. A walk that is given up hands what it found back to the scan.
  *
  * Rules that hold for every plan
  *   all         a search that wants every admissible row is exact: no graph can touch fewer rows
- *   budget      a graph search that has computed `admissible` distances becomes the exact one; where the graph was
- *               chosen as the cheapest, what it may spend is the cost of the scan, and that is what it becomes, going on
- *               from what the walk has found
+ *   budget      a graph search that was asked for and has computed `admissible` distances becomes the exact one
  *   fill        a search that ends with fewer than min(k, admissible) rows becomes the exact one
  *   emission    a row's word is read again, with acquire order, as the row is written to the answer; a row closed
- *               meanwhile is dropped, and a scan that dropped one is run again, so that no row that was
- *               admissible all along is missed for it
+ *               meanwhile is dropped; a scan that dropped one becomes the exact search, and an exact search that did is
+ *               run again, so that no row that was admissible all along is missed for it
  * So the count is always min(k, admissible), and nothing inadmissible at emission is ever returned. Under a relabel
  * that runs beside the search `admissible` may grow after it was counted; a scan therefore keeps min(k, rows) rows,
  * lest a row that has just opened push out one that was open all along.
@@ -31,7 +31,7 @@
 
 #include <math.h>
 
-/* Times that a scan is repeated because a relabel closed a row under it. Each needs a fresh relabel in the few
+/* Times that an exact search is repeated because a relabel closed a row under it. Each needs a fresh relabel in the few
  * microseconds before emission; the bound only keeps a hostile writer from holding a reader for ever. */
 #define EMISSION_ROUNDS 64
 
@@ -48,6 +48,7 @@ typedef struct search_call {
     size_t limit;   /* min(k, rows): what it may hold */
     size_t ef;     /* for the graph: at least wanted, at most the rows there are */
     carag_plan plan;
+    bool may_walk; /* a scan may end as a walk over the graph */
     carag_why why;
     carag_scratch **scratches; /* one a worker */
     carag_results *out;
@@ -94,50 +95,82 @@ static size_t emit(const search_call *call, carag_scratch *scratch, size_t q, bo
     return count;
 }
 
-/* `goes_on`: from a walk that was given up. */
-static size_t run_scan(const search_call *call, carag_scratch *scratch, size_t q, carag_plan plan, bool goes_on,
-                       carag_effort *effort)
+static bool is_exact(carag_plan plan)
+{
+    return plan == CARAG_PLAN_EXACT || plan == CARAG_PLAN_CERTIFIED;
+}
+
+static size_t run_exact(const search_call *call, carag_scratch *scratch, size_t q, carag_effort *effort)
 {
     bool dropped = true;
     size_t count = 0;
     for (int round = 0; dropped && round < EMISSION_ROUNDS; round++) {
-        if (plan == CARAG_PLAN_SCAN)
-            carag_scan_sketch(&call->reader, &call->selection, scratch, call->limit, goes_on && round == 0, effort);
-        else
-            carag_scan_exact(&call->reader, &call->selection, scratch, call->limit, effort);
+        carag_scan_exact(&call->reader, &call->selection, scratch, call->limit, effort);
         count = emit(call, scratch, q, &dropped);
     }
     return count;
 }
 
-static size_t run_graph(const search_call *call, carag_scratch *scratch, size_t q, carag_effort *effort,
-                        carag_why *out_why)
+/* A walk over the graph from where a scan stands; false when it was given up. */
+static bool walk(const search_call *call, carag_scan *begun, uint64_t budget)
 {
     const bool may_fall_back = !call->params->no_fallback;
-    if (call->wanted == call->selection.admissible && may_fall_back) {
-        *out_why = CARAG_WHY_ALL;
-        return 0;
-    }
-    const bool is_chosen = call->why == CARAG_WHY_CHEAPEST;
-    const uint64_t cost = is_chosen ? carag_plan_budget(call->reader.view, call->out->nanoseconds)
-                                    : call->selection.admissible;
     const double share = (double)call->selection.admissible / (double)call->reader.rows;
-    carag_limits limits = carag_limits_of(&call->reader.view->costs, may_fall_back ? cost : UINT64_MAX);
+    carag_limits limits = carag_limits_of(&call->reader.view->costs, may_fall_back ? budget : UINT64_MAX);
     limits.ef = call->ef;
+    limits.is_sure = may_fall_back && call->why == CARAG_WHY_CHEAPEST;
     limits.least_rate = may_fall_back ? MIN_RATE_FACTOR * share : 0.0;
     if (call->params->ef_search) /* who names a width wants it spent */
         limits.slack = INFINITY;
-    if (!carag_search_graph(&call->reader, &call->selection, scratch, call->limit, &limits, effort)) {
-        *out_why = CARAG_WHY_BUDGET;
-        if (!is_chosen) /* no scan goes on from here */
-            carag_visited_clear(&scratch->visited);
-        return 0;
+    return carag_search_graph(begun, call->limit, &limits);
+}
+
+/* Scan the nearest cells, then the others or walk over the graph: where that was asked for, or where `may_walk` says that
+ * it may be and what the nearest cells have shown makes it likely to be cheaper. False when nothing is found because a walk
+ * that was asked for was given up. */
+static bool scan_and_walk(const search_call *call, carag_scratch *scratch, bool may_walk, outcome *done)
+{
+    const carag_cells *cells = call->reader.view->cells;
+    const bool is_asked = call->plan == CARAG_PLAN_GRAPH;
+    carag_scan scan = carag_scan_begin(&call->reader, &call->selection, scratch, call->limit, &done->effort);
+    const bool is_done = cells && may_walk && carag_scan_cells(&scan, carag_probed(cells, call->ef));
+    const uint64_t budget = is_asked                ? call->selection.admissible
+                            : may_walk && !is_done ? carag_plan_budget(&scan, call->ef)
+                                                   : 0;
+    done->ran = CARAG_PLAN_GRAPH;
+    if (budget > 0 && walk(call, &scan, budget))
+        return true;
+    done->why = budget > 0 ? CARAG_WHY_BUDGET : call->why;
+    if (is_asked) {
+        carag_scan_leave(&scan);
+        return false;
     }
+    done->ran = CARAG_PLAN_SCAN;
+    carag_scan_finish(&scan, call->limit);
+    return true;
+}
+
+/* By scan or graph; what becomes of it. */
+static void run_approximate(const search_call *call, carag_scratch *scratch, size_t q, outcome *done)
+{
+    const bool is_asked = call->plan == CARAG_PLAN_GRAPH;
+    const bool may_fall_back = !call->params->no_fallback;
     bool dropped;
-    const size_t count = emit(call, scratch, q, &dropped);
-    if (count < call->wanted && may_fall_back)
-        *out_why = CARAG_WHY_FILL;
-    return count;
+    if (is_asked && may_fall_back && call->wanted == call->selection.admissible) {
+        done->why = CARAG_WHY_ALL;
+        done->ran = CARAG_PLAN_EXACT;
+        return;
+    }
+    if (!scan_and_walk(call, scratch, is_asked || call->may_walk, done)) {
+        done->ran = CARAG_PLAN_EXACT;
+        return;
+    }
+    done->count = emit(call, scratch, q, &dropped);
+    const bool is_scan = done->ran == CARAG_PLAN_SCAN;
+    if ((done->count < call->wanted && (may_fall_back || is_scan)) || (dropped && is_scan)) {
+        done->why = CARAG_WHY_FILL;
+        done->ran = CARAG_PLAN_EXACT;
+    }
 }
 
 /* By the plan of the call, and what becomes of it; adds to the effort. */
@@ -148,21 +181,10 @@ static void search_query(const search_call *call, carag_scratch *scratch, size_t
     done->count = 0;
     if (call->why == CARAG_WHY_NOTHING)
         return;
-    if (done->ran == CARAG_PLAN_GRAPH) {
-        done->count = run_graph(call, scratch, q, &done->effort, &done->why);
-        if (done->why != call->why)
-            done->ran = done->why == CARAG_WHY_BUDGET && call->why == CARAG_WHY_CHEAPEST ? CARAG_PLAN_SCAN
-                                                                                         : CARAG_PLAN_EXACT;
-    }
-    if (done->ran == CARAG_PLAN_SCAN) {
-        done->count = run_scan(call, scratch, q, done->ran, done->why == CARAG_WHY_BUDGET, &done->effort);
-        if (done->count < call->wanted) {
-            done->why = CARAG_WHY_FILL;
-            done->ran = CARAG_PLAN_EXACT;
-        }
-    }
-    if (done->ran == CARAG_PLAN_EXACT || done->ran == CARAG_PLAN_CERTIFIED)
-        done->count = run_scan(call, scratch, q, done->ran, false, &done->effort);
+    if (!is_exact(done->ran))
+        run_approximate(call, scratch, q, done);
+    if (is_exact(done->ran))
+        done->count = run_exact(call, scratch, q, &done->effort);
 }
 
 static void write_outcome(const search_call *call, size_t q, const outcome *done)
@@ -184,11 +206,6 @@ static void write_outcome(const search_call *call, size_t q, const outcome *done
 }
 
 /* ---------------------------------------------------------------- a wider predicate */
-
-static bool is_exact(carag_plan plan)
-{
-    return plan == CARAG_PLAN_EXACT || plan == CARAG_PLAN_CERTIFIED;
-}
 
 /* Whether words and classes are what they were before the call asked about them. */
 static bool is_unchanged(const search_call *call)
@@ -212,7 +229,7 @@ static bool take_over(const search_call *call, carag_scratch *scratch, size_t q,
                             &done->effort) &&
             is_unchanged(call))
             done->count = emit(call, scratch, q, &dropped);
-    } else if (call->plan == CARAG_PLAN_GRAPH && first->ran == CARAG_PLAN_GRAPH &&
+    } else if (!is_exact(call->plan) && first->ran == CARAG_PLAN_GRAPH &&
                call->wanted < call->selection.admissible) {
         if (carag_take_from_pool(&call->reader, &call->selection, scratch, call->limit, &done->effort))
             done->count = emit(call, scratch, q, &dropped);
@@ -314,8 +331,9 @@ static void decide(search_call *call)
     } else if (!selection->is_exact && call->plan != CARAG_PLAN_CERTIFIED) {
         call->plan = CARAG_PLAN_EXACT; /* how much there is to find is not known: nothing but a full look will do */
     } else if (call->plan == CARAG_PLAN_AUTO) {
-        call->plan = carag_plan_choose(&call->reader, selection, call->limit, call->ef,
-                                       call->out->nanoseconds);
+        call->plan = carag_plan_choose(&call->reader, selection, call->limit, call->out->nanoseconds);
+        call->may_walk = call->plan == CARAG_PLAN_SCAN && view->cells && view->costs.graph_distance > 0.0 &&
+                         selection->admissible * CARAG_MAX_WIDENING >= call->reader.rows;
         call->why = CARAG_WHY_CHEAPEST;
     } else if (call->plan == CARAG_PLAN_SCAN &&
                carag_is_direct(selection->admissible, carag_sketch_room(call->limit))) {

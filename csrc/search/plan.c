@@ -1,18 +1,16 @@
 /* search/plan.c - choose the cheapest plan by a cost model, in nanoseconds, of parts that were measured on this index
  * and this machine (cost/measure.c).
  *
- * What a search will do is known exactly before it begins (the admissible rows) or follows from it (how many survive a
- * sketch, how far the pool widens), so
+ * Once a call, from the number of admissible rows, which is known exactly:
  *
  *      exact   admissible codes, then RERANKED_FACTOR times those wanted by vector; or all by vector when they are few
  *      scan    the cells ranked, the words of the part of the rows that sampled queries had to look at, of those the packs
  *              that hold an admissible row, the survivors by code, those wanted and some more by vector
- *      graph   the distances measured for few neighbours, times a power of 1 / p where a fraction p of the rows is
- *              admissible, so that many neighbours cost what was measured for many
  *
- * and the smallest wins; ties go to the exact plan, and the graph must be cheaper by far (GRAPH_MARGIN). The graph is
- * not considered when the pool would have to widen more than it may: its recall would fall short, and a scan of few
- * rows is cheap.
+ * and the smaller wins; ties go to the exact plan. Whether a scan goes on as a walk over the graph is decided once a query,
+ * when its nearest cells are done, and their floor, their pass rate and the rows still within reach are known
+ * (carag_plan_budget). The walk is not considered when the pool would have to widen more than it may: its recall would fall
+ * short, and a scan of few rows is cheap.
  */
 #include "carag_internal.h"
 #include "row/row.h"
@@ -20,9 +18,8 @@
 
 #include <math.h>
 
-#define GRAPH_MARGIN 0.75   /* of a scan's cost: the graph must cost less, since its recall depends on the query */
 #define RERANKED_FACTOR 2.5 /* vectors an exact search scores per row wanted, as seen on every set of bench/ann */
-#define FILTER_FACTOR 1.15  /* cost of a filtered graph search per unfiltered one of the same width */
+#define POOLS 2.0 /* widths of the pool: rows that came through beyond which a walk would spend it, and miss some */
 #define RUNS 6.0            /* of rows of one class in a pack, about: each admissible or not by itself */
 
 static double exact_cost(const carag_costs *costs, double admissible, double limit)
@@ -30,6 +27,12 @@ static double exact_cost(const carag_costs *costs, double admissible, double lim
     const double direct = admissible * costs->vector;
     const double coarse = admissible * costs->exact_row + RERANKED_FACTOR * limit * costs->vector;
     return carag_is_direct((uint64_t)admissible, (size_t)limit) ? direct : coarse;
+}
+
+/* The part of the packs that hold an admissible row. */
+static double opened_packs(const carag_reader *reader, const carag_selection *selection)
+{
+    return 1.0 - pow(1.0 - fmin((double)selection->labelled / (double)reader->rows, 1.0), RUNS);
 }
 
 /* Nanoseconds of a scan. With a fraction p of the rows admissible, the k-th nearest admissible row is about as far away as
@@ -46,19 +49,11 @@ double carag_plan_scan(const carag_reader *reader, const carag_selection *select
     const double few = costs->reached[0];
     const double reached =
         carag_scan_stops(view, selection) ? fmin(few + exponent * ((double)costs->reached[1] - few), rows) : rows;
-    const double opened = 1.0 - pow(1.0 - fmin((double)selection->labelled / rows, 1.0), RUNS);
+    const double opened = opened_packs(reader, selection);
     const double survivors = fmin(admissible, costs->scored * room / (double)carag_sketch_room(CARAG_SAMPLE_K));
     return costs->scan_factor *
            (costs->sketch + (view->cells ? view->cells->count : 0) * costs->code_in_order + reached * costs->word +
             reached / CARAG_PACK * opened * costs->pack + survivors * costs->code + room * costs->vector);
-}
-
-static double graph_cost(const carag_costs *costs, double admissible, double rows, double limit, double wider)
-{
-    const double filter = admissible < rows ? FILTER_FACTOR : 1.0;
-    const double growth = log((double)costs->distances[1] / costs->distances[0]) / log(CARAG_MANY_RATIO);
-    const double neighbours = fmax(limit * rows / admissible / CARAG_SAMPLE_K, 1.0);
-    return filter * wider * costs->graph_distance * costs->distances[0] * pow(neighbours, growth);
 }
 
 /* The limits of a graph search by default. */
@@ -67,32 +62,50 @@ carag_limits carag_limits_of(const carag_costs *costs, uint64_t budget)
     return (carag_limits){.ef = costs->ef, .slack = costs->slack > 0.0F ? costs->slack : INFINITY, .budget = budget};
 }
 
-carag_plan carag_plan_choose(const carag_reader *reader, const carag_selection *selection, size_t limit, size_t ef,
+carag_plan carag_plan_choose(const carag_reader *reader, const carag_selection *selection, size_t limit,
                              double out_nanoseconds[CARAG_PLANS])
 {
-    const carag_view *view = reader->view;
-    const carag_costs *costs = &view->costs;
-    const uint32_t rows = reader->rows;
-    const uint64_t admissible = selection->admissible;
-    const double wanted = (double)admissible;
-    carag_plan best = CARAG_PLAN_EXACT;
-    out_nanoseconds[CARAG_PLAN_EXACT] = exact_cost(costs, wanted, (double)limit);
-    if (carag_is_direct(admissible, carag_sketch_room(limit)))
-        return best;
-    out_nanoseconds[CARAG_PLAN_SCAN] = carag_plan_scan(reader, selection, limit);
-    if (out_nanoseconds[CARAG_PLAN_SCAN] < out_nanoseconds[best])
-        best = CARAG_PLAN_SCAN;
-    if (admissible * CARAG_MAX_WIDENING >= rows && costs->graph_distance > 0.0) {
-        out_nanoseconds[CARAG_PLAN_GRAPH] = graph_cost(costs, wanted, rows, (double)limit, (double)ef / costs->ef);
-        if (out_nanoseconds[CARAG_PLAN_GRAPH] < GRAPH_MARGIN * out_nanoseconds[best])
-            best = CARAG_PLAN_GRAPH;
-    }
-    return best;
+    const double exact = exact_cost(&reader->view->costs, (double)selection->admissible, (double)limit);
+    out_nanoseconds[CARAG_PLAN_EXACT] = exact;
+    if (carag_is_direct(selection->admissible, carag_sketch_room(limit)))
+        return CARAG_PLAN_EXACT;
+    const double scan = carag_plan_scan(reader, selection, limit);
+    out_nanoseconds[CARAG_PLAN_SCAN] = scan;
+    return scan < exact ? CARAG_PLAN_SCAN : CARAG_PLAN_EXACT;
 }
 
-/* Distances after which a graph search has cost what the better scan would have. */
-uint64_t carag_plan_budget(const carag_view *view, const double nanoseconds[CARAG_PLANS])
+/* Rows of the cells that a scan would still go through, if its floor stayed where it is. */
+static double rows_in_reach(const carag_scan *job)
 {
-    const double scan = fmin(nanoseconds[CARAG_PLAN_SCAN], nanoseconds[CARAG_PLAN_EXACT]);
-    return (uint64_t)(scan / view->costs.graph_distance) + 1;
+    const carag_cells *cells = job->reader->view->cells;
+    const carag_scratch *scratch = job->scratch;
+    const float floor = job->stops && scratch->found.count == job->room ? scratch->found.items[0].similarity : -INFINITY;
+    uint64_t rows = 0;
+    for (uint32_t i = job->next; i < cells->count; i++) {
+        const uint32_t cell = scratch->cells[i];
+        if (scratch->uppers[cell] + scratch->grade < floor)
+            break;
+        if (scratch->uppers[cell] >= floor)
+            rows += cells->cells[cell].end - (cell ? cells->cells[cell - 1].end : 0);
+    }
+    return (double)rows;
+}
+
+/* Distances that a walk from where a scan stands, which has found as many rows as it keeps, may compute before it has cost
+ * what the rest of the scan would; 0 where it is likely to cost more, or to miss some.
+ *
+ * What it computes is in proportion to the rows that came through until then: in an open neighbourhood few are near the
+ * floor, in a closed one very many. It meets rows of any word, where a fraction p of those seen is admissible about 1 /
+ * sqrt(p) times as many. Counted over all cells of bench/ann, the proportion is right within a factor of two. Rejected: to
+ * ask for the pass rate of the first few cells, too; fewer walks were given up, and no search was faster. */
+uint64_t carag_plan_budget(const carag_scan *job, size_t ef)
+{
+    const carag_costs *costs = &job->reader->view->costs;
+    const double share = (double)job->opened / (double)job->tested;
+    const double opened = opened_packs(job->reader, job->selection);
+    const double rest =
+        costs->scan_factor * rows_in_reach(job) * (costs->word + opened * costs->pack / CARAG_PACK);
+    const double seeds = (double)job->scored / sqrt(share);
+    const double walk = costs->graph_distance * seeds * costs->distances / costs->seeds;
+    return walk < rest && seeds < POOLS * (double)ef ? (uint64_t)(rest / costs->graph_distance) : 0;
 }

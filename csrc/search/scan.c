@@ -9,8 +9,8 @@
  * follows the data: no number of candidates is tuned to a collection. It ends with the cells that may hold a row above
  * the floor; where few rows are admissible, too few to trust what cells hardly exceed, with the last cell.
  *
- * A walk over the graph that was given up hands on what it has found and met: the scan begins with its floor, and scores
- * no row again.
+ * The nearest cells alone are scanned for a walk over the graph (hnsw/search.c), too, which begins with what they gave.
+ * A scan goes on after a walk that was given up, with what that has found and met: no row is scored again.
  *
  * Not exact, by three margins: a true neighbour is lost when its estimate errs by more than CONFIDENCE deviations
  * beyond its own margin over the floor, when eight-bit rounding moves it out of those kept, or when it is further
@@ -42,21 +42,11 @@
 #define FEW_FACTOR 2.0 /* so many times their share of the rows tried must be open */
 #define MARK_MAX_SHARE 8 /* where at most 1/8 of the rows are admissible, they are marked rather than all words tested, */
 #define MARK_AFTER 4 /* once as many words were tested as 1/4 of their number: rows near the query may be enough */
+#define ROWS_PER_CELL 8 /* rows in the pool of a walk for each cell that is scanned before it */
 #define LINE 64 /* bytes of a line of cache */
 #define WAITING_ROWS 16 /* rows that wait for their eight-bit codes to be read together */
 
-/* What one scan works with. */
-typedef struct scan {
-    const carag_reader *reader;
-    const carag_selection *selection;
-    carag_scratch *scratch;
-    carag_effort *effort;
-    const uint64_t *marks; /* of the rows that may be open; NULL: by their words */
-    size_t room;
-    size_t waiting; /* rows in scratch->numbers, their upper estimates in scratch->scores */
-} scan;
-
-static float floor_of(const scan *job)
+static float floor_of(const carag_scan *job)
 {
     const carag_heap *found = &job->scratch->found;
     return found->count == job->room ? found->items[0].similarity : -INFINITY;
@@ -70,7 +60,7 @@ static void fetch(const void *from, size_t size)
 
 /* ---------------------------------------------------------------- eight-bit codes */
 
-static void score_codes(const scan *job, const uint32_t *rows, size_t count)
+static void score_codes(carag_scan *job, const uint32_t *rows, size_t count)
 {
     carag_scratch *scratch = job->scratch;
     const carag_codes *codes = &job->reader->view->codes;
@@ -79,6 +69,7 @@ static void score_codes(const scan *job, const uint32_t *rows, size_t count)
     for (size_t i = 0; i < count; i++) {
         const float score = carag_ordered(query->scale * codes->scales[rows[i]] * (float)scratch->dots[i]);
         const carag_near near = {score, rows[i]};
+        scratch->kept[job->scored++] = near;
         if (carag_heap_accepts(&scratch->found, job->room, near))
             carag_heap_keep(&scratch->found, job->room, near);
     }
@@ -87,7 +78,7 @@ static void score_codes(const scan *job, const uint32_t *rows, size_t count)
 
 /* Of those waiting, the admissible ones that were not met before, and that the floor, which may have risen meanwhile,
  * still lets through. While there is none, the most promising first, which make one. */
-static void score_waiting(scan *job)
+static void score_waiting(carag_scan *job)
 {
     uint64_t ranks[CARAG_BLOCK];
     uint32_t rows[CARAG_BLOCK];
@@ -114,7 +105,7 @@ static void score_waiting(scan *job)
     job->waiting = 0;
 }
 
-static void let_wait(scan *job, uint32_t row, float upper)
+static void let_wait(carag_scan *job, uint32_t row, float upper)
 {
     const carag_codes *codes = &job->reader->view->codes;
     fetch(codes->bytes + (size_t)row * codes->stride, codes->stride);
@@ -127,7 +118,7 @@ static void let_wait(scan *job, uint32_t row, float upper)
 /* ---------------------------------------------------------------- one-bit codes */
 
 /* Rows of one cell, or of none, some of which are open. */
-static void estimate_span(scan *job, const carag_span *span, uint32_t lanes, carag_sight centre)
+static void estimate_span(carag_scan *job, const carag_span *span, uint32_t lanes, carag_sight centre)
 {
     carag_scratch *scratch = job->scratch;
     const float floor = floor_of(job);
@@ -144,20 +135,39 @@ static void estimate_span(scan *job, const carag_span *span, uint32_t lanes, car
 }
 
 /* The rows of a span that may be open, as bits. */
-static uint32_t open_rows(const scan *job, const carag_span *span)
+static uint32_t open_rows(const carag_scan *job, const carag_span *span)
 {
+    static const uint32_t iota[CARAG_PACK] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
+                                              16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31};
+    const _Atomic(uint32_t) *words = job->reader->view->words;
     const carag_predicate *predicate = job->selection->test.predicate;
+    if (job->all_open)
+        return (uint32_t)(((uint64_t)1 << span->count) - 1);
     if (job->marks)
         return carag_span_marked(span, job->marks);
-    return carag_kernel_get()->open(job->reader->view->words, span->rows, span->count, predicate->pairs,
+    return carag_kernel_get()->open(words + (span->is_ordered ? span->position : 0),
+                                    span->is_ordered ? iota : span->rows, span->count, predicate->pairs,
                                     predicate->pair_count);
 }
 
-static void scan_positions(scan *job, uint32_t at, uint32_t end, carag_sight centre)
+/* The first position from `at` on whose row may be open, as far as marks tell without looking rows up. */
+static uint32_t skip_closed(const carag_scan *job, uint32_t at, uint32_t end)
+{
+    const carag_cells *cells = job->reader->view->cells;
+    if (!job->marks || (at < cells->rows && !cells->is_ordered))
+        return at;
+    uint64_t bits = job->marks[at / 64] >> at % 64 << at % 64;
+    for (at -= at % 64; bits == 0 && at + 64 < end;)
+        bits = job->marks[(at += 64) / 64];
+    at += bits ? (uint32_t)__builtin_ctzll(bits) : 64;
+    return at < end ? at : end;
+}
+
+static void scan_positions(carag_scan *job, uint32_t at, uint32_t end, carag_sight centre)
 {
     const carag_view *view = job->reader->view;
     const size_t pack_bytes = carag_pack_bytes(8 * view->bits.words);
-    while (at < end) {
+    while ((at = skip_closed(job, at, end)) < end) {
         uint32_t room[CARAG_PACK];
         const carag_span span = carag_span_at(view, at, end, room);
         const uint32_t open = open_rows(job, &span);
@@ -188,29 +198,28 @@ static double least_rate(const carag_reader *reader, const carag_selection *sele
 
 /* Have in cache what a cell needs before it is scanned: it lies anywhere, and is too small for processors to foresee. The
  * packs with marked rows; or words, of which rows of a cell mostly follow each other as positions do, and its first pack. */
-static void fetch_cell(const scan *job, uint32_t cell)
+static void fetch_cell(const carag_scan *job, uint32_t cell)
 {
     const carag_view *view = job->reader->view;
     const size_t pack_bytes = carag_pack_bytes(8 * view->bits.words);
     const uint32_t begin = cell ? view->cells->cells[cell - 1].end : 0;
     const uint32_t end = view->cells->cells[cell].end;
     if (!job->marks) {
-        fetch(view->cells->members + begin, (end - begin) * sizeof(uint32_t));
-        fetch((const void *)(view->words + begin), (end - begin) * sizeof(uint32_t));
+        if (!view->cells->is_ordered)
+            fetch(view->cells->members + begin, (end - begin) * sizeof(uint32_t));
+        if (!job->all_open)
+            fetch((const void *)(view->words + begin), (end - begin) * sizeof(uint32_t));
         fetch(view->bits.packs + begin / CARAG_PACK * pack_bytes, pack_bytes);
         return;
     }
-    for (uint32_t at = begin; at < end;) {
-        uint32_t room[CARAG_PACK];
-        const carag_span span = carag_span_at(view, at, end, room);
-        if (span.is_ordered && carag_span_marked(&span, job->marks))
-            fetch(span.pack, pack_bytes);
-        at += span.count;
-    }
+    if (!view->cells->is_ordered)
+        return;
+    for (uint32_t at = begin; (at = skip_closed(job, at, end)) < end; at = (at / CARAG_PACK + 1) * CARAG_PACK)
+        fetch(view->bits.packs + at / CARAG_PACK * pack_bytes, pack_bytes);
 }
 
 /* From here on go by marks, where it is cheaper to mark the rows that may be open than to test the words of all. */
-static void mark_open(scan *job)
+static void mark_open(carag_scan *job)
 {
     if (job->selection->admissible * MARK_MAX_SHARE > job->reader->rows)
         return;
@@ -218,56 +227,82 @@ static void mark_open(scan *job)
     job->marks = job->scratch->marks;
 }
 
-/* Cell after cell, until none is left that may hold a row above the floor. */
-static void scan_cells(scan *job)
+/* Begin to scan for about the `limit` nearest admissible rows. Nothing is read yet but the centres of cells. Requires
+ * room for carag_sketch_room(limit) rows in scratch->found. */
+carag_scan carag_scan_begin(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch,
+                            size_t limit, carag_effort *effort)
+{
+    const carag_view *view = reader->view;
+    scratch->found.count = 0;
+    carag_query_sketch(&view->bits, reader->index->params.dim, &scratch->query);
+    if (view->cells)
+        carag_rank_cells(view->cells, scratch);
+    return (carag_scan){.reader = reader, .selection = selection, .scratch = scratch, .effort = effort,
+                        .room = carag_sketch_room(limit), .all_open = selection->labelled == reader->rows,
+                        .stops = carag_scan_stops(view, selection)};
+}
+
+/* Cells that are scanned before a walk with so wide a pool. */
+uint32_t carag_probed(const carag_cells *cells, size_t ef)
+{
+    const size_t wanted = (ef + ROWS_PER_CELL - 1) / ROWS_PER_CELL;
+    return wanted < cells->count ? (uint32_t)wanted : cells->count;
+}
+
+/* Cell after cell, until `count` of them are done and as many rows found as are kept; true when no cell is left that may
+ * hold a row above the floor. */
+bool carag_scan_cells(carag_scan *job, uint32_t count)
 {
     const carag_cells *cells = job->reader->view->cells;
     const carag_scratch *scratch = job->scratch;
     const double rate = least_rate(job->reader, job->selection);
-    const uint64_t before = job->effort->estimates;
-    bool stops = carag_scan_stops(job->reader->view, job->selection);
-    uint64_t tested = 0;
-    for (uint32_t i = 0; i < cells->count; i++) {
-        if (!job->marks && tested >= job->selection->admissible / MARK_AFTER && tested >= TRIED_ROWS)
+    const uint64_t before = job->effort->estimates - job->opened;
+    bool is_done = true;
+    for (; job->next < cells->count; job->next++) {
+        if (!job->marks && job->tested >= job->selection->admissible / MARK_AFTER && job->tested >= TRIED_ROWS)
             mark_open(job);
-        const uint32_t cell = scratch->cells[i];
+        const uint32_t cell = scratch->cells[job->next];
         const uint32_t begin = cell ? cells->cells[cell - 1].end : 0;
         const uint32_t end = cells->cells[cell].end;
-        const float floor = stops ? floor_of(job) : -INFINITY;
+        const float floor = job->stops ? floor_of(job) : -INFINITY;
         if (scratch->uppers[cell] + scratch->grade < floor)
             break;
-        if (i + 1 < cells->count)
-            fetch_cell(job, scratch->cells[i + 1]);
+        if (job->next >= count)
+            score_waiting(job);
+        if (job->next >= count && scratch->found.count == job->room) {
+            is_done = false;
+            break;
+        }
+        if (job->next + 1 < cells->count)
+            fetch_cell(job, scratch->cells[job->next + 1]);
         if (scratch->uppers[cell] < floor)
             continue;
         scan_positions(job, begin, end, carag_sight_of(cells, scratch, cell));
-        if (tested < TRIED_ROWS && tested + (end - begin) >= TRIED_ROWS)
-            stops = stops && (double)(job->effort->estimates - before) >= rate * (double)(tested + (end - begin));
-        tested += end - begin;
+        job->opened = job->effort->estimates - before;
+        if (job->tested < TRIED_ROWS && job->tested + (end - begin) >= TRIED_ROWS)
+            job->stops = job->stops && (double)job->opened >= rate * (double)(job->tested + (end - begin));
+        job->tested += end - begin;
     }
+    score_waiting(job);
+    return is_done;
 }
 
-/* Leave about the `limit` nearest admissible rows in scratch->found. Requires room for carag_sketch_room(limit) there;
- * where it goes on from a walk, what that left in scratch. */
-void carag_scan_sketch(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch,
-                       size_t limit, bool goes_on, carag_effort *effort)
+/* Empty what the next search expects empty. */
+void carag_scan_leave(carag_scan *job)
 {
-    const carag_view *view = reader->view;
-    scan job = {.reader = reader, .selection = selection, .scratch = scratch, .effort = effort,
-                .room = carag_sketch_room(limit)};
-    if (!goes_on)
-        scratch->found.count = 0;
-    for (size_t i = 0; i < scratch->found.count; i++) /* a walk leaves out what all scores share */
-        scratch->found.items[i].similarity *= scratch->query.scale;
-    carag_query_sketch(&view->bits, reader->index->params.dim, &scratch->query);
+    carag_visited_clear(&job->scratch->visited);
+    if (job->marks)
+        memset(job->scratch->marks, 0, ((size_t)job->reader->rows / 64 + 1) * sizeof *job->scratch->marks);
+}
+
+/* Scan what is left, and leave about the `limit` nearest admissible rows in scratch->found. */
+void carag_scan_finish(carag_scan *job, size_t limit)
+{
+    const carag_view *view = job->reader->view;
     if (view->cells)
-        carag_rank_cells(view->cells, scratch);
-    scan_positions(&job, view->cells ? view->cells->rows : 0, reader->rows, scratch->query.of_mean);
-    if (view->cells)
-        scan_cells(&job);
-    score_waiting(&job);
-    carag_visited_clear(&scratch->visited);
-    if (job.marks)
-        memset(scratch->marks, 0, ((size_t)reader->rows / 64 + 1) * sizeof *scratch->marks);
-    carag_rerank_found(reader, scratch, limit, effort);
+        carag_scan_cells(job, view->cells->count);
+    scan_positions(job, view->cells ? view->cells->rows : 0, job->reader->rows, job->scratch->query.of_mean);
+    score_waiting(job);
+    carag_scan_leave(job);
+    carag_rerank_found(job->reader, job->scratch, limit, job->effort);
 }

@@ -53,12 +53,30 @@ typedef struct carag_effort {
     uint64_t ef;
 } carag_effort;
 
+/* A scan under way (search/scan.c). What it has found, and which rows it has met, is in its scratch. */
+typedef struct carag_scan {
+    const carag_reader *reader;
+    const carag_selection *selection;
+    carag_scratch *scratch;
+    carag_effort *effort;
+    const uint64_t *marks; /* of the rows that may be open; NULL: by their words */
+    size_t room;           /* rows that are kept by eight-bit code */
+    size_t waiting;        /* rows in scratch->numbers, their upper estimates in scratch->scores */
+    size_t scored;         /* rows in scratch->kept: all those scored by eight-bit code */
+    uint32_t next;         /* cells gone through, nearest first */
+    uint64_t tested;       /* rows in them, */
+    uint64_t opened;       /* and how many of those are admissible */
+    bool all_open;         /* words need not be tested to know whether a pack is read */
+    bool stops;            /* it may end before the last cell */
+} carag_scan;
+
 /* How far a graph search may go. */
 typedef struct carag_limits {
     size_t ef;         /* width of its pool, where everything is admissible */
     float slack;       /* times the squared distance of the last row wanted; INFINITY: until the pool is spent */
     uint64_t budget;   /* distances */
     double least_rate; /* of rows near the query that are admissible */
+    bool is_sure;      /* give up, too, when the pool was spent before the stop: nearer rows may lie beyond it */
 } carag_limits;
 
 /* search/scratch.c */
@@ -82,25 +100,26 @@ void carag_scan_exact(const carag_reader *reader, const carag_selection *selecti
                       size_t limit, carag_effort *effort);
 bool carag_scan_rest(const carag_reader *reader, const carag_selection *rest, const carag_test *done, bool left_out,
                      carag_scratch *scratch, size_t limit, carag_effort *effort);
-void carag_scan_sketch(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch,
-                       size_t limit, bool goes_on, carag_effort *effort);
-bool carag_search_graph(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch,
-                        size_t limit, const carag_limits *limits, carag_effort *effort);
+carag_scan carag_scan_begin(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch,
+                            size_t limit, carag_effort *effort);
+uint32_t carag_probed(const carag_cells *cells, size_t ef);
+bool carag_scan_cells(carag_scan *job, uint32_t count);
+void carag_scan_leave(carag_scan *job);
+void carag_scan_finish(carag_scan *job, size_t limit);
+bool carag_search_graph(carag_scan *begun, size_t limit, const carag_limits *limits);
 
 /* search/pool.c */
 bool carag_take_from_pool(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch,
                           size_t limit, carag_effort *effort);
 
-/* search/probe.c */
+/* search/order.c */
 void carag_rank_cells(const carag_cells *cells, carag_scratch *scratch);
-size_t carag_probe(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch, size_t wanted,
-                   carag_effort *effort);
 
 /* search/plan.c */
 double carag_plan_scan(const carag_reader *reader, const carag_selection *selection, size_t wanted);
 carag_limits carag_limits_of(const carag_costs *costs, uint64_t budget);
-carag_plan carag_plan_choose(const carag_reader *reader, const carag_selection *selection, size_t limit, size_t ef,
+carag_plan carag_plan_choose(const carag_reader *reader, const carag_selection *selection, size_t limit,
                              double out_nanoseconds[CARAG_PLANS]);
-uint64_t carag_plan_budget(const carag_view *view, const double nanoseconds[CARAG_PLANS]);
+uint64_t carag_plan_budget(const carag_scan *job, size_t ef);
 
 #endif

@@ -11,7 +11,7 @@
 
 typedef struct carag_span {
     const uint8_t *pack;
-    const uint32_t *rows; /* [count] that of lane `first` is the first */
+    const uint32_t *rows; /* [count] that of lane `first` is the first; costs a line of cache, where they are positions */
     uint32_t first, count;
     uint32_t position;    /* of the first */
     bool is_ordered;      /* rows are positions: they need not be looked up */

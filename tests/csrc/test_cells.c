@@ -5,6 +5,7 @@
  */
 #define CARAG_ALLOW_LIBC
 #include "row/row.h"
+#include "search/search.h"
 
 #include "oracle.h"
 
@@ -263,6 +264,59 @@ static void broken_cells_are_noticed(const float *vectors)
     carag_index_free(index);
 }
 
+/* Distances that a walk may compute from where a scan stands, under costs written by hand. */
+static uint64_t budget_at(const carag_scan *scan, carag_view *view, double distance, size_t ef)
+{
+    view->costs = (carag_costs){.ef = 64, .distances = 100, .seeds = 10, .word = 1.0, .pack = 32.0, .scan_factor = 1.0,
+                                .graph_distance = distance};
+    return carag_plan_budget(scan, ef);
+}
+
+/* Begun after two cells: where it is cheaper than the rows in reach, likely to fit its pool, and while it has one. */
+static void a_walk_takes_over_where_it_is_cheaper(const float *vectors)
+{
+    enum { LIMIT = 5 };
+    carag_index *index = built(vectors, N, 1);
+    carag_view *view = view_of(index);
+    const carag_costs costs = view->costs;
+    const carag_predicate predicate = one_mask(1, 0);
+    const carag_reader reader = carag_read_begin(index);
+    uint32_t classes[64];
+    carag_selection selection = {.classes = classes, .room = 64};
+    carag_test_init(&selection.test, &predicate);
+    carag_select(&reader, &selection);
+    const carag_room room = {.pool = view->capacity, .found = carag_sketch_room(LIMIT), .classes = 64,
+                             .cells = view->cells->count};
+    carag_scratch *scratch = carag_scratch_take(index, view, &room);
+    CHECK(scratch);
+    CHECK_OK(carag_normalise(vectors, DIM, scratch->query.unit, 0, NULL));
+    carag_query_encode(index, &view->codes, &scratch->query);
+    carag_effort effort = {0};
+    carag_scan scan = carag_scan_begin(&reader, &selection, scratch, LIMIT, &effort);
+    scan.stops = false; /* all cells are in reach */
+    CHECK(!carag_scan_cells(&scan, 2) && scan.next >= 2 && scan.scored >= scan.room);
+    CHECK(scan.opened <= scan.tested && scan.opened == effort.estimates);
+    double rest = 0.0;
+    for (uint32_t i = scan.next; i < view->cells->count; i++) {
+        const uint32_t cell = scratch->cells[i];
+        rest += view->cells->cells[cell].end - (cell ? view->cells->cells[cell - 1].end : 0);
+    }
+    const double share = (double)selection.labelled / N;
+    rest *= 1.0 + (1.0 - pow(1.0 - share, 6.0));
+    const double walk = 10.0 * (double)scan.scored / sqrt((double)scan.opened / (double)scan.tested);
+    CHECK(budget_at(&scan, view, 0.9 * rest / walk, N) == (uint64_t)(rest / (0.9 * rest / walk)));
+    CHECK(budget_at(&scan, view, 1.1 * rest / walk, N) == 0);
+    CHECK(budget_at(&scan, view, 0.9 * rest / walk, (size_t)(walk / 21.0)) == 0);
+    carag_limits limits = {.ef = 8, .slack = INFINITY, .budget = UINT64_MAX, .is_sure = true};
+    CHECK(!carag_search_graph(&scan, LIMIT, &limits)); /* rows beyond a pool that was spent */
+    limits.is_sure = false;
+    CHECK(carag_search_graph(&scan, LIMIT, &limits) && scratch->found.count == LIMIT);
+    view->costs = costs;
+    carag_scratch_give(index, scratch);
+    carag_read_end(&reader);
+    carag_index_free(index);
+}
+
 int main(void)
 {
     float *vectors = grouped_vectors(9, N);
@@ -272,6 +326,7 @@ int main(void)
     few_rows_are_marked_wherever_they_are(vectors);
     relabelled_rows_are_seen_at_once(vectors);
     added_rows_are_found_and_join(vectors);
+    a_walk_takes_over_where_it_is_cheaper(vectors);
     broken_cells_are_noticed(vectors);
     free(vectors);
     return 0;

@@ -184,12 +184,16 @@ static void leaves_admissible_rows(const carag_reader *reader, const carag_selec
     CHECK(scratch);
     carag_normalise(query, DIM, scratch->query.unit, 0, NULL);
     carag_query_encode(reader->index, &view->codes, &scratch->query);
-    if (plan == CARAG_PLAN_GRAPH)
-        CHECK(carag_search_graph(reader, selection, scratch, limit, &limits, &effort));
-    else if (plan == CARAG_PLAN_SCAN)
-        carag_scan_sketch(reader, selection, scratch, limit, false, &effort);
-    else
+    if (plan == CARAG_PLAN_EXACT) {
         carag_scan_exact(reader, selection, scratch, limit, &effort);
+    } else {
+        carag_scan scan = carag_scan_begin(reader, selection, scratch, limit, &effort);
+        carag_scan_cells(&scan, carag_probed(view->cells, limits.ef));
+        if (plan == CARAG_PLAN_GRAPH)
+            CHECK(carag_search_graph(&scan, limit, &limits));
+        else
+            carag_scan_finish(&scan, limit);
+    }
     CHECK(scratch->found.count > 0);
     for (size_t i = 0; i < scratch->found.count; i++)
         CHECK(is_admissible_row(view, selection->test.predicate, scratch->found.items[i].node));
@@ -247,16 +251,21 @@ static void a_scan_goes_on_from_a_walk(carag_index *index)
         carag_normalise(queries + q * DIM, DIM, scratch->query.unit, 0, NULL);
         carag_query_encode(index, &view->codes, &scratch->query);
         carag_effort efforts[2] = {{0}, {0}};
-        carag_scan_sketch(&reader, &selection, scratch, LIMIT, false, &efforts[0]);
+        carag_scan scan = carag_scan_begin(&reader, &selection, scratch, LIMIT, &efforts[0]);
+        carag_scan_finish(&scan, LIMIT);
         uint32_t expected[LIMIT];
         CHECK(scratch->found.count == LIMIT);
         for (size_t i = 0; i < LIMIT; i++)
             expected[i] = scratch->found.items[i].node;
         const carag_limits limits = {.ef = 400, .slack = INFINITY, .budget = 1};
-        CHECK(!carag_search_graph(&reader, &selection, scratch, LIMIT, &limits, &efforts[1]));
+        scan = carag_scan_begin(&reader, &selection, scratch, LIMIT, &efforts[1]);
+        carag_scan_cells(&scan, 1);
+        CHECK(scan.scored == efforts[1].distance_computations);
+        CHECK(!carag_search_graph(&scan, LIMIT, &limits));
         CHECK(scratch->found.count > 0 && scratch->visited.touched_count > 0);
         const uint64_t walked = efforts[1].distance_computations;
-        carag_scan_sketch(&reader, &selection, scratch, LIMIT, true, &efforts[1]);
+        CHECK(walked > scan.scored);
+        carag_scan_finish(&scan, LIMIT);
         CHECK(scratch->found.count == LIMIT && scratch->visited.touched_count == 0);
         size_t hits = 0;
         for (size_t i = 0; i < LIMIT; i++) {
