@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from bench.ann.results import CARAG, GOAL_RECALL, goal, width
+from bench.ann.claims import NATIVE, PLANNER, behind_best_plan, claims, graph_over_native
+from bench.ann.results import CARAG, GOAL_P1, GOAL_RECALL, width
 from bench.ann.run import NEAR, QUOTED
+from bench.ann.tax import VIEW_GOAL, tax_goal
 from bench.sections import replaced
 
 if TYPE_CHECKING:
@@ -22,11 +24,7 @@ BEGIN: Final = (
     "<!-- bench.ann: this section is written by `python -m bench.ann report --page docs/benchmarks.md` -->"
 )
 END: Final = "<!-- /bench.ann -->"
-PLANNER: Final = 1.2
-"""How far behind the best single plan ``auto`` may be."""
-CALL_US: Final = 60.0
-"""Median microseconds below which the way from Python into the core and back weighs."""
-
+_MET: Final = {True: "met", False: "**not met**", None: "-"}
 _VARIANTS: Final = {
     "word": "A policy word",
     "session": "A word, an instant and a deny list of 1,000 entities",
@@ -124,7 +122,8 @@ again, and carry fewer questions."""
 
 def _dataset(name: str, cells: list[CellResult]) -> str:
     first = cells[0].auto
-    parts = [f"## {name}: {first.rows:,} × {first.dim}", _verdict(cells)]
+    where = f"{cells[0].machine['cpu']}, kernel {cells[0].machine['kernel']}."
+    parts = [f"## {name}: {first.rows:,} × {first.dim}", where, _verdict(cells)]
     for variant in dict.fromkeys(cell.key.variant for cell in cells):
         some = [cell for cell in cells if cell.key.variant == variant]
         parts += [
@@ -140,25 +139,14 @@ def _dataset(name: str, cells: list[CellResult]) -> str:
 
 
 def _verdict(cells: list[CellResult]) -> str:
-    missed = [cell for cell in cells if not cell.met]
-    if not missed:
-        return "Every goal is met."
-    by_reason: dict[str, list[str]] = {}
-    for cell in missed:
-        by_reason.setdefault(_reason(cell), []).append(f"{cell.key.variant} {cell.key.label} ({_why(cell)})")
-    return "Not met:\n\n" + "\n".join(f"- {reason}: {'; '.join(some)}." for reason, some in by_reason.items())
-
-
-def _reason(cell: CellResult) -> str:
-    """Name what the time of a missed cell goes into, by the plan that answered most of its questions."""
-    plans = cell.auto.plans or {}
-    if cell.auto.p50_us < CALL_US:
-        return "the call itself, some 10 µs of Python, is a good part of the time"
-    if plans and max(plans, key=lambda plan: plans[plan]) == "graph":
-        return "the time is the graph's: rows far apart in memory, waited for one after another, as a peer's graph does"
-    if cell.key.correlation == "corr":
-        return "the query's own neighbourhood is open: a graph or cells stop there early, our scan must be sure of it"
-    return "the time is the scan's: a code is read of every admissible row of the cells within reach"
+    lines = (
+        [claim.wanted, claim.found, _MET[claim.holds], "; ".join(claim.missed)] for claim in claims(cells)
+    )
+    parts = [_table(["wanted", "found", "", "not in"], lines)]
+    missed = [f"{cell.key.variant} {cell.key.label} ({_why(cell)})" for cell in cells if not cell.met]
+    if missed:
+        parts.append(f"Goals of cells that are not met: {'; '.join(missed)}.")
+    return "\n\n".join(parts)
 
 
 def _why(cell: CellResult) -> str:
@@ -166,16 +154,13 @@ def _why(cell: CellResult) -> str:
     reasons = []
     if row.recall < GOAL_RECALL:
         reasons.append(f"recall {row.recall:.4f}")
-    if row.recall_p1 < 0.9:
+    if row.recall_p1 < GOAL_P1:
         reasons.append(f"p1 recall {row.recall_p1:g}")
     if row.short or row.violations:
         reasons.append(f"{row.short} short, {row.violations} violations")
-    if not cell.key.share:
-        return ", ".join(reasons) or f"median {row.p50_us:g} µs"
     best, ratio = cell.best_peer(GOAL_RECALL), cell.ratio()
-    wanted = goal(row.rows, cell.key.share, best)
-    if best and ratio is not None and ratio < wanted:
-        reasons.append(f"{ratio:.2f} × {best.engine}, goal {wanted:g} ×")
+    if best and ratio is not None and ratio < cell.goal:
+        reasons.append(f"{ratio:.2f} × {best.engine}, goal {cell.goal:g} ×")
     return ", ".join(reasons)
 
 
@@ -183,7 +168,6 @@ def _goals(cells: list[CellResult]) -> str:
     def line(cell: CellResult) -> list[str]:
         row, best = cell.auto, cell.best_peer(GOAL_RECALL)
         same = cell.best_peer(GOAL_RECALL, like=width(row))
-        wanted = goal(row.rows, cell.key.share, best) if cell.key.share else None
         return [
             cell.key.label,
             f"{row.admissible:,.0f}",
@@ -193,8 +177,8 @@ def _goals(cells: list[CellResult]) -> str:
             _times(cell.ratio()),
             f"{_named(same)} ({width(row)})" if same else f"none ({width(row)})",
             _times(cell.ratio(like=width(row))),
-            f"{wanted:g} ×" if wanted else "µs",
-            "met" if cell.met else "**not met**",
+            f"{cell.goal:g} ×",
+            _MET[cell.met],
         ]
 
     head = ["admissible", "rows", "CARAG q/s", "recall", "best peer at 0.99", "ratio"]
@@ -233,26 +217,20 @@ def _plans(cells: list[CellResult]) -> str:
 
     def line(cell: CellResult) -> list[str]:
         single = {name: cell.of(name)[0] for name in names if cell.of(name)}
-        right = [
-            row.qps
-            for row in single.values()
-            if row.recall >= GOAL_RECALL and not row.engine.endswith("-alone")
-        ]
-        behind = max(right) / cell.auto.qps if right else None
-        native = cell.reached("hnswlib-native", GOAL_RECALL) if cell.of("hnswlib-native") else None
+        behind = behind_best_plan(cell)
+        native = cell.reached(NATIVE, GOAL_RECALL)
         graph = single.get(f"{CARAG}-graph")
-        against = graph.qps / native if graph and native else None
         return [
             cell.key.label,
             *(_point(single.get(name)) for name in names),
             "-" if behind is None else f"{behind:.2f} ×{'' if behind <= PLANNER else ' **behind**'}",
             f"{native:,.0f}" if native else "never",
-            _times(against),
+            _times(graph_over_native(cell)),
             f"{100 * (graph.fallbacks or 0) / graph.n:.0f} %" if graph else "-",
         ]
 
     head = ["admissible", *(f"{name} q/s (recall)" for name in names), "best single plan over auto"]
-    return _table([*head, "hnswlib-native at 0.99", "graph over it", "graph fell back"], map(line, cells))
+    return _table([*head, f"{NATIVE} at 0.99", "graph over it", "graph fell back"], map(line, cells))
 
 
 def _peers(cells: list[CellResult], recall: float) -> list[str]:
@@ -305,7 +283,7 @@ def _others(results: Results) -> str:
     parts = [
         _recorded("Builds, taking turns", [record for record in results.others if record["kind"] == "build"]),
         _batches([record for record in results.others if record["kind"] == "batch"]),
-        _recorded("Policy tax", [record for record in results.others if record["kind"] == "tax"]),
+        _taxes([record for record in results.others if record["kind"] == "tax"]),
     ]
     return "\n\n".join(part for part in parts if part)
 
@@ -330,6 +308,39 @@ def _batches(records: list[dict[str, Any]]) -> str:
     )
     about = f"Queries a second at recall 0.99, {records[0]['n']:,} queries a call, {records[0]['threads']} threads:"
     return f"## Batches on all cores\n\n{about}\n\n" + _table(["set", "admissible", *engines], lines)
+
+
+def _taxes(records: list[dict[str, Any]]) -> str:
+    """Show throughput under a policy, and with a view of it, over that of an index of the admissible rows alone."""
+    if not records:
+        return ""
+
+    def line(record: dict[str, Any]) -> list[str]:
+        kept = ["set", "share", "admissible", "n", "qps_under_policy", "recall_under_policy", "plan"]
+        judged = ((record["ratio"], tax_goal(record["share"])), (record.get("ratio_with_view"), VIEW_GOAL))
+        return [
+            *(_plain(record[name]) for name in [*kept, "qps_rows_alone", "recall_rows_alone", "plan_alone"]),
+            *(text for ratio, wanted in judged for text in _against(ratio, wanted)),
+        ]
+
+    head = [
+        "set",
+        "share",
+        "rows",
+        "questions",
+        "under policy q/s",
+        "recall",
+        "plan",
+        "rows alone q/s",
+        "recall",
+    ]
+    return "## Policy tax\n\n" + _table(
+        [*head, "plan", "ratio", "goal", "", "ratio with a view", "goal", ""], map(line, records)
+    )
+
+
+def _against(ratio: float | None, wanted: float) -> list[str]:
+    return [_times(ratio), f"{wanted:g} ×", _MET[None if ratio is None else ratio >= wanted]]
 
 
 def _left_out(results: Results) -> str:
