@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from carag.index import IndexStats, SearchResult
 
-__all__ = ["PLAN_BITS", "Carag", "all_plans", "new_index"]
+__all__ = ["PLAN_BITS", "Carag", "all_plans", "index_file", "new_index"]
 
 DEFAULT: Final = 0
 """The effort that stands for the core's own choice."""
@@ -123,8 +123,8 @@ def new_index(rows: Rows, dtype: str, *, sessions: bool, threads: int | None = N
     return index, time.perf_counter() - begin
 
 
-def _index(rows: Rows, store: Store, *, dtype: str, views: int, sessions: bool) -> tuple[Index, Build]:
-    """Read an index that this very core built, or build it."""
+def index_file(rows: Rows, store: Store, *, dtype: str, sessions: bool) -> tuple[Path, Build]:
+    """Return where an index that this very core built is kept, having built it if it is not."""
     core = hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()[:12]
     kind = "session" if sessions else "word"
     name = f"carag-{core}-{dtype}-M{graph_degree(len(rows.words))}-{kind}-{rows.digest}"
@@ -136,12 +136,19 @@ def _index(rows: Rows, store: Store, *, dtype: str, views: int, sessions: bool) 
         index.save(path)
         return seconds
 
-    def read() -> tuple[Index, Build]:
-        threads = os.cpu_count() or 1 if _takes(Index.add, "threads") else 1
-        build = store.built(name, len(rows.words), threads, make)
-        return Index.load(store.file(name), views=views), build
+    threads = os.cpu_count() or 1 if _takes(Index.add, "threads") else 1
+    build = store.built(name, len(rows.words), threads, make)
+    return store.file(name), build
 
-    return store.once(f"{name}, views {views}", read)
+
+def _index(rows: Rows, store: Store, *, dtype: str, views: int, sessions: bool) -> tuple[Index, Build]:
+    """Read an index; engines of the same file share it."""
+
+    def read() -> tuple[Index, Build]:
+        path, build = index_file(rows, store, dtype=dtype, sessions=sessions)
+        return Index.load(path, views=views), build
+
+    return store.once(f"carag {dtype}, sessions {sessions}, views {views}", read)
 
 
 def _takes(of: Any, name: str) -> bool:

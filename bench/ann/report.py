@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
 from bench.ann.claims import NATIVE, PLANNER, behind_best_plan, claims, graph_over_native
+from bench.ann.others import MET, others, table, times
 from bench.ann.results import CARAG, GOAL_P1, GOAL_RECALL, width
 from bench.ann.run import NEAR, QUOTED
-from bench.ann.tax import VIEW_GOAL, tax_goal
 from bench.sections import replaced
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from bench.ann.results import CellResult, Results
     from bench.ann.run import Row
@@ -24,7 +22,6 @@ BEGIN: Final = (
     "<!-- bench.ann: this section is written by `python -m bench.ann report --page docs/benchmarks.md` -->"
 )
 END: Final = "<!-- /bench.ann -->"
-_MET: Final = {True: "met", False: "**not met**", None: "-"}
 _VARIANTS: Final = {
     "word": "A policy word",
     "session": "A word, an instant and a deny list of 1,000 entities",
@@ -38,7 +35,7 @@ def report(results: Results, *, plots: Sequence[str] = ()) -> str:
         _how(results),
         *(_dataset(name, cells) for name, cells in results.cells.items()),
         _builds(results),
-        _others(results),
+        others(results.others),
         _left_out(results),
         *(f"![recall against throughput]({plot})" for plot in plots),
     ]
@@ -65,7 +62,7 @@ def summary(results: Results) -> str:
             "of the best of all peers at a recall@10 of 0.99; bold where a goal is missed. *anti*: the policy "
             "closes the query's own neighbourhood; *corr*: it admits little else. A *session* asks with an "
             "instant and a deny list of 1,000 entities besides.",
-            _table(
+            table(
                 ["admissible", *columns],
                 ([label, *(_short(cells.get(label)) for cells in columns.values())] for label in labels),
             ),
@@ -140,9 +137,9 @@ def _dataset(name: str, cells: list[CellResult]) -> str:
 
 def _verdict(cells: list[CellResult]) -> str:
     lines = (
-        [claim.wanted, claim.found, _MET[claim.holds], "; ".join(claim.missed)] for claim in claims(cells)
+        [claim.wanted, claim.found, MET[claim.holds], "; ".join(claim.missed)] for claim in claims(cells)
     )
-    parts = [_table(["wanted", "found", "", "not in"], lines)]
+    parts = [table(["wanted", "found", "", "not in"], lines)]
     missed = [f"{cell.key.variant} {cell.key.label} ({_why(cell)})" for cell in cells if not cell.met]
     if missed:
         parts.append(f"Goals of cells that are not met: {'; '.join(missed)}.")
@@ -174,15 +171,15 @@ def _goals(cells: list[CellResult]) -> str:
             f"**{row.qps:,.0f}**",
             f"{row.recall:.4f}",
             _named(best),
-            _times(cell.ratio()),
+            times(cell.ratio()),
             f"{_named(same)} ({width(row)})" if same else f"none ({width(row)})",
-            _times(cell.ratio(like=width(row))),
+            times(cell.ratio(like=width(row))),
             f"{cell.goal:g} ×",
-            _MET[cell.met],
+            MET[cell.met],
         ]
 
     head = ["admissible", "rows", "CARAG q/s", "recall", "best peer at 0.99", "ratio"]
-    return _table([*head, "best of the same code width", "ratio", "goal", ""], map(line, cells))
+    return table([*head, "best of the same code width", "ratio", "goal", ""], map(line, cells))
 
 
 def _quality(cells: list[CellResult]) -> str:
@@ -201,7 +198,7 @@ def _quality(cells: list[CellResult]) -> str:
         ]
 
     head = ["admissible", "questions", "answered by", "p50 µs", "p95 µs", "p99 µs", "p1 recall", "recall 0"]
-    return _table([*head, "short", "violations", "policy made, µs"], map(line, cells))
+    return table([*head, "short", "violations", "policy made, µs"], map(line, cells))
 
 
 def _plans(cells: list[CellResult]) -> str:
@@ -225,12 +222,12 @@ def _plans(cells: list[CellResult]) -> str:
             *(_point(single.get(name)) for name in names),
             "-" if behind is None else f"{behind:.2f} ×{'' if behind <= PLANNER else ' **behind**'}",
             f"{native:,.0f}" if native else "never",
-            _times(graph_over_native(cell)),
+            times(graph_over_native(cell)),
             f"{100 * (graph.fallbacks or 0) / graph.n:.0f} %" if graph else "-",
         ]
 
     head = ["admissible", *(f"{name} q/s (recall)" for name in names), "best single plan over auto"]
-    return _table([*head, f"{NATIVE} at 0.99", "graph over it", "graph fell back"], map(line, cells))
+    return table([*head, f"{NATIVE} at 0.99", "graph over it", "graph fell back"], map(line, cells))
 
 
 def _peers(cells: list[CellResult], recall: float) -> list[str]:
@@ -244,7 +241,7 @@ def _peers(cells: list[CellResult], recall: float) -> list[str]:
     return [
         f"Queries a second at recall {recall:g}, every engine (*never*: no effort reaches it; in italics: by the scout "
         "alone):",
-        _table(["admissible", *names], map(line, cells)),
+        table(["admissible", *names], map(line, cells)),
     ]
 
 
@@ -275,87 +272,15 @@ def _builds(results: Results) -> str:
             if not engine.startswith(f"{CARAG}-")
         ]
     head = ["set", "engine", "build, processor s", "threads", "bytes a row"]
-    return "## Build and size\n\n" + _table(head, lines)
-
-
-def _others(results: Results) -> str:
-    """Show builds and the policy tax as recorded, and of batches the throughput at recall 0.99."""
-    parts = [
-        _recorded("Builds, taking turns", [record for record in results.others if record["kind"] == "build"]),
-        _batches([record for record in results.others if record["kind"] == "batch"]),
-        _taxes([record for record in results.others if record["kind"] == "tax"]),
-    ]
-    return "\n\n".join(part for part in parts if part)
-
-
-def _recorded(title: str, records: list[dict[str, Any]]) -> str:
-    if not records:
-        return ""
-    columns = [column for column in records[0] if column not in ("kind", "seed", "commit")]
-    lines = ([_plain(record.get(column)) for column in columns] for record in records)
-    return f"## {title}\n\n" + _table([name.replace("_", " ") for name in columns], lines)
-
-
-def _batches(records: list[dict[str, Any]]) -> str:
-    if not records:
-        return ""
-    engines = list(dict.fromkeys(record["engine"] for record in records))
-    found = {(record["set"], record["share"], record["engine"]): record["qps_at_0.99"] for record in records}
-    places = list(dict.fromkeys((record["set"], record["share"]) for record in records))
-    lines = (
-        [name, f"{100 * share:g} %", *(_plain(found.get((name, share, engine), "-")) for engine in engines)]
-        for name, share in places
-    )
-    about = f"Queries a second at recall 0.99, {records[0]['n']:,} queries a call, {records[0]['threads']} threads:"
-    return f"## Batches on all cores\n\n{about}\n\n" + _table(["set", "admissible", *engines], lines)
-
-
-def _taxes(records: list[dict[str, Any]]) -> str:
-    """Show throughput under a policy, and with a view of it, over that of an index of the admissible rows alone."""
-    if not records:
-        return ""
-
-    def line(record: dict[str, Any]) -> list[str]:
-        kept = ["set", "share", "admissible", "n", "qps_under_policy", "recall_under_policy", "plan"]
-        judged = ((record["ratio"], tax_goal(record["share"])), (record.get("ratio_with_view"), VIEW_GOAL))
-        return [
-            *(_plain(record[name]) for name in [*kept, "qps_rows_alone", "recall_rows_alone", "plan_alone"]),
-            *(text for ratio, wanted in judged for text in _against(ratio, wanted)),
-        ]
-
-    head = [
-        "set",
-        "share",
-        "rows",
-        "questions",
-        "under policy q/s",
-        "recall",
-        "plan",
-        "rows alone q/s",
-        "recall",
-    ]
-    return "## Policy tax\n\n" + _table(
-        [*head, "plan", "ratio", "goal", "", "ratio with a view", "goal", ""], map(line, records)
-    )
-
-
-def _against(ratio: float | None, wanted: float) -> list[str]:
-    return [_times(ratio), f"{wanted:g} ×", _MET[None if ratio is None else ratio >= wanted]]
+    return "## Build and size\n\n" + table(head, lines)
 
 
 def _left_out(results: Results) -> str:
     lines = [[record["set"], record["engine"], record["reason"]] for record in results.left_out]
-    return "## Left out\n\n" + _table(["set", "engine", "reason"], lines) if lines else ""
+    return "## Left out\n\n" + table(["set", "engine", "reason"], lines) if lines else ""
 
 
 # ---------------------------------------------------------------- cells of tables
-
-
-def _table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    rows = [
-        "| " + " | ".join(cell.replace("|", "/").replace("\n", " ") for cell in line) + " |" for line in lines
-    ]
-    return "\n".join(["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *rows])
 
 
 def _short(cell: CellResult | None) -> str:
@@ -370,15 +295,5 @@ def _named(reached: Any) -> str:
     return f"{reached.qps:,.0f} {reached.engine}" if reached else "none"
 
 
-def _times(ratio: float | None) -> str:
-    return "-" if ratio is None else f"{ratio:.2f} ×"
-
-
 def _point(row: Row | None) -> str:
     return f"{row.qps:,.0f} ({row.recall:.3f})" if row else "-"
-
-
-def _plain(value: object) -> str:
-    if isinstance(value, float):
-        return f"{value:,.0f}" if abs(value) >= 1_000 else f"{np.round(value, 4):g}"
-    return "never" if value is None else str(value)

@@ -150,7 +150,7 @@ class Results:
     """By data set, and kernel where that is none of AVX-512."""
     left_out: tuple[dict[str, Any], ...]
     others: tuple[dict[str, Any], ...]
-    """Records of builds, of batches and of the policy tax."""
+    """Records of builds, of batches, of the policy tax, of opening, and of large indexes."""
 
 
 def width(row: Row) -> str:
@@ -200,7 +200,7 @@ def read(paths: Iterable[Path]) -> Results:
                     row = Row(**record)
                     name = (row.set, row.variant, row.share, row.correlation, row.engine, row.effort)
                     rows[*name, row.phase, _label(row.set, machines[-1])] = row, machines[-1]
-                case "build" | "batch" | "tax" as kind:
+                case "build" | "batch" | "tax" | "opening" | "large build" | "large" as kind:
                     others.append({"kind": kind, **record})
                 case kind:
                     raise InvalidArgument(

@@ -3,6 +3,8 @@
  * and the check that proves all this able to fail.
  */
 #define CARAG_ALLOW_LIBC
+#include "carag_internal.h"
+#include "hnsw/candidates.h"
 #include "row/row.h"
 
 #include "oracle.h"
@@ -300,6 +302,48 @@ static void same_calls_make_the_same_graph(void)
     free(vectors);
 }
 
+/* The near rows of all rows, found `stripe` rows at a time. */
+static uint32_t *near_rows(const carag_codes *codes, uint32_t rows, uint32_t stripe, size_t *out_slots)
+{
+    carag_cover cover;
+    uint32_t stripes = 0;
+    CHECK_OK(carag_cover_init(&cover, codes, NULL, rows, 40, 3, 2));
+    const size_t slots = *out_slots = (size_t)cover.fanout * cover.per_leaf;
+    uint32_t *all = room_for(rows * slots, sizeof *all);
+    cover.stripe = stripe;
+    for (bool more = true; more;) {
+        CHECK_OK(carag_cover_next(&cover, 2, &more));
+        for (uint32_t row = cover.first; row < cover.end; row++)
+            memcpy(all + row * slots, carag_cover_slots(&cover, row), slots * sizeof *all);
+        stripes += more;
+    }
+    CHECK(stripes == (rows + stripe - 1) / stripe);
+    carag_cover_destroy(&cover);
+    return all;
+}
+
+/* Of one leaf, and of leaves that overlap. */
+static void stripes_find_what_all_at_once_finds(void)
+{
+    enum { N = 5000, DIM = 8 };
+    float *vectors = random_vectors(15, N, DIM);
+    carag_index *index = build(vectors, N, DIM, 4, N, 2);
+    const uint32_t counts[] = {700, N};
+    for (size_t i = 0; i < 2; i++) {
+        size_t slots;
+        uint32_t *expected = near_rows(&view_of(index)->codes, counts[i], counts[i], &slots);
+        const uint32_t stripes[] = {77, counts[i] - 1};
+        for (size_t j = 0; j < 2; j++) {
+            uint32_t *actual = near_rows(&view_of(index)->codes, counts[i], stripes[j], &slots);
+            CHECK(memcmp(expected, actual, counts[i] * slots * sizeof *expected) == 0);
+            free(actual);
+        }
+        free(expected);
+    }
+    carag_index_free(index);
+    free(vectors);
+}
+
 /* ---------------------------------------------------------------- the check */
 
 /* The bit of an invariant, by the word its name begins with. */
@@ -382,6 +426,7 @@ int main(void)
     a_graph_that_leads_nowhere_answers_in_full();
     a_path_is_walked_to_its_end();
     same_calls_make_the_same_graph();
+    stripes_find_what_all_at_once_finds();
     the_check_sees_what_is_broken();
     return 0;
 }
