@@ -1,5 +1,6 @@
 """What mapping a file costs and saves against reading it: opening, cold and warm, and searches once all is in memory.
 
+A mapped file is searched as it is, and preloaded, with codes and links in memory.
 Cold means that the file's pages were dropped from the page cache, so that opening waits for the disk, as far as the
 machine has one of its own. The searches take turns, a walk over the graph and a scan, each with a policy of the first
 neutral cell of a share.
@@ -31,8 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["measure_opening"]
 
-WAYS: Final = {"read": False, "mapped": True}
-"""What ``mmap`` is."""
+WAYS: Final = ("read", "mapped", "preloaded")
 _SEARCHED: Final = ((Plan.GRAPH, 1.0), (Plan.GRAPH, 0.5), (Plan.SCAN, 0.5), (Plan.SCAN, 0.1))
 """Plans, and shares of admissible rows."""
 
@@ -50,7 +50,7 @@ def measure_opening(
             opened, first = _opened(path, asked[0], way, is_cold=state == "cold", rounds=settings.rounds)
             what = {"what": f"opened {state}", "way": way, "ms": opened, "first_answer_ms": first}
             yield about_all | what | origin
-    indexes = {way: Index.load(path, mmap=maps) for way, maps in WAYS.items()}
+    indexes = {way: _open(path, way) for way in WAYS}
     masks = {
         cell.share: Mask(cell.requests[0].required, cell.requests[0].forbidden)
         for cell in one_policy_cells(cells, settings.queries)
@@ -70,6 +70,13 @@ def measure_opening(
             yield about_all | what | origin
 
 
+def _open(path: Path, way: str) -> Index:
+    index = Index.load(path, mmap=way != "read")
+    if way == "preloaded":
+        index.preload()
+    return index
+
+
 def _opened(
     path: Path, query: NDArray[np.float32], way: str, *, is_cold: bool, rounds: int
 ) -> tuple[float, float]:
@@ -79,7 +86,7 @@ def _opened(
         if is_cold:
             _drop(path)
         begin = time.perf_counter()
-        index = Index.load(path, mmap=WAYS[way])
+        index = _open(path, way)
         opened.append(time.perf_counter() - begin)
         index.search(query, K, Mask())
         answered.append(time.perf_counter() - begin)

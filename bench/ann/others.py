@@ -97,8 +97,9 @@ def _opening(records: list[dict[str, Any]]) -> str:
         for record in records
     }
     places = dict.fromkeys(place[:-1] for place in said)
-    lines = ([*place, said[*place, "read"], said[*place, "mapped"]] for place in places)
-    return "## A file read and a file mapped\n\n" + table(["set", "stored as", "", "read", "mapped"], lines)
+    ways = list(dict.fromkeys(record["way"] for record in records))
+    lines = ([*place, *(said.get((*place, way), "-") for way in ways)] for place in places)
+    return "## A file read and a file mapped\n\n" + table(["set", "stored as", "", *ways], lines)
 
 
 def _against(ratio: float | None, wanted: float) -> list[str]:

@@ -79,7 +79,7 @@ def test_a_large_index_knows_words_alone(bench, cache, tmp_path, capsys):
 
 
 def test_a_file_read_and_a_file_mapped_stand_side_by_side(bench, cache, tmp_path, capsys):
-    """Opened cold and warm, and searched by a walk and by a scan."""
+    """And preloaded: opened cold and warm, and searched by a walk and by a scan."""
     out = tmp_path / "rows.jsonl"
     command = ["open", "--sets", "mixture-5k-64", "--variants", "word", "--queries", "10", "--rounds", "1"]
     assert 0 == bench("__main__").main([*command, "--cache", str(cache), "--out", str(out)])
@@ -90,7 +90,7 @@ def test_a_file_read_and_a_file_mapped_stand_side_by_side(bench, cache, tmp_path
         for what in map(what_of, records)
     }
     assert {"opened cold", "opened warm", "graph at 100 %", "scan at 10 %"} <= set(ways)
-    assert all(["read", "mapped"] == some for some in ways.values())
+    assert all(["read", "mapped", "preloaded"] == some for some in ways.values())
 
 
 def what_of(record):
