@@ -58,7 +58,7 @@ class Carag(Engine):
 
     def build(self, rows: Rows, store: Store) -> Build:
         """Build or read the index of words, and the one of words, times and entities if sessions are asked."""
-        kept = {"dtype": self._dtype, "views": self._views}
+        kept: dict[str, Any] = {"dtype": self._dtype, "views": self._views}
         self._plain, build = _index(rows, store, sessions=False, **kept)
         self._session = _index(rows, store, sessions=True, **kept)[0] if rows.sessions else self._plain
         return build
