@@ -193,10 +193,12 @@ void carag_index_free(carag_index *index);
 void carag_index_info(carag_index *index, carag_info *out_info);
 
 /* Change. out_keys (count,) receives the keys given to the new rows; may be NULL.
+ * reserve makes room for so many rows in all, so that adding them copies none; there is no more room after consolidate.
  * relabel_where gives every row the predicate admits the word (word & ~clear) | set; policy bits only.
  * consolidate drops deleted rows, orders the rest by class and builds graph and one-bit codes again. */
 carag_status carag_index_add(carag_index *index, const carag_rows *rows, int64_t *out_keys,
                              carag_fault *out_fault);
+carag_status carag_index_reserve(carag_index *index, size_t rows, carag_fault *out_fault);
 carag_status carag_index_relabel(carag_index *index, const int64_t *keys, const uint32_t *words,
                                  size_t count, int allow_quarantine, carag_fault *out_fault);
 carag_status carag_index_relabel_where(carag_index *index, const carag_predicate *predicate, uint32_t set,
@@ -249,9 +251,11 @@ uint32_t carag_materialised_rows(const carag_materialised *view);
 void carag_materialised_free(carag_materialised *view);
 
 /* Keep. Saving replaces `path` atomically; loading trusts nothing it reads. A mapped index reads vectors, codes and
- * graph from the file as they are needed: their checksums wait for carag_index_verify. */
+ * graph from the file as they are needed: their checksums wait for carag_index_verify. preload copies codes and links
+ * into memory, their checksums compared, beside searches; it does nothing where all is in memory. */
 carag_status carag_index_save(carag_index *index, const char *path, carag_fault *out_fault);
 carag_status carag_index_load(const char *path, int map, carag_index **out_index, carag_fault *out_fault);
+carag_status carag_index_preload(carag_index *index, carag_fault *out_fault);
 carag_status carag_index_verify(carag_index *index, carag_fault *out_fault);
 
 /* Prove. One bit per broken invariant, 0 when sound; carag_invariant_name(bit) puts it in words. */

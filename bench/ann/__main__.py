@@ -4,6 +4,7 @@
 
     python -m bench.ann --sets mixture-26k-1024,text-26k-384 --out bench/ann/results/NAME.jsonl
     python -m bench.ann build --sets mixture-200k-384 --rounds 3 --out bench/ann/results/NAME.jsonl
+    python -m bench.ann large --sets stream-10m-96 --variants word --dtypes int8 --out FILE
     python -m bench.ann report --out bench/ann/REPORT.md --page docs/benchmarks.md
     python -m bench.ann --fast --out FILE
 """
@@ -24,7 +25,7 @@ from bench.ann.policies import SHARES
 from bench.ann.report import replace_section, report, summary
 from bench.ann.results import read
 from bench.ann.run import Settings
-from bench.ann.session import Scope, run, run_batches, run_builds, run_tax, writer
+from bench.ann.session import Scope, run, run_batches, run_builds, run_large, run_opening, run_tax, writer
 from carag.errors import CaragError
 
 if TYPE_CHECKING:
@@ -65,6 +66,8 @@ def _parser() -> argparse.ArgumentParser:
         ("batch", run_batches, "many queries in one call, on all cores"),
         ("build", run_builds, "how long a graph takes to build, against hnswlib's"),
         ("tax", run_tax, "a policy against an index of the admissible rows alone"),
+        ("open", run_opening, "a file mapped against a file read: opening and searching"),
+        ("large", run_large, "many rows from a stream: built, mapped and searched"),
     ):
         one = commands.add_parser(name, help=about)
         one.set_defaults(command=partial(_measure, measure))

@@ -1,7 +1,8 @@
 """The data sets: vectors by seed, or real text embedded once; queries are never in the index.
 
 ``load(name, cache)`` makes a set or reads what an earlier run kept. A set is unit vectors, held-out queries and,
-for real text, the filing of every row. Words and policies are drawn in :mod:`bench.ann.policies`.
+for real text, the filing of every row. A streamed set is drawn and written part by part, and stays in its file. Words
+and policies are drawn in :mod:`bench.ann.policies`.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from carag.errors import InvalidArgument
 from carag.retrieval.minilm import MiniLm
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from numpy.random import Generator
     from numpy.typing import NDArray
 
     from carag.retrieval.embedder import Embedder
 
-__all__ = ["SETS", "Dataset", "Mixture", "default_cache", "load", "mixture"]
+__all__ = ["SETS", "Dataset", "Mixture", "batches", "default_cache", "load", "mixture", "vectors_file"]
 
 SEED: Final = 7
 QUERIES: Final = 1_000
@@ -75,14 +76,20 @@ _MIXTURES: Final = {
     "mixture-1m-128": Mixture(rows=1_000_000, dim=128, queries=QUERIES),
     "mixture-5k-64": Mixture(rows=5_000, dim=64, queries=200, clusters=100, local_dim=24),
 }
+_STREAMED: Final = {
+    f"stream-{name}-96": Mixture(rows=rows, dim=96, queries=200)
+    for name, rows in (("20k", 20_000), ("1m", 1_000_000), ("2m", 2_000_000), ("10m", 10_000_000))
+}
+_AT_ONCE: Final = 100_000
+"""Rows of a part of a streamed set."""
 _TEXTS: Final[dict[str, Callable[[], Embedder]]] = {
     "text-26k-384": lambda: MiniLm(threads=1),
     "text-26k-768": lambda: MpNet(),
 }
 _WORD_VECTORS: Final = "glove-119k-50"
 
-SETS: Final = (*_MIXTURES, *_TEXTS, _WORD_VECTORS)
-"""The names :func:`load` knows; ``mixture-5k-64`` is for smoke runs."""
+SETS: Final = (*_MIXTURES, *_STREAMED, *_TEXTS, _WORD_VECTORS)
+"""The names :func:`load` knows; ``mixture-5k-64`` and ``stream-20k-96`` are for smoke runs."""
 
 
 def default_cache() -> Path:
@@ -105,16 +112,19 @@ def load(name: str, cache: Path) -> Dataset:
     home = cache / f"{name}-s{SEED}"
     if not (home / "done").exists():
         home.mkdir(parents=True, exist_ok=True)
-        rows, queries, filings = _make(name, home)
-        np.save(home / "vectors.npy", rows)
-        np.save(home / "queries.npy", queries)
-        if filings is not None:
-            np.save(home / "filings.npy", filings)
+        if name in _STREAMED:
+            _write_stream(_STREAMED[name], home)
+        else:
+            rows, queries, filings = _make(name, home)
+            np.save(home / "vectors.npy", rows)
+            np.save(home / "queries.npy", queries)
+            if filings is not None:
+                np.save(home / "filings.npy", filings)
         (home / "done").touch()
     kept = home / "filings.npy"
     return Dataset(
         name=name,
-        vectors=np.load(home / "vectors.npy"),
+        vectors=np.load(home / "vectors.npy", mmap_mode="r" if name in _STREAMED else None),
         queries=np.load(home / "queries.npy"),
         filings=np.load(kept) if kept.exists() else None,
         seed=SEED,
@@ -159,6 +169,61 @@ def mixture(of: Mixture) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         unit[at] = points[order[at]]
         unit[at] /= np.linalg.norm(unit[at], axis=1, keepdims=True)
     return unit[: of.rows], unit[of.rows :]
+
+
+# ---------------------------------------------------------------- streamed
+
+
+def vectors_file(name: str, cache: Path) -> Path:
+    """Return where the rows of a set stand once it was loaded."""
+    return cache / f"{name}-s{SEED}" / "vectors.npy"
+
+
+def batches(path: Path, sizes: Iterable[int]) -> Iterator[NDArray[np.float32]]:
+    """Read rows from a file, so many at a time; none of the others is in memory."""
+    with path.open("rb") as file:
+        version = np.lib.format.read_magic(file)
+        if version != (1, 0):
+            raise InvalidArgument(f"{path} is of format {version}; want what np.save writes, 1.0")
+        (_, dim), _, dtype = np.lib.format.read_array_header_1_0(file)
+        for size in sizes:
+            yield np.fromfile(file, dtype=dtype, count=size * dim).reshape(size, dim)
+
+
+def _write_stream(of: Mixture, home: Path) -> None:
+    """Draw the queries first, then the rows; a part is written before the next is drawn."""
+    parts = _drawn(of)
+    np.save(home / "queries.npy", next(parts))
+    with (home / "vectors.npy").open("wb") as file:
+        header = {"descr": "<f4", "fortran_order": False, "shape": (of.rows, of.dim)}
+        np.lib.format.write_array_header_1_0(file, header)
+        for part in parts:
+            part.tofile(file)
+
+
+def _drawn(of: Mixture) -> Iterator[NDArray[np.float32]]:
+    """Draw unit vectors of a mixture as :func:`mixture` does, part by part, the queries first."""
+    rng = np.random.default_rng(of.seed)
+    float32 = np.float32
+    centres = rng.standard_normal((of.clusters, of.dim), dtype=float32)
+    bases = rng.standard_normal((of.clusters, of.local_dim, of.dim), dtype=float32) / np.sqrt(
+        float32(of.local_dim)
+    )
+    shares = rng.dirichlet(np.full(of.clusters, of.concentration))
+    radii = np.exp(rng.uniform(np.log(of.spread[0]), np.log(of.spread[1]), of.clusters)).astype(float32)
+    for size in (
+        of.queries,
+        *(len(part) for part in np.array_split(range(of.rows), -(-of.rows // _AT_ONCE))),
+    ):
+        which = np.sort(rng.choice(of.clusters, size, p=shares))
+        points = centres[which] + float32(of.noise) * rng.standard_normal((size, of.dim), dtype=float32)
+        local = rng.standard_normal((size, of.local_dim), dtype=float32) * radii[which, np.newaxis]
+        edges = np.searchsorted(which, np.arange(of.clusters + 1))
+        for cluster in np.unique(which):
+            some = slice(edges[cluster], edges[cluster + 1])
+            points[some] += local[some] @ bases[cluster]
+        points /= np.linalg.norm(points, axis=1, keepdims=True)
+        yield rng.permutation(points)
 
 
 # ---------------------------------------------------------------- real data

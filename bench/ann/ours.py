@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from carag.index import SearchResult
+    from carag.index import IndexStats, SearchResult
 
-__all__ = ["PLAN_BITS", "Carag", "all_plans", "new_index"]
+__all__ = ["PLAN_BITS", "Carag", "all_plans", "index_file", "new_index"]
 
 DEFAULT: Final = 0
 """The effort that stands for the core's own choice."""
@@ -40,24 +40,27 @@ class Carag(Engine):
         How rows are stored: ``float32``, ``float16`` or ``int8``.
     alone : bool
         Whether a graph search keeps what it found, where it would fall back to a scan.
+    views : int
+        Bytes for materialised views.
     """
 
     is_peer = False
 
-    def __init__(self, plan: Plan, *, dtype: str = "float32", alone: bool = False) -> None:
+    def __init__(self, plan: Plan, *, dtype: str = "float32", alone: bool = False, views: int = 0) -> None:
         self.name = "carag" if plan is Plan.AUTO else f"carag-{plan.value}"
         self.name += "-alone" if alone else ""
         self.name += "" if dtype == "float32" else f"[{dtype}]"
         self.bits = PLAN_BITS.get(plan.value, 8)
         self.efforts = _EFS if plan is Plan.GRAPH and not alone else (DEFAULT,)
-        self._dtype = dtype
+        self._dtype, self._views = dtype, views
         self._options: dict[str, Any] = {"plan": plan} | ({"fallback": False} if alone else {})
         self._last: SearchResult | None = None
 
     def build(self, rows: Rows, store: Store) -> Build:
         """Build or read the index of words, and the one of words, times and entities if sessions are asked."""
-        self._plain, build = _index(rows, store, self._dtype, sessions=False)
-        self._session = _index(rows, store, self._dtype, sessions=True)[0] if rows.sessions else self._plain
+        kept: dict[str, Any] = {"dtype": self._dtype, "views": self._views}
+        self._plain, build = _index(rows, store, sessions=False, **kept)
+        self._session = _index(rows, store, sessions=True, **kept)[0] if rows.sessions else self._plain
         return build
 
     def policy(self, request: Request) -> Any:
@@ -88,6 +91,10 @@ class Carag(Engine):
         keys: NDArray[np.int64] = index.search(queries, k, admits, **options, **knob, **many).keys
         return keys
 
+    def stats(self) -> IndexStats:
+        """Tell of the index of words, and of its views."""
+        return self._plain.stats()
+
     def work(self) -> Work | None:
         """Read the statistics of the last search."""
         if self._last is None:
@@ -116,8 +123,8 @@ def new_index(rows: Rows, dtype: str, *, sessions: bool, threads: int | None = N
     return index, time.perf_counter() - begin
 
 
-def _index(rows: Rows, store: Store, dtype: str, *, sessions: bool) -> tuple[Index, Build]:
-    """Read an index that this very core built, or build it."""
+def index_file(rows: Rows, store: Store, *, dtype: str, sessions: bool) -> tuple[Path, Build]:
+    """Return where an index that this very core built is kept, having built it if it is not."""
     core = hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()[:12]
     kind = "session" if sessions else "word"
     name = f"carag-{core}-{dtype}-M{graph_degree(len(rows.words))}-{kind}-{rows.digest}"
@@ -129,12 +136,19 @@ def _index(rows: Rows, store: Store, dtype: str, *, sessions: bool) -> tuple[Ind
         index.save(path)
         return seconds
 
-    def read() -> tuple[Index, Build]:
-        threads = os.cpu_count() or 1 if _takes(Index.add, "threads") else 1
-        build = store.built(name, len(rows.words), threads, make)
-        return Index.load(store.file(name)), build
+    threads = os.cpu_count() or 1 if _takes(Index.add, "threads") else 1
+    build = store.built(name, len(rows.words), threads, make)
+    return store.file(name), build
 
-    return store.once(name, read)
+
+def _index(rows: Rows, store: Store, *, dtype: str, views: int, sessions: bool) -> tuple[Index, Build]:
+    """Read an index; engines of the same file share it."""
+
+    def read() -> tuple[Index, Build]:
+        path, build = index_file(rows, store, dtype=dtype, sessions=sessions)
+        return Index.load(path, views=views), build
+
+    return store.once(f"carag {dtype}, sessions {sessions}, views {views}", read)
 
 
 def _takes(of: Any, name: str) -> bool:

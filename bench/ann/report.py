@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
-from bench.ann.results import CARAG, GOAL_RECALL, goal, width
+from bench.ann.claims import NATIVE, PLANNER, behind_best_plan, claims, graph_over_native
+from bench.ann.others import MET, others, table, times
+from bench.ann.results import CARAG, GOAL_P1, GOAL_RECALL, width
 from bench.ann.run import NEAR, QUOTED
 from bench.sections import replaced
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from bench.ann.results import CellResult, Results
     from bench.ann.run import Row
@@ -22,11 +22,6 @@ BEGIN: Final = (
     "<!-- bench.ann: this section is written by `python -m bench.ann report --page docs/benchmarks.md` -->"
 )
 END: Final = "<!-- /bench.ann -->"
-PLANNER: Final = 1.2
-"""How far behind the best single plan ``auto`` may be."""
-CALL_US: Final = 60.0
-"""Median microseconds below which the way from Python into the core and back weighs."""
-
 _VARIANTS: Final = {
     "word": "A policy word",
     "session": "A word, an instant and a deny list of 1,000 entities",
@@ -40,7 +35,7 @@ def report(results: Results, *, plots: Sequence[str] = ()) -> str:
         _how(results),
         *(_dataset(name, cells) for name, cells in results.cells.items()),
         _builds(results),
-        _others(results),
+        others(results.others),
         _left_out(results),
         *(f"![recall against throughput]({plot})" for plot in plots),
     ]
@@ -67,7 +62,7 @@ def summary(results: Results) -> str:
             "of the best of all peers at a recall@10 of 0.99; bold where a goal is missed. *anti*: the policy "
             "closes the query's own neighbourhood; *corr*: it admits little else. A *session* asks with an "
             "instant and a deny list of 1,000 entities besides.",
-            _table(
+            table(
                 ["admissible", *columns],
                 ([label, *(_short(cells.get(label)) for cells in columns.values())] for label in labels),
             ),
@@ -124,7 +119,8 @@ again, and carry fewer questions."""
 
 def _dataset(name: str, cells: list[CellResult]) -> str:
     first = cells[0].auto
-    parts = [f"## {name}: {first.rows:,} × {first.dim}", _verdict(cells)]
+    where = f"{cells[0].machine['cpu']}, kernel {cells[0].machine['kernel']}."
+    parts = [f"## {name}: {first.rows:,} × {first.dim}", where, _verdict(cells)]
     for variant in dict.fromkeys(cell.key.variant for cell in cells):
         some = [cell for cell in cells if cell.key.variant == variant]
         parts += [
@@ -140,25 +136,14 @@ def _dataset(name: str, cells: list[CellResult]) -> str:
 
 
 def _verdict(cells: list[CellResult]) -> str:
-    missed = [cell for cell in cells if not cell.met]
-    if not missed:
-        return "Every goal is met."
-    by_reason: dict[str, list[str]] = {}
-    for cell in missed:
-        by_reason.setdefault(_reason(cell), []).append(f"{cell.key.variant} {cell.key.label} ({_why(cell)})")
-    return "Not met:\n\n" + "\n".join(f"- {reason}: {'; '.join(some)}." for reason, some in by_reason.items())
-
-
-def _reason(cell: CellResult) -> str:
-    """Name what the time of a missed cell goes into, by the plan that answered most of its questions."""
-    plans = cell.auto.plans or {}
-    if cell.auto.p50_us < CALL_US:
-        return "the call itself, some 10 µs of Python, is a good part of the time"
-    if plans and max(plans, key=lambda plan: plans[plan]) == "graph":
-        return "the time is the graph's: rows far apart in memory, waited for one after another, as a peer's graph does"
-    if cell.key.correlation == "corr":
-        return "the query's own neighbourhood is open: a graph or cells stop there early, our scan must be sure of it"
-    return "the time is the scan's: a code is read of every admissible row of the cells within reach"
+    lines = (
+        [claim.wanted, claim.found, MET[claim.holds], "; ".join(claim.missed)] for claim in claims(cells)
+    )
+    parts = [table(["wanted", "found", "", "not in"], lines)]
+    missed = [f"{cell.key.variant} {cell.key.label} ({_why(cell)})" for cell in cells if not cell.met]
+    if missed:
+        parts.append(f"Goals of cells that are not met: {'; '.join(missed)}.")
+    return "\n\n".join(parts)
 
 
 def _why(cell: CellResult) -> str:
@@ -166,16 +151,13 @@ def _why(cell: CellResult) -> str:
     reasons = []
     if row.recall < GOAL_RECALL:
         reasons.append(f"recall {row.recall:.4f}")
-    if row.recall_p1 < 0.9:
+    if row.recall_p1 < GOAL_P1:
         reasons.append(f"p1 recall {row.recall_p1:g}")
     if row.short or row.violations:
         reasons.append(f"{row.short} short, {row.violations} violations")
-    if not cell.key.share:
-        return ", ".join(reasons) or f"median {row.p50_us:g} µs"
     best, ratio = cell.best_peer(GOAL_RECALL), cell.ratio()
-    wanted = goal(row.rows, cell.key.share, best)
-    if best and ratio is not None and ratio < wanted:
-        reasons.append(f"{ratio:.2f} × {best.engine}, goal {wanted:g} ×")
+    if best and ratio is not None and ratio < cell.goal:
+        reasons.append(f"{ratio:.2f} × {best.engine}, goal {cell.goal:g} ×")
     return ", ".join(reasons)
 
 
@@ -183,22 +165,21 @@ def _goals(cells: list[CellResult]) -> str:
     def line(cell: CellResult) -> list[str]:
         row, best = cell.auto, cell.best_peer(GOAL_RECALL)
         same = cell.best_peer(GOAL_RECALL, like=width(row))
-        wanted = goal(row.rows, cell.key.share, best) if cell.key.share else None
         return [
             cell.key.label,
             f"{row.admissible:,.0f}",
             f"**{row.qps:,.0f}**",
             f"{row.recall:.4f}",
             _named(best),
-            _times(cell.ratio()),
+            times(cell.ratio()),
             f"{_named(same)} ({width(row)})" if same else f"none ({width(row)})",
-            _times(cell.ratio(like=width(row))),
-            f"{wanted:g} ×" if wanted else "µs",
-            "met" if cell.met else "**not met**",
+            times(cell.ratio(like=width(row))),
+            f"{cell.goal:g} ×",
+            MET[cell.met],
         ]
 
     head = ["admissible", "rows", "CARAG q/s", "recall", "best peer at 0.99", "ratio"]
-    return _table([*head, "best of the same code width", "ratio", "goal", ""], map(line, cells))
+    return table([*head, "best of the same code width", "ratio", "goal", ""], map(line, cells))
 
 
 def _quality(cells: list[CellResult]) -> str:
@@ -217,7 +198,7 @@ def _quality(cells: list[CellResult]) -> str:
         ]
 
     head = ["admissible", "questions", "answered by", "p50 µs", "p95 µs", "p99 µs", "p1 recall", "recall 0"]
-    return _table([*head, "short", "violations", "policy made, µs"], map(line, cells))
+    return table([*head, "short", "violations", "policy made, µs"], map(line, cells))
 
 
 def _plans(cells: list[CellResult]) -> str:
@@ -233,26 +214,20 @@ def _plans(cells: list[CellResult]) -> str:
 
     def line(cell: CellResult) -> list[str]:
         single = {name: cell.of(name)[0] for name in names if cell.of(name)}
-        right = [
-            row.qps
-            for row in single.values()
-            if row.recall >= GOAL_RECALL and not row.engine.endswith("-alone")
-        ]
-        behind = max(right) / cell.auto.qps if right else None
-        native = cell.reached("hnswlib-native", GOAL_RECALL) if cell.of("hnswlib-native") else None
+        behind = behind_best_plan(cell)
+        native = cell.reached(NATIVE, GOAL_RECALL)
         graph = single.get(f"{CARAG}-graph")
-        against = graph.qps / native if graph and native else None
         return [
             cell.key.label,
             *(_point(single.get(name)) for name in names),
             "-" if behind is None else f"{behind:.2f} ×{'' if behind <= PLANNER else ' **behind**'}",
             f"{native:,.0f}" if native else "never",
-            _times(against),
+            times(graph_over_native(cell)),
             f"{100 * (graph.fallbacks or 0) / graph.n:.0f} %" if graph else "-",
         ]
 
     head = ["admissible", *(f"{name} q/s (recall)" for name in names), "best single plan over auto"]
-    return _table([*head, "hnswlib-native at 0.99", "graph over it", "graph fell back"], map(line, cells))
+    return table([*head, f"{NATIVE} at 0.99", "graph over it", "graph fell back"], map(line, cells))
 
 
 def _peers(cells: list[CellResult], recall: float) -> list[str]:
@@ -266,7 +241,7 @@ def _peers(cells: list[CellResult], recall: float) -> list[str]:
     return [
         f"Queries a second at recall {recall:g}, every engine (*never*: no effort reaches it; in italics: by the scout "
         "alone):",
-        _table(["admissible", *names], map(line, cells)),
+        table(["admissible", *names], map(line, cells)),
     ]
 
 
@@ -297,54 +272,15 @@ def _builds(results: Results) -> str:
             if not engine.startswith(f"{CARAG}-")
         ]
     head = ["set", "engine", "build, processor s", "threads", "bytes a row"]
-    return "## Build and size\n\n" + _table(head, lines)
-
-
-def _others(results: Results) -> str:
-    """Show builds and the policy tax as recorded, and of batches the throughput at recall 0.99."""
-    parts = [
-        _recorded("Builds, taking turns", [record for record in results.others if record["kind"] == "build"]),
-        _batches([record for record in results.others if record["kind"] == "batch"]),
-        _recorded("Policy tax", [record for record in results.others if record["kind"] == "tax"]),
-    ]
-    return "\n\n".join(part for part in parts if part)
-
-
-def _recorded(title: str, records: list[dict[str, Any]]) -> str:
-    if not records:
-        return ""
-    columns = [column for column in records[0] if column not in ("kind", "seed", "commit")]
-    lines = ([_plain(record.get(column)) for column in columns] for record in records)
-    return f"## {title}\n\n" + _table([name.replace("_", " ") for name in columns], lines)
-
-
-def _batches(records: list[dict[str, Any]]) -> str:
-    if not records:
-        return ""
-    engines = list(dict.fromkeys(record["engine"] for record in records))
-    found = {(record["set"], record["share"], record["engine"]): record["qps_at_0.99"] for record in records}
-    places = list(dict.fromkeys((record["set"], record["share"]) for record in records))
-    lines = (
-        [name, f"{100 * share:g} %", *(_plain(found.get((name, share, engine), "-")) for engine in engines)]
-        for name, share in places
-    )
-    about = f"Queries a second at recall 0.99, {records[0]['n']:,} queries a call, {records[0]['threads']} threads:"
-    return f"## Batches on all cores\n\n{about}\n\n" + _table(["set", "admissible", *engines], lines)
+    return "## Build and size\n\n" + table(head, lines)
 
 
 def _left_out(results: Results) -> str:
     lines = [[record["set"], record["engine"], record["reason"]] for record in results.left_out]
-    return "## Left out\n\n" + _table(["set", "engine", "reason"], lines) if lines else ""
+    return "## Left out\n\n" + table(["set", "engine", "reason"], lines) if lines else ""
 
 
 # ---------------------------------------------------------------- cells of tables
-
-
-def _table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    rows = [
-        "| " + " | ".join(cell.replace("|", "/").replace("\n", " ") for cell in line) + " |" for line in lines
-    ]
-    return "\n".join(["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *rows])
 
 
 def _short(cell: CellResult | None) -> str:
@@ -359,15 +295,5 @@ def _named(reached: Any) -> str:
     return f"{reached.qps:,.0f} {reached.engine}" if reached else "none"
 
 
-def _times(ratio: float | None) -> str:
-    return "-" if ratio is None else f"{ratio:.2f} ×"
-
-
 def _point(row: Row | None) -> str:
     return f"{row.qps:,.0f} ({row.recall:.3f})" if row else "-"
-
-
-def _plain(value: object) -> str:
-    if isinstance(value, float):
-        return f"{value:,.0f}" if abs(value) >= 1_000 else f"{np.round(value, 4):g}"
-    return "never" if value is None else str(value)

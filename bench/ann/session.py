@@ -17,8 +17,10 @@ import numpy as np
 
 from bench.ann.batch import measure_batches
 from bench.ann.builds import measure_builds
-from bench.ann.datasets import load
+from bench.ann.datasets import load, vectors_file
 from bench.ann.engine import Store
+from bench.ann.large import build_large, measure_large
+from bench.ann.opening import measure_opening
 from bench.ann.ours import all_plans
 from bench.ann.peers import LEFT_OUT, PEERS, peer
 from bench.ann.policies import SHARES, cells, label
@@ -50,6 +52,8 @@ __all__ = [
     "run",
     "run_batches",
     "run_builds",
+    "run_large",
+    "run_opening",
     "run_tax",
     "writer",
 ]
@@ -143,6 +147,35 @@ def run_tax(scope: Scope, settings: Settings, write: Writer) -> None:
             for record in measure_tax(prepared.about, prepared.cells, store, settings):
                 print(record, flush=True)
                 write({"kind": "tax", **record})
+
+
+def run_opening(scope: Scope, settings: Settings, write: Writer) -> None:
+    """Measure opening and searching a mapped file, against one that is read."""
+    write({"kind": "machine", **machine(), "settings": asdict(settings)})
+    for name in scope.sets:
+        prepared = prepare(load(name, scope.cache), scope)
+        about, store = prepared.about, Store(scope.cache / "graphs", _keep(prepared.about))
+        with pinned(scope.core):
+            for dtype in scope.dtypes:
+                for record in measure_opening(about, prepared.cells, store, dtype, settings):
+                    print(record, flush=True)
+                    write({"kind": "opening", **record})
+
+
+def run_large(scope: Scope, settings: Settings, write: Writer) -> None:
+    """Build from a stream of rows, of the first of the types asked for, and measure ``auto`` on the mapped file."""
+    write({"kind": "machine", **machine(), "settings": asdict(settings)})
+    dtype, threads = scope.dtypes[0], (scope.threads or (len(os.sched_getaffinity(0)),))[0]
+    for name in scope.sets:
+        prepared = prepare(load(name, scope.cache), scope)
+        about, home = prepared.about, scope.cache / "graphs"
+        built, path = build_large(about, vectors_file(name, scope.cache), home, dtype=dtype, threads=threads)
+        print(built, flush=True)
+        write({"kind": "large build", **built})
+        with pinned(scope.core):
+            for record in measure_large(about, prepared.cells, prepared.bars, path, dtype, settings):
+                print(record, flush=True)
+                write({"kind": "large", **record})
 
 
 def prepare(data: Dataset, scope: Scope) -> Prepared:

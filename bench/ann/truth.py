@@ -24,8 +24,10 @@ __all__ = ["TIE", "Bars", "Verdict", "bars", "judge", "nearest", "similarities"]
 TIE: Final = 1e-6
 _QUERIES_AT_ONCE: Final = 64
 _ROWS_AT_ONCE: Final = 50_000
-_DEEP: Final = 20_000
-"""Rows of an unfiltered ranking that are looked through before all admissible rows are ranked."""
+_PAIRS_AT_ONCE: Final = 1 << 27
+"""Similarities in memory at a time, a GiB of them: the more rows, the fewer queries."""
+_DEEP: Final = 0.02
+"""Part of the rows, of an unfiltered ranking, that is looked through before all admissible rows are ranked."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,8 +58,9 @@ def similarities(
     vectors: NDArray[np.float32], queries: NDArray[np.float32]
 ) -> Iterator[tuple[int, NDArray[np.float64]]]:
     """Yield (first query, similarities to every row) for a few queries at a time."""
-    for first in range(0, len(queries), _QUERIES_AT_ONCE):
-        some = queries[first : first + _QUERIES_AT_ONCE].astype(np.float64)
+    at_once = max(1, min(_QUERIES_AT_ONCE, _PAIRS_AT_ONCE // len(vectors)))
+    for first in range(0, len(queries), at_once):
+        some = queries[first : first + at_once].astype(np.float64)
         out = np.empty((len(some), len(vectors)))
         for row in range(0, len(vectors), _ROWS_AT_ONCE):
             part = vectors[row : row + _ROWS_AT_ONCE].astype(np.float64)
@@ -80,19 +83,16 @@ def bars(rows: Rows, queries: NDArray[np.float32], cells: list[Cell], k: int) ->
     for c, cell in enumerate(cells):
         for at, (query, mask) in enumerate(cell.asked.tolist()):
             questions.setdefault(query, []).append((c, at, mask))
-    few: dict[tuple[int, int], NDArray[np.int64]] = {}
     for first, sims in similarities(rows.vectors, queries):
         for query, exact in enumerate(sims, start=first):
-            ranked = _top(exact, _DEEP)
+            ranked = _top(exact, max(k, int(_DEEP * len(exact))))
             near = rows.some(ranked)
             for c, at, mask in questions.get(query, ()):
                 wanted = int(made[c].wanted[at])
                 request = cells[c].requests[mask]
                 best = exact[ranked[request.admissible(near)][:wanted]]
                 if len(best) < wanted:
-                    if (c, mask) not in few:
-                        few[c, mask] = np.flatnonzero(request.admissible(rows))
-                    best = -np.sort(-exact[few[c, mask]])[:wanted]
+                    best = -np.sort(-exact[request.admissible(rows)])[:wanted]
                 if wanted:
                     made[c].similarity[at] = best[wanted - 1]
     return made

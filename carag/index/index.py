@@ -16,6 +16,7 @@ from carag.index._arguments import (
     batch_of,
     distinct,
     index_params,
+    integer,
     key_array,
     one_query,
     path_bytes,
@@ -52,6 +53,10 @@ FILE_VERSION: Final = int(lib.CARAG_FILE_VERSION)
 _NULL: Final = ffi.NULL
 _NO_ROWS: Final = 0
 """The default of ``also_hidden``, told by identity: a search of microseconds has no time to check what is not given."""
+
+
+MAX_ROWS: Final = 2**32 - 65
+"""Rows of an index: a few of the 32-bit numbers mean that there is none."""
 
 
 class Index(Stored):
@@ -182,6 +187,30 @@ class Index(Stored):
         raise_for(status, fault, keys=batch.keys, words=batch.words)
         warn_of_unlabelled(batch.words)
         return given
+
+    def reserve(self, rows: int) -> None:
+        """Make room for so many rows in all, so that none is copied while they are added.
+
+        Memory is taken as rows are written, and the index is the same without it; but one that grows past its room has
+        all rows in memory twice for a while. A batch as large as all before it is linked by building the whole graph,
+        which is several times faster a row than a smaller one, linked row by row: let batches double.
+
+        Raises
+        ------
+        InvalidArgument
+            If an index holds no such number of rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from carag.policy import policy_word
+        >>> index = Index(2)
+        >>> index.reserve(1_000)
+        >>> index.add(np.eye(2), [policy_word(1), policy_word(2)])
+        array([0, 1])
+        """
+        fault = new_fault()
+        raise_for(lib.carag_index_reserve(self._core, integer("rows", rows, 0, MAX_ROWS), fault), fault)
 
     def relabel(self, keys: ArrayLike, words: ArrayLike, *, allow_quarantine: bool = False) -> None:
         """Give rows new words: all of them, or none on any error. O(1) per row.
@@ -411,7 +440,8 @@ class Index(Stored):
         path : str or PathLike
         mmap : bool
             Read vectors, codes and graph from the file as searches need them, so that an index of any size opens
-            at once. Their checksums then wait for :meth:`verify`.
+            at once. Their checksums then wait for :meth:`verify`; :meth:`preload` brings what searches read most into
+            memory.
         views : int
             As for a new index.
 
@@ -431,6 +461,20 @@ class Index(Stored):
         index._views = kept  # noqa: SLF001 - its own class
         index._own(out[0], os.fspath(path))  # noqa: SLF001 - its own class
         return index
+
+    def preload(self) -> None:
+        """Copy codes and links of an index opened with ``load(path, mmap=True)`` into memory; otherwise do nothing.
+
+        Searches may run meanwhile, and are faster afterwards, the more so the larger the index: memory has large pages,
+        a file has small ones. Vectors stay in the file. The checksums of what is copied are compared.
+
+        Raises
+        ------
+        CorruptFile
+            If one does not match; the message names the section, and the index is as before.
+        """
+        fault = new_fault()
+        raise_for(lib.carag_index_preload(self._core, fault), fault, path=self._path)
 
     def verify(self) -> None:
         """Verify the checksums of the sections that ``load(path, mmap=True)`` did not read; otherwise do nothing.

@@ -9,6 +9,11 @@
  * for the rest, and so does the first change that builds on it (carag_verify_if_mapped). Keys are found in a map made
  * when one is first asked for (row/keymap.c).
  *
+ * Searches jump about in codes and links, and wait longer for the addresses of a file's small pages than for those of
+ * the large pages of memory. carag_index_preload copies these sections, beside searches. Rejected: copying them when
+ * the file is opened, which then takes seconds a gigabyte; advising the system to use large pages for the mapping, which
+ * changed a fifth of it, on the newest kernels and file systems alone.
+ *
  * The mapping is never written to, and keeps the file alive when another is saved over it. A file that is cut short
  * while it is mapped ends the process (SIGBUS): replace files, as saving does, and never edit them.
  */
@@ -108,6 +113,59 @@ carag_status carag_map_view(const carag_reading *job, carag_index *index, carag_
     view->bits.centred = job->header.centred;
     if (status == CARAG_OK && !carag_centre_is_sound(&view->bits, rows))
         status = carag_corrupt(out_fault, "centre", "it is no mean of unit vectors");
+    return status;
+}
+
+/* A view that shares everything with the present one but these sections, which are copied; on failure `*out_view` is to
+ * be freed, too. */
+static carag_status copy_sections(const carag_reading *job, const carag_index *index, const carag_view *present,
+                                  carag_view **out_view, carag_fault *out_fault)
+{
+    carag_view *view = *out_view = carag_view_share(present);
+    if (!view)
+        return carag_fail(out_fault, CARAG_NO_MEMORY, 0, "");
+    view->catalog = present->catalog;
+    const struct {
+        int section;
+        void *at; /* the pointer in the view */
+    } hot[] = {{LINKS, &view->graph.links}, {CODES, &view->codes.bytes}, {SCALES, &view->codes.scales},
+               {ERRORS, &view->codes.errors}, {PACKS, &view->bits.packs}};
+    carag_status status = CARAG_OK;
+    for (size_t i = 0; status == CARAG_OK && i < sizeof hot / sizeof *hot; i++) {
+        if (!carag_is_in_file(index, carag_section_data(present, hot[i].section)))
+            continue;
+        void *copy = carag_allocate_aligned(1, job->header.sections[hot[i].section].size);
+        if (!copy)
+            return carag_fail(out_fault, CARAG_NO_MEMORY, 0, "");
+        memcpy(hot[i].at, &copy, sizeof copy);
+        status = take_section(job, index, hot[i].section, copy, out_fault);
+    }
+    return status;
+}
+
+carag_status carag_index_preload(carag_index *index, carag_fault *out_fault)
+{
+    pthread_mutex_lock(&index->writer);
+    carag_view *present = atomic_load(&index->view);
+    carag_view *view = NULL;
+    carag_status status = CARAG_OK;
+    if (carag_is_in_file(index, present->keys)) {
+        carag_reading job = {.length = index->mapping_size};
+        carag_crc_tables_init(&job.tables);
+        status = carag_parse_header(&job, index->mapping, index->mapping_size, out_fault);
+        if (status == CARAG_OK)
+            status = carag_verify_layout(&job, index, out_fault);
+        for (int section = 0; status == CARAG_OK && section < SECTIONS; section++)
+            if (job.header.rows != present->capacity || job.header.sections[section].crc != index->sums[section])
+                status = carag_corrupt(out_fault, "header", "the file was changed after it was opened");
+        if (status == CARAG_OK)
+            status = copy_sections(&job, index, present, &view, out_fault);
+        if (status == CARAG_OK)
+            carag_publish(index, view);
+        else
+            carag_view_free(index, view, present);
+    }
+    pthread_mutex_unlock(&index->writer);
     return status;
 }
 

@@ -20,7 +20,9 @@
  * (the searches are what costs), and a second round on neighbours of neighbours (dearer than more leaves, and
  * worse).
  *
- * Memory in addition to the graph: about 4 (ef_construction + 70) bytes a row at M = 32, and buffers per thread.
+ * Forward links stand in the row's own link slots, as positions, until step 4 puts the links there; candidates are found
+ * and used in stripes of rows (hnsw/candidates.c). Memory in addition to the graph: about 130 bytes a row, then 110 and
+ * 4 for each forward link; besides, 4 ef_construction bytes for each row of a stripe, and buffers per thread.
  */
 #include "carag_internal.h"
 #include "hnsw/hnsw.h"
@@ -41,6 +43,7 @@ typedef struct builder {
     carag_linker linker;
     carag_visited visited;
     uint32_t *gathered; /* [room] */
+    uint32_t *forward;  /* [limit + 1] */
 } builder;
 
 /* One layer being linked. Everything counts positions in the layer's rows. */
@@ -56,6 +59,7 @@ typedef struct layer_build {
     carag_cover cover;
     builder *builders;     /* [threads] */
     uint16_t *pinned;      /* [count] pinned links so far */
+    uint32_t *earlier;     /* [count * EARLIER] nearest earlier rows, CARAG_NONE after the last */
     size_t *reverse_ends;  /* [count + 1] */
     uint32_t *reverse;     /* who chose a row, by chosen, then chooser */
 } layer_build;
@@ -82,30 +86,33 @@ static uint32_t position_of(const layer_build *build, uint32_t row)
     return low;
 }
 
-/* A row's slots hold its candidates first; then the number of its forward links, up to `limit` of those
- * and the parent, and from the other end EARLIER earlier rows, CARAG_NONE after the last. */
-static uint32_t *forward_count(const layer_build *build, uint32_t position)
+/* The positions of a row's forward links, its parent's among them, which it need not have chosen; at most limit + 1. */
+static uint32_t forward_links(const layer_build *build, uint32_t position, uint32_t *out)
 {
-    return carag_cover_slots(&build->cover, position);
+    const uint32_t row = row_at(build, position);
+    const _Atomic(uint32_t) *links = carag_graph_links(build->graph, row, build->layer);
+    uint32_t count = 0;
+    for (; count < build->limit; count++) {
+        out[count] = atomic_load_explicit(&links[count], memory_order_relaxed);
+        if (out[count] == CARAG_NONE)
+            break;
+    }
+    if (position == 0)
+        return count;
+    const uint32_t parent = position_of(build, *carag_graph_parent(build->graph, row, build->layer));
+    for (uint32_t i = 0; i < count; i++)
+        if (out[i] == parent)
+            return count;
+    out[count] = parent;
+    return count + 1;
 }
 
-static uint32_t *forward_links(const layer_build *build, uint32_t position)
-{
-    return forward_count(build, position) + 1;
-}
-
-static uint32_t *earlier_rows(const layer_build *build, uint32_t position)
-{
-    return forward_count(build, position) + build->limit + 2;
-}
-
-/* Act on the rows of a leaf that are nearest to its leader. All rows are met once, neighbours after each
- * other, so what one row fetched the next finds in the cache. */
-static void for_rows_of_leaf(const layer_build *build, size_t item, uint32_t worker,
+/* Act on the rows of a leaf, or of a part of it, that are nearest to its leader. All rows are met once, neighbours
+ * after each other, so what one row fetched the next finds in the cache. */
+static void for_rows_of_leaf(const layer_build *build, carag_leaf leaf, uint32_t worker,
                              void (*act)(const layer_build *, builder *, uint32_t))
 {
     const carag_cover *cover = &build->cover;
-    const carag_leaf leaf = cover->leaves[item];
     for (size_t i = leaf.begin; i < leaf.end; i++) {
         const uint32_t position = cover->members[i];
         if (cover->nearest[(size_t)position * cover->fanout] == leaf.group)
@@ -152,7 +159,7 @@ static void choose_forward(const layer_build *build, builder *mine, uint32_t pos
     count = count < build->nearest ? count : build->nearest;
     carag_sort_nears(build->keys, listed, count);
 
-    uint32_t *earlier = earlier_rows(build, position);
+    uint32_t *earlier = build->earlier + (size_t)position * EARLIER;
     uint32_t found = 0;
     for (size_t i = 0; i < count && found < EARLIER; i++)
         if (listed[i].node < row)
@@ -162,15 +169,16 @@ static void choose_forward(const layer_build *build, builder *mine, uint32_t pos
 
     memset(linker->kept, 0, count * sizeof *linker->kept);
     const uint32_t chosen = carag_select_neighbors(linker, listed, count, build->limit, linker->chosen);
-    uint32_t *forward = forward_links(build, position);
     for (uint32_t i = 0; i < chosen; i++)
-        forward[i] = position_of(build, linker->chosen[i].node);
-    *forward_count(build, position) = chosen;
+        linker->chosen[i].node = position_of(build, linker->chosen[i].node);
+    carag_store_links(build->graph, row, build->layer, linker->chosen, chosen);
 }
 
 static void choose_forward_of_leaf(void *context, size_t item, uint32_t worker)
 {
-    for_rows_of_leaf(context, item, worker, choose_forward);
+    const layer_build *build = context;
+    const carag_leaf leaf = build->cover.leaves[item];
+    for_rows_of_leaf(build, carag_cover_part(&build->cover, leaf), worker, choose_forward);
 }
 
 /* ---------------------------------------------------------------- the tree */
@@ -202,14 +210,14 @@ static uint32_t search_parent(const layer_build *build, uint32_t position, uint3
 
 static uint32_t choose_parent(const layer_build *build, uint32_t position, uint32_t limit)
 {
-    const uint32_t *earlier = earlier_rows(build, position);
+    const uint32_t *earlier = build->earlier + (size_t)position * EARLIER;
     for (uint32_t i = 0; i < EARLIER && earlier[i] != CARAG_NONE; i++)
         if (build->pinned[earlier[i]] < limit)
             return earlier[i];
     return search_parent(build, position, limit);
 }
 
-/* Give every row but the first its parent, and a forward link to it. */
+/* Give every row but the first its parent. */
 static void build_tree(const layer_build *build)
 {
     const uint32_t limit = carag_graph_max_pinned(build->graph, build->layer);
@@ -219,13 +227,6 @@ static void build_tree(const layer_build *build)
         build->pinned[position]++;
         build->pinned[parent]++;
         *carag_graph_parent(build->graph, row_at(build, position), build->layer) = row_at(build, parent);
-        uint32_t *forward = forward_links(build, position);
-        uint32_t *count = forward_count(build, position);
-        uint32_t i = 0;
-        while (i < *count && forward[i] != parent)
-            i++;
-        if (i == *count)
-            forward[(*count)++] = parent;
     }
 }
 
@@ -235,20 +236,21 @@ static void build_tree(const layer_build *build)
 static bool reverse_links(layer_build *build)
 {
     const uint32_t count = build->cover.count;
+    uint32_t *forward = build->builders[0].forward;
     size_t *ends = build->reverse_ends = carag_allocate_zeroed((size_t)count + 1, sizeof *ends);
     if (!ends)
         return false;
     for (uint32_t position = 0; position < count; position++)
-        for (uint32_t i = 0; i < *forward_count(build, position); i++)
-            ends[forward_links(build, position)[i] + 1]++;
+        for (uint32_t i = forward_links(build, position, forward); i-- > 0;)
+            ends[forward[i] + 1]++;
     for (uint32_t position = 0; position < count; position++)
         ends[position + 1] += ends[position];
     uint32_t *reverse = build->reverse = carag_allocate(ends[count], sizeof *reverse);
     if (!reverse)
         return false;
     for (uint32_t position = 0; position < count; position++)
-        for (uint32_t i = 0; i < *forward_count(build, position); i++)
-            reverse[ends[forward_links(build, position)[i]]++] = position;
+        for (uint32_t i = forward_links(build, position, forward); i-- > 0;)
+            reverse[ends[forward[i]]++] = position;
     return true;
 }
 
@@ -291,14 +293,14 @@ static void gather_offers(const layer_build *build, builder *mine, uint32_t posi
     const bool is_above = build->layer == 0 && build->graph->levels[row] > 0;
     const _Atomic(uint32_t) *above = is_above ? carag_graph_links(build->graph, row, 1) : NULL;
     const size_t from_above = is_above ? build->graph->M : 0;
-    const size_t from_forward = from_above + *forward_count(build, position);
+    const size_t from_forward = from_above + forward_links(build, position, mine->forward);
     const size_t begin = position == 0 ? 0 : build->reverse_ends[position - 1];
     const size_t all = from_forward + build->reverse_ends[position] - begin;
     size_t count = 0;
     for (size_t i = 0; i < all; i++) {
         const uint32_t other =
             i < from_above     ? atomic_load_explicit(&above[i], memory_order_relaxed)
-            : i < from_forward ? row_at(build, forward_links(build, position)[i - from_above])
+            : i < from_forward ? row_at(build, mine->forward[i - from_above])
                                : row_at(build, build->reverse[begin + i - from_forward]);
         if (other != CARAG_NONE)
             count = add_unvisited(mine, count, other);
@@ -333,7 +335,8 @@ static void link_row(const layer_build *build, builder *mine, uint32_t position)
 
 static void link_rows_of_leaf(void *context, size_t item, uint32_t worker)
 {
-    for_rows_of_leaf(context, item, worker, link_row);
+    const layer_build *build = context;
+    for_rows_of_leaf(build, build->cover.leaves[item], worker, link_row);
 }
 
 /* ---------------------------------------------------------------- layers */
@@ -349,7 +352,8 @@ static bool builders_init(layer_build *build)
         mine->visited.bits = carag_allocate_zeroed(words, sizeof *mine->visited.bits);
         mine->visited.touched = carag_allocate(words, sizeof *mine->visited.touched);
         mine->gathered = carag_allocate(build->room, sizeof *mine->gathered);
-        if (!mine->visited.bits || !mine->visited.touched || !mine->gathered ||
+        mine->forward = carag_allocate((size_t)build->limit + 1, sizeof *mine->forward);
+        if (!mine->visited.bits || !mine->visited.touched || !mine->gathered || !mine->forward ||
             !carag_linker_init(&mine->linker, build->graph, build->codes, build->keys, build->room))
             return false;
     }
@@ -363,12 +367,26 @@ static void layer_build_destroy(layer_build *build)
         carag_release(build->builders[i].visited.bits);
         carag_release(build->builders[i].visited.touched);
         carag_release(build->builders[i].gathered);
+        carag_release(build->builders[i].forward);
     }
     carag_release(build->builders);
     carag_release(build->pinned);
+    carag_release(build->earlier);
     carag_release(build->reverse_ends);
     carag_release(build->reverse);
     carag_cover_destroy(&build->cover);
+}
+
+/* The forward links of all rows, and their nearest earlier rows. */
+static carag_status choose_all_forward(layer_build *build)
+{
+    for (;;) {
+        bool more;
+        const carag_status status = carag_cover_next(&build->cover, build->threads, &more);
+        if (status != CARAG_OK || !more)
+            return status;
+        carag_parallel(build->threads, build->cover.leaf_count, choose_forward_of_leaf, build);
+    }
 }
 
 /* Link the rows of a layer, ascending (NULL: rows 0 .. count - 1), count > 0. */
@@ -376,7 +394,7 @@ static carag_status link_layer(layer_build *build, const uint32_t *rows, uint32_
                                uint32_t ef_construction, uint64_t seed)
 {
     build->limit = carag_graph_limit(build->graph, build->layer);
-    /* A row's slots must hold its forward links, the parent among them or not, and the earlier rows. */
+    /* However small ef_construction is, a row chooses from more than it has room for. */
     const uint32_t least = build->limit + 2 + EARLIER;
     const uint32_t wanted = ef_construction < CARAG_MAX_LEAF_ROWS ? ef_construction : CARAG_MAX_LEAF_ROWS;
     const uint32_t candidates = wanted < least ? least : wanted;
@@ -388,10 +406,16 @@ static carag_status link_layer(layer_build *build, const uint32_t *rows, uint32_
     build->nearest = (size_t)candidates * 2 / 3;
     build->room = (size_t)build->cover.fanout * (build->cover.per_leaf + 1) + build->graph->M0 + CHUNK;
     build->pinned = carag_allocate_zeroed(count, sizeof *build->pinned);
-    if (!build->pinned || !builders_init(build))
+    build->earlier = carag_allocate(count, EARLIER * sizeof *build->earlier);
+    if (!build->pinned || !build->earlier || !builders_init(build))
         goto done;
-    carag_parallel(build->threads, build->cover.leaf_count, choose_forward_of_leaf, build);
+    status = choose_all_forward(build);
+    if (status != CARAG_OK)
+        goto done;
     build_tree(build);
+    carag_release(build->earlier);
+    build->earlier = NULL;
+    status = CARAG_NO_MEMORY;
     if (!reverse_links(build))
         goto done;
     carag_parallel(build->threads, build->cover.leaf_count, link_rows_of_leaf, build);

@@ -6,6 +6,11 @@
  * takes its `per_leaf` nearest from each of its leaves. So the cost of a comparison is that of a matrix
  * product, not of a fetch from memory, and no search is made.
  *
+ * What the leaves find takes 4 fanout * per_leaf bytes a row, several times the row itself. It is found, and used, in
+ * stripes of rows, so that a large index is not built in several times its own memory; a leaf is then multiplied stripe
+ * by stripe. Rejected: keeping the best of all leaves in one short list a row; then the graph would depend on the order
+ * in which leaves are searched.
+ *
  * Deterministic: leaders are drawn by a hash of the seed, every ranking is a total order (similarity, then
  * position), and each membership has slots of its own for what its leaf finds.
  *
@@ -28,6 +33,9 @@
 #define MAX_DEPTH 8      /* times a group is carved again before it is cut in row order */
 #define BLOCK 128        /* rows of one matrix product */
 #define COPY_FANOUT 4    /* branches of the tree of copies in a leaf */
+#if !defined(CARAG_STRIPE_ROWS)
+#define CARAG_STRIPE_ROWS (1U << 20) /* rows of a stripe; tests make it less */
+#endif
 
 /* The width of a product is that of a leaf or of a set of leaders. */
 _Static_assert(CARAG_MAX_LEAF_ROWS <= MAX_LEADERS && MAX_LEADERS % CARAG_RANK_STRIPE == 0,
@@ -295,7 +303,27 @@ static uint32_t *slots_of(const carag_cover *cover, uint32_t position, uint32_t 
     uint32_t membership = 0;
     while (nearest[membership] != group)
         membership++;
-    return cover->near + ((size_t)position * cover->fanout + membership) * cover->per_leaf;
+    return carag_cover_slots(cover, position) + (size_t)membership * cover->per_leaf;
+}
+
+/* Where the first member at or after a position stands. */
+static size_t member_from(const carag_cover *cover, carag_leaf leaf, uint32_t position)
+{
+    size_t low = leaf.begin;
+    size_t high = leaf.end;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (cover->members[middle] < position)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+carag_leaf carag_cover_part(const carag_cover *cover, carag_leaf leaf)
+{
+    return (carag_leaf){leaf.group, member_from(cover, leaf, cover->first), member_from(cover, leaf, cover->end)};
 }
 
 static void search_leaf(void *context, size_t item, uint32_t worker)
@@ -304,11 +332,15 @@ static void search_leaf(void *context, size_t item, uint32_t worker)
     const carag_cover *cover = work->cover;
     carver *mine = &work->carvers[worker];
     const carag_leaf leaf = cover->leaves[item];
+    const carag_leaf part = carag_cover_part(cover, leaf);
     const uint32_t *members = cover->members + leaf.begin;
     const uint32_t size = (uint32_t)(leaf.end - leaf.begin);
+    const uint32_t end = (uint32_t)(part.end - leaf.begin);
+    if (part.begin == part.end)
+        return;
     load_columns(work, mine, members, size);
-    for (uint32_t from = 0; from < size; from += BLOCK) {
-        const uint32_t count = block_size(size, from);
+    for (uint32_t from = (uint32_t)(part.begin - leaf.begin); from < end; from += BLOCK) {
+        const uint32_t count = block_size(end, from);
         multiply(work, mine, members + from, count, size);
         for (uint32_t i = 0; i < count; i++) {
             const int32_t *dots = mine->dots + (size_t)i * size;
@@ -370,18 +402,35 @@ carag_status carag_cover_init(carag_cover *cover, const carag_codes *codes, cons
     const bool one_leaf = count <= CARAG_MAX_LEAF_ROWS;
     const uint32_t fanout = one_leaf ? 1 : FANOUT;
     const uint64_t groups = one_leaf ? 1 : (uint64_t)count * fanout / LEAF_TARGET;
-    *cover = (carag_cover){.codes = codes, .rows = rows, .count = count, .fanout = fanout};
+    *cover = (carag_cover){.codes = codes, .rows = rows, .count = count, .fanout = fanout, .stripe = CARAG_STRIPE_ROWS};
     cover->groups = groups < MAX_LEADERS ? (uint32_t)groups : MAX_LEADERS;
     cover->per_leaf = (candidates + fanout - 1) / fanout;
     const size_t memberships = (size_t)count * fanout;
     cover->leaders = carag_allocate(cover->groups, sizeof *cover->leaders);
     cover->nearest = carag_allocate(memberships, sizeof *cover->nearest);
     cover->members = carag_allocate(memberships, sizeof *cover->members);
-    cover->near = carag_allocate(memberships, cover->per_leaf * sizeof *cover->near);
     carving work = {.cover = cover, .kernel = carag_kernel_get(), .threads = threads};
     work.seed = carag_mix(seed);
-    bool done = cover->leaders && cover->nearest && cover->members && cover->near && carvers_init(&work);
-    done = done && cover_rows(&work);
+    const bool done = cover->leaders && cover->nearest && cover->members && carvers_init(&work) && cover_rows(&work);
+    carvers_destroy(&work);
+    return done ? CARAG_OK : CARAG_NO_MEMORY;
+}
+
+carag_status carag_cover_next(carag_cover *cover, uint32_t threads, bool *out_more)
+{
+    const uint32_t stripe = cover->count < cover->stripe ? cover->count : cover->stripe;
+    carving work = {.cover = cover, .kernel = carag_kernel_get(), .threads = threads};
+    cover->first = cover->end;
+    cover->end = cover->count - cover->first < stripe ? cover->count : cover->first + stripe;
+    *out_more = cover->first < cover->end;
+    if (!*out_more) {
+        carag_release(cover->near);
+        cover->near = NULL;
+        return CARAG_OK;
+    }
+    if (!cover->near)
+        cover->near = carag_allocate((size_t)stripe * cover->fanout, cover->per_leaf * sizeof *cover->near);
+    const bool done = cover->near && carvers_init(&work);
     if (done)
         carag_parallel(threads, cover->leaf_count, search_leaf, &work);
     carvers_destroy(&work);

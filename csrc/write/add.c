@@ -106,58 +106,6 @@ static uint32_t grown(size_t have, size_t wanted)
     return (uint32_t)(capacity < wanted ? wanted : capacity);
 }
 
-static void copy(void *to, const void *from, size_t count, size_t size)
-{
-    if (count && size) /* eight-bit rows keep no vectors */
-        memcpy(to, from, count * size);
-}
-
-static void copy_rows(const carag_index *index, carag_view *to, const carag_view *from, uint32_t rows)
-{
-    const carag_graph *graph = &from->graph;
-    to->cells = from->cells;
-    copy(to->vectors, from->vectors, rows, index->vector_bytes);
-    copy((void *)to->words, (const void *)from->words, rows, sizeof *to->words); /* only the writer stores */
-    copy(to->terms, from->terms, rows, sizeof *to->terms);
-    copy(to->keys, from->keys, rows, sizeof *to->keys);
-    copy(to->codes.bytes, from->codes.bytes, rows, to->codes.stride);
-    copy(to->codes.scales, from->codes.scales, rows, sizeof(float));
-    copy(to->codes.errors, from->codes.errors, rows, sizeof(float));
-    copy(to->bits.packs, from->bits.packs, carag_packs(rows), carag_pack_bytes(8 * to->bits.words));
-    copy(to->bits.centre, from->bits.centre, 64 * to->bits.words, sizeof(float));
-    copy(to->graph.levels, graph->levels, rows, 1);
-    copy(to->graph.upper_first, graph->upper_first, rows, sizeof(uint32_t));
-    copy((void *)to->graph.links, (const void *)graph->links, rows, graph->M0 * sizeof(uint32_t));
-    copy(to->graph.parents, graph->parents, rows, sizeof(uint32_t));
-    copy((void *)to->graph.upper_links, (const void *)graph->upper_links, graph->upper_count,
-         graph->M * sizeof(uint32_t));
-    copy(to->graph.upper_parents, graph->upper_parents, graph->upper_count, sizeof(uint32_t));
-    to->bits.centred = from->bits.centred;
-    to->graph.upper_count = graph->upper_count;
-    atomic_init(&to->graph.entry_point, atomic_load(&graph->entry_point));
-    to->costs = from->costs;
-}
-
-/* How many upper slots rows first .. end - 1 take. */
-size_t carag_upper_slots(const carag_params *params, uint32_t first, uint32_t end)
-{
-    size_t slots = 0;
-    for (uint32_t row = first; row < end; row++)
-        slots += carag_level_of(params->seed, row, params->M);
-    return slots;
-}
-
-/* Draw the levels of rows first .. end - 1, and number their upper slots from graph->upper_count on, which stays. */
-void carag_draw_levels(const carag_params *params, carag_graph *graph, uint32_t first, uint32_t end)
-{
-    uint32_t slots = graph->upper_count;
-    for (uint32_t row = first; row < end; row++) {
-        graph->levels[row] = carag_level_of(params->seed, row, params->M);
-        graph->upper_first[row] = slots;
-        slots += graph->levels[row];
-    }
-}
-
 /* The view that the batch goes into: the present one where that has room and nothing has to be made again. */
 static carag_status prepare_view(addition *job)
 {
@@ -176,7 +124,7 @@ static carag_status prepare_view(addition *job)
                                           grown(present->graph.upper_capacity, slots));
         if (!view)
             return CARAG_NO_MEMORY;
-        copy_rows(index, view, present, job->first);
+        carag_copy_rows(index, view, present, job->first);
         job->view = view;
     } else if (job->sketches_anew) {
         carag_view *view = carag_view_share(present);

@@ -5,7 +5,8 @@
 #include "carag_internal.h"
 #include "row/row.h"
 
-/* write/add.c */
+/* write/room.c */
+void carag_copy_rows(const carag_index *index, carag_view *to, const carag_view *from, uint32_t rows);
 size_t carag_upper_slots(const carag_params *params, uint32_t first, uint32_t end);
 void carag_draw_levels(const carag_params *params, carag_graph *graph, uint32_t first, uint32_t end);
 

@@ -177,7 +177,7 @@ def test_ties_pass(bench):
         assert 1.0 == truth.judge(ids, vectors[0], engine.Request(), rows, 2, 0.6).recall
 
 
-# ---------------------------------------------------------------- curves and goals
+# ---------------------------------------------------------------- curves
 
 
 def test_throughput_is_interpolated_and_never_extrapolated(bench):
@@ -191,24 +191,6 @@ def test_throughput_is_interpolated_and_never_extrapolated(bench):
     assert curves.qps_at([], 0.5) is None
     own_choice = curves.Point(0, 0.0, 9_000.0)
     assert curves.qps_at([own_choice, *sweep], 0.85) == curves.qps_at(sweep, 0.85)
-
-
-@pytest.mark.parametrize(
-    ("rows", "share", "qps", "wanted"),
-    [
-        (26_595, 1.0, 900, 2.0),
-        (26_595, 0.5, 900, 3.0),
-        (26_595, 0.2, 900, 5.0),
-        (26_595, 0.001, 20_000, 1.2),
-        (200_000, 1.0, 900, 1.0),
-        (200_000, 0.5, 900, 2.0),
-        (1_000_000, 0.0001, 20_000, 1.2),
-    ],
-)
-def test_goals_are_those_that_were_set(bench, rows, share, qps, wanted):
-    """2, 3 and 5 times on the small sets, 2 and not below on the large; 1.2 where the call is the cost."""
-    results = bench("results")
-    assert wanted == results.goal(rows, share, results.Reached("peer", qps))
 
 
 # ---------------------------------------------------------------- engines

@@ -246,6 +246,9 @@ static void use(carag_index *index, bool is_mapped)
     bool is_sound = !is_mapped;
     if (is_mapped) {
         ask(index, query, false);
+        const carag_status copied = carag_index_preload(index, NULL);
+        CHECK(copied == CARAG_OK || copied == CARAG_CORRUPT);
+        ask(index, query, false);
         const carag_status status = carag_index_verify(index, NULL);
         CHECK(status == CARAG_OK || status == CARAG_CORRUPT);
         is_sound = status == CARAG_OK;

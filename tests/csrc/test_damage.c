@@ -156,6 +156,7 @@ static void nothing_is_built_on_damage(void)
     carag_info info;
     CHECK(carag_index_add(mapped, &one, NULL, &fault) == CARAG_CORRUPT && strcmp(fault.where, "vectors") == 0);
     CHECK(carag_index_consolidate(mapped, 1, &fault) == CARAG_CORRUPT);
+    CHECK(carag_index_reserve(mapped, 1000000, &fault) == CARAG_CORRUPT);
     carag_index_info(mapped, &info);
     CHECK(info.rows == 40 && info.live == 39);
     CHECK_OK(carag_index_save(mapped, path, NULL)); /* the damage, with the checksum that shows it */
@@ -164,6 +165,31 @@ static void nothing_is_built_on_damage(void)
     carag_index_free(index);
     carag_index_free(mapped);
     free(file.bytes);
+}
+
+/* What is copied into memory is compared with its checksum; a section that is not stays in the file, unread. */
+static void nothing_damaged_is_preloaded(void)
+{
+    static const char *const names[] = {"links", "codes", "scales", "errors", "packs", "vectors"};
+    carag_index *index = small_index(CARAG_FLOAT32, 40);
+    for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
+        const bool is_copied = strcmp(names[n], "vectors") != 0;
+        blob file = saved(index);
+        size_t size;
+        section_of(file, names[n], &size)[5] ^= 1;
+        write_file(path, file.bytes, file.size);
+        carag_index *mapped = loaded(1);
+        carag_fault fault = {0};
+        const carag_view *before = atomic_load(&mapped->view);
+        const carag_status status = carag_index_preload(mapped, &fault);
+        CHECK(status == (is_copied ? CARAG_CORRUPT : CARAG_OK));
+        CHECK(!is_copied || (strcmp(fault.where, names[n]) == 0 && atomic_load(&mapped->view) == before));
+        CHECK(carag_index_verify(mapped, &fault) == CARAG_CORRUPT && strcmp(fault.where, names[n]) == 0);
+        answer_safely(mapped);
+        carag_index_free(mapped);
+        free(file.bytes);
+    }
+    carag_index_free(index);
 }
 
 /* Live rows have classes, each of a word that may be stored, each another, numbered where they first occur; deleted rows
@@ -301,6 +327,7 @@ int main(int argc, char **argv)
     numbers_made_up_with_right_checksums_load_soundly_or_not_at_all();
     a_graph_and_scores_that_lie_are_survived();
     nothing_is_built_on_damage();
+    nothing_damaged_is_preloaded();
     classes_that_are_not_those_of_words_do_not_load();
     members_that_lie_do_not_load();
     two_live_rows_of_one_key_are_found_when_keys_are_asked_for();

@@ -104,6 +104,9 @@ static void a_mapped_file_may_be_replaced(void)
     answer_alike(index, again);
     CHECK(unlink(path) == 0);
     answer_alike(index, again);
+    CHECK_OK(carag_index_preload(again, NULL));
+    CHECK_OK(carag_index_preload(again, NULL));
+    answer_alike(index, again);
     carag_index_free(index);
     carag_index_free(another);
     carag_index_free(mapped);

@@ -3,6 +3,8 @@
  * and the check that proves all this able to fail.
  */
 #define CARAG_ALLOW_LIBC
+#include "carag_internal.h"
+#include "hnsw/candidates.h"
 #include "row/row.h"
 
 #include "oracle.h"
@@ -300,6 +302,88 @@ static void same_calls_make_the_same_graph(void)
     free(vectors);
 }
 
+/* Room made before changes nothing but that no row is copied: a build, one over it, insertions, and rows more than
+ * there is room for. */
+static void reserved_room_changes_nothing(void)
+{
+    enum { N = 700, DIM = 20, WAYS = 5 };
+    const size_t ends[] = {0, 300, 650, 690, N};
+    const uint32_t rooms[WAYS] = {0, 200, 650, 690, 2 * N};
+    float *vectors = random_vectors(16, N, DIM);
+    uint32_t *words = random_words(1, N, 2);
+    carag_index *plain = new_index(DIM, 8, 5);
+    carag_index *roomy[WAYS];
+    for (size_t r = 0; r < WAYS; r++) {
+        roomy[r] = new_index(DIM, 8, 5);
+        CHECK_OK(carag_index_reserve(roomy[r], rooms[r], NULL));
+    }
+    for (size_t b = 1; b < sizeof ends / sizeof *ends; b++) {
+        const carag_rows rows = rows_of(vectors + ends[b - 1] * DIM, words + ends[b - 1], ends[b] - ends[b - 1]);
+        CHECK_OK(carag_index_add(plain, &rows, NULL, NULL));
+        for (size_t r = 0; r < WAYS; r++) {
+            const void *before = view_of(roomy[r])->vectors;
+            const bool has_room = view_of(roomy[r])->capacity >= ends[b];
+            CHECK(has_room || rooms[r] < ends[b]);
+            CHECK_OK(carag_index_add(roomy[r], &rows, NULL, NULL));
+            CHECK((view_of(roomy[r])->vectors == before) == has_room);
+            same_graph(plain, roomy[r]);
+        }
+    }
+    for (size_t r = 0; r < WAYS; r++) { /* with rows there */
+        CHECK_OK(carag_index_reserve(roomy[r], 5 * N, NULL));
+        CHECK_OK(carag_index_reserve(roomy[r], N, NULL));
+        CHECK(view_of(roomy[r])->capacity == 5 * N);
+        same_graph(plain, roomy[r]);
+        every_row_is_reachable(roomy[r]);
+        carag_index_free(roomy[r]);
+    }
+    carag_index_free(plain);
+    free(vectors);
+    free(words);
+}
+
+/* The near rows of all rows, found `stripe` rows at a time. */
+static uint32_t *near_rows(const carag_codes *codes, uint32_t rows, uint32_t stripe, size_t *out_slots)
+{
+    carag_cover cover;
+    uint32_t stripes = 0;
+    CHECK_OK(carag_cover_init(&cover, codes, NULL, rows, 40, 3, 2));
+    const size_t slots = *out_slots = (size_t)cover.fanout * cover.per_leaf;
+    uint32_t *all = room_for(rows * slots, sizeof *all);
+    cover.stripe = stripe;
+    for (bool more = true; more;) {
+        CHECK_OK(carag_cover_next(&cover, 2, &more));
+        for (uint32_t row = cover.first; row < cover.end; row++)
+            memcpy(all + row * slots, carag_cover_slots(&cover, row), slots * sizeof *all);
+        stripes += more;
+    }
+    CHECK(stripes == (rows + stripe - 1) / stripe);
+    carag_cover_destroy(&cover);
+    return all;
+}
+
+/* Of one leaf, and of leaves that overlap. */
+static void stripes_find_what_all_at_once_finds(void)
+{
+    enum { N = 5000, DIM = 8 };
+    float *vectors = random_vectors(15, N, DIM);
+    carag_index *index = build(vectors, N, DIM, 4, N, 2);
+    const uint32_t counts[] = {700, N};
+    for (size_t i = 0; i < 2; i++) {
+        size_t slots;
+        uint32_t *expected = near_rows(&view_of(index)->codes, counts[i], counts[i], &slots);
+        const uint32_t stripes[] = {77, counts[i] - 1};
+        for (size_t j = 0; j < 2; j++) {
+            uint32_t *actual = near_rows(&view_of(index)->codes, counts[i], stripes[j], &slots);
+            CHECK(memcmp(expected, actual, counts[i] * slots * sizeof *expected) == 0);
+            free(actual);
+        }
+        free(expected);
+    }
+    carag_index_free(index);
+    free(vectors);
+}
+
 /* ---------------------------------------------------------------- the check */
 
 /* The bit of an invariant, by the word its name begins with. */
@@ -382,6 +466,8 @@ int main(void)
     a_graph_that_leads_nowhere_answers_in_full();
     a_path_is_walked_to_its_end();
     same_calls_make_the_same_graph();
+    reserved_room_changes_nothing();
+    stripes_find_what_all_at_once_finds();
     the_check_sees_what_is_broken();
     return 0;
 }

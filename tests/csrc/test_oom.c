@@ -144,6 +144,7 @@ static carag_status delete_few(carag_index *index)
     return carag_index_delete(index, keys, 4, NULL);
 }
 
+static carag_status reserve(carag_index *index) { return carag_index_reserve(index, 3 * ROWS, NULL); }
 static carag_status consolidate(carag_index *index) { return carag_index_consolidate(index, 1, NULL); }
 static carag_status consolidate_on_two(carag_index *index) { return carag_index_consolidate(index, 2, NULL); }
 
@@ -190,6 +191,7 @@ static carag_status load_mapped(carag_index *index)
     return carag_index_load(path, 1, &loaded, NULL);
 }
 
+static carag_status preload(carag_index *index) { return carag_index_preload(index, NULL); }
 static carag_status verify(carag_index *index) { return carag_index_verify(index, NULL); }
 
 static carag_status similarities(carag_index *index)
@@ -344,9 +346,11 @@ int main(int argc, char **argv)
         {make_some, relabel_where},    {make_many, relabel_where},     {make_some, delete_few},
         {make_holey, consolidate},     {make_holey, consolidate_on_two}, {make_empty, consolidate},
         {make_some, materialise},      {make_mapped, materialise},
+        {make_empty, reserve},         {make_holey, reserve},          {make_mapped, reserve},
         {make_some, count},            {make_holey, save},             {make_saved, load},
         {make_saved, load_mapped},     {make_mapped, verify},          {make_mapped, get},
         {make_some, similarities},     {make_mapped, similarities},
+        {make_mapped, preload},        {make_some, preload},
         {make_mapped, contains},       {make_mapped, add_one},         {make_mapped, relabel_where},
         {make_mapped, consolidate},    {make_mapped, save},
     };

@@ -157,6 +157,7 @@ static void a_bad_change_changes_nothing(void)
     CHECK(carag_index_relabel_where(index, &open, 0, QUARANTINE, &number, NULL) == CARAG_BAD_ARGUMENT);
     CHECK(carag_index_relabel_where(index, &open, TOMBSTONE, 0, &number, NULL) == CARAG_BAD_ARGUMENT);
     CHECK(number == 99);
+    CHECK(carag_index_reserve(index, (size_t)UINT32_MAX - 63, &fault) == CARAG_FULL);
     CHECK(carag_index_consolidate(index, 0, NULL) == CARAG_BAD_ARGUMENT);
     CHECK(carag_index_consolidate(index, CARAG_MAX_THREADS + 1, NULL) == CARAG_BAD_ARGUMENT);
     is_unchanged(index, before);

@@ -114,6 +114,8 @@ static void write_rows(void)
             add_closed(few + 2 * i, 1, (uint64_t)(round * 100 + i));
         add_closed(many, round % 3 ? 90 : BULK, (uint64_t)round + 7);
         delete_closed(few, 10);
+        if (round % 3 == 0)
+            CHECK_OK(carag_index_reserve(shared, (size_t)(round + 4) * ROWS, NULL));
         CHECK_OK(carag_index_save(shared, path, NULL));
         delete_closed(few + 20, 10);
         delete_closed(many, round % 3 ? 90 : BULK);

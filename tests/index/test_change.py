@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from carag.errors import InvalidArgument
 from carag.index import DType, Index, Plan
 from carag.policy import Mask, Policy, policy_word
 
@@ -127,6 +128,50 @@ def test_the_file_does_not_depend_on_threads(tmp_path, dtype):
         index.save(tmp_path / "consolidated")
         files.append([(tmp_path / name).read_bytes() for name in ("grown", "consolidated")])
     assert files[0] == files[1] == files[2]
+
+
+@pytest.mark.parametrize("room", [0, 150, 300, 1_000])
+def test_the_file_does_not_depend_on_room_that_was_reserved(tmp_path, room):
+    """Before any row, and with some there; more rows than room come in as well."""
+    rng = np.random.default_rng(3)
+    vectors, words = rng.standard_normal((400, 8)), policy_word(rng.integers(0, 8, 400))
+    plain, roomy = Index(8, M=4), Index(8, M=4)
+    roomy.reserve(room)
+    for at in (slice(0, 150), slice(150, 300), slice(300, 390)):
+        for index in (plain, roomy):
+            index.add(vectors[at], words[at])
+    roomy.reserve(room + 390)
+    for name, index in (("plain", plain), ("roomy", roomy)):
+        index.add(vectors[390:], words[390:])
+        index.save(tmp_path / name)
+    assert (tmp_path / "plain").read_bytes() == (tmp_path / "roomy").read_bytes()
+
+
+def test_what_was_preloaded_answers_and_changes_as_before(tmp_path):
+    """Of a mapped file; an index that is in memory, and one that was closed, are told apart."""
+    index = random_index(500, 1)
+    index.save(tmp_path / "index")
+    mapped = Index.load(tmp_path / "index", mmap=True)
+    expected = [answers(index, plan=plan) for plan in ("exact", "graph", "scan")]
+    for one in (mapped, mapped, index):
+        one.preload()
+        assert expected == [answers(one, plan=plan) for plan in ("exact", "graph", "scan")]
+    mapped.delete(np.arange(0, 500, 2))
+    index.delete(np.arange(0, 500, 2))
+    for one in (mapped, index):
+        one.consolidate()
+        one.verify()
+    assert answers(index) == answers(mapped)
+    mapped.close()
+    with pytest.raises(InvalidArgument):
+        mapped.preload()
+
+
+@pytest.mark.parametrize("rows", [-1, 2**32 - 64, 1.5, "many"])
+def test_room_is_for_a_number_of_rows(rows):
+    """What an index cannot hold is refused, and what is no number."""
+    with pytest.raises(InvalidArgument, match="want an integer from 0 to 4294967231"):
+        Index(2).reserve(rows)
 
 
 def test_rows_added_one_by_one_are_all_found():

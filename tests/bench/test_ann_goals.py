@@ -1,0 +1,159 @@
+"""What the report asks of a cell, of a data set as a whole, and of the policy tax."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+MILLION, LARGE, WIDE, TEXT = "mixture-1m-128", "mixture-200k-384", "mixture-26k-1024", "text-26k-384"
+
+
+@pytest.mark.parametrize(
+    ("name", "share", "neutral", "anti", "corr"),
+    [
+        *((MILLION, share, 1.7, 3.0, 2.0) for share in (1.0, 0.5, 0.2)),
+        *((MILLION, share, 4.0, 4.0, 2.0) for share in (0.1, 0.05)),
+        (MILLION, 0.01, 3.0, 3.0, 3.0),
+        (LARGE, 1.0, 1.2, 1.2, 1.2),
+        *((LARGE, share, 4.0, 3.0, 1.5) for share in (0.5, 0.2)),
+        *((LARGE, share, 3.0, 3.0, 2.0) for share in (0.1, 0.05)),
+        (LARGE, 0.01, 3.0, 3.0, 3.0),
+        (WIDE, 1.0, 2.5, 2.5, 2.5),
+        *((WIDE, share, 4.0, 3.0, 1.5) for share in (0.5, 0.2)),
+        *((WIDE, share, 3.0, 3.0, 1.5) for share in (0.1, 0.05)),
+        (WIDE, 0.01, 1.5, 1.5, 1.5),
+        *((TEXT, share, 1.5, 1.5, 1.5) for share in (1.0, 0.5, 0.2, 0.1, 0.05, 0.01)),
+        *((name, share, 1.2, 1.2, 1.2) for name in (MILLION, TEXT) for share in (0.001, 0.0001, 0.0)),
+        ("glove-119k-50", 0.5, 1.0, 1.0, 1.0),
+    ],
+)
+def test_goals_are_those_that_were_set(bench, name, share, neutral, anti, corr):
+    """By set, share and correlation; a set without goals is never to be behind."""
+    results = bench("results")
+    slow = results.Reached("peer", 5_000)
+    for correlation, wanted in (("neutral", neutral), ("anti", anti), ("corr", corr)):
+        key = results.CellKey("word", -share, correlation)
+        assert wanted == results.goal(name, key, "avx512_popcnt", slow)
+        assert wanted == results.goal(name, key, "avx512", None)
+
+
+@pytest.mark.parametrize(
+    ("name", "variant", "kernel", "qps", "wanted"),
+    [
+        (MILLION, "word", "avx512", 5_001, 1.2),
+        (MILLION, "session", "avx512", 900, 3.2),
+        (MILLION, "word", "avx2", 900, 3.2),
+        (MILLION, "session", "avx2", 900, 2.56),
+        (MILLION, "session", "avx512", 5_001, 1.0),
+        ("glove-119k-50", "session", "avx2", 900, 1.0),
+    ],
+)
+def test_goals_give_way_and_never_below_the_peer(bench, name, variant, kernel, qps, wanted):
+    """1.2 where the call is the cost, 0.8 of it all for a session, and for a kernel without AVX-512; 1 at least."""
+    results = bench("results")
+    key = results.CellKey(variant, -0.1, "neutral")
+    assert wanted == results.goal(name, key, kernel, results.Reached("peer", qps))
+
+
+@pytest.mark.parametrize(("share", "wanted"), [(0.5, 0.55), (0.1, 0.55), (0.05, 0.75), (0.01, 0.75)])
+def test_the_tax_has_goals(bench, share, wanted):
+    """0.55 from a tenth of the rows up, 0.75 below, 0.9 with a view."""
+    assert wanted == bench("tax").tax_goal(share)
+    assert bench("tax").VIEW_GOAL == 0.9
+
+
+def row_of(bench, engine, qps, **other):
+    """A row of the results file, of a cell of which half of the rows are admissible."""
+    row = dict.fromkeys(bench("run").Row.__dataclass_fields__)
+    row |= {
+        "set": "mixture-1m-128",
+        "rows": 1_000_000,
+        "dim": 128,
+        "variant": "word",
+        "share": 0.5,
+        "bits": 32,
+    }
+    row |= {
+        "correlation": "neutral",
+        "effort": 16,
+        "phase": "rounds",
+        "n": 200,
+        "recall": 1.0,
+        "recall_p1": 1.0,
+    }
+    row |= {"recall_zero": 0, "short": 0, "violations": 0, "p50_us": 1e6 / qps, "p99_us": 2e6 / qps}
+    row |= {"engine": engine, "is_peer": not engine.startswith("carag"), "qps": qps, "policy_us": 1.0}
+    return (
+        row | {"p95_us": 1e6 / qps, "admissible": 5e5, "qps_rounds": [qps], "seed": 7, "commit": "x"} | other
+    )
+
+
+def written(path, rows, kernel="avx512"):
+    """A results file of one machine."""
+    machine = {
+        "kind": "machine",
+        "cpu": "a processor",
+        "kernel": kernel,
+        "processors": 2,
+        "python": "3",
+        "versions": {},
+    }
+    machine["settings"] = {"policy_inside": True}
+    records = [machine, *({"kind": "cell", **row, "build_seconds": 1, "bytes_per_row": 1} for row in rows)]
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return path
+
+
+GOOD = {"carag": 4_000, "carag-exact": 4_100, "carag-graph": 3_000, "hnswlib-native": 2_000}
+
+
+@pytest.mark.parametrize(
+    ("share", "engine", "change", "broken"),
+    [
+        (0.5, "carag", {}, []),
+        (1.0, "carag", {}, []),
+        (0.5, "carag", {"recall": 0.98}, ["every cell"]),
+        (0.5, "carag", {"recall_p1": 0.8}, ["every cell"]),
+        (0.5, "hnswlib-native", {"qps": 2_900}, ["every cell"]),
+        (0.5, "faiss-hnsw", {"qps": 4_001}, ["every cell", "no cell below 1"]),
+        (1.0, "carag-graph", {"qps": 2_900}, ["unfiltered"]),
+        (0.5, "carag-graph", {"qps": 1_900}, ["slower than"]),
+        (0.5, "carag-graph", {"recall": 0.98}, ["slower than"]),
+        (0.5, "carag-graph", {"recall_zero": 1}, ["recall 0"]),
+        (0.5, "carag", {"p99_us": 1_000}, ["p99"]),
+        (0.5, "carag-exact", {"qps": 4_900}, ["best single plan"]),
+        (0.0, "carag", {"p50_us": 12.0}, []),
+        (0.0, "carag", {"p50_us": 12.1}, ["admits nothing"]),
+    ],
+)
+def test_claims_hold_until_something_breaks_them(bench, tmp_path, share, engine, change, broken):
+    """One change to a cell that is all good breaks the claims that speak of it, and no other."""
+    rows = {name: row_of(bench, name, qps, share=share) for name, qps in GOOD.items()}
+    if not share:
+        rows["carag"]["p50_us"] = 10
+    rows.setdefault(engine, row_of(bench, engine, 1, share=share)).update(change)
+    (cells,) = bench("results").read([written(tmp_path / "rows", rows.values())]).cells.values()
+    claims = bench("claims").claims(cells)
+    assert len(broken) == sum(claim.holds is False for claim in claims)
+    for part in broken:
+        (claim,) = (claim for claim in claims if part in claim.wanted and claim.holds is False)
+        assert (f"word {cells[0].key.label}",) == claim.missed
+
+
+def test_what_was_not_measured_is_no_claim(bench, tmp_path):
+    """Neither met nor missed."""
+    rows = [row_of(bench, "carag", 4_000)]
+    (cells,) = bench("results").read([written(tmp_path / "rows", rows)]).cells.values()
+    assert [True, True, *[None] * 6] == [claim.holds for claim in bench("claims").claims(cells)]
+
+
+def test_a_narrow_kernel_is_a_table_of_its_own(bench, tmp_path):
+    """Rows of a kernel without AVX-512 stand beside the others, with goals of their own and the processor's name."""
+    rows = [row_of(bench, name, qps) for name, qps in GOOD.items()]
+    paths = [written(tmp_path / kernel, rows, kernel) for kernel in ("avx512", "avx2")]
+    results = bench("results").read(paths)
+    assert ["mixture-1m-128", "mixture-1m-128, avx2"] == list(results.cells)
+    assert [1.7, 1.36] == [cells[0].goal for cells in results.cells.values()]
+    text = bench("report").report(results)
+    assert "a processor, kernel avx2." in text
