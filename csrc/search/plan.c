@@ -97,7 +97,8 @@ static double rows_in_reach(const carag_scan *job)
  * What it computes is in proportion to the rows that came through until then: in an open neighbourhood few are near the
  * floor, in a closed one very many. It meets rows of any word, where a fraction p of those seen is admissible about 1 /
  * sqrt(p) times as many. Counted over all cells of bench/ann, the proportion is right within a factor of two. Rejected: to
- * ask for the pass rate of the first few cells, too; fewer walks were given up, and no search was faster. */
+ * ask for the pass rate of the first few cells, too; fewer walks were given up, and no search was faster. Rejected: to turn
+ * to the exact search from there; where it is the cheaper one, it is so by less than the nearest cells have cost. */
 uint64_t carag_plan_budget(const carag_scan *job, size_t ef)
 {
     const carag_costs *costs = &job->reader->view->costs;

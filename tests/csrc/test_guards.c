@@ -303,6 +303,22 @@ static void an_inexact_selection_asks_about_terms(carag_index *index)
     carag_read_end(&reader);
 }
 
+/* Nor is it known then how many there are to find: nothing but a full look will do, whatever plan was asked for. */
+static void an_inexact_selection_is_searched_exactly(carag_index *index)
+{
+    float *query = random_vectors(14, 1, DIM);
+    const carag_predicate predicate = marked(1, 10);
+    for (size_t p = 0; p < PLANS; p++) {
+        answer got;
+        carag_relabel_begin(index);
+        CHECK_OK(search_one(index, query, &predicate, 1, 0, plans[p], &got));
+        carag_relabel_end(index);
+        CHECK(is_exact(got.plan) && got.why == CARAG_WHY_ASKED && got.count == 1);
+        free_answer(&got);
+    }
+    free(query);
+}
+
 /* ---------------------------------------------------------------- at emission */
 
 /* Nothing inadmissible comes out, and nothing admissible is missing for what was dropped. */
@@ -460,6 +476,7 @@ int main(void)
     what_a_plan_finds_is_admissible_already(index);
     a_scan_goes_on_from_a_walk(index);
     an_inexact_selection_asks_about_terms(index);
+    an_inexact_selection_is_searched_exactly(index);
     what_a_plan_lets_through_is_not_emitted(index);
     a_row_closed_under_a_search_is_not_emitted(index);
     what_is_hidden_is_looked_for_last(index);
