@@ -29,8 +29,11 @@ __all__ = [
     "MALFORMED",
     "AnchorUnavailable",
     "AuditUnavailable",
+    "BackendFault",
+    "BackendUnavailable",
     "CaragError",
     "CorruptFile",
+    "Incomplete",
     "InvalidArgument",
     "MissingExtra",
     "ModelUnavailable",
@@ -97,6 +100,18 @@ class ModelUnavailable(CaragError):
 
 class ServiceUnavailable(CaragError):
     """A service that was asked over HTTP cannot be reached, is busy, or answered what is no answer."""
+
+
+class BackendUnavailable(CaragError):
+    """A backend of vectors cannot be reached, or a part of it cannot: nothing is returned, and nothing is half done."""
+
+
+class BackendFault(CaragError):
+    """A backend of vectors returned what cannot be true, such as a row that it was not asked for; nothing is returned."""
+
+
+class Incomplete(CaragError):
+    """A backend of vectors returned fewer rows than are admissible, also when it was asked again for all of them."""
 
 
 class MissingExtra(CaragError, ImportError):
