@@ -12,6 +12,7 @@ from carag.backends.native import NativeBackend
 from carag.backends.protocol import Admitted, Capabilities, Found, IndexState, Rows, ShardState, VectorBackend
 from carag.backends.results import CheckedResult, CheckedStats
 from carag.backends.rows import rows_of
+from carag.backends.urls import backend_by_url
 
 __all__ = [
     "Admitted",
@@ -26,5 +27,6 @@ __all__ = [
     "ShardState",
     "VectorBackend",
     "Words",
+    "backend_by_url",
     "rows_of",
 ]
