@@ -5,6 +5,6 @@ from __future__ import annotations
 from carag.engine.rows.backend import KeptBackend
 from carag.engine.rows.file import KeptFile
 from carag.engine.rows.kept import Change, KeptRows
-from carag.engine.rows.settled import NATIVE, settle_backend
+from carag.engine.rows.settled import NATIVE, settled_backend
 
-__all__ = ["NATIVE", "Change", "KeptBackend", "KeptFile", "KeptRows", "settle_backend"]
+__all__ = ["NATIVE", "Change", "KeptBackend", "KeptFile", "KeptRows", "settled_backend"]

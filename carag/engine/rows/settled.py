@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Final
 
 from carag.backends import backend_by_url
@@ -10,10 +11,12 @@ from carag.index import Plan
 from carag.limits import quoted
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from carag.backends import Capabilities, IndexState, VectorBackend
     from carag.store.store import CorpusStore
 
-__all__ = ["NATIVE", "settle_backend"]
+__all__ = ["NATIVE", "settled_backend"]
 
 NATIVE: Final = "native"
 """The index of this process, in a file beside the store."""
@@ -21,15 +24,16 @@ _NOTE: Final = "backend"
 """The store's note of the kind of backend and the collection; none is the native index."""
 
 
-def settle_backend(store: CorpusStore, given: str | VectorBackend | None) -> VectorBackend | None:
-    """Return the backend that a store's rows are in; None if it is the native index.
+@contextmanager
+def settled_backend(store: CorpusStore, given: str | VectorBackend | None) -> Iterator[VectorBackend | None]:
+    """Lend the backend that a store's rows are in, until the context ends; None if it is the native index.
 
     Parameters
     ----------
     store : CorpusStore
     given : str or VectorBackend, optional
-        A URL, :data:`NATIVE`, or a backend itself. None: what the store is used to, which must be the native index, for
-        a store keeps no address and no credential.
+        A URL, :data:`NATIVE`, or a backend itself, which is its owner's to close. None: what the store is used to,
+        which must be the native index, for a store keeps no address and no credential.
 
     Raises
     ------
@@ -46,17 +50,14 @@ def settle_backend(store: CorpusStore, given: str | VectorBackend | None) -> Vec
     if given is None or given == NATIVE:
         if noted != NATIVE:
             store.meta_set(_NOTE, NATIVE)
-        return None
-    backend = backend_by_url(given) if isinstance(given, str) else given
-    try:
+        yield None
+        return
+    made = closing(backend_by_url(given)) if isinstance(given, str) else nullcontext(given)
+    with made as backend:
         state = backend.state()
         _check_promises(state.backend, backend.capabilities)
         _check_place(store, noted, state)
-    except BaseException:
-        if isinstance(given, str):
-            backend.close()
-        raise
-    return backend
+        yield backend
 
 
 def _check_place(store: CorpusStore, noted: str, state: IndexState) -> None:
