@@ -65,7 +65,7 @@ class KeptBackend:
             store.meta_set(_SWEPT, "-1")
 
     def prepare(self, progress: Callable[[str, int, int, str], None]) -> Change:
-        """See :class:`~carag.engine.rows.KeptRows`."""
+        """See :class:`~carag.engine.rows.kept.KeptRows`."""
         opened = self._store.open_labels(after=self._store.labels_by(self.known_at) - 1)
         new = opened[~self._are_here(opened)]
         for start in range(0, len(new), _BATCH):
@@ -87,7 +87,7 @@ class KeptBackend:
         return Change(opened, self._store.labels(opened).words, closed[self._are_here(closed)])
 
     def switch(self, change: Change, known: int) -> None:
-        """See :class:`~carag.engine.rows.KeptRows`. If it fails, nothing is searched until it is done again."""
+        """See :class:`~carag.engine.rows.kept.KeptRows`. If it fails, nothing is searched until it is done again."""
         keys = np.concatenate([change.opened, change.closed])
         words = np.concatenate([change.words, np.full(len(change.closed), _CLOSED, np.uint32)])
         self._is_unsure = True
@@ -98,7 +98,7 @@ class KeptBackend:
         self._is_unsure = False
 
     def settle(self) -> None:
-        """See :class:`~carag.engine.rows.KeptRows`: delete what is closed."""
+        """See :class:`~carag.engine.rows.kept.KeptRows`: delete what is closed."""
         swept = self._noted(_SWEPT)
         if swept == self.known_at:
             return
@@ -109,7 +109,7 @@ class KeptBackend:
         self._store.meta_update({_SWEPT: str(self.known_at), _EPOCH: str(self.index.state().epoch)})
 
     def is_copy_of(self, labels: Labels) -> bool:
-        """See :class:`~carag.engine.rows.KeptRows`."""
+        """See :class:`~carag.engine.rows.kept.KeptRows`."""
         found: dict[int, int] = {}
         for some in _batches(labels.keys):
             found |= self.index.words(some.tolist())
@@ -119,7 +119,7 @@ class KeptBackend:
         )
 
     def check_sound(self) -> None:
-        """See :class:`~carag.engine.rows.KeptRows`."""
+        """See :class:`~carag.engine.rows.kept.KeptRows`."""
         if self._is_unsure:
             raise BackendUnavailable(
                 "the last change of the backend's rows was not confirmed, so nothing is searched; ingest again, or "
@@ -127,7 +127,7 @@ class KeptBackend:
             )
 
     def close(self) -> None:
-        """See :class:`~carag.engine.rows.KeptRows`: whoever made the backend closes it."""
+        """See :class:`~carag.engine.rows.kept.KeptRows`: whoever made the backend closes it."""
 
     def _are_here(self, keys: NDArray[np.int64]) -> NDArray[np.bool_]:
         here: list[int] = []
