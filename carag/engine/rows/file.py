@@ -77,7 +77,8 @@ class KeptFile:
     def prepare(self, progress: Callable[[str, int, int, str], None]) -> Change:
         """See :class:`~carag.engine.rows.kept.KeptRows`.
 
-        Labels are added in the order of their keys, so the same store gives the same graph. After a kill, the next call opens the rows that were added and not opened.
+        Labels are added in the order of their keys, so the same store gives the same graph. After a kill, the next call
+        opens the rows that were added and not opened.
         """
         opened = self._store.open_labels(after=self._store.labels_by(self.known_at) - 1)
         is_here = np.isin(opened, self.index.keys(), assume_unique=True)
