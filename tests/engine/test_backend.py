@@ -12,6 +12,7 @@ import pytest
 from carag import Engine, Session
 from carag.audit import Outcome, Record, Verdict, verify_receipt
 from carag.backends import NativeBackend
+from carag.engine.backup import back_up, restore
 from carag.errors import BackendFault, BackendUnavailable, Incomplete, InvalidArgument
 from carag.index import Plan
 from carag.retrieval import ConfidenceGate
@@ -124,6 +125,26 @@ def test_a_store_is_opened_over_its_own_rows(tmp_path: Path) -> None:
     with opened(tmp_path / "store", "native") as engine:
         assert before == ids(engine, REVIEW)
     with opened(tmp_path / "store") as engine:
+        engine.add([document("more")])
+    with opened(tmp_path / "store", own) as engine:
+        assert before | {"d/more"} == ids(engine, REVIEW)
+    with opened(tmp_path / "store", "native"):
+        pass
+    with opened(tmp_path / "store", other) as engine:
+        assert before | {"d/more"} == ids(engine, REVIEW)
+
+
+def test_a_restored_store_has_no_part_in_the_rows_of_the_original(tmp_path: Path) -> None:
+    """Its index is made here, and the original's collection is another's to it."""
+    own = NativeBackend(DIM, collection="own")
+    with opened(tmp_path / "store", own) as engine:
+        filled(engine)
+        before = ids(engine, REVIEW)
+    back_up(tmp_path / "store", tmp_path / "data", keys=tmp_path / "keys")
+    restore(tmp_path / "data", tmp_path / "keys", tmp_path / "copy")
+    with pytest.raises(InvalidArgument, match="they are another store's"):
+        opened(tmp_path / "copy", own)
+    with opened(tmp_path / "copy") as engine:
         assert before == ids(engine, REVIEW)
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from carag.store.store import CorpusStore
     from carag.store.values import Labels
 
-__all__ = ["KeptBackend"]
+__all__ = ["NOTHING_NOTED", "KeptBackend"]
 
 _logger = logger(__name__)
 
@@ -40,6 +40,8 @@ _EPOCH: Final = "backend_epoch"
 """The store's note of the backend's epoch then."""
 _SWEPT: Final = "backend_swept"
 """The store's note of the instant up to which labels that were closed are deleted there."""
+NOTHING_NOTED: Final = dict.fromkeys((_KNOWN, _EPOCH, _SWEPT), "-1")
+"""The notes of a backend that is new to the store."""
 
 
 class KeptBackend:
