@@ -52,7 +52,9 @@ class Conformance:
     lies = 2_000
     all_lies = 100_000
     relabels = 200
+    all_relabels = 2_000
     flips = 60
+    all_flips = 500
 
     def new(self, dim: int) -> VectorBackend:
         """Make an empty collection."""
@@ -180,15 +182,14 @@ class Conformance:
 
     # ------------------------------------------------------------ 5 relabel, then search
 
-    def test_a_search_sees_a_change_that_was_confirmed(self, build, opened):
-        """From another connection, the next search: 0 stale."""
+    def _relabels(self, build, opened, count: int) -> None:
         world = World.of(plain_rows(30, 8))
         backend, checked = build(world)
         other = self.another(backend)
         opened.append(other)
         reader = Checked(other, world.labels, 8)
         assert backend.capabilities.read_your_writes
-        for number in range(self.relabels):
+        for number in range(count):
             key, word = number % 30, policy_word(2 if number % 60 < 30 else 1)
             checked.relabel([key], [word], batch=f"change {number}")
             world.labels[key] = word
@@ -197,10 +198,18 @@ class Conformance:
             assert expected == sorted(found.keys[0, : found.counts[0]].tolist())
             assert 0 == found.stats.lagged
 
+    def test_a_search_sees_a_change_that_was_confirmed(self, build, opened):
+        """From another connection, the next search: 0 stale."""
+        self._relabels(build, opened, self.relabels)
+
+    @pytest.mark.full
+    def test_each_of_many_searches_sees_the_change_before_it(self, build, opened):
+        """2,000 of them."""
+        self._relabels(build, opened, self.all_relabels)
+
     # ------------------------------------------------------------ 6 no torn change
 
-    def test_no_search_sees_half_of_a_change(self, build, opened):
-        """Nine rows, flipped between two words in one batch under a reader: 0 torn, 0 short."""
+    def _flips(self, build, opened, count: int) -> None:
         world = World.of(plain_rows(9, 8))
         backend, checked = build(world)
         other = self.another(backend)
@@ -227,13 +236,22 @@ class Conformance:
 
         thread = threading.Thread(target=read)
         thread.start()
-        for number in range(self.flips):
+        for number in range(count):
             checked.relabel(range(9), [words[(number + 1) % 2]] * 9, batch=f"flip {number}")
         done.set()
         thread.join()
         assert [] == failures
         assert seen
-        assert {9} == {int(count) for _, count in seen}
+        assert {9} == {int(many) for _, many in seen}
+
+    def test_no_search_sees_half_of_a_change(self, build, opened):
+        """Nine rows, flipped between two words in one batch under a reader: 0 torn, 0 short."""
+        self._flips(build, opened, self.flips)
+
+    @pytest.mark.full
+    def test_no_search_sees_half_of_many_changes(self, build, opened):
+        """500 of them."""
+        self._flips(build, opened, self.all_flips)
 
     # ------------------------------------------------------------ 7 a new word
 
