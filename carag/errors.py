@@ -11,6 +11,9 @@
     ├── AuditUnavailable               the log cannot be written, so nothing may be returned
     ├── AnchorUnavailable              a checkpoint could not be confirmed outside; what was logged stays logged
     ├── ModelUnavailable               an embedder or generator failed or is not installed
+    ├── BackendUnavailable             a backend of vectors did not answer, or a part of it did not
+    ├── BackendFault                   a backend of vectors answered what cannot be true
+    ├── Incomplete                     a backend of vectors found fewer rows than are admissible
     ├── ServiceUnavailable             a service that was asked over HTTP did not answer; ask again later
     └── MissingExtra (ImportError)     an optional package is absent; the message names the extra
 
@@ -29,8 +32,11 @@ __all__ = [
     "MALFORMED",
     "AnchorUnavailable",
     "AuditUnavailable",
+    "BackendFault",
+    "BackendUnavailable",
     "CaragError",
     "CorruptFile",
+    "Incomplete",
     "InvalidArgument",
     "MissingExtra",
     "ModelUnavailable",
@@ -97,6 +103,18 @@ class ModelUnavailable(CaragError):
 
 class ServiceUnavailable(CaragError):
     """A service that was asked over HTTP cannot be reached, is busy, or answered what is no answer."""
+
+
+class BackendUnavailable(CaragError):
+    """A backend of vectors cannot be reached, or a part of it cannot: nothing is returned, and nothing is half done."""
+
+
+class BackendFault(CaragError):
+    """A backend of vectors returned what cannot be true, such as an inadmissible row; nothing is returned."""
+
+
+class Incomplete(CaragError):
+    """A backend of vectors returned fewer rows than are admissible, also when it was asked again for all of them."""
 
 
 class MissingExtra(CaragError, ImportError):

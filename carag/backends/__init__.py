@@ -1,0 +1,32 @@
+"""Search vectors where they already are: the native index, PostgreSQL, Milvus, Qdrant or Redis, under one contract.
+
+The engine holds a :class:`Checked` and nothing else of this room. What a backend is, is in
+:mod:`carag.backends.protocol`.
+"""
+
+from __future__ import annotations
+
+from carag.backends.checked import Checked
+from carag.backends.current import Words
+from carag.backends.native import NativeBackend
+from carag.backends.protocol import Admitted, Capabilities, Found, IndexState, Rows, ShardState, VectorBackend
+from carag.backends.results import CheckedResult, CheckedStats
+from carag.backends.rows import rows_of
+from carag.backends.urls import backend_by_url
+
+__all__ = [
+    "Admitted",
+    "Capabilities",
+    "Checked",
+    "CheckedResult",
+    "CheckedStats",
+    "Found",
+    "IndexState",
+    "NativeBackend",
+    "Rows",
+    "ShardState",
+    "VectorBackend",
+    "Words",
+    "backend_by_url",
+    "rows_of",
+]
