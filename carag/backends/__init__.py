@@ -7,10 +7,13 @@ The engine holds a :class:`Checked` and nothing else of this room. What a backen
 from __future__ import annotations
 
 from carag.backends.checked import Checked, Words
+from carag.backends.epochs import Epochs, MemoryEpochs
 from carag.backends.native import NativeBackend
+from carag.backends.postgres import PostgresBackend, PostgresEpochs
 from carag.backends.protocol import Admitted, Capabilities, Found, IndexState, Rows, ShardState, VectorBackend
 from carag.backends.results import CheckedResult, CheckedStats
 from carag.backends.rows import rows_of
+from carag.backends.sharded import ShardedBackend
 
 __all__ = [
     "Admitted",
@@ -18,11 +21,16 @@ __all__ = [
     "Checked",
     "CheckedResult",
     "CheckedStats",
+    "Epochs",
     "Found",
     "IndexState",
+    "MemoryEpochs",
     "NativeBackend",
+    "PostgresBackend",
+    "PostgresEpochs",
     "Rows",
     "ShardState",
+    "ShardedBackend",
     "VectorBackend",
     "Words",
     "rows_of",

@@ -18,7 +18,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from carag.backends.postgres_wire import adapt_vectors
+from carag.backends.postgres.wire import adapt_vectors
 from carag.errors import BackendUnavailable, InvalidArgument, MissingExtra
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class PostgresLink:
     schema : str
         Where the tables are.
     timeout : float
-        Seconds within which a transaction must be answered.
+        Seconds within which a statement must be answered.
     most : int
         Connections at the same time.
 
@@ -87,7 +87,7 @@ class PostgresLink:
         self._settings = {
             **_SETTINGS,
             # Behind our own tables those of nobody else, temporary ones last.
-            "search_path": f"pg_catalog, {schema}, public, pg_temp",
+            "search_path": f"{schema}, public, pg_temp",
             "statement_timeout": f"{timeout * 1000:.0f}ms",
             "lock_timeout": f"{timeout * 1000:.0f}ms",
             "idle_in_transaction_session_timeout": f"{2 * timeout * 1000:.0f}ms",
@@ -144,9 +144,8 @@ class PostgresLink:
                     return made
         raise AssertionError
 
-    def _once(self, work: Callable[[Any], _Made], isolation: Any, is_read: bool) -> _Made:  # noqa: FBT001
+    def _once(self, work: Callable[[Any], _Made], isolation: Any, is_read: bool) -> _Made:
         with self._lent() as db:
-            db.until = time.monotonic() + self._timeout
             db.isolation_level, db.read_only = isolation, is_read
             with db.transaction():
                 return work(db)
@@ -185,7 +184,7 @@ class PostgresLink:
         db = _connection_type().connect(autocommit=True, prepare_threshold=None, **self._fields)
         with contextlib.ExitStack() as undo:
             undo.callback(db.close)
-            db.until = time.monotonic() + self._timeout
+            db.limit = self._timeout + 1  # by then the server's own limit should have said so
             names = list(self._settings)
             db.execute(
                 "SELECT set_config(name, value, false) FROM unnest(%s::text[], %s::text[]) AS s (name, value)",
@@ -241,15 +240,16 @@ def driver() -> Any:
 
 
 def _fields_of(dsn: str) -> dict[str, Any]:
+    is_url = isinstance(dsn, str) and dsn.startswith(("postgresql://", "postgres://"))
     try:
-        if not (isinstance(dsn, str) and dsn.startswith(("postgresql://", "postgres://"))):
-            raise ValueError
-        fields: dict[str, Any] = driver().conninfo.conninfo_to_dict(dsn)
-    except (ValueError, driver().Error):
+        fields: dict[str, Any] = driver().conninfo.conninfo_to_dict(dsn if is_url else None)
+    except (TypeError, ValueError, driver().Error):
+        fields = {}
+    if not is_url or not fields:
         raise InvalidArgument(
             "this is no address of a PostgreSQL database; want postgresql://ACCOUNT@HOST/DATABASE, the password in "
             "~/.pgpass or PGPASSWORD"
-        ) from None
+        )
     fields = {"connect_timeout": 10, "target_session_attrs": "read-write", **_ALIVE, **fields}  # seconds
     hosts = str(fields.get("host") or os.environ.get("PGHOST", "")).split(",")
     is_local = all(host in _LOCAL or host.startswith(("/", "@")) for host in hosts)
@@ -259,25 +259,26 @@ def _fields_of(dsn: str) -> dict[str, Any]:
 
 
 def _connection_type() -> Any:
-    """Define a connection that gives up at a time: a server that hangs keeps even its own limits from coming true."""
+    """Define a connection that waits so long and no longer: a server that hangs does not keep its own limits."""
     psycopg = driver()
 
     class Timed(psycopg.Connection):  # type: ignore[misc]
-        until = float("inf")
+        limit = float("inf")
 
         def wait(self, gen: Any, interval: float = 0.1) -> Any:
-            return super().wait(_limited(gen, self, psycopg.OperationalError), interval)
+            return super().wait(_limited(gen, self.limit, psycopg.OperationalError), interval)
 
     return Timed
 
 
-def _limited(gen: Any, db: Any, error: type[Exception]) -> Generator[Any, Any, Any]:
-    """Pass on what a generator of psycopg waits for, until it is too late."""
+def _limited(gen: Any, limit: float, error: type[Exception]) -> Generator[Any, Any, Any]:
+    """Pass on what a generator of psycopg waits for, for some seconds."""
+    until = time.monotonic() + limit
     try:
         wanted = next(gen)
         while True:
             ready = yield wanted
-            if not ready and time.monotonic() > db.until + 1.0:  # by then the server's own limit should have said so
+            if not ready and time.monotonic() > until:
                 gen.close()
                 raise error("no answer in time")
             wanted = gen.send(ready)

@@ -17,20 +17,20 @@ from typing import Any, Final
 
 from carag.errors import BackendUnavailable
 
-__all__ = ["FOREVER", "make_collection", "make_graph", "make_tables"]
+__all__ = ["FOREVER", "graph_name", "let_use", "make_collection", "make_graph", "make_tables"]
 
 FOREVER: Final = (1 << 63) - 1
 """The end of a word that still has rows."""
 _FORMAT: Final = "vectors of CARAG, format 1"
 _PLAIN: Final = 1900
 """Greatest length of a vector that is kept in its row's page of 8 kB; longer ones are kept beside, and read slower."""
-_TABLES: Final = f"""
+_TABLES: Final = """
 CREATE TABLE collection (
     id integer PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
     name text NOT NULL UNIQUE,
     dim integer,
     epoch bigint NOT NULL DEFAULT 0,
-    accounts name[] NOT NULL DEFAULT '{{}}'
+    accounts name[] NOT NULL DEFAULT '{}'
 );
 CREATE TABLE change (
     collection integer NOT NULL REFERENCES collection,
@@ -76,6 +76,8 @@ _SEEN: Final = {
     "past": "SELECT, INSERT",
 }
 """What an account that owns nothing may do, within its collections."""
+_OF_ITS_COLLECTIONS: Final = "collection = ANY (ARRAY(SELECT id FROM collection))"
+"""In which ``collection`` is read with the account's own rights."""
 
 
 def make_tables(db: Any, schema: str) -> None:
@@ -109,10 +111,6 @@ def make_tables(db: Any, schema: str) -> None:
         raise BackendUnavailable(
             f"schema {schema} of the database is not that of {_FORMAT!r}; name another schema"
         )
-
-
-_OF_ITS_COLLECTIONS: Final = "collection = ANY (ARRAY(SELECT id FROM collection))"
-"""In which ``collection`` is read with the account's own rights."""
 
 
 def make_collection(db: Any, collection: int, dim: int) -> None:

