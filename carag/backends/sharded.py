@@ -144,9 +144,9 @@ class ShardedBackend:
     ) -> IndexState:
         _check_change(keys, words)
         with self._epochs.turn() as turn:
+            self._settle(turn)  # by which this very batch may be done
             if turn.done(batch) is not None:
                 return self._state(turn.last())
-            self._settle(turn)
             self._check_keys(keys, is_new=kind == "add")
             intent = turn.intend(kind, batch, tuple(keys.tolist()), words)
             if write is None:

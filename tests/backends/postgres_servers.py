@@ -80,7 +80,7 @@ class Server:
 
     def stop(self) -> None:
         if self.process is not None and self.process.poll() is None:
-            self.process.send_signal(signal.SIGINT)  # a fast shutdown, which waits for no client
+            self.process.send_signal(signal.SIGQUIT)  # at once: nobody needs its files
             self.process.wait(60)
 
     def _run(self, program: str, *arguments: str) -> None:

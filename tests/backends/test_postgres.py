@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import itertools
-
-import numpy as np
 import pytest
 
 from carag.backends import PostgresBackend
 from tests.backends.conformance import Conformance
+from tests.backends.conftest import NUMBERS, Graphed
 
-NUMBERS = itertools.count()
 HOSTILE = """c{} '"; DROP TABLE live; -- %s %(x)s $1 \\ é漢"""
 
 
 class TestPostgres(Conformance):
-    """One server, with a graph, so that no exact plan may take it."""
+    """One server, with a graph, which no exact plan may take."""
+
+    lies = 800
 
     @pytest.fixture(autouse=True)
     def _with(self, servers):
@@ -26,9 +25,7 @@ class TestPostgres(Conformance):
             self.server.start()
 
     def new(self, dim):
-        backend = PostgresBackend(self.server.url, collection=HOSTILE.format(next(NUMBERS)), dim=dim)
-        backend.build_graph()
-        return backend
+        return Graphed(self.server.url, collection=HOSTILE.format(next(NUMBERS)))
 
     def another(self, backend):
         return PostgresBackend(self.server.url, collection=backend.state().collection)
