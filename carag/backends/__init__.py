@@ -6,7 +6,8 @@ The engine holds a :class:`Checked` and nothing else of this room. What a backen
 
 from __future__ import annotations
 
-from carag.backends.checked import Checked, Words
+from carag.backends.checked import Checked
+from carag.backends.current import Words
 from carag.backends.epochs import Epochs, MemoryEpochs
 from carag.backends.native import NativeBackend
 from carag.backends.postgres import PostgresBackend, PostgresEpochs
@@ -14,6 +15,7 @@ from carag.backends.protocol import Admitted, Capabilities, Found, IndexState, R
 from carag.backends.results import CheckedResult, CheckedStats
 from carag.backends.rows import rows_of
 from carag.backends.sharded import ShardedBackend
+from carag.backends.urls import backend_by_url
 
 __all__ = [
     "Admitted",
@@ -33,5 +35,6 @@ __all__ = [
     "ShardedBackend",
     "VectorBackend",
     "Words",
+    "backend_by_url",
     "rows_of",
 ]

@@ -5,7 +5,8 @@ shard at its own, sees a state that was whole once. A writer changes the shards 
 asks for what it wrote.
 
 A writer that ends in between leaves an intent. Whoever writes next settles it first: it is told which rows were meant,
-and under which name every shard knows the batch. One writer at a time has its turn, and publishes with it or not at all.
+and under which name every shard knows the batch. One writer at a time has its turn, and publishes within it or not at
+all.
 """
 
 from __future__ import annotations

@@ -251,7 +251,7 @@ class ShardedBackend:
     def _state(self, where: Published) -> IndexState:
         kinds = dict.fromkeys(part.backend for part in where.parts)
         return IndexState(
-            f"{len(where.parts)} shards of {' and '.join(kinds)}",
+            f"sharded {len(where.parts)} times: {' and '.join(kinds)}",
             where.parts[0].collection,
             where.epoch,
             tuple(sorted({word for part in where.parts for word in part.words})),

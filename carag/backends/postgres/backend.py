@@ -2,7 +2,7 @@
 
 A batch is one transaction, under a lock on its collection, and moves the epoch last; a search is one read-only
 transaction, so the epoch, the count and the rows are of one snapshot. Exact plans read every admissible row; the graph
-walks until enough rows pass, and what it promises is a recall (:data:`RECALL`), not an answer. Whatever the graph leaves
+walks until enough rows pass, and what it promises is a recall (:data:`RECALL`), not an answer. What the graph leaves
 short is asked again exactly, in the same snapshot.
 
 What an exact answer does not say: pages that PostgreSQL reads hold inadmissible rows as well, and its planner's
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from carag.backends.postgres import statements as sql
-from carag.backends.postgres.link import PostgresLink
+from carag.backends.postgres.link import PostgresLink, collection_in
 from carag.backends.postgres.place import check_dim, dim_of, make_place, open_place, read_place
 from carag.backends.postgres.schema import FOREVER, let_use, make_graph
 from carag.backends.postgres.wire import copy_blocks, rows_from
@@ -61,8 +61,9 @@ class PostgresBackend:
     dsn : str
         Such as ``postgresql://carag_app@db.example/vectors``; what it does not say comes from libpq's environment. To
         another machine TLS is required, and its certificate verified, unless ``sslmode`` says otherwise.
-    collection : str
-        A tenant, as a rule: part of every key and of every statement.
+    collection : str, optional
+        A tenant, as a rule: part of every key and of every statement. By default what the address names,
+        ``?collection=NAME``, or ``carag``.
     dim : int, optional
         Length of every vector, 2,000 at most; by default that of the first batch.
     schema : str
@@ -86,17 +87,22 @@ class PostgresBackend:
         self,
         dsn: str,
         *,
-        collection: str = DEFAULT_COLLECTION,
+        collection: str | None = None,
         dim: int | None = None,
         schema: str = DEFAULT_SCHEMA,
         timeout: float = 30.0,
         connections: int = 16,
     ) -> None:
-        check_label("collection", collection)
-        self._collection = collection
-        self._link = PostgresLink(dsn, schema, timeout=timeout, most=connections)
+        url, named = collection_in(dsn)
+        if collection is not None and named not in (None, collection):
+            raise InvalidArgument(
+                f"the address names the collection {quoted(named)}; want {quoted(collection)}"
+            )
+        self._collection = name = collection or named or DEFAULT_COLLECTION
+        check_label("collection", name)
+        self._link = PostgresLink(url, schema, timeout=timeout, most=connections)
         try:
-            self._place = self._link.write(lambda db: open_place(db, schema, collection, dim))
+            self._place = self._link.write(lambda db: open_place(db, schema, name, dim))
         except BaseException:
             self._link.close()
             raise

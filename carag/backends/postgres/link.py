@@ -17,6 +17,7 @@ import re
 import threading
 import time
 from typing import TYPE_CHECKING, Any, Final, TypeVar
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from carag.backends.postgres.wire import adapt_vectors
 from carag.errors import BackendUnavailable, InvalidArgument, MissingExtra
@@ -24,7 +25,7 @@ from carag.errors import BackendUnavailable, InvalidArgument, MissingExtra
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 
-__all__ = ["PostgresLink", "driver"]
+__all__ = ["PostgresLink", "collection_in", "driver"]
 
 _TRIES: Final = 3
 """How often a transaction is tried."""
@@ -230,6 +231,24 @@ class PostgresLink:
         return said
 
 
+def collection_in(dsn: str) -> tuple[str, str | None]:
+    """Take the collection out of an address, where it names one, ``?collection=NAME``: libpq does not know of it.
+
+    Examples
+    --------
+    >>> collection_in("postgresql://carag_app@db.example/vectors?collection=filings&sslmode=require")
+    ('postgresql://carag_app@db.example/vectors?sslmode=require', 'filings')
+    """
+    try:
+        parts = urlsplit(dsn)
+        asked = parse_qsl(parts.query, keep_blank_values=True)
+        named = [value for name, value in asked if name == "collection"]
+        rest = urlencode([one for one in asked if one[0] != "collection"])
+        return (parts._replace(query=rest).geturl(), named[-1]) if named else (dsn, None)
+    except (AttributeError, TypeError, ValueError):
+        return dsn, None  # no address at all, which is told where it is used
+
+
 def driver() -> Any:
     """Import psycopg; MissingExtra if it is not installed."""
     try:
@@ -251,7 +270,7 @@ def _fields_of(dsn: str) -> dict[str, Any]:
             "~/.pgpass or PGPASSWORD"
         )
     fields = {"connect_timeout": 10, "target_session_attrs": "read-write", **_ALIVE, **fields}  # seconds
-    hosts = str(fields.get("host") or os.environ.get("PGHOST", "")).split(",")
+    hosts = str(fields.get("hostaddr") or fields.get("host") or os.environ.get("PGHOST", "")).split(",")
     is_local = all(host in _LOCAL or host.startswith(("/", "@")) for host in hosts)
     if not is_local and "sslmode" not in fields and "PGSSLMODE" not in os.environ:
         fields["sslmode"] = "verify-full"
