@@ -14,7 +14,7 @@ import tempfile
 import time
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -76,11 +76,20 @@ class Server:
             with contextlib.suppress(psutil.NoSuchProcess):
                 one.kill()
         self.process.wait()
-        psutil.wait_procs(processes, timeout=60)
+        while any(_is_running(one) for one in processes):
+            time.sleep(0.01)
 
     def _run(self, program: str, *arguments: str) -> None:
         done = subprocess.run([_programs() / program, *arguments], capture_output=True, cwd="/", user=_user())
         assert done.returncode == 0, done.stderr.decode()
+
+
+def _is_running(process: Any) -> bool:
+    import psutil
+
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return bool(process.status() != psutil.STATUS_ZOMBIE)
+    return False
 
 
 def _programs() -> Path:

@@ -37,6 +37,7 @@ _REST: Final = 1.0
 """Seconds for which it is."""
 _PASSING: Final = {"40001", "40P01", "57P01", "57P02", "57P03"}
 """Not serializable, deadlock; shut down, crashed, not yet started (PostgreSQL, "Error Codes")."""
+_LATE: Final = "no answer in time"
 _LOCAL: Final = {"", "localhost", "127.0.0.1", "::1"}
 _SCHEMA: Final = re.compile(r"[a-z_][a-z0-9_]{0,62}", re.ASCII)
 _ALIVE: Final = {
@@ -84,7 +85,7 @@ class PostgresLink:
     def __init__(self, dsn: str, schema: str, *, timeout: float = 30.0, most: int = 16) -> None:
         if not (isinstance(schema, str) and _SCHEMA.fullmatch(schema)):
             raise InvalidArgument(f"schema is {schema!r}; want lower case letters, digits and underscores")
-        self._fields = _fields_of(dsn)
+        self._fields = {"connect_timeout": max(2, min(10, int(timeout))), **_fields_of(dsn)}  # seconds
         self._settings = {
             **_SETTINGS,
             # Behind our own tables those of nobody else, temporary ones last.
@@ -269,7 +270,7 @@ def _fields_of(dsn: str) -> dict[str, Any]:
             "this is no address of a PostgreSQL database; want postgresql://ACCOUNT@HOST/DATABASE, the password in "
             "~/.pgpass or PGPASSWORD"
         )
-    fields = {"connect_timeout": 10, "target_session_attrs": "read-write", **_ALIVE, **fields}  # seconds
+    fields = {"target_session_attrs": "read-write", **_ALIVE, **fields}
     hosts = str(fields.get("hostaddr") or fields.get("host") or os.environ.get("PGHOST", "")).split(",")
     is_local = all(host in _LOCAL or host.startswith(("/", "@")) for host in hosts)
     if not is_local and "sslmode" not in fields and "PGSSLMODE" not in os.environ:
@@ -299,7 +300,7 @@ def _limited(gen: Any, limit: float, error: type[Exception]) -> Generator[Any, A
             ready = yield wanted
             if not ready and time.monotonic() > until:
                 gen.close()
-                raise error("no answer in time")
+                raise error(_LATE)
             wanted = gen.send(ready)
     except StopIteration as end:
         return end.value
@@ -313,4 +314,6 @@ def _is_lost(error: Any) -> bool:
 
 
 def _may_pass(error: Any) -> bool:
+    if str(error) == _LATE or isinstance(error, driver().errors.ConnectionTimeout):
+        return False  # the caller has waited long enough
     return _is_lost(error) or error.sqlstate in _PASSING
