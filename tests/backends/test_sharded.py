@@ -194,7 +194,7 @@ class DyingEpochs(MemoryEpochs):
 
 def content(backend, at=None):
     """Return (key, word) of all rows at an epoch, as the exact plan and the count find them."""
-    found = backend.search(QUERY, 50, admitted(), plan=Plan.EXACT, at=at)
+    found = backend.search(QUERY, 100, admitted(), plan=Plan.EXACT, at=at)
     assert found.admissible == len(found.rows.keys) == backend.count(admitted(), at=at)
     return sorted(zip(found.rows.keys.tolist(), found.rows.words.tolist(), strict=True))
 
@@ -264,6 +264,22 @@ def test_what_a_lost_writer_sends_late_changes_nothing(servers, name):
     backend.relabel([0], [ONE], batch="third")
     assert [(key, ONE) for key in (0, 1, 2, *range(20, 26))] == content(backend)
     backend.close()
+
+
+def test_writers_of_shards_take_turns(servers, name):
+    """Each has connections of its own; every batch is an epoch, and none is lost."""
+    writers = [Sharded(servers, name) for _ in range(3)]
+
+    def write(number):
+        for one in range(4):
+            writers[number].add(plain_rows(5, 8, first=100 * number + 10 * one), batch=f"{number} {one}")
+
+    with ThreadPoolExecutor(3) as threads:
+        list(threads.map(write, range(3)))
+    assert (12, 60) == (writers[0].state().epoch, sum(part.rows for part in writers[1].state().shards))
+    assert 60 == len(content(writers[2]))
+    for one in writers:
+        one.close()
 
 
 # -- what is refused

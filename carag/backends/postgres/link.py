@@ -262,8 +262,8 @@ def driver() -> Any:
 def _fields_of(dsn: str) -> dict[str, Any]:
     is_url = isinstance(dsn, str) and dsn.startswith(("postgresql://", "postgres://"))
     try:
-        fields: dict[str, Any] = driver().conninfo.conninfo_to_dict(dsn if is_url else None)
-    except (TypeError, ValueError, driver().Error):
+        fields: dict[str, Any] = driver().conninfo.conninfo_to_dict(dsn if is_url else "")
+    except driver().Error:
         fields = {}
     if not is_url or not fields:
         raise InvalidArgument(

@@ -57,11 +57,16 @@ def open_place(db: Any, schema: str, collection: str, dim: int | None) -> Place:
             "the server does not have the extension vector; install pgvector 0.8 or later on it"
         ) from None
     place = read_place(db, collection)
-    if dim is not None and place.dim is None:
-        make_place(db, place.id, dim)
-        return read_place(db, collection)
-    if dim is not None:
-        check_dim(dim, place.dim)
+    if dim is None:
+        return place
+    if place.dim is None:
+        db.execute(
+            "SELECT FROM collection WHERE id = %s FOR UPDATE", (place.id,)
+        )  # who comes second finds it made
+        if dim_of(db, place.id) is None:
+            make_place(db, place.id, dim)
+        place = read_place(db, collection)
+    check_dim(dim, place.dim)
     return place
 
 
