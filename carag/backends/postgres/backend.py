@@ -40,8 +40,8 @@ __all__ = ["DEFAULT_COLLECTION", "RECALL", "PostgresBackend"]
 DEFAULT_COLLECTION: Final = "carag"
 DEFAULT_SCHEMA: Final = "carag_vectors"
 RECALL: Final = 0.9
-"""Least mean recall@10 of the graph plan, by tests/backends/conformance.py on 3,000 rows, clustered or not. Of many more
-rows without any structure it finds fewer: measure yours, or ask for the exact plan."""
+"""Least mean recall@10 of the graph plan, by tests/backends/conformance.py on 3,000 rows, clustered or not. Of many
+more rows without any structure it finds fewer: measure yours, or ask for the exact plan."""
 _WIDTH: Final = 400
 """Rows that a walk of the graph keeps at a time, ``hnsw.ef_search``."""
 _LINKS: Final = 16
