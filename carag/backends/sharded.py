@@ -110,8 +110,9 @@ class ShardedBackend:
     def close(self) -> None:
         """Close the shards and the epochs."""
         self._threads.shutdown()
-        for one in (*self._shards, self._epochs):
-            one.close()
+        for shard in self._shards:
+            shard.close()
+        self._epochs.close()
 
     # ------------------------------------------------------------ change
 
@@ -120,7 +121,7 @@ class ShardedBackend:
         keys = np.asarray(rows.keys)
 
         def write(shard: VectorBackend, places: NDArray[np.int64], name: str) -> IndexState:
-            return shard.add(Rows(*(column[places] for column in rows)), batch=name)
+            return shard.add(Rows._make(column[places] for column in rows), batch=name)
 
         return self._change("add", batch, keys, (), write)
 
@@ -315,10 +316,10 @@ def _merged(found: list[Found], k: int) -> tuple[NDArray[np.int64], NDArray[np.f
 
 def _rows_of(parts: list[Rows], keys: NDArray[np.int64]) -> Rows:
     rows = _joined(parts)
-    return Rows(*(column[np.isin(rows.keys, keys)] for column in rows))
+    return Rows._make(column[np.isin(rows.keys, keys)] for column in rows)
 
 
 def _joined(parts: list[Rows]) -> Rows:
     """Join rows; a shard that never had one does not know how long a vector is."""
     some = [one for one in parts if len(one.keys)] or parts[:1]
-    return Rows(*(np.concatenate(columns) for columns in zip(*some, strict=True)))
+    return Rows._make(np.concatenate(columns) for columns in zip(*some, strict=True))

@@ -337,7 +337,12 @@ class PostgresBackend:
         return IndexState(self._place.version, self._collection, epoch, tuple(words), (shard,))
 
     def _dim(self, db: Any) -> int | None:
-        return self._place.dim or dim_of(db, self._place.id)  # another process may have added the first batch
+        if self._place.dim is not None:
+            return self._place.dim
+        found = dim_of(db, self._place.id)  # another process may have added the first batch
+        if db.read_only:  # what a writer reads may yet be undone
+            self._place = self._place._replace(dim=found)
+        return found
 
 
 def _found(

@@ -161,7 +161,7 @@ class _PostgresTurn:
     def left(self) -> Intent | None:
         query = "SELECT number, batch, kind, keys, words FROM intent WHERE sharded = %s"
         row = self._db.execute(query, (self._id,), binary=True).fetchone()
-        return None if row is None else Intent(*row[:3], tuple(row[3]), tuple(row[4]))
+        return None if row is None else Intent._make((*row[:3], tuple(row[3]), tuple(row[4])))
 
     def intend(self, kind: str, batch: str, keys: tuple[int, ...], words: tuple[int, ...]) -> Intent:
         with self._db.transaction():

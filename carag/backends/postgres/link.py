@@ -35,8 +35,10 @@ _FAILURES: Final = 3
 """Failures in a row after which the server is left alone."""
 _REST: Final = 1.0
 """Seconds for which it is."""
-_PASSING: Final = {"40001", "40P01", "57P01", "57P02", "57P03"}
-"""Not serializable, deadlock; shut down, crashed, not yet started (PostgreSQL, "Error Codes")."""
+_PASSING: Final = {"40001", "40P01"}
+"""Not serializable, deadlock (PostgreSQL, "Error Codes")."""
+_ENDED: Final = ("08", "57P", "25P03")
+"""How codes begin after which there is no connection: it broke, the server ended or ended it, it was idle too long."""
 _LATE: Final = "no answer in time"
 _LOCAL: Final = {"", "localhost", "127.0.0.1", "::1"}
 _SCHEMA: Final = re.compile(r"[a-z_][a-z0-9_]{0,62}", re.ASCII)
@@ -282,7 +284,7 @@ def _connection_type() -> Any:
     """Define a connection that waits so long and no longer: a server that hangs does not keep its own limits."""
     psycopg = driver()
 
-    class Timed(psycopg.Connection):  # type: ignore[misc]
+    class Timed(psycopg.Connection):  # type: ignore[misc, name-defined]
         limit = float("inf")
 
         def wait(self, gen: Any, interval: float = 0.1) -> Any:
@@ -310,7 +312,7 @@ def _is_lost(error: Any) -> bool:
     """Tell whether it is the connection that failed, and not a statement on it."""
     if error.sqlstate is None:
         return isinstance(error, (driver().OperationalError, driver().InterfaceError))
-    return bool(error.sqlstate.startswith(("08", "57P")))
+    return bool(error.sqlstate.startswith(_ENDED))
 
 
 def _may_pass(error: Any) -> bool:

@@ -41,7 +41,7 @@ def adapt_vectors(db: Any) -> None:
         oid = found[0]
 
         def dump(self, obj: Any) -> bytes:
-            return len(obj).to_bytes(2, "big") + b"\0\0" + obj.astype(">f4").tobytes()
+            return bytes(len(obj).to_bytes(2, "big") + b"\0\0" + obj.astype(">f4").tobytes())
 
     class VectorLoader(Loader):
         format = Format.BINARY
@@ -64,7 +64,7 @@ def copy_blocks(rows: Rows, collection: int, epoch: int) -> Iterator[bytes]:
     layout += [("v size", ">i4"), ("dim", ">i2"), ("unused", ">i2"), ("v", ">f4", (dim,))]
     yield _HEAD
     for start in range(0, len(rows.keys), _BLOCK):
-        part = Rows(*(column[start : start + _BLOCK] for column in rows))
+        part = Rows._make(column[start : start + _BLOCK] for column in rows)
         block = np.zeros(len(part.keys), dtype=layout)
         block["fields"], block["v size"], block["dim"] = len(fields) + 1, 4 + 4 * dim, dim
         for name, _, size in fields:
