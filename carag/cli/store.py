@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from carag.cli._files import read_bytes
-from carag.cli._options import AsJson, Store, TrustedWitnesses, TsaRoots
+from carag.cli._options import AsJson, BackendUrl, Store, TrustedWitnesses, TsaRoots
 from carag.cli._output import Exit, progress, say, say_json, warn
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ def upgrade(
             metavar="FILE", help="A public table of companies to keep, as [b]carag names[/b] takes it."
         ),
     ] = None,
+    backend: BackendUrl = None,
     as_json: AsJson = False,
 ) -> int:
     """Bring a store of an earlier version up to this one: what is missing beside its documents is made from them.
@@ -49,7 +50,7 @@ def upgrade(
                 tasks[stage] = bars.add_task(stage, note="")
             bars.update(tasks[stage], completed=done, total=total or None, note=note)
 
-        found = brought_up(store, names=table, progress=show)
+        found = brought_up(store, names=table, backend=backend, progress=show)
     if as_json:
         say_json(found.to_json())
     else:

@@ -16,7 +16,9 @@ import numpy as np
 from carag.engine.kept_embedder import NO_EMBEDDER, KeptEmbedder
 from carag.engine.kept_profile import settle_profile
 from carag.engine.locks import ReadWriteLock
-from carag.engine.rows import KeptBackend, KeptFile, settle_backend
+from carag.engine.rows.backend import KeptBackend
+from carag.engine.rows.file import KeptFile
+from carag.engine.rows.settled import settled_backend
 from carag.engine.state import StoreState
 from carag.errors import CorruptFile, InvalidArgument
 from carag.retrieval import (
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from carag.backends import VectorBackend
-    from carag.engine.rows import KeptRows
+    from carag.engine.rows.kept import KeptRows
     from carag.index import TextIndex
     from carag.policy import Profile
     from carag.retrieval import Embedder
@@ -202,7 +204,7 @@ class Collection:
         profile : str, path or Profile, optional
             For a new store, by default EDGAR's; a store keeps the bits it was made with.
         backend : str or VectorBackend, optional
-            Where the rows are (:func:`carag.engine.rows.settle_backend`), by default in an index file.
+            Where the rows are (:func:`carag.engine.rows.settled.settled_backend`), by default in an index file.
         accept_policy : bool
             Whether other roles, intents and words of the same bits replace those kept.
         progress : Progress
@@ -236,10 +238,12 @@ class Collection:
                     f"{chosen.name!r}; leave the embedder out, or ingest into a new store"
                 )
             settled = settle_profile(store, profile, accept=accept_policy)
-            place = settle_backend(store, backend)
-            with closing(
-                cls(store, chosen, home / "index.carag", settled, backend=place, progress=progress)
-            ) as collection:
+            with (
+                settled_backend(store, backend) as place,
+                closing(
+                    cls(store, chosen, home / "index.carag", settled, backend=place, progress=progress)
+                ) as collection,
+            ):
                 yield collection
 
     @contextmanager

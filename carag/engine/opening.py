@@ -116,7 +116,11 @@ class Upgraded:
 
 
 def upgrade(
-    home: Path, *, names: tuple[bytes, str] | None = None, progress: Progress = no_progress
+    home: Path,
+    *,
+    names: tuple[bytes, str] | None = None,
+    backend: str | VectorBackend | None = None,
+    progress: Progress = no_progress,
 ) -> Upgraded:
     """Bring a store that an earlier version made up to this one, without embedding anything, and check it.
 
@@ -128,6 +132,8 @@ def upgrade(
         A store that no engine holds.
     names : tuple of bytes and str, optional
         A public table of names to keep, and how messages call it (:func:`carag.engine.kept_profile.keep_names`).
+    backend : str or VectorBackend, optional
+        As for :meth:`carag.Engine.open`.
     progress : Progress
 
     Raises
@@ -145,7 +151,7 @@ def upgrade(
         if names is not None:
             keep_names(home, *names)
         with Collection.open(
-            home, create=False, embedder=NO_EMBEDDER, clock=_now, progress=progress
+            home, create=False, embedder=NO_EMBEDDER, clock=_now, backend=backend, progress=progress
         ) as collection:
             collection.check()
             counts, table = collection.store.counts(), PublicNames.kept_in(collection.store)

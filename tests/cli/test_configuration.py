@@ -125,6 +125,38 @@ def test_an_option_goes_before_the_environment_and_that_before_the_file(
         assert (given["generator"], str(given["store"])) == (f"local:{first}", first)
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["ask", "When does the canteen open?", *SESSION],
+        ["explain", "a:00000", *SESSION],
+        ["ingest", "notes"],
+        ["sync", "notes"],
+        ["gate", "show"],
+        ["policy", "apply", "generic"],
+        ["audit", "accept", "--labels"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_where_rows_are_is_told_to_the_engine(
+    words: list[str], home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the file, or the option, which goes before it; nothing is said where nobody says it."""
+    given: list[Any] = []
+
+    def opened(_: Path, **settings: Any) -> None:
+        given.append(settings.get("backend", "nothing"))
+        raise InvalidArgument("seen")
+
+    monkeypatch.setattr("carag.engine.Engine.open", opened)
+    write(home / "carag.toml", 'store = "s"')
+    run(words)
+    write(home / "carag.toml", 'store = "s"', 'backend = "redis://f"')
+    run(words)
+    run([*words, "--backend", "native"])
+    assert ["nothing", "redis://f", "native"] == given
+
+
 def test_arguments_belong_to_the_name_of_the_file(
     home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

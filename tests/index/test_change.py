@@ -76,6 +76,21 @@ def test_many_small_relabels_equal_one():
     assert answers(one) == answers(many)
 
 
+@pytest.mark.parametrize("dim", [1, 2, 3, 5, 8, 33, 128])
+def test_what_an_index_keeps_is_kept_again(dim):
+    """Vectors read from one and added to another are the same to the last bit; another length is made one."""
+    rng = np.random.default_rng(dim)
+    one, other = (Index(dim, M=2, ef_construction=1) for _ in range(2))
+    keys = one.add(rng.standard_normal((2_000, dim)) ** 3, np.full(2_000, policy_word(1)))
+    kept = one.vectors(keys)
+    other.add(kept, one.words(keys))
+    assert kept.tobytes() == other.vectors(keys).tobytes()
+    longer = other.add(kept[:100] * np.float32(1 + 2**-20), one.words(keys[:100]))
+    assert (
+        np.abs(np.linalg.norm(other.vectors(longer).astype(np.float64), axis=1) - 1) <= 2**-24 * 1.001
+    ).all()
+
+
 @given(st.integers(0, 120), st.integers(0, 99), st.sampled_from(DType), st.data())
 def test_consolidating_changes_no_exact_answer(n, seed, dtype, data):
     """Deleted rows leave, the rest stays: keys, columns, counts and exact answers, byte for byte."""

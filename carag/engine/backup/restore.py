@@ -29,6 +29,7 @@ from carag.engine.backup.manifest import ANCHORS, Manifest, copied
 from carag.engine.collection import Collection
 from carag.engine.configuration import ConfigurationLog
 from carag.engine.kept_embedder import NO_EMBEDDER
+from carag.engine.rows.settled import leave_backend
 from carag.errors import AnchorUnavailable, CorruptFile, InvalidArgument
 from carag.policy import known_at_microseconds
 from carag.store.store import CorpusStore
@@ -267,6 +268,7 @@ def _checked(making: Path, log: AuditLog, *, accept: bool) -> int:
     with CorpusStore.open(making / "corpus.db", create=False) as store:
         if store.dim is None:
             return 0  # of nothing there is no index, and only its embedder knows how wide one is
+        leave_backend(store)
     with Collection.open(making, create=False, embedder=NO_EMBEDDER, clock=_now) as collection:
         collection.check()
         rows, configuration = len(collection.index), ConfigurationLog(log, collection.store)

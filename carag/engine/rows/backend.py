@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from carag.store.store import CorpusStore
     from carag.store.values import Labels
 
-__all__ = ["KeptBackend"]
+__all__ = ["NOTHING_NOTED", "KeptBackend"]
 
 _logger = logger(__name__)
 
@@ -40,6 +40,8 @@ _EPOCH: Final = "backend_epoch"
 """The store's note of the backend's epoch then."""
 _SWEPT: Final = "backend_swept"
 """The store's note of the instant up to which labels that were closed are deleted there."""
+NOTHING_NOTED: Final = dict.fromkeys((_KNOWN, _EPOCH, _SWEPT), "-1")
+"""The notes of a backend that is new to the store."""
 
 
 class KeptBackend:
@@ -65,7 +67,7 @@ class KeptBackend:
             store.meta_set(_SWEPT, "-1")
 
     def prepare(self, progress: Callable[[str, int, int, str], None]) -> Change:
-        """See :class:`~carag.engine.rows.KeptRows`."""
+        """See :class:`~carag.engine.rows.kept.KeptRows`."""
         opened = self._store.open_labels(after=self._store.labels_by(self.known_at) - 1)
         new = opened[~self._are_here(opened)]
         for start in range(0, len(new), _BATCH):
@@ -87,7 +89,7 @@ class KeptBackend:
         return Change(opened, self._store.labels(opened).words, closed[self._are_here(closed)])
 
     def switch(self, change: Change, known: int) -> None:
-        """See :class:`~carag.engine.rows.KeptRows`. If it fails, nothing is searched until it is done again."""
+        """See :class:`~carag.engine.rows.kept.KeptRows`. If it fails, nothing is searched until it is done again."""
         keys = np.concatenate([change.opened, change.closed])
         words = np.concatenate([change.words, np.full(len(change.closed), _CLOSED, np.uint32)])
         self._is_unsure = True
@@ -98,7 +100,7 @@ class KeptBackend:
         self._is_unsure = False
 
     def settle(self) -> None:
-        """See :class:`~carag.engine.rows.KeptRows`: delete what is closed."""
+        """See :class:`~carag.engine.rows.kept.KeptRows`: delete what is closed."""
         swept = self._noted(_SWEPT)
         if swept == self.known_at:
             return
@@ -109,7 +111,7 @@ class KeptBackend:
         self._store.meta_update({_SWEPT: str(self.known_at), _EPOCH: str(self.index.state().epoch)})
 
     def is_copy_of(self, labels: Labels) -> bool:
-        """See :class:`~carag.engine.rows.KeptRows`."""
+        """See :class:`~carag.engine.rows.kept.KeptRows`."""
         found: dict[int, int] = {}
         for some in _batches(labels.keys):
             found |= self.index.words(some.tolist())
@@ -119,7 +121,7 @@ class KeptBackend:
         )
 
     def check_sound(self) -> None:
-        """See :class:`~carag.engine.rows.KeptRows`."""
+        """See :class:`~carag.engine.rows.kept.KeptRows`."""
         if self._is_unsure:
             raise BackendUnavailable(
                 "the last change of the backend's rows was not confirmed, so nothing is searched; ingest again, or "
@@ -127,8 +129,7 @@ class KeptBackend:
             )
 
     def close(self) -> None:
-        """See :class:`~carag.engine.rows.KeptRows`."""
-        self.index.close()
+        """See :class:`~carag.engine.rows.kept.KeptRows`: whoever made the backend closes it."""
 
     def _are_here(self, keys: NDArray[np.int64]) -> NDArray[np.bool_]:
         here: list[int] = []

@@ -75,9 +75,10 @@ class KeptFile:
         self.index = self._load()
 
     def prepare(self, progress: Callable[[str, int, int, str], None]) -> Change:
-        """See :class:`KeptRows`. Labels are added in the order of their keys: the same store gives the same graph.
+        """See :class:`~carag.engine.rows.kept.KeptRows`.
 
-        After a kill, the next call opens the rows that were added and not opened.
+        Labels are added in the order of their keys, so the same store gives the same graph. After a kill, the next call
+        opens the rows that were added and not opened.
         """
         opened = self._store.open_labels(after=self._store.labels_by(self.known_at) - 1)
         is_here = np.isin(opened, self.index.keys(), assume_unique=True)
@@ -97,7 +98,7 @@ class KeptFile:
         return Change(opened, words, np.array(closed, np.int64))
 
     def switch(self, change: Change, known: int) -> None:
-        """See :class:`KeptRows`."""
+        """See :class:`~carag.engine.rows.kept.KeptRows`."""
         self.index.delete(change.closed)
         self.index.relabel(change.opened, change.words, allow_quarantine=True)
         self.known_at = known
@@ -105,7 +106,7 @@ class KeptFile:
         self._deleted += len(change.closed)
 
     def settle(self) -> None:
-        """See :class:`KeptRows`."""
+        """See :class:`~carag.engine.rows.kept.KeptRows`."""
         if self._deleted > len(self.index):  # deleted rows cost memory and time until they are consolidated
             self.index.consolidate()
             self._deleted = 0
@@ -113,18 +114,18 @@ class KeptFile:
             self._save()
 
     def is_copy_of(self, labels: Labels) -> bool:
-        """See :class:`KeptRows`."""
+        """See :class:`~carag.engine.rows.kept.KeptRows`."""
         return np.array_equal(np.sort(self.index.keys()), np.sort(labels.keys)) and np.array_equal(
             self.index.words(labels.keys), labels.words
         )
 
     def check_sound(self) -> None:
-        """See :class:`KeptRows`."""
+        """See :class:`~carag.engine.rows.kept.KeptRows`."""
         if self._damage is not None:
             raise CorruptFile(str(self._damage))
 
     def close(self) -> None:
-        """See :class:`KeptRows`."""
+        """See :class:`~carag.engine.rows.kept.KeptRows`."""
         try:
             if self._unsaved:
                 self._save()

@@ -2,34 +2,41 @@
 
 from __future__ import annotations
 
+from contextlib import closing, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Final
 
 from carag.backends import backend_by_url
+from carag.engine.rows.backend import NOTHING_NOTED
 from carag.errors import InvalidArgument
 from carag.index import Plan
 from carag.limits import quoted
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from carag.backends import Capabilities, IndexState, VectorBackend
     from carag.store.store import CorpusStore
 
-__all__ = ["NATIVE", "settle_backend"]
+__all__ = ["NATIVE", "leave_backend", "settled_backend"]
 
 NATIVE: Final = "native"
 """The index of this process, in a file beside the store."""
 _NOTE: Final = "backend"
 """The store's note of the kind of backend and the collection; none is the native index."""
+_FILLED: Final = "backend_filled"
+"""The store's note of the last backend that it put rows in, to which it may go back from the native index."""
 
 
-def settle_backend(store: CorpusStore, given: str | VectorBackend | None) -> VectorBackend | None:
-    """Return the backend that a store's rows are in; None if it is the native index.
+@contextmanager
+def settled_backend(store: CorpusStore, given: str | VectorBackend | None) -> Iterator[VectorBackend | None]:
+    """Lend the backend that a store's rows are in, until the context ends; None if it is the native index.
 
     Parameters
     ----------
     store : CorpusStore
     given : str or VectorBackend, optional
-        A URL, :data:`NATIVE`, or a backend itself. None: what the store is used to, which must be the native index, for
-        a store keeps no address and no credential.
+        A URL, :data:`NATIVE`, or a backend itself, which is its owner's to close. None: what the store is used to,
+        which must be the native index, for a store keeps no address and no credential.
 
     Raises
     ------
@@ -46,17 +53,14 @@ def settle_backend(store: CorpusStore, given: str | VectorBackend | None) -> Vec
     if given is None or given == NATIVE:
         if noted != NATIVE:
             store.meta_set(_NOTE, NATIVE)
-        return None
-    backend = backend_by_url(given) if isinstance(given, str) else given
-    try:
+        yield None
+        return
+    made = closing(backend_by_url(given)) if isinstance(given, str) else nullcontext(given)
+    with made as backend:
         state = backend.state()
         _check_promises(state.backend, backend.capabilities)
         _check_place(store, noted, state)
-    except BaseException:
-        if isinstance(given, str):
-            backend.close()
-        raise
-    return backend
+        yield backend
 
 
 def _check_place(store: CorpusStore, noted: str, state: IndexState) -> None:
@@ -68,13 +72,21 @@ def _check_place(store: CorpusStore, noted: str, state: IndexState) -> None:
             f"the rows of {store.path} are in {noted}, and {here} was named; name the first, or move back to the "
             f"index here with {NATIVE!r} and then on"
         )
+    # The notes are written first: a run that is killed goes on where its rows are.
+    if store.meta_get(_FILLED) == here:
+        store.meta_set(_NOTE, here)
+        return
     if held := sum(shard.rows for shard in state.shards):
         raise InvalidArgument(
             f"{here} holds {held:,} rows, and {store.path} put none there: they are another store's; name a collection "
             "of its own"
         )
-    # The note is written first: a run that is killed goes on where its rows are.
-    store.meta_set(_NOTE, here)
+    store.meta_update({_NOTE: here, _FILLED: here, **NOTHING_NOTED})
+
+
+def leave_backend(store: CorpusStore) -> None:
+    """Note that a copy of a store has no rows in a backend: those that are there are the original's."""
+    store.meta_update({_NOTE: NATIVE, _FILLED: ""})
 
 
 def _check_promises(name: str, promised: Capabilities) -> None:
