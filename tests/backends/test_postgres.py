@@ -21,9 +21,10 @@ from carag.index import Plan
 from carag.policy import Mask, policy_word
 from tests.backends.conformance import Conformance
 from tests.backends.conftest import NUMBERS, Graphed
+from tests.backends.postgres_servers import psycopg_or_skip
 from tests.backends.worlds import EVERYTHING, plain_rows
 
-psycopg = pytest.importorskip("psycopg", reason="needs psycopg: pip install carag-engine[postgres]")
+psycopg = psycopg_or_skip()
 
 HOSTILE = """c{} '"; DROP TABLE live; -- %s %(x)s $1 \\ é漢"""
 

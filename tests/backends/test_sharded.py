@@ -7,7 +7,6 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-import psycopg
 import pytest
 
 from carag.backends import MemoryEpochs, NativeBackend, PostgresBackend, ShardedBackend
@@ -19,8 +18,10 @@ from carag.index import Plan
 from carag.policy import policy_word
 from tests.backends.conformance import Conformance
 from tests.backends.conftest import NUMBERS, Sharded
+from tests.backends.postgres_servers import psycopg_or_skip
 from tests.backends.worlds import EVERYTHING, plain_rows
 
+psycopg = psycopg_or_skip()
 ONE, TWO = policy_word(1), policy_word(2)
 QUERY = np.full((1, 8), 8**-0.5, np.float32)
 
