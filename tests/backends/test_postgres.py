@@ -32,7 +32,7 @@ HOSTILE = """c{} '"; DROP TABLE live; -- %s %(x)s $1 \\ é漢"""
 class TestPostgres(Conformance):
     """One server, with a graph, which no exact plan may take."""
 
-    lies = 800
+    lies = 400
 
     @pytest.fixture(autouse=True)
     def _with(self, servers):
@@ -73,7 +73,7 @@ def explained(backend, statement, queries, admitted, **settings):
 def graphed(servers, name):
     """A collection with a graph, in which two of three words are admitted."""
     backend = Graphed(servers[0].url, collection=name)
-    rows = plain_rows(3_000, 16, bits=np.random.default_rng(0).integers(1, 4, 3_000))
+    rows = plain_rows(800, 16, bits=np.random.default_rng(0).integers(1, 4, 800))
     backend.add(rows, batch="first")
     backend._link.write(lambda db: db.execute("ANALYZE carag_vectors.live"))
     yield backend
@@ -121,7 +121,7 @@ def test_what_the_graph_leaves_short_is_asked_again(graphed, monkeypatch):
 def test_the_cheaper_plan_is_taken_where_none_is_asked_for(graphed, monkeypatch):
     """By the number of admissible rows, which is exact."""
     assert Plan.EXACT is graphed.search(QUERY, 10, SOME, plan=Plan.AUTO).plan
-    monkeypatch.setattr(backend_module, "_EXACT_ROWS", 1_000)
+    monkeypatch.setattr(backend_module, "_EXACT_ROWS", 100)
     assert Plan.GRAPH is graphed.search(QUERY, 10, SOME, plan=Plan.AUTO).plan
 
 
