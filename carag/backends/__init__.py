@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from carag.backends.checked import Checked
 from carag.backends.current import Words
+from carag.backends.epochs import Epochs, MemoryEpochs
 from carag.backends.native import NativeBackend
+from carag.backends.postgres import PostgresBackend, PostgresEpochs
 from carag.backends.protocol import Admitted, Capabilities, Found, IndexState, Rows, ShardState, VectorBackend
 from carag.backends.results import CheckedResult, CheckedStats
 from carag.backends.rows import rows_of
+from carag.backends.sharded import ShardedBackend
 from carag.backends.urls import backend_by_url
 
 __all__ = [
@@ -20,11 +23,16 @@ __all__ = [
     "Checked",
     "CheckedResult",
     "CheckedStats",
+    "Epochs",
     "Found",
     "IndexState",
+    "MemoryEpochs",
     "NativeBackend",
+    "PostgresBackend",
+    "PostgresEpochs",
     "Rows",
     "ShardState",
+    "ShardedBackend",
     "VectorBackend",
     "Words",
     "backend_by_url",

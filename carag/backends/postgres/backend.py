@@ -1,0 +1,374 @@
+"""Keep vectors in PostgreSQL with pgvector: transactions, exact counts, and every epoch there ever was.
+
+A batch is one transaction, under a lock on its collection, and moves the epoch last; a search is one read-only
+transaction, so the epoch, the count and the rows are of one snapshot. Exact plans read every admissible row; the graph
+walks until enough rows pass, and what it promises is a recall (:data:`RECALL`), not an answer. What the graph leaves
+short is asked again exactly, in the same snapshot.
+
+What an exact answer does not say: pages that PostgreSQL reads hold inadmissible rows as well, and its planner's
+statistics know them. So there is no certified plan here.
+
+Rows that ended are kept, for earlier epochs; nothing is ever removed by itself.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from carag.backends.postgres import statements as sql
+from carag.backends.postgres.link import PostgresLink, collection_in
+from carag.backends.postgres.place import check_dim, dim_of, make_place, open_place, read_place
+from carag.backends.postgres.schema import FOREVER, let_use, make_graph
+from carag.backends.postgres.wire import copy_blocks, rows_from
+from carag.backends.protocol import Capabilities, Found, IndexState, ShardState
+from carag.errors import BackendUnavailable, InvalidArgument
+from carag.index import Plan
+from carag.limits import check_label, check_text, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from carag.backends.postgres.place import Place
+    from carag.backends.protocol import Admitted, Rows
+
+__all__ = ["DEFAULT_COLLECTION", "RECALL", "PostgresBackend"]
+
+DEFAULT_COLLECTION: Final = "carag"
+DEFAULT_SCHEMA: Final = "carag_vectors"
+RECALL: Final = 0.9
+"""Least mean recall@10 of the graph plan, by tests/backends/conformance.py on 3,000 rows, clustered or not. Of many
+more rows without any structure it finds fewer: measure yours, or ask for the exact plan."""
+_WIDTH: Final = 400
+"""Rows that a walk of the graph keeps at a time, ``hnsw.ef_search``."""
+_LINKS: Final = 16
+_BUILD_WIDTH: Final = 128
+_EXACT_ROWS: Final = 20_000
+"""Admissible rows up to which scoring all of them takes less time than a walk, as measured at 20,000 x 384."""
+_MOST_WORDS: Final = 10_000
+"""Words of one search: 41 ms for as many on 6,668 rows, and half a second for ten times as many."""
+_LONGEST_BATCH: Final = 1000
+"""Characters of the name of a batch."""
+
+
+class PostgresBackend:
+    """A collection of vectors in a PostgreSQL database.
+
+    Parameters
+    ----------
+    dsn : str
+        Such as ``postgresql://carag_app@db.example/vectors``; what it does not say comes from libpq's environment. To
+        another machine TLS is required, and its certificate verified, unless ``sslmode`` says otherwise.
+    collection : str, optional
+        A tenant, as a rule: part of every key and of every statement. By default what the address names,
+        ``?collection=NAME``, or ``carag``.
+    dim : int, optional
+        Length of every vector, 2,000 at most; by default that of the first batch.
+    schema : str
+        Where the tables are. They are made if they are missing and the account may.
+    timeout : float
+        Seconds within which a transaction must be answered.
+    connections : int
+        At the same time, at most.
+
+    Raises
+    ------
+    BackendUnavailable
+        If the database cannot be reached or used.
+    InvalidArgument
+        If an argument cannot be used, or the collection has vectors of another length.
+    MissingExtra
+        If psycopg is not installed.
+    """
+
+    def __init__(
+        self,
+        dsn: str,
+        *,
+        collection: str | None = None,
+        dim: int | None = None,
+        schema: str = DEFAULT_SCHEMA,
+        timeout: float = 30.0,
+        connections: int = 16,
+    ) -> None:
+        url, named = collection_in(dsn)
+        if collection is not None and named not in (None, collection):
+            raise InvalidArgument(
+                f"the address names the collection {quoted(named)}; want {quoted(collection)}"
+            )
+        self._collection = name = collection or named or DEFAULT_COLLECTION
+        check_label("collection", name)
+        self._link = PostgresLink(url, schema, timeout=timeout, most=connections)
+        try:
+            self._place = self._link.write(lambda db: open_place(db, schema, name, dim))
+        except BaseException:
+            self._link.close()
+            raise
+
+    def __repr__(self) -> str:
+        return f"<PostgresBackend {self._place.version}, {self._collection!r}>"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What it can promise."""
+        has_graph = self._place.has_graph
+        return Capabilities(
+            plans=frozenset({Plan.AUTO, Plan.EXACT, Plan.GRAPH} if has_graph else {Plan.EXACT}),
+            exact_count=True,
+            read_your_writes=True,
+            atomic_batches=True,
+            replay_by_epoch=True,
+            recall=RECALL if has_graph else None,
+            most_words=_MOST_WORDS,
+            server_side_policy=self._place.is_fenced,
+        )
+
+    def close(self) -> None:
+        """See :class:`~carag.backends.VectorBackend`."""
+        self._link.close()
+
+    # ------------------------------------------------------------ change
+
+    def add(self, rows: Rows, *, batch: str) -> IndexState:
+        """See :class:`~carag.backends.VectorBackend`."""
+        keys = _distinct(rows.keys)
+        if rows.vectors.ndim != 2 or any(len(column) != len(keys) for column in rows):
+            raise InvalidArgument(
+                f"rows have columns of shapes {[column.shape for column in rows]}; want one entry a row"
+            )
+
+        def make(db: Any, epoch: int) -> None:
+            if self._dim(db) is None:
+                make_place(db, self._place.id, rows.vectors.shape[1])
+            check_dim(rows.vectors.shape[1], self._dim(db))
+            taken = db.execute(
+                "SELECT min(key) FROM live WHERE collection = %(c)s AND key = ANY(%(keys)s::bigint[])",
+                {"c": self._place.id, "keys": keys},
+            ).fetchone()[0]
+            if taken is not None:
+                raise InvalidArgument(f"key {taken} is in use; delete its row first, or relabel it")
+            self._copy(db, rows, epoch)
+
+        return self._change(batch, keys, make)
+
+    def relabel(self, keys: Sequence[int], words: Sequence[int], *, batch: str) -> IndexState:
+        """See :class:`~carag.backends.VectorBackend`."""
+        wanted = _distinct(keys)
+        given = _whole("words", words, 2**32 - 1)
+        if len(given) != len(wanted):
+            raise InvalidArgument(f"{len(wanted)} keys and {len(given)} words; want one word a key")
+
+        def make(db: Any, epoch: int) -> None:
+            self._end(db, wanted, epoch)
+            db.execute(sql.RELABEL, {"c": self._place.id, "keys": wanted, "words": given, "epoch": epoch})
+
+        return self._change(batch, wanted, make)
+
+    def delete(self, keys: Sequence[int], *, batch: str) -> IndexState:
+        """See :class:`~carag.backends.VectorBackend`."""
+        wanted = _distinct(keys)
+
+        def make(db: Any, epoch: int) -> None:
+            self._end(db, wanted, epoch)
+            db.execute(
+                "DELETE FROM live WHERE collection = %(c)s AND key = ANY(%(keys)s::bigint[])",
+                {"c": self._place.id, "keys": wanted},
+            )
+
+        return self._change(batch, wanted, make)
+
+    def build_graph(self) -> None:
+        """Build the graph over all rows, so that there is a graph plan; the tables' owner alone may.
+
+        Rows that are added later enter it one by one, which takes longer: build it after the first load. Writers wait
+        meanwhile, and its time is not limited.
+        """
+
+        def build(db: Any) -> Place:
+            dim = self._dim(db)
+            if dim is None:
+                raise InvalidArgument("there are no rows to build a graph of; add them first")
+            db.execute("SET statement_timeout TO 0")
+            make_graph(db, self._place.id, dim, _LINKS, _BUILD_WIDTH)
+            return read_place(db, self._collection)
+
+        with self._link.own() as db:
+            db.limit = float("inf")
+            self._place = build(db)
+
+    def let_use(self, account: str) -> None:
+        """Let an account, which must exist, use this collection and see no other; the tables' owner alone may.
+
+        The collection must have its length of vectors: the account can make no tables.
+        """
+        check_label("account", account)
+
+        def let(db: Any) -> None:
+            if self._dim(db) is None:
+                raise InvalidArgument("the collection has no length of vectors yet; open it with dim")
+            let_use(db, self._link.schema, self._place.id, account)
+
+        self._link.write(let)
+
+    def _change(self, batch: str, keys: list[int], make: Callable[[Any, int], None]) -> IndexState:
+        check_text("batch", batch, _LONGEST_BATCH)
+        if not batch:
+            raise InvalidArgument("batch is empty; want a name, by which it can be repeated")
+
+        def work(db: Any) -> IndexState:
+            place = {"c": self._place.id, "batch": batch, "keys": keys}
+            row = db.execute("SELECT epoch FROM collection WHERE id = %(c)s FOR UPDATE", place).fetchone()
+            if row is None:
+                raise BackendUnavailable(f"the collection {quoted(self._collection)} is gone; open it anew")
+            if db.execute(sql.IS_DONE, place).fetchone()[0]:
+                return self._state(db, None)
+            place["epoch"] = row[0] + 1
+            make(db, row[0] + 1)
+            (more,) = db.execute(sql.WORDS, place).fetchone()
+            db.execute(
+                "UPDATE word SET e1 = %(epoch)s WHERE collection = %(c)s AND e1 = %(forever)s AND rows = 0",
+                {**place, "forever": FOREVER},
+            )
+            db.execute(
+                "INSERT INTO change (collection, epoch, batch, rows) SELECT %(c)s, %(epoch)s, %(batch)s, "
+                "rows + %(more)s FROM change WHERE collection = %(c)s AND epoch = %(epoch)s - 1",
+                {**place, "more": more},
+            )
+            db.execute("UPDATE collection SET epoch = %(epoch)s WHERE id = %(c)s", place)
+            return self._state(db, None)
+
+        return self._link.write(work)
+
+    def _end(self, db: Any, keys: list[int], epoch: int) -> None:
+        place = {"c": self._place.id, "keys": keys, "epoch": epoch}
+        if db.execute(sql.END, place).rowcount != len(keys):
+            (unknown,) = db.execute(sql.UNKNOWN, place).fetchone()
+            raise InvalidArgument(f"key {unknown} is unknown; nothing was changed")
+
+    def _copy(self, db: Any, rows: Rows, epoch: int) -> None:
+        columns = "collection, key, e0, word, public_at, expires_at, entity, v"
+        into = "live"
+        if self._place.is_fenced:  # COPY into a table under row-level security is refused
+            db.execute("CREATE TEMPORARY TABLE staged (LIKE live) ON COMMIT DROP")
+            into = "pg_temp.staged"
+        with db.cursor().copy(f"COPY {into} ({columns}) FROM STDIN (FORMAT binary)") as copy:
+            for block in copy_blocks(rows, self._place.id, epoch):
+                copy.write(block)
+        if self._place.is_fenced:
+            db.execute(f"INSERT INTO live ({columns}) SELECT {columns} FROM pg_temp.staged")  # noqa: S608 - ours
+
+    # ------------------------------------------------------------ read
+
+    def search(
+        self, queries: NDArray[np.float32], k: int, admitted: Admitted, *, plan: Plan, at: int | None = None
+    ) -> Found:
+        """See :class:`~carag.backends.VectorBackend`."""
+        if plan not in self.capabilities.plans:
+            known = ", ".join(sorted(self.capabilities.plans))
+            raise InvalidArgument(f"PostgreSQL has no plan {quoted(plan)} here; want one of {known}")
+
+        def work(db: Any) -> Found:
+            state = self._state(db, at)
+            check_dim(queries.shape[1], self._dim(db))
+            bound = sql.parameters(self._place.id, state.epoch, admitted)
+            (admissible,) = db.execute(sql.count(admitted), bound).fetchone()
+            ran = plan
+            if plan is Plan.AUTO:
+                ran = Plan.EXACT if admissible <= _EXACT_ROWS else Plan.GRAPH
+            if ran is Plan.GRAPH:
+                db.execute(*sql.graph_settings(max(_WIDTH, min(2 * k, 1000))))
+            lists = [self._nearest(db, query, k, admitted, bound, admissible, ran) for query in queries]
+            return _found(lists, k, queries.shape[1], admissible, ran, state)
+
+        return self._link.read(work)
+
+    def count(self, admitted: Admitted, *, at: int | None = None) -> int:
+        """See :class:`~carag.backends.VectorBackend`."""
+
+        def work(db: Any) -> int:
+            bound = sql.parameters(self._place.id, self._state(db, at).epoch, admitted)
+            return int(db.execute(sql.count(admitted), bound).fetchone()[0])
+
+        return self._link.read(work)
+
+    def get(self, keys: Sequence[int], *, at: int | None = None) -> Rows:
+        """See :class:`~carag.backends.VectorBackend`."""
+        wanted = _whole("keys", keys, 2**63 - 1)
+
+        def work(db: Any) -> Rows:
+            place = {"c": self._place.id, "at": self._state(db, at).epoch, "keys": wanted}
+            found = db.execute(sql.rows_of_keys(), place, binary=True).fetchall()
+            return rows_from(found, self._dim(db) or 0)
+
+        return self._link.read(work)
+
+    def state(self) -> IndexState:
+        """See :class:`~carag.backends.VectorBackend`."""
+        return self._link.read(lambda db: self._state(db, None))
+
+    def _nearest(
+        self,
+        db: Any,
+        query: NDArray[np.float32],
+        k: int,
+        admitted: Admitted,
+        bound: dict[str, Any],
+        admissible: int,
+        plan: Plan,
+    ) -> list[tuple[Any, ...]]:
+        bound = {**bound, "q": query, "k": k}
+        if plan is Plan.GRAPH:
+            found = db.execute(sql.graph(admitted, len(query)), bound, binary=True).fetchall()
+            if len(found) >= min(k, admissible):
+                return sorted(found, key=lambda row: (-row[-1], row[0]))[:k]
+        return list(db.execute(sql.exact(admitted), bound, binary=True).fetchall())
+
+    def _state(self, db: Any, at: int | None) -> IndexState:
+        row = db.execute(sql.STATE, {"c": self._place.id, "at": at}).fetchone()
+        if row is None:
+            if at is None:
+                raise BackendUnavailable(f"the collection {quoted(self._collection)} is gone; open it anew")
+            raise InvalidArgument(f"epoch {quoted(at)} is not yet; the last is {self._state(db, None).epoch}")
+        epoch, where, rows, words = row
+        shard = ShardState(self._place.shard, where, rows)
+        return IndexState(self._place.version, self._collection, epoch, tuple(words), (shard,))
+
+    def _dim(self, db: Any) -> int | None:
+        if self._place.dim is not None:
+            return self._place.dim
+        found = dim_of(db, self._place.id)  # another process may have added the first batch
+        if db.read_only:  # what a writer reads may yet be undone
+            self._place = self._place._replace(dim=found)
+        return found
+
+
+def _found(
+    lists: list[list[tuple[Any, ...]]], k: int, dim: int, admissible: int, ran: Plan, state: IndexState
+) -> Found:
+    keys = np.full((len(lists), k), -1, np.int64)
+    scores = np.full((len(lists), k), -np.inf, np.float32)
+    rows: dict[int, tuple[Any, ...]] = {}
+    for query, found in enumerate(lists):
+        keys[query, : len(found)] = [row[0] for row in found]
+        scores[query, : len(found)] = [row[-1] for row in found]
+        rows.update((row[0], row[:-1]) for row in found)
+    return Found(keys, scores, rows_from(list(rows.values()), dim), admissible, ran, state)
+
+
+def _distinct(keys: Sequence[int] | NDArray[np.int64]) -> list[int]:
+    found = _whole("keys", keys, 2**63 - 1)
+    if len(set(found)) < len(found):
+        raise InvalidArgument("a key is named twice; name each row once")
+    return found
+
+
+def _whole(name: str, values: Sequence[int] | NDArray[Any], most: int) -> list[int]:
+    array = np.asarray(values)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise InvalidArgument(f"{name} are {array.dtype} of shape {array.shape}; want whole numbers in a row")
+    if array.size and not (int(array.min()) >= 0 and int(array.max()) <= most):
+        raise InvalidArgument(f"{name} range over [{array.min()}, {array.max()}]; want 0 to {most}")
+    return [int(value) for value in array]

@@ -1,0 +1,321 @@
+"""Talk to a PostgreSQL server: few connections that are kept, a limit of time, and another try where that is safe.
+
+A statement here is either a read, which may be repeated, or a batch, which is known by its name and so may be repeated,
+too. What fails because a connection broke is tried again on a new one, after a random pause; the old ones are given up
+together, for they led to the same server. After a few failures in a row the server is not asked at all for a second, so
+that callers are refused at once instead of waiting for what is not there.
+
+No address, account or password is in an error, and nothing is logged.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import re
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from carag.backends.postgres.wire import adapt_vectors
+from carag.errors import BackendUnavailable, InvalidArgument, MissingExtra
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator
+
+__all__ = ["PostgresLink", "collection_in", "driver"]
+
+_TRIES: Final = 3
+"""How often a transaction is tried."""
+_PAUSE: Final = 0.05
+"""Seconds, at most, before the second try; doubled before the third."""
+_FAILURES: Final = 3
+"""Failures in a row after which the server is left alone."""
+_REST: Final = 1.0
+"""Seconds for which it is."""
+_PASSING: Final = {"40001", "40P01"}
+"""Not serializable, deadlock (PostgreSQL, "Error Codes")."""
+_ENDED: Final = ("08", "57P", "25P03")
+"""How codes begin after which there is no connection: it broke, the server ended or ended it, it was idle too long."""
+_LATE: Final = "no answer in time"
+_LOCAL: Final = {"", "localhost", "127.0.0.1", "::1"}
+_SCHEMA: Final = re.compile(r"[a-z_][a-z0-9_]{0,62}", re.ASCII)
+_ALIVE: Final = {
+    # By which a silent network is an error within a minute; libpq, "Parameter Key Words".
+    "keepalives_idle": 30,  # seconds
+    "keepalives_interval": 10,  # seconds
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,  # milliseconds
+}
+_SETTINGS: Final = {
+    "search_path": "",  # by __init__
+    "TimeZone": "UTC",
+    "synchronous_commit": "on",  # what is confirmed survives a crash
+    "jit": "off",  # which costs more than statements of milliseconds do
+    "row_security": "on",
+}
+
+_Made = TypeVar("_Made")
+
+
+class PostgresLink:
+    """Connections to one database.
+
+    Parameters
+    ----------
+    dsn : str
+        As libpq reads it; what it does not say is read from the environment, ``~/.pgpass`` and the service file. To
+        another machine the connection is encrypted and the server's certificate verified, unless ``sslmode`` says
+        otherwise there; and only a server that takes writes is asked, because a standby may be behind.
+    schema : str
+        Where the tables are.
+    timeout : float
+        Seconds within which a statement must be answered.
+    most : int
+        Connections at the same time.
+
+    Raises
+    ------
+    InvalidArgument
+        If the address cannot be read; it is not quoted, because it may hold a password.
+    MissingExtra
+        If psycopg is not installed.
+    """
+
+    def __init__(self, dsn: str, schema: str, *, timeout: float = 30.0, most: int = 16) -> None:
+        if not (isinstance(schema, str) and _SCHEMA.fullmatch(schema)):
+            raise InvalidArgument(f"schema is {schema!r}; want lower case letters, digits and underscores")
+        self._fields = {"connect_timeout": max(2, min(10, int(timeout))), **_fields_of(dsn)}  # seconds
+        self._settings = {
+            **_SETTINGS,
+            # Behind our own tables those of nobody else, temporary ones last.
+            "search_path": f"{schema}, public, pg_temp",
+            "statement_timeout": f"{timeout * 1000:.0f}ms",
+            "lock_timeout": f"{timeout * 1000:.0f}ms",
+            "idle_in_transaction_session_timeout": f"{2 * timeout * 1000:.0f}ms",
+        }
+        self.schema = schema
+        self._timeout = timeout
+        self._idle: list[Any] = []
+        self._room = threading.BoundedSemaphore(most)
+        self._lock = threading.Lock()
+        self._failures, self._until, self._closed = 0, 0.0, False
+
+    def __repr__(self) -> str:
+        return f"<PostgresLink, schema {self.schema}>"
+
+    def read(self, work: Callable[[Any], _Made]) -> _Made:
+        """Do some work in one snapshot, in which nothing can be changed."""
+        return self._patiently(work, driver().IsolationLevel.REPEATABLE_READ, is_read=True)
+
+    def write(self, work: Callable[[Any], _Made]) -> _Made:
+        """Do some work that may be done twice, in one transaction: all of it or none."""
+        return self._patiently(work, driver().IsolationLevel.READ_COMMITTED, is_read=False)
+
+    def close(self) -> None:
+        """Give up all connections; idempotent."""
+        self._closed = True
+        self._give_up()
+
+    @contextlib.contextmanager
+    def own(self) -> Iterator[Any]:
+        """Lend a connection of one's own, to be closed afterwards, which ends all that it holds."""
+        with self._told():
+            db = self._connected()
+        try:
+            with self._told():
+                yield db
+        finally:
+            db.close()
+
+    def _patiently(self, work: Callable[[Any], _Made], isolation: Any, *, is_read: bool) -> _Made:
+        error_type = driver().Error
+        with self._told():
+            for attempt in range(_TRIES):
+                self._check_rest()
+                try:
+                    made = self._once(work, isolation, is_read)
+                except error_type as error:
+                    self._failures += _is_lost(error)
+                    if attempt + 1 == _TRIES or not _may_pass(error):
+                        raise
+                    # Not for secrecy: callers that failed together should not come back together.
+                    time.sleep(random.uniform(0, _PAUSE * 2**attempt))  # noqa: S311
+                else:
+                    self._failures = 0
+                    return made
+        raise AssertionError
+
+    def _once(self, work: Callable[[Any], _Made], isolation: Any, is_read: bool) -> _Made:
+        with self._lent() as db:
+            db.isolation_level, db.read_only = isolation, is_read
+            with db.transaction():
+                return work(db)
+
+    @contextlib.contextmanager
+    def _lent(self) -> Iterator[Any]:
+        if not self._room.acquire(timeout=self._timeout):
+            raise BackendUnavailable(
+                f"PostgreSQL is asked by as many as may at once, for {self._timeout:g} s; ask again"
+            )
+        try:
+            with self._lock:
+                db = self._idle.pop() if self._idle else None
+            if db is None:
+                db = self._connected()
+            try:
+                yield db
+            except driver().Error as error:
+                if _is_lost(error) or db.closed:
+                    db.close()
+                    self._give_up()
+                raise
+            finally:
+                is_clean = not db.closed and db.info.transaction_status == 0
+                if is_clean and not self._closed:
+                    with self._lock:
+                        self._idle.append(db)
+                else:
+                    db.close()
+        finally:
+            self._room.release()
+
+    def _connected(self) -> Any:
+        if self._closed:
+            raise BackendUnavailable("this backend is closed; open it again")
+        db = _connection_type().connect(autocommit=True, prepare_threshold=None, **self._fields)
+        with contextlib.ExitStack() as undo:
+            undo.callback(db.close)
+            db.limit = self._timeout + 1  # by then the server's own limit should have said so
+            names = list(self._settings)
+            db.execute(
+                "SELECT set_config(name, value, false) FROM unnest(%s::text[], %s::text[]) AS s (name, value)",
+                (names, [self._settings[name] for name in names]),
+            )
+            adapt_vectors(db)
+            undo.pop_all()
+        return db
+
+    def _give_up(self) -> None:
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for db in idle:
+            db.close()
+
+    def _check_rest(self) -> None:
+        now = time.monotonic()
+        if self._failures >= _FAILURES and now >= self._until:
+            self._until = now + _REST  # this caller tries; whoever comes within the next second does not
+        elif now < self._until and self._failures >= _FAILURES:
+            raise BackendUnavailable(
+                f"PostgreSQL could not be reached {self._failures} times in a row; ask again in {_REST:g} s"
+            )
+
+    @contextlib.contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except driver().Error as error:
+            raise BackendUnavailable(
+                f"PostgreSQL did not answer, and nothing was changed in part: {self._said(error)}"
+            ) from None
+
+    def _said(self, error: Any) -> str:
+        """Say what went wrong, without what stands before the reason: host, port and account."""
+        if error.sqlstate:
+            said = f"{error.diag.message_primary or type(error).__name__} ({error.sqlstate})"
+        else:
+            said = str(error).strip().partition("\n")[0].rpartition(" failed: ")[2] or type(error).__name__
+        for name, value in self._fields.items():
+            if name in {"password", "host", "hostaddr", "user", "sslpassword"} and len(str(value)) > 1:
+                said = said.replace(str(value), "...")
+        return said
+
+
+def collection_in(dsn: str) -> tuple[str, str | None]:
+    """Take the collection out of an address, where it names one, ``?collection=NAME``: libpq does not know of it.
+
+    Examples
+    --------
+    >>> collection_in("postgresql://carag_app@db.example/vectors?collection=filings&sslmode=require")
+    ('postgresql://carag_app@db.example/vectors?sslmode=require', 'filings')
+    """
+    try:
+        parts = urlsplit(dsn)
+        asked = parse_qsl(parts.query, keep_blank_values=True)
+        named = [value for name, value in asked if name == "collection"]
+        rest = urlencode([one for one in asked if one[0] != "collection"])
+        return (parts._replace(query=rest).geturl(), named[-1]) if named else (dsn, None)
+    except (AttributeError, TypeError, ValueError):
+        return dsn, None  # no address at all, which is told where it is used
+
+
+def driver() -> Any:
+    """Import psycopg; MissingExtra if it is not installed."""
+    try:
+        import psycopg
+    except ImportError as error:
+        raise MissingExtra("vectors in PostgreSQL need: pip install 'carag-engine[postgres]'") from error
+    return psycopg
+
+
+def _fields_of(dsn: str) -> dict[str, Any]:
+    is_url = isinstance(dsn, str) and dsn.startswith(("postgresql://", "postgres://"))
+    try:
+        fields: dict[str, Any] = driver().conninfo.conninfo_to_dict(dsn if is_url else "")
+    except driver().Error:
+        fields = {}
+    if not is_url or not fields:
+        raise InvalidArgument(
+            "this is no address of a PostgreSQL database; want postgresql://ACCOUNT@HOST/DATABASE, the password in "
+            "~/.pgpass or PGPASSWORD"
+        )
+    fields = {"target_session_attrs": "read-write", **_ALIVE, **fields}
+    hosts = str(fields.get("hostaddr") or fields.get("host") or os.environ.get("PGHOST", "")).split(",")
+    is_local = all(host in _LOCAL or host.startswith(("/", "@")) for host in hosts)
+    if not is_local and "sslmode" not in fields and "PGSSLMODE" not in os.environ:
+        fields["sslmode"] = "verify-full"
+    return fields
+
+
+def _connection_type() -> Any:
+    """Define a connection that waits so long and no longer: a server that hangs does not keep its own limits."""
+    psycopg = driver()
+
+    class Timed(psycopg.Connection):  # type: ignore[misc, name-defined]
+        limit = float("inf")
+
+        def wait(self, gen: Any, interval: float = 0.1) -> Any:
+            return super().wait(_limited(gen, self.limit, psycopg.OperationalError), interval)
+
+    return Timed
+
+
+def _limited(gen: Any, limit: float, error: type[Exception]) -> Generator[Any, Any, Any]:
+    """Pass on what a generator of psycopg waits for, for some seconds."""
+    until = time.monotonic() + limit
+    try:
+        wanted = next(gen)
+        while True:
+            ready = yield wanted
+            if not ready and time.monotonic() > until:
+                gen.close()
+                raise error(_LATE)
+            wanted = gen.send(ready)
+    except StopIteration as end:
+        return end.value
+
+
+def _is_lost(error: Any) -> bool:
+    """Tell whether it is the connection that failed, and not a statement on it."""
+    if error.sqlstate is None:
+        return isinstance(error, (driver().OperationalError, driver().InterfaceError))
+    return bool(error.sqlstate.startswith(_ENDED))
+
+
+def _may_pass(error: Any) -> bool:
+    if str(error) == _LATE or isinstance(error, driver().errors.ConnectionTimeout):
+        return False  # the caller has waited long enough
+    return _is_lost(error) or error.sqlstate in _PASSING

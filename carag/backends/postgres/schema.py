@@ -1,0 +1,161 @@
+"""Define the tables of vectors in PostgreSQL, make them, and let an account use one collection.
+
+``live`` has the rows that hold now, one partition a collection, so that statistics and indexes are those of one
+collection; ``past`` has what held before, ``[e0, e1)``, which an earlier epoch needs in addition. ``word`` says which
+words have live rows, and since when; ``change`` has the batches, each of which made one epoch; ``collection`` has the
+last epoch, written last.
+
+Words, times and entities are ``bigint``: of the unsigned 32 bits of each, the highest is no sign.
+
+Whoever owns the tables sees all of them. Any other account sees the collections that it is named in, by row-level
+security, whatever the statement says.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from carag.errors import BackendUnavailable
+
+__all__ = ["FOREVER", "graph_name", "let_use", "make_collection", "make_graph", "make_tables"]
+
+FOREVER: Final = (1 << 63) - 1
+"""The end of a word that still has rows."""
+_FORMAT: Final = "vectors of CARAG, format 1"
+_PLAIN: Final = 1900
+"""Greatest length of a vector that is kept in its row's page of 8 kB; longer ones are kept beside, and read slower."""
+_TABLES: Final = """
+CREATE TABLE collection (
+    id integer PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
+    name text NOT NULL UNIQUE,
+    dim integer,
+    epoch bigint NOT NULL DEFAULT 0,
+    accounts name[] NOT NULL DEFAULT '{}'
+);
+CREATE TABLE change (
+    collection integer NOT NULL REFERENCES collection,
+    epoch bigint NOT NULL,
+    batch text NOT NULL,
+    at text NOT NULL DEFAULT pg_current_xact_id()::text || '@' || pg_current_wal_lsn()::text,
+    rows bigint NOT NULL,
+    PRIMARY KEY (collection, epoch),
+    UNIQUE (collection, batch)
+);
+CREATE TABLE word (
+    collection integer NOT NULL REFERENCES collection,
+    word bigint NOT NULL,
+    e0 bigint NOT NULL,
+    e1 bigint NOT NULL,
+    rows bigint NOT NULL,
+    PRIMARY KEY (collection, e1, word)
+);
+CREATE TABLE live (
+    collection integer NOT NULL,
+    key bigint NOT NULL,
+    e0 bigint NOT NULL,
+    word bigint NOT NULL,
+    public_at bigint NOT NULL,
+    expires_at bigint NOT NULL,
+    entity bigint NOT NULL,
+    v public.vector NOT NULL,
+    PRIMARY KEY (collection, key)
+) PARTITION BY LIST (collection);
+CREATE INDEX ON live (collection, word);
+CREATE TABLE past (
+    LIKE live,
+    e1 bigint NOT NULL,
+    PRIMARY KEY (collection, e1, key)
+);
+CREATE INDEX ON past (collection, key);
+"""
+_SEEN: Final = {
+    "collection": "SELECT, UPDATE (epoch)",
+    "change": "SELECT, INSERT",
+    "word": "SELECT, INSERT, UPDATE",
+    "live": "SELECT, INSERT, UPDATE, DELETE",
+    "past": "SELECT, INSERT",
+}
+"""What an account that owns nothing may do, within its collections."""
+_OF_ITS_COLLECTIONS: Final = "collection = ANY (ARRAY(SELECT id FROM collection))"
+"""In which ``collection`` is read with the account's own rights."""
+
+
+def make_tables(db: Any, schema: str) -> None:
+    """Make schema and tables if they are missing.
+
+    Raises
+    ------
+    BackendUnavailable
+        If there are others in their place.
+    """
+    from psycopg import sql
+
+    found = "SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = %s"
+    row = db.execute(found, (schema,)).fetchone()
+    if row is None:
+        # Two that come at the same time: the second waits, and finds what the first made.
+        db.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"{_FORMAT} {schema}",))
+        row = db.execute(found, (schema,)).fetchone()
+    if row is None:
+        db.execute("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")
+        db.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(schema)))
+        for statement in _TABLES.split(";\n"):
+            if statement.strip():
+                db.execute(statement)
+        for table in _SEEN:
+            db.execute(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY")
+            own = "current_user = ANY(accounts)" if table == "collection" else _OF_ITS_COLLECTIONS
+            db.execute(f"CREATE POLICY own ON {table} USING ({own})")
+        db.execute(sql.SQL("COMMENT ON SCHEMA {} IS {}").format(sql.Identifier(schema), _FORMAT))
+    elif row[0] != _FORMAT:
+        raise BackendUnavailable(
+            f"schema {schema} of the database is not that of {_FORMAT!r}; name another schema"
+        )
+
+
+def make_collection(db: Any, collection: int, dim: int) -> None:
+    """Make the partition of a collection, whose vectors have a length now."""
+    from psycopg import sql
+
+    name = sql.Identifier(f"live_{collection}")
+    db.execute(
+        sql.SQL("CREATE TABLE {} PARTITION OF live (CHECK (vector_dims(v) = {})) FOR VALUES IN ({})").format(
+            name, dim, collection
+        )
+    )
+    if dim <= _PLAIN:
+        db.execute(sql.SQL("ALTER TABLE {} ALTER COLUMN v SET STORAGE PLAIN").format(name))
+    db.execute("UPDATE collection SET dim = %s WHERE id = %s", (dim, collection))
+
+
+def make_graph(db: Any, collection: int, dim: int, links: int, width: int) -> None:
+    """Make the graph of a collection, over all rows that it has."""
+    from psycopg import sql
+
+    db.execute(
+        sql.SQL(
+            "CREATE INDEX IF NOT EXISTS {} ON {} USING hnsw ((v::vector({})) vector_ip_ops) "
+            "WITH (m = {}, ef_construction = {})"
+        ).format(
+            sql.Identifier(graph_name(collection)), sql.Identifier(f"live_{collection}"), dim, links, width
+        )
+    )
+
+
+def graph_name(collection: int) -> str:
+    """Return the name of the index that is a collection's graph."""
+    return f"live_{collection}_graph"
+
+
+def let_use(db: Any, schema: str, collection: int, account: str) -> None:
+    """Let an account read and change one collection, and see no other."""
+    from psycopg import sql
+
+    who = sql.Identifier(account)
+    db.execute(sql.SQL("GRANT USAGE ON SCHEMA {} TO {}").format(sql.Identifier(schema), who))
+    for table, rights in _SEEN.items():
+        db.execute(sql.SQL("GRANT {} ON {} TO {}").format(sql.SQL(rights), sql.Identifier(table), who))
+    db.execute(
+        "UPDATE collection SET accounts = array_append(array_remove(accounts, %(who)s), %(who)s) WHERE id = %(id)s",
+        {"who": account, "id": collection},
+    )

@@ -1,0 +1,144 @@
+"""State what PostgreSQL is asked: each statement once, with bound parameters only, for one collection and one epoch.
+
+An exact search orders by an expression that no index of pgvector can serve, so it scores every admissible row whatever
+the planner knows; a search of the graph orders by the one that its index serves, while sorting is switched off. What
+was ended after the epoch lies in ``past``; of the last epoch that is nothing, and one look into an index tells so.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from carag.backends.postgres.schema import FOREVER
+from carag.backends.postgres.wire import COLUMNS
+
+if TYPE_CHECKING:
+    from carag.backends.protocol import Admitted
+
+__all__ = [
+    "END",
+    "IS_DONE",
+    "RELABEL",
+    "STATE",
+    "UNKNOWN",
+    "WORDS",
+    "count",
+    "exact",
+    "graph",
+    "graph_settings",
+    "parameters",
+    "rows_of_keys",
+]
+
+_READ: Final = ", ".join(COLUMNS)
+_THEN: Final = "collection = %(c)s AND e0 <= %(at)s::bigint"
+_PAST: Final = f"{_THEN} AND e1 > %(at)s::bigint"
+_SCORE: Final = "-(v <#> %(q)s) AS score"
+
+STATE: Final = """
+SELECT k.epoch, k.at, k.rows, ARRAY(
+    SELECT word FROM word w WHERE w.collection = %(c)s AND w.e0 <= k.epoch AND w.e1 > k.epoch ORDER BY word
+) FROM change k WHERE k.collection = %(c)s
+AND k.epoch = COALESCE(%(at)s::bigint, (SELECT epoch FROM collection WHERE id = %(c)s))
+"""
+"""An epoch, by default the last, and what is known at it; no row if there is no such epoch."""
+IS_DONE: Final = "SELECT EXISTS (SELECT FROM change WHERE collection = %(c)s AND batch = %(batch)s)"
+UNKNOWN: Final = """
+SELECT min(key) FROM unnest(%(keys)s::bigint[]) AS a (key)
+WHERE NOT EXISTS (SELECT FROM live WHERE live.collection = %(c)s AND live.key = a.key)
+"""
+"""The least of some keys that no live row has, or NULL."""
+END: Final = """
+INSERT INTO past SELECT collection, key, e0, word, public_at, expires_at, entity, v, %(epoch)s::bigint FROM live
+WHERE collection = %(c)s AND key = ANY(%(keys)s::bigint[])
+"""
+"""Let what live rows say end at an epoch."""
+RELABEL: Final = """
+UPDATE live SET word = a.word, e0 = %(epoch)s::bigint
+FROM unnest(%(keys)s::bigint[], %(words)s::bigint[]) AS a (key, word)
+WHERE live.collection = %(c)s AND live.key = a.key
+"""
+WORDS: Final = f"""
+WITH moved AS (
+    SELECT word, -1 AS by FROM past WHERE collection = %(c)s AND e1 = %(epoch)s::bigint
+    UNION ALL SELECT word, 1 FROM live
+    WHERE collection = %(c)s AND key = ANY(%(keys)s::bigint[]) AND e0 = %(epoch)s::bigint
+), counted AS (
+    INSERT INTO word SELECT %(c)s, word, %(epoch)s::bigint, {FOREVER}, sum(by) FROM moved GROUP BY word
+    HAVING sum(by) <> 0
+    ON CONFLICT (collection, e1, word) DO UPDATE SET rows = word.rows + EXCLUDED.rows RETURNING word.word
+) SELECT COALESCE(sum(by), 0)::bigint FROM moved WHERE (SELECT count(*) FROM counted) >= 0
+"""  # noqa: S608 - a number of ours
+"""Count the words of rows that an epoch ended or brought; returns how many more live rows there are."""
+
+
+def parameters(collection: int, epoch: int, admitted: Admitted) -> dict[str, Any]:
+    """Return what the statements of a search are bound to."""
+    return {
+        "c": collection,
+        "at": epoch,
+        "words": list(admitted.words),
+        "as_of": admitted.as_of,
+        "alive_at": admitted.alive_at,
+        "allowed": list(admitted.allow_entities or ()),
+        "denied": list(admitted.deny_entities),
+    }
+
+
+def _test(admitted: Admitted) -> str:
+    test = "word = ANY(%(words)s::bigint[]) AND public_at <= %(as_of)s::bigint AND expires_at > %(alive_at)s::bigint"
+    if admitted.allow_entities is not None:
+        test += " AND entity = ANY(%(allowed)s::bigint[])"
+    if admitted.deny_entities:
+        test += " AND entity <> ALL(%(denied)s::bigint[])"
+    return test
+
+
+def _versions(test: str) -> str:
+    return (
+        f"(SELECT {_READ} FROM live WHERE {_THEN} AND {test} "  # noqa: S608 - ours, as all below
+        f"UNION ALL SELECT {_READ} FROM past WHERE {_PAST} AND {test}) AS version"
+    )
+
+
+def count(admitted: Admitted) -> str:
+    """Count what is admissible."""
+    return f"SELECT count(*) FROM {_versions(_test(admitted))}"  # noqa: S608
+
+
+def exact(admitted: Admitted) -> str:
+    """Score all that is admissible, and return the nearest ``k``."""
+    return (
+        f"SELECT {_READ}, {_SCORE} FROM {_versions(_test(admitted))} "  # noqa: S608
+        "ORDER BY (v <#> %(q)s) + 0, key LIMIT %(k)s"
+    )
+
+
+def graph(admitted: Admitted, dim: int) -> str:
+    """Walk the graph of the live rows, testing each, until ``k`` are found; score what has ended since."""
+    test = _test(admitted)
+    return (
+        f"(SELECT {_READ}, {_SCORE} FROM live WHERE {_THEN} AND {test} "  # noqa: S608
+        f"ORDER BY v::public.vector({dim:d}) <#> %(q)s LIMIT %(k)s) "
+        f"UNION ALL (SELECT {_READ}, {_SCORE} FROM past WHERE {_PAST} AND {test} "
+        "ORDER BY (v <#> %(q)s) + 0, key LIMIT %(k)s)"
+    )
+
+
+def graph_settings(width: int) -> tuple[str, dict[str, str]]:
+    """Return what makes the planner take the graph, and the graph go on until enough rows pass."""
+    settings = {
+        "hnsw.ef_search": str(width),
+        "hnsw.iterative_scan": "strict_order",
+        "hnsw.max_scan_tuples": str(2**31 - 1),
+        "hnsw.scan_mem_multiplier": "8",
+        "enable_sort": "off",
+        "enable_seqscan": "off",
+    }
+    calls = ", ".join(f"set_config('{name}', %({name})s, true)" for name in settings)
+    return f"SELECT {calls}", settings
+
+
+def rows_of_keys() -> str:
+    """Read rows by key."""
+    return f"SELECT {_READ} FROM {_versions('key = ANY(%(keys)s::bigint[])')}"  # noqa: S608

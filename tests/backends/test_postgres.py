@@ -1,0 +1,452 @@
+"""PostgreSQL with pgvector as a backend: what every backend must do, and what only this one can go wrong in."""
+
+from __future__ import annotations
+
+import traceback
+from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import quote
+
+import numpy as np
+import pytest
+
+from carag.backends import PostgresBackend, Rows, rows_of
+from carag.backends.compiled import admitted_at
+from carag.backends.postgres import backend as backend_module
+from carag.backends.postgres import link as link_module
+from carag.backends.postgres import statements
+from carag.backends.postgres.link import PostgresLink
+from carag.backends.postgres.schema import graph_name
+from carag.errors import BackendUnavailable, InvalidArgument
+from carag.index import Plan
+from carag.policy import Mask, policy_word
+from tests.backends.conformance import Conformance
+from tests.backends.conftest import NUMBERS, Graphed
+from tests.backends.postgres_servers import psycopg_or_skip
+from tests.backends.worlds import EVERYTHING, plain_rows
+
+psycopg = psycopg_or_skip()
+
+HOSTILE = """c{} '"; DROP TABLE live; -- %s %(x)s $1 \\ é漢"""
+
+
+class TestPostgres(Conformance):
+    """One server, with a graph, which no exact plan may take."""
+
+    lies = 400
+
+    @pytest.fixture(autouse=True)
+    def _with(self, servers):
+        self.server = servers[0]
+        self.is_stopped = False
+        yield
+        if self.is_stopped:
+            self.server.start()
+
+    def new(self, dim):
+        return Graphed(self.server.url, collection=HOSTILE.format(next(NUMBERS)))
+
+    def another(self, backend):
+        return PostgresBackend(self.server.url, collection=backend.state().collection)
+
+    def stop(self, backend):
+        self.server.kill()
+        self.is_stopped = True
+
+
+# -- plans run as they say
+
+
+def explained(backend, statement, queries, admitted, **settings):
+    """Return the plan that the server would take for a statement of the backend."""
+    bound = statements.parameters(backend._place.id, backend.state().epoch, admitted)
+
+    def work(db):
+        if settings:
+            db.execute(*statements.graph_settings(**settings))
+        found = db.execute(f"EXPLAIN {statement}", {**bound, "q": queries[0], "k": 26})
+        return "\n".join(line for (line,) in found.fetchall())
+
+    return backend._link.read(work)
+
+
+@pytest.fixture
+def graphed(servers, name):
+    """A collection with a graph, in which two of three words are admitted."""
+    backend = Graphed(servers[0].url, collection=name)
+    rows = plain_rows(800, 16, bits=np.random.default_rng(0).integers(1, 4, 800))
+    backend.add(rows, batch="first")
+    backend._link.write(lambda db: db.execute("ANALYZE carag_vectors.live"))
+    yield backend
+    backend.close()
+
+
+QUERY = np.full((1, 16), 0.25, np.float32)
+SOME = admitted_at((policy_word(1), policy_word(3)), EVERYTHING, 0, None)
+
+
+def test_an_exact_statement_never_takes_the_graph(graphed):
+    """Neither by itself, nor where all is done to make the planner take it: its order is not that of the index."""
+    graph = f"using {graph_name(graphed._place.id)}"
+    statement = statements.exact(SOME)
+    assert graph not in explained(graphed, statement, QUERY, SOME)
+    assert graph not in explained(graphed, statement, QUERY, SOME, width=400)
+    plain = "SELECT key FROM live WHERE collection = %(c)s ORDER BY {} LIMIT %(k)s"
+    for order, takes_it in (
+        ("v::public.vector(16) <#> %(q)s, key", True),
+        ("(v::public.vector(16) <#> %(q)s) + 0, key", False),
+    ):
+        assert takes_it == (graph in explained(graphed, plain.format(order), QUERY, SOME, width=400))
+
+
+def test_a_graph_statement_takes_the_graph(graphed):
+    """Though the planner may think that scoring all costs less."""
+    plan = explained(graphed, statements.graph(SOME, 16), QUERY, SOME, width=400)
+    assert f"using {graph_name(graphed._place.id)}" in plan
+    for policy in (Mask(1), Mask(1, 2), Mask(3)):
+        few = admitted_at(graphed.state().words, policy, 0, None)
+        assert f"using {graph_name(graphed._place.id)}" in explained(
+            graphed, statements.graph(few, 16), QUERY, few, width=400
+        )
+
+
+def test_what_the_graph_leaves_short_is_asked_again(graphed, monkeypatch):
+    """As when it has too few links to reach a row."""
+    short = statements.graph
+    monkeypatch.setattr(statements, "graph", lambda *args: short(*args).replace("LIMIT %(k)s", "LIMIT 3", 1))
+    found = graphed.search(QUERY, 10, SOME, plan=Plan.GRAPH)
+    exact = graphed.search(QUERY, 10, SOME, plan=Plan.EXACT)
+    assert exact.keys.tolist() == found.keys.tolist()
+
+
+def test_the_cheaper_plan_is_taken_where_none_is_asked_for(graphed, monkeypatch):
+    """By the number of admissible rows, which is exact."""
+    assert Plan.EXACT is graphed.search(QUERY, 10, SOME, plan=Plan.AUTO).plan
+    monkeypatch.setattr(backend_module, "_EXACT_ROWS", 100)
+    assert Plan.GRAPH is graphed.search(QUERY, 10, SOME, plan=Plan.AUTO).plan
+
+
+def test_a_graph_knows_rows_that_ended_since(graphed):
+    """An earlier epoch has what was relabelled and deleted after it."""
+    then = graphed.search(QUERY, 20, SOME, plan=Plan.GRAPH)
+    best = then.keys[0, :5].tolist()
+    graphed.relabel(best[:3], [0] * 3, batch="close")
+    graphed.delete(best[3:], batch="drop")
+    again = graphed.search(QUERY, 20, SOME, plan=Plan.GRAPH, at=1)
+    assert then.keys.tolist() == again.keys.tolist()
+    now = graphed.search(QUERY, 20, SOME, plan=Plan.GRAPH)
+    assert set() == set(best) & set(now.keys[0].tolist())
+    assert then.admissible == again.admissible == now.admissible + 5
+
+
+# -- the form of rows
+
+
+def test_all_bits_of_a_word_and_a_time_are_kept(servers, name):
+    """The highest one is no sign; and of a vector not one bit is lost."""
+    with_high = [2**31, 2**32 - 1, 2**31 | 1 << 27, 1 << 27]
+    rng = np.random.default_rng(0)
+    rows = rows_of(
+        rng.standard_normal((4, 384)) * [[1e-30], [1], [1e30], [7]],
+        [1 << 27] * 4,
+        [0, 2**63 - 1, 5, 2**40],
+        public_at=[0, 2**32 - 1, 2**31, 1],
+        expires_at=[2**32 - 1, 2**31, 2**31 - 1, 0],
+        entities=[2**32 - 1, 0, 2**31, 1],
+    )._replace(words=np.array(with_high, np.uint32))
+    backend = PostgresBackend(servers[0].url, collection=name)
+    state = backend.add(rows, batch="first")
+    assert tuple(sorted(with_high)) == state.words
+    got = backend.get(rows.keys.tolist())
+    order = [got.keys.tolist().index(key) for key in rows.keys]
+    for sent, came in zip(rows, got, strict=True):
+        assert (sent.dtype, sent.tobytes()) == (came.dtype, came[order].tobytes())
+    backend.close()
+
+
+def test_many_rows_come_in_blocks(servers, name):
+    """More than fit in one block of the copy, and none."""
+    backend = PostgresBackend(servers[0].url, collection=name)
+    rows = plain_rows(9_000, 4)
+    assert 9_000 == backend.add(rows, batch="many").shards[0].rows
+    nothing = Rows(*(column[:0] for column in rows))
+    assert 2 == backend.add(nothing, batch="none").epoch
+    assert rows.vectors[[0, 4095, 4096, 8999]].tolist() == backend.get([0, 4095, 4096, 8999]).vectors.tolist()
+    backend.close()
+
+
+@pytest.mark.parametrize("dim", [0, 2001])
+def test_a_length_that_no_graph_takes_is_refused(servers, name, dim):
+    """Before anything is made."""
+    with pytest.raises(InvalidArgument, match="want 1 to 2000"):
+        PostgresBackend(servers[0].url, collection=name, dim=dim)
+
+
+def test_a_collection_has_vectors_of_one_length(servers, name):
+    """Whether its first batch said so, or who opened it."""
+    backend = PostgresBackend(servers[0].url, collection=name, dim=8)
+    with pytest.raises(InvalidArgument, match="length 4; those of the collection have 8"):
+        backend.add(plain_rows(2, 4), batch="first")
+    with pytest.raises(InvalidArgument, match="length 4; those of the collection have 8"):
+        backend.search(np.ones((1, 4), np.float32), 1, SOME, plan=Plan.EXACT)
+    with pytest.raises(InvalidArgument, match="length 16; those of the collection have 8"):
+        PostgresBackend(servers[0].url, collection=name, dim=16)
+    assert 0 == backend.state().epoch
+    backend.close()
+
+
+@pytest.mark.parametrize("relabels", [200, pytest.param(2_000, marks=pytest.mark.full)])
+def test_the_next_query_from_another_connection_sees_a_relabel(servers, name, relabels):
+    """0 stale."""
+    writer = PostgresBackend(servers[0].url, collection=name)
+    reader = PostgresBackend(servers[0].url, collection=name)
+    writer.add(plain_rows(30, 16), batch="first")
+    open_, closed = policy_word(1), policy_word(4)
+    admitted, stale = admitted_at((open_,), EVERYTHING, 0, None), 0
+    for number in range(relabels):
+        key = number // 2 % 30
+        writer.relabel([key], [(closed, open_)[number % 2]], batch=f"change {number}")
+        found = reader.search(QUERY, 30, admitted, plan=Plan.EXACT)
+        stale += (key in found.rows.keys) != bool(number % 2) or found.admissible != 29 + number % 2
+    assert 0 == stale
+    writer.close()
+    reader.close()
+
+
+# -- at the same time
+
+
+def test_writers_take_turns(servers, name):
+    """Each batch is an epoch of its own, and none is lost; the same batch from all of them is one."""
+    backend = PostgresBackend(servers[0].url, collection=name)
+    backend.add(plain_rows(4, 8), batch="first")
+
+    def write(number):
+        made = [
+            backend.add(plain_rows(2, 8, first=100 * number + 10 * one), batch=f"{number} {one}").epoch
+            for one in range(1, 6)
+        ]
+        backend.add(plain_rows(1, 8, first=9_999), batch="by all of them")
+        return made
+
+    with ThreadPoolExecutor(4) as threads:
+        epochs = [epoch for made in threads.map(write, range(4)) for epoch in made]
+    assert (22, 45) == (backend.state().epoch, backend.state().shards[0].rows)
+    assert 20 == len(set(epochs))
+    backend.close()
+
+
+def test_who_opens_at_the_same_time_opens_the_same(servers, name):
+    """The schema, the collection and its room are made once."""
+    schema = name.replace(" ", "_")
+
+    def opened(_):
+        backend = PostgresBackend(servers[0].url, collection=name, schema=schema, dim=8)
+        backend.close()
+        return backend._place
+
+    with ThreadPoolExecutor(6) as threads:
+        assert 1 == len(set(threads.map(opened, range(6))))
+
+
+# -- tenants
+
+
+def test_collections_share_nothing(servers):
+    """Not keys, words, batches or epochs, whatever they are called."""
+    names = ["tenant", "tenant%", "Tenant", "tenant' OR '1'='1", 'tenant"; DELETE FROM live; --', "é" * 200]
+    backends = [PostgresBackend(servers[1].url, collection=one) for one in names]
+    for number, backend in enumerate(backends):
+        backend.add(plain_rows(number + 1, 8, seed=number), batch="same")
+    for number, backend in enumerate(backends):
+        state = backend.state()
+        assert (names[number], 1, number + 1) == (state.collection, state.epoch, state.shards[0].rows)
+        assert list(range(number + 1)) == sorted(backend.get(range(20)).keys.tolist())
+        backend.close()
+
+
+@pytest.mark.parametrize("collection", ["a\0b", "a\nb", "x" * 201, 7])
+def test_what_is_no_name_is_refused(servers, collection):
+    """Before the server is asked."""
+    with pytest.raises(InvalidArgument, match="collection"):
+        PostgresBackend(servers[0].url, collection=collection)
+
+
+def test_an_account_sees_its_collections_and_no_other(servers, name):
+    """The server refuses the rest, whatever the statement; and the backend says that it does."""
+    server = servers[1]
+    mine = PostgresBackend(server.url, collection=name)
+    other = PostgresBackend(server.url, collection=f"{name}, of somebody else")
+    for one in (mine, other):
+        one.add(plain_rows(30, 8), batch="first")
+        assert not one.capabilities.server_side_policy
+    mine.build_graph()
+    with psycopg.connect(server.url, autocommit=True) as admin:
+        admin.execute("DROP ROLE IF EXISTS tenant_account")
+        admin.execute("CREATE ROLE tenant_account LOGIN")
+    mine.let_use("tenant_account")
+    fenced = PostgresBackend(server.as_account("tenant_account"), collection=name)
+    assert fenced.capabilities.server_side_policy
+    fenced.add(plain_rows(5, 8, first=50), batch="second")
+    fenced.relabel([50], [policy_word(2)], batch="third")
+    fenced.delete([51], batch="fourth")
+    assert mine.state() == fenced.state()
+    admitted = admitted_at(fenced.state().words, EVERYTHING, 0, None)
+    query = np.full((1, 8), 8**-0.5, np.float32)
+    for plan in (Plan.EXACT, Plan.GRAPH):
+        assert 34 == len(fenced.search(query, 50, admitted, plan=plan).rows.keys)
+    with pytest.raises(BackendUnavailable, match="let_use"):
+        PostgresBackend(server.as_account("tenant_account"), collection=f"{name}, of somebody else")
+    with psycopg.connect(server.as_account("tenant_account"), autocommit=True) as account:
+        for table in ("live", "past", "word", "change"):
+            seen = account.execute(f"SELECT DISTINCT collection FROM carag_vectors.{table}").fetchall()  # noqa: S608
+            assert [(fenced._place.id,)] == seen
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            account.execute(f"SELECT * FROM carag_vectors.live_{other._place.id}")  # noqa: S608
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            account.execute("UPDATE carag_vectors.collection SET accounts = '{tenant_account}'")
+        moved = "UPDATE carag_vectors.live SET collection = %s"
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            account.execute(moved, (other._place.id,))
+    for one in (mine, other, fenced):
+        one.close()
+
+
+# -- the connection
+
+
+SECRET = "heron-4711"  # noqa: S105 - which tests/canary.py listens for
+
+
+@pytest.mark.parametrize(
+    "dsn",
+    [
+        f"postgresql://someone:{SECRET}@localhost:1/db",
+        f"postgresql://someone:{SECRET}@no.such.host.invalid/db",
+        f"postgresql://someone@localhost:1/db?password={SECRET}",
+    ],
+)
+def test_a_server_that_is_away_is_told_without_address_or_secret(dsn):
+    """Nor does the account's name, which may be a person's, stand there."""
+    with pytest.raises(BackendUnavailable) as told:
+        PostgresBackend(dsn, timeout=2)
+    text = "".join(traceback.format_exception(told.value))
+    for word in (SECRET, "someone", "no.such.host", "localhost"):
+        assert word not in str(told.value)
+        assert word not in text.replace("test_postgres", "")
+
+
+@pytest.mark.parametrize(
+    "dsn",
+    [f"postgresql://a:{SECRET}@h/d?no_such=1", f"http://{SECRET}@h", f"host=h password={SECRET}", None, 7],
+)
+def test_what_is_no_address_is_refused_without_it(dsn):
+    """It may hold a password."""
+    with pytest.raises(InvalidArgument, match="no address") as told:
+        PostgresBackend(dsn)
+    assert SECRET not in str(told.value)
+
+
+def test_a_backend_does_not_show_its_address(servers, name):
+    """In a repr, a state, or an error of a statement."""
+    backend = PostgresBackend(servers[0].url, collection=name)
+    shown = [repr(backend), repr(backend._link), repr(backend.state())]
+    with pytest.raises(BackendUnavailable) as told:
+        backend._link.read(lambda db: db.execute("SELECT no_such_column"))
+    assert all(str(servers[0].directory) not in one for one in [*shown, str(told.value)])
+    backend.close()
+
+
+def test_another_machine_is_asked_with_its_certificate_verified(monkeypatch):
+    """Unless the address or the environment says how; a socket and this machine need none."""
+    monkeypatch.delenv("PGSSLMODE", raising=False)
+    modes = {
+        "postgresql://a@db.example/d": "verify-full",
+        "postgresql://a@localhost,db.example/d": "verify-full",
+        "postgresql://a@localhost/d?hostaddr=10.0.0.1": "verify-full",
+        "postgresql://a@db.example/d?sslmode=require": "require",
+        "postgresql://a@localhost/d": None,
+        "postgresql:///d?host=/var/run": None,
+    }
+    assert modes == {one: PostgresLink(one, "s")._fields.get("sslmode") for one in modes}
+    assert "read-write" == PostgresLink("postgresql://a@db.example/d", "s")._fields["target_session_attrs"]
+    monkeypatch.setenv("PGSSLMODE", "verify-ca")
+    assert "sslmode" not in PostgresLink("postgresql://a@db.example/d", "s")._fields
+
+
+def test_a_connection_that_was_ended_is_made_anew(servers, name):
+    """All of them at once, as when a server restarted; the caller does not notice."""
+    backend = PostgresBackend(servers[0].url, collection=name)
+    backend.add(plain_rows(3, 8), batch="first")
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda _: backend.state(), range(50)))
+    with psycopg.connect(servers[0].url, autocommit=True) as admin:
+        admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
+    assert 1 == backend.state().epoch
+    backend.close()
+
+
+def test_a_batch_ended_before_its_commit_is_not_there_and_can_be_repeated(servers, name):
+    """And not after it was: the second try finds it done."""
+    backend = PostgresBackend(servers[0].url, collection=name)
+    original, tries = backend._copy, []
+
+    def ended(db, *args):
+        original(db, *args)
+        tries.append(1)
+        if len(tries) < 2:
+            with psycopg.connect(servers[0].url, autocommit=True) as admin:
+                admin.execute("SELECT pg_terminate_backend(%s)", (db.info.backend_pid,))
+
+    backend._copy = ended
+    assert (1, 9) == (backend.add(plain_rows(9, 8), batch="first").epoch, backend.state().shards[0].rows)
+    assert 2 == len(tries)
+    backend.close()
+
+
+def test_a_server_that_is_away_is_not_asked_again_and_again(servers, name, monkeypatch):
+    """After three failures in a row callers are refused at once; after a rest one of them tries."""
+    backend = PostgresBackend(servers[0].url, collection=name)
+    asked = []
+    now = [1000.0]
+
+    def connected():
+        asked.append(now[0])
+        raise psycopg.OperationalError("connection failed: no")
+
+    link = backend._link
+    link._give_up()
+    monkeypatch.setattr(link_module.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(link_module.time, "sleep", lambda _: None)
+    with monkeypatch.context() as away:
+        away.setattr(link, "_connected", connected)
+        for _ in range(5):
+            with pytest.raises(BackendUnavailable):
+                backend.state()
+        before = len(asked)
+        assert 3 <= before <= 4
+        now[0] += 1.5
+        with pytest.raises(BackendUnavailable):
+            backend.state()
+        assert before + 1 == len(asked)
+    now[0] += 1.5
+    assert 0 == backend.state().epoch
+    backend.close()
+
+
+def test_a_table_of_others_is_not_taken(servers):
+    """A schema that is not CARAG's, or of another format, is refused."""
+    with psycopg.connect(servers[0].url, autocommit=True) as admin:
+        admin.execute("CREATE SCHEMA IF NOT EXISTS somebody")
+    with pytest.raises(BackendUnavailable, match="name another schema"):
+        PostgresBackend(servers[0].url, schema="somebody")
+    with pytest.raises(InvalidArgument, match="schema"):
+        PostgresBackend(servers[0].url, schema='"; DROP SCHEMA public; --')
+
+
+def test_an_address_names_its_collection(servers, name):
+    """``?collection=NAME``, beside what libpq reads."""
+    backend = PostgresBackend(f"{servers[0].url}&collection={quote(name)}")
+    assert name == backend.state().collection
+    with pytest.raises(InvalidArgument, match="the address names the collection"):
+        PostgresBackend(f"{servers[0].url}&collection={quote(name)}", collection="another")
+    backend.close()
