@@ -39,17 +39,17 @@ class Versions(NamedTuple):
     @classmethod
     def listed(cls, items: Sequence[Sequence[object]], dim: int) -> Versions:
         """Make columns of versions: key, vector, word, public_at, expires_at, entity, e0, e1."""
-        rows = rows_of([item[:6] for item in items], dim)
+        rows = rows_of(items, dim)
         e0, e1 = (np.array([item[i] for item in items], np.int64) for i in (6, 7))
         return cls(rows, e0, e1)
 
 
 def rows_of(items: Sequence[Sequence[object]], dim: int) -> Rows:
-    """Make columns of rows: key, vector, word, public_at, expires_at, entity."""
+    """Make columns of rows: key, vector, word, public_at, expires_at, entity, and what follows is left out."""
     if not items:
         return no_rows(dim)
     return Rows(
-        *(np.array(column, kind) for column, kind in zip(zip(*items, strict=True), _TYPES, strict=True))
+        *(np.array(column, kind) for column, kind in zip(zip(*items, strict=True), _TYPES, strict=False))
     )
 
 
