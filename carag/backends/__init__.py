@@ -6,6 +6,24 @@ The engine holds a :class:`Checked` and nothing else of this room. What a backen
 
 from __future__ import annotations
 
+from carag.backends.checked import Checked, Words
+from carag.backends.native import NativeBackend
 from carag.backends.protocol import Admitted, Capabilities, Found, IndexState, Rows, ShardState, VectorBackend
+from carag.backends.results import CheckedResult, CheckedStats
+from carag.backends.rows import rows_of
 
-__all__ = ["Admitted", "Capabilities", "Found", "IndexState", "Rows", "ShardState", "VectorBackend"]
+__all__ = [
+    "Admitted",
+    "Capabilities",
+    "Checked",
+    "CheckedResult",
+    "CheckedStats",
+    "Found",
+    "IndexState",
+    "NativeBackend",
+    "Rows",
+    "ShardState",
+    "VectorBackend",
+    "Words",
+    "rows_of",
+]

@@ -14,15 +14,13 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from carag.index import Plan
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy as np
     from numpy.typing import NDArray
 
-    import numpy as np
-
+    from carag.index import Plan
     from carag.policy import Policy
 
 __all__ = ["Admitted", "Capabilities", "Found", "IndexState", "Rows", "ShardState", "VectorBackend"]
@@ -97,8 +95,8 @@ class Rows(NamedTuple):
 class Admitted(NamedTuple):
     """A policy, compiled at an epoch: what a backend is asked for.
 
-    A row is admissible if its word is one of ``words``, ``public_at <= as_of``, ``alive_at < expires_at``, and the lists
-    of the policy admit its entity. A word that was not known at the epoch is not named, and so is closed.
+    A row is admissible if its word is one of ``words``, ``public_at <= as_of``, ``alive_at < expires_at``, and the
+    lists of the policy admit its entity. A word that was not known at the epoch is not named, and so is closed.
     """
 
     words: tuple[int, ...]
@@ -161,7 +159,11 @@ class VectorBackend(Protocol):
     def search(
         self, queries: NDArray[np.float32], k: int, admitted: Admitted, *, plan: Plan, at: int | None = None
     ) -> Found:
-        """Find the ``k`` nearest admissible rows of each query, at an epoch; by default the last."""
+        """Find the ``k`` nearest admissible rows of each query, at an epoch; by default the last.
+
+        Queries are (nq, dim) and of unit length. A plan that it does not have is refused with InvalidArgument, an epoch
+        that is not any more with BackendUnavailable.
+        """
         ...
 
     def count(self, admitted: Admitted, *, at: int | None = None) -> int:

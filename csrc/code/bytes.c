@@ -22,6 +22,8 @@
 
 #define CODE_MAX 127.0F /* largest absolute value of a code's coordinate */
 
+#define ROUNDED 0x1.001p-24 /* most that the length of a unit vector is off 1, its coordinates being rounded */
+
 #define SUMS 8 /* running sums side by side: one would wait for itself at every addition */
 
 static double fold(const double sums[SUMS])
@@ -41,8 +43,9 @@ static double sum_of_squares(const float *vector, size_t dim)
     return fold(sums);
 }
 
-/* Unit length, summed in double: squares of any float32 neither overflow nor vanish there. out_unit may be NULL
- * to check only. */
+/* Unit length, summed in double: squares of any float32 neither overflow nor vanish there. A vector that has it but for
+ * rounding stays as it is, so what an index kept of a row is kept again to the last bit. out_unit may be NULL to check
+ * only. */
 carag_status carag_normalise(const float *vector, uint32_t dim, float *out_unit, uint64_t row, carag_fault *out_fault)
 {
     const double squares = sum_of_squares(vector, dim);
@@ -52,8 +55,9 @@ carag_status carag_normalise(const float *vector, uint32_t dim, float *out_unit,
         return carag_fail(out_fault, CARAG_ZERO_VECTOR, row, "a zero vector has no direction");
     if (out_unit) {
         const double length = sqrt(squares);
+        const double divisor = fabs(length - 1.0) <= ROUNDED ? 1.0 : length;
         for (uint32_t i = 0; i < dim; i++)
-            out_unit[i] = (float)((double)vector[i] / length);
+            out_unit[i] = (float)((double)vector[i] / divisor);
     }
     return CARAG_OK;
 }

@@ -1,0 +1,366 @@
+"""Search a backend and believe nothing that it returns: what the engine holds of this room.
+
+A policy is compiled to the words that it admits at an epoch, and the backend asked at that epoch. Every hit is then
+tested by the word, times and entity that came with it, and by the word that the label store has; it is scored again by
+our own kernel; and the number of hits must be the number there must be.
+
+What is refused with :class:`~carag.errors.BackendFault` is listed at :func:`carag.backends.judged.judge`. A hit that
+fails by the label store alone is lag, no lie: the label was closed and the backend is behind. It is dropped, another
+is asked for in its place, and both are counted.
+
+What cannot be noticed from here: a backend that leaves a row out of every answer and of its count alike; an exact plan
+that puts a farther admissible row in the place of a nearer one while more rows are admissible than were asked for; and
+one row's vector in the place of another's, if both are of unit length and the score fits. Only the oracle of
+``tests/backends/conformance.py``, which knows all rows, sees those. What is compared here is the list with the count of
+the search, that count with the one of :meth:`~carag.backends.VectorBackend.count`, which is asked by itself, and a
+short list with a second one by an exact plan.
+"""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+
+import numpy as np
+
+from carag.backends.compiled import admitted_at
+from carag.backends.gathered import Gatherer, Queries
+from carag.backends.rows import index_of
+from carag.errors import BackendFault, BackendUnavailable, InvalidArgument
+from carag.index import Plan
+from carag.limits import quoted
+from carag.policy import NEVER, QUARANTINE, Mask, Policy, Search
+from carag.policy.bits import whole_number
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from datetime import date, datetime
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from carag.backends.protocol import Admitted, Capabilities, IndexState, Rows, VectorBackend
+    from carag.backends.results import CheckedResult
+    from carag.index import Index
+
+__all__ = ["Checked", "Words"]
+
+_TRIES: Final = 16
+"""How often a search begins anew because its epoch is gone: a writer was there between the two questions."""
+_COUNTS: Final = 1024
+"""Counts that are kept."""
+_MOST: Final = 2**31 - 1
+_ANYTHING: Final = Search(Policy(Mask()), NEVER - 1)
+
+_Answer = TypeVar("_Answer")
+
+
+class Words(Protocol):
+    """The store of labels, as far as a search asks it."""
+
+    def words_of(self, keys: Sequence[int]) -> Mapping[int, int]:
+        """Return the words that rows have now, one that is closed if a row was deleted; unknown keys are left out."""
+        ...
+
+
+class Checked:
+    """A backend of vectors, of which every answer is checked.
+
+    Parameters
+    ----------
+    backend : VectorBackend
+    labels : Words
+        Knows the word of every row that was ever added.
+    dim : int
+        Length of every vector.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from carag.backends import NativeBackend, rows_of
+    >>> from carag.policy import policy_word
+    >>> class Labels(dict):
+    ...     words_of = lambda self, keys: {key: self[key] for key in keys if key in self}
+    >>> checked = Checked(NativeBackend(2), Labels({7: policy_word(1), 8: policy_word(2)}), 2)
+    >>> state = checked.add(rows_of([[1, 0], [0, 1]], [policy_word(1), policy_word(2)], [7, 8]), batch="first")
+    >>> found = checked.search([1, 1], 5, Mask(required=1))
+    >>> found.keys.tolist(), found.stats.admissible, found.stats.state.epoch
+    ([[7, -1, -1, -1, -1]], 1, 1)
+    """
+
+    def __init__(self, backend: VectorBackend, labels: Words, dim: int) -> None:
+        self._backend = backend
+        self._labels = labels
+        self._dim = dim
+        self._held: dict[int, int] = {}
+        self._counts: dict[tuple[Policy, int, int, int], int] = {}
+        self._lock = threading.Lock()
+        self._last: IndexState | None = None
+        self.state()
+
+    @property
+    def dim(self) -> int:
+        """Length of every vector."""
+        return self._dim
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the backend promises."""
+        return self._backend.capabilities
+
+    def __len__(self) -> int:
+        """Count the live rows, as of the last epoch that was seen."""
+        return sum(shard.rows for shard in self._seen.shards)
+
+    def __repr__(self) -> str:
+        seen = self._seen
+        return f"<Checked {seen.backend}, {seen.collection!r}, epoch {seen.epoch}: {len(self)} rows>"
+
+    @property
+    def _seen(self) -> IndexState:
+        assert self._last is not None  # noqa: S101 - since __init__
+        return self._last
+
+    def state(self) -> IndexState:
+        """Read the last epoch.
+
+        Raises
+        ------
+        BackendFault
+            If it is earlier than one that was seen before, or of another collection.
+        """
+        return self._newest(self._backend.state())
+
+    def close(self) -> None:
+        """Give up the backend's connections; idempotent."""
+        self._backend.close()
+
+    # ------------------------------------------------------------ change
+
+    def add(self, rows: Rows, *, batch: str) -> IndexState:
+        """Add rows, as :func:`carag.backends.rows_of` makes them; see :class:`~carag.backends.VectorBackend`.
+
+        Raises
+        ------
+        InvalidArgument
+            If a key is in use, or vectors have another length.
+        BackendUnavailable
+            If it is not sure that they were added; do it again, by the same name.
+        """
+        if rows.vectors.shape[1:] != (self._dim,):
+            raise InvalidArgument(f"vectors have shape {rows.vectors.shape}; want (n, {self._dim})")
+        return self._newest(self._backend.add(rows, batch=batch))
+
+    def relabel(self, keys: Sequence[int], words: Sequence[int], *, batch: str) -> IndexState:
+        """Give rows new words; what these close is closed from now on, whenever the backend confirms it.
+
+        Raises
+        ------
+        InvalidArgument
+            If a key is unknown; no row was changed.
+        BackendUnavailable
+            If it is not sure that they were changed: what was to be closed stays so. Do it again, by the same name.
+        """
+        with self._holding(dict(zip(keys, words, strict=True))):
+            return self._newest(self._backend.relabel(keys, words, batch=batch))
+
+    def delete(self, keys: Sequence[int], *, batch: str) -> IndexState:
+        """Delete rows, as :meth:`relabel` closes them."""
+        with self._holding(dict.fromkeys(keys, QUARANTINE)):
+            return self._newest(self._backend.delete(keys, batch=batch))
+
+    @contextmanager
+    def _holding(self, words: dict[int, int]) -> Iterator[None]:
+        """Admit rows only if their new words are admitted, too, until a change is confirmed, or was refused."""
+        with self._lock:
+            self._held = self._held | words
+        try:
+            yield
+        except InvalidArgument:
+            self._release(words)
+            raise
+        self._release(words)
+
+    def _release(self, words: dict[int, int]) -> None:
+        with self._lock:
+            self._held = {key: word for key, word in self._held.items() if key not in words}
+
+    # ------------------------------------------------------------ read
+
+    def search(
+        self,
+        queries: ArrayLike,
+        k: int,
+        policy: Policy | Mask,
+        *,
+        plan: Plan | str = Plan.AUTO,
+        as_of: datetime | date | int | None = None,
+        alive_at: datetime | date | int | None = None,
+        exact_limit: int = 0,
+        also_hidden: int = 0,
+        hidden_among: Search | None = None,
+    ) -> CheckedResult:
+        """Find the ``k`` nearest rows among those the policy admits; parameters as of :meth:`carag.Index.search`.
+
+        ``"certified"`` is the exact plan where the backend has no certified one, and the result's ``stats.plans`` say
+        so; nothing less than exact takes its place. ``"auto"`` is the backend's own choice, or its graph, above
+        ``exact_limit`` admissible rows.
+
+        Raises
+        ------
+        InvalidArgument
+            On a wrong argument, a plan that the backend does not have, or more words than one search may name.
+        BackendUnavailable
+            If the backend, or a part of it, does not answer.
+        BackendFault
+            If it returned what cannot be true.
+        Incomplete
+            If it returned fewer rows than are admissible, by an exact plan, too.
+        """
+        asked = Queries.of(queries, self._dim)
+        wanted = _number("k", k, 1)
+        beside = _number("also_hidden", also_hidden, 0)
+        if hidden_among is not None and not beside:
+            raise InvalidArgument(
+                "hidden_among says where to look for hidden rows, and also_hidden is 0; want how many"
+            )
+        limit = _number("exact_limit", exact_limit, 0)
+        other = hidden_among or _ANYTHING
+
+        def answer(at: IndexState) -> CheckedResult:
+            gatherer = Gatherer(self._backend, at, self._count, self._lagged)
+            admitted = self._admitted(policy, as_of, alive_at, at)
+            found = gatherer.found(asked, wanted, admitted, plan, limit)
+            if not beside:
+                return found
+            wider = self._admitted(other.policy, other.as_of, other.alive_at, at)
+            return replace(found, beside=gatherer.found(asked, beside, wider, plan, limit))
+
+        return self._at_one_epoch(answer)
+
+    def count(
+        self,
+        policy: Policy | Mask,
+        *,
+        as_of: datetime | date | int | None = None,
+        alive_at: datetime | date | int | None = None,
+    ) -> int:
+        """Count the rows that a policy admits, as the backend does."""
+
+        def answer(at: IndexState) -> int:
+            admitted = self._admitted(policy, as_of, alive_at, at)
+            return 0 if admitted is None else self._count(admitted, at)
+
+        return self._at_one_epoch(answer)
+
+    def similarities(self, query: ArrayLike, keys: ArrayLike) -> NDArray[np.float32]:
+        """Compute how similar some rows are to a query; as :meth:`carag.Index.similarities`."""
+        wanted = np.asarray(keys, np.int64)
+        with self._rows(wanted) as index:
+            return index.similarities(query, wanted)
+
+    def vectors(self, keys: ArrayLike) -> NDArray[np.float32]:
+        """Read the vectors of some rows, in the order of their keys; as :meth:`carag.Index.vectors`."""
+        wanted = np.asarray(keys, np.int64)
+        with self._rows(wanted) as index:
+            return index.vectors(wanted)
+
+    def words(self, keys: Sequence[int]) -> dict[int, int]:
+        """Read the words of those of some rows that the backend has."""
+        rows = self._get(keys)
+        return dict(zip(rows.keys.tolist(), rows.words.tolist(), strict=True))
+
+    def _rows(self, keys: NDArray[np.int64]) -> Index:
+        return index_of(self._get(keys.tolist()), self._dim)
+
+    def _get(self, keys: Sequence[int]) -> Rows:
+        rows = self._at_one_epoch(lambda at: self._backend.get(keys, at=at.epoch))
+        if not np.isin(rows.keys, np.asarray(keys, np.int64)).all():
+            raise BackendFault("the backend returned rows that were not asked for")
+        return rows
+
+    # ------------------------------------------------------------ one epoch
+
+    def _newest(self, state: IndexState) -> IndexState:
+        with self._lock:
+            last = self._last
+            if last is not None and state.collection != last.collection:
+                raise BackendFault(f"the backend turned from {last.collection!r} to {state.collection!r}")
+            if state.epoch < (0 if last is None else last.epoch):
+                raise BackendFault(
+                    f"the backend is at epoch {state.epoch}, and was at {0 if last is None else last.epoch}: it lost "
+                    "changes that it had confirmed, or an older copy answered; put the newest in its place"
+                )
+            if any(left >= right for left, right in pairwise(state.words)):
+                raise BackendFault("the backend's words are not in order")
+            self._last = state
+            return state
+
+    def _at_one_epoch(self, ask: Callable[[IndexState], _Answer]) -> _Answer:
+        """Take the epoch first; begin anew where it is gone, because a writer moved it meanwhile."""
+        for _ in range(_TRIES):
+            at = self.state()
+            try:
+                return ask(at)
+            except BackendFault:
+                self._counts.clear()  # which of two counts was the lie is not known
+                raise
+            except BackendUnavailable:
+                if self.state().epoch == at.epoch:
+                    raise
+        raise BackendUnavailable(f"the backend changed {_TRIES} times while it was searched; ask again")
+
+    def _admitted(
+        self,
+        policy: Policy | Mask,
+        as_of: datetime | date | int | None,
+        alive_at: datetime | date | int | None,
+        at: IndexState,
+    ) -> Admitted | None:
+        admitted = admitted_at(at.words, policy, as_of, alive_at)
+        most = self.capabilities.most_words
+        if admitted is not None and len(admitted.words) > most:
+            raise InvalidArgument(
+                f"the policy admits {len(admitted.words):,} words, and one search of {at.backend} may name {most:,}; "
+                "narrow the policy, or take a backend that takes more"
+            )
+        return admitted
+
+    def _count(self, admitted: Admitted, at: IndexState) -> int:
+        """Count what is admitted at an epoch: a question that is asked once, for its answer cannot change."""
+        question = admitted.policy, admitted.as_of, admitted.alive_at, at.epoch
+        count = self._counts.get(question)
+        if count is None:
+            count = self._backend.count(admitted, at=at.epoch)
+            if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+                raise BackendFault(f"the backend counts {count!r} admissible rows")
+            if len(self._counts) >= _COUNTS:
+                self._counts.clear()
+            self._counts[question] = count
+        return count
+
+    def _lagged(self, rows: Rows, admitted: Admitted) -> NDArray[np.int64]:
+        """Return those of the rows found that are closed by now."""
+        keys = rows.keys.tolist()
+        words, held = self._labels.words_of(keys), self._held
+        closed = []
+        for key, entity in zip(keys, rows.entities.tolist(), strict=True):
+            if key not in words:
+                raise BackendFault("the backend returned a row that the store never had")
+            for word in (words[key], held.get(key, words[key])):
+                if not admitted.policy.admits(word, entity):
+                    closed.append(key)
+                    break
+        return np.array(closed, np.int64)
+
+
+def _number(name: str, value: object, least: int) -> int:
+    try:
+        number = whole_number(value)
+    except TypeError:
+        number = least - 1
+    if not least <= number <= _MOST:
+        raise InvalidArgument(f"{name} is {quoted(value)}; want an integer from {least} to {_MOST}")
+    return number

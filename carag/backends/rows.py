@@ -1,0 +1,115 @@
+"""Make rows for a backend, read those that came back, and score them with the kernel of :class:`carag.Index`.
+
+What an index keeps of a vector is kept again to the last bit, so a few rows in an index of their own have the
+similarities that they have in any other.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from carag.backends.protocol import Rows
+from carag.errors import BackendFault, InvalidArgument
+from carag.index import Index
+from carag.policy import NEVER, VERSION_WORD
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+__all__ = ["few_rows", "index_of", "rows_of"]
+
+_COLUMNS: Final = {
+    "keys": np.int64,
+    "words": np.uint32,
+    "public_at": np.uint32,
+    "expires_at": np.uint32,
+    "entities": np.uint32,
+}
+
+
+def rows_of(
+    vectors: ArrayLike,
+    words: ArrayLike,
+    keys: ArrayLike,
+    *,
+    public_at: ArrayLike = 0,
+    expires_at: ArrayLike = NEVER,
+    entities: ArrayLike = 0,
+) -> Rows:
+    """Make rows: parameters as of :meth:`carag.Index.add`, quarantined words included.
+
+    Raises
+    ------
+    InvalidArgument
+        As from that.
+
+    Examples
+    --------
+    >>> rows_of([[3, 4]], [1 << 27], [7]).vectors.tolist()
+    [[0.6000000238418579, 0.800000011920929]]
+    """
+    array = np.asarray(vectors, np.float32)
+    if array.ndim != 2:
+        raise InvalidArgument(f"vectors have shape {array.shape}; want (n, dim)")
+    # The index checks every column, and makes vectors of unit length.
+    index = Index(array.shape[1], M=2, ef_construction=1)
+    with index:
+        given = np.atleast_1d(np.asarray(keys))
+        index.add(
+            array,
+            words,
+            given,
+            public_at=public_at,
+            expires_at=expires_at,
+            entities=entities,
+            allow_quarantine=True,
+        )
+        return few_rows(index, given)
+
+
+def few_rows(index: Index, keys: ArrayLike) -> Rows:
+    """Read rows of an index by key, in the order of the keys."""
+    wanted = np.asarray(keys, np.int64)
+    return Rows(
+        wanted,
+        index.vectors(wanted),
+        index.words(wanted),
+        index.public_at(wanted),
+        index.expires_at(wanted),
+        index.entities(wanted),
+    )
+
+
+def index_of(rows: Rows, dim: int) -> Index:
+    """Put rows that a backend returned into an index of their own, to score them; close it.
+
+    Raises
+    ------
+    BackendFault
+        If columns have not the form that :class:`~carag.backends.Rows` states, a key is negative or comes twice, or a
+        vector is not what an index keeps: not finite, or not of unit length.
+    """
+    count = len(rows.keys)
+    for name, dtype in _COLUMNS.items():
+        column = getattr(rows, name)
+        if not isinstance(column, np.ndarray) or column.dtype != dtype or column.shape != (count,):
+            raise BackendFault(f"the backend returned {name} that are no ({count},) {np.dtype(dtype)}")
+    vectors = rows.vectors
+    if not isinstance(vectors, np.ndarray) or vectors.dtype != np.float32 or vectors.shape != (count, dim):
+        raise BackendFault(f"the backend returned vectors that are no ({count}, {dim}) float32")
+    index = Index(dim, M=2, ef_construction=1)
+    try:
+        # Their words are judged elsewhere; here a vector and its key are all that counts.
+        index.add(vectors, np.full(count, VERSION_WORD, np.uint32), rows.keys, threads=1)
+        is_kept = np.array_equal(index.vectors(rows.keys), vectors)
+    except InvalidArgument as error:
+        index.close()
+        raise BackendFault(f"the backend returned rows that cannot be: {error}") from error
+    if not is_kept:
+        index.close()
+        raise BackendFault(
+            "the backend returned a vector that is not of unit length, as the rows it was given are"
+        )
+    return index
