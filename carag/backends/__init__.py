@@ -7,8 +7,11 @@ The engine holds a :class:`Checked` and nothing else of this room. What a backen
 from __future__ import annotations
 
 from carag.backends.checked import Checked, Words
+from carag.backends.milvus import MilvusBackend
 from carag.backends.native import NativeBackend
 from carag.backends.protocol import Admitted, Capabilities, Found, IndexState, Rows, ShardState, VectorBackend
+from carag.backends.qdrant import QdrantBackend
+from carag.backends.redis import RedisBackend
 from carag.backends.results import CheckedResult, CheckedStats
 from carag.backends.rows import rows_of
 
@@ -20,7 +23,10 @@ __all__ = [
     "CheckedStats",
     "Found",
     "IndexState",
+    "MilvusBackend",
     "NativeBackend",
+    "QdrantBackend",
+    "RedisBackend",
     "Rows",
     "ShardState",
     "VectorBackend",

@@ -1,4 +1,7 @@
-"""Read where a backend is, ``SCHEME://[USER[:SECRET]@]HOST:PORT[,HOST:PORT…][/COLLECTION]``, and keep its secret out of sight."""
+"""Read where a backend is, keep its secret out of sight, and be patient with it.
+
+``SCHEME://[USER[:SECRET]@]HOST:PORT[,HOST:PORT…][/COLLECTION]``
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,13 @@ from carag.errors import BackendUnavailable, InvalidArgument
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["DEFAULT_COLLECTION", "Address", "patiently"]
+__all__ = ["DEFAULT_COLLECTION", "Address", "check_collection", "patiently"]
 
 DEFAULT_COLLECTION: Final = "carag"
-_COLLECTION: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}", re.ASCII)
-"""What every engine takes as part of a name, and none as more than that: no brace, slash, dot or space."""
+_COLLECTION: Final = re.compile(r"(?=.{1,63}$)[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*", re.ASCII)
+"""What every engine takes as part of a name, and none as more than that: no brace, slash, dot or space. Two underscores
+are ours: they part a collection from what is beside it."""
+_NAME: Final = "at most 63 letters and digits, the first a letter, with single underscores between"
 _LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 _TRIES: Final = 4
 """How often what may be repeated is tried."""
@@ -64,10 +69,8 @@ class Address:
         >>> Address.parse("redis://node-1,node-2:7001/filings", {"redis": False}, 6379, "NO_SUCH_VARIABLE")
         Address(hosts=(('node-1', 6379), ('node-2', 7001)), collection='filings', is_encrypted=False)
         """
-        wanted = (
-            f"want {next(iter(schemes))}://HOST:PORT/COLLECTION, whose name is of at most 63 letters, digits and "
-            f"underscores and begins with a letter; schemes are {', '.join(schemes)}"
-        )
+        known = ", ".join(schemes)
+        wanted = f"want {next(iter(schemes))}://HOST:PORT/COLLECTION, a name of {_NAME}; schemes are {known}"
         try:
             scheme, _, rest = str(text).partition("://")
             is_encrypted = schemes[scheme]
@@ -84,18 +87,14 @@ class Address:
             raise InvalidArgument(f"this is no address of a backend; {wanted}")
         secret = unquote(secret) or os.environ.get(variable, "")
         if secret and not is_encrypted and any(host not in _LOOPBACK for host, _ in hosts):
-            raise InvalidArgument(
-                f"a secret would be sent in the clear; take a scheme with TLS: {', '.join(schemes)}"
-            )
+            raise InvalidArgument(f"a secret would be sent in the clear; take a scheme with TLS, of {known}")
         return cls(hosts, collection, is_encrypted, unquote(user), secret)
 
 
 def check_collection(name: object) -> None:
     """Check the name of a collection, for whoever gives one without an address."""
     if not (isinstance(name, str) and _COLLECTION.fullmatch(name)):
-        raise InvalidArgument(
-            "this is no name of a collection; want at most 63 letters, digits and underscores, the first a letter"
-        )
+        raise InvalidArgument(f"this is no name of a collection; want {_NAME}")
 
 
 def patiently(

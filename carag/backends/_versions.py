@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,10 @@ __all__ = ["NEVER", "Versions", "check_rows", "no_rows", "row_keys", "rows_of"]
 
 NEVER: Final = (1 << 53) - 1
 """The end of a version that holds: the greatest integer that is exact also where an engine compares doubles."""
-_TYPES: Final = Rows(np.int64, np.float32, np.uint32, np.uint32, np.uint32, np.uint32)  # type: ignore[arg-type]
+_TYPES: Final[tuple[np.dtype[Any], ...]] = tuple(
+    np.dtype(name) for name in ("int64", "float32", "uint32", "uint32", "uint32", "uint32")
+)
+"""Of the columns of rows."""
 _UNIT: Final = 1e-3
 """By how much the length of a vector may differ from 1."""
 
@@ -55,7 +58,7 @@ def rows_of(items: Sequence[Sequence[object]], dim: int) -> Rows:
 
 def no_rows(dim: int) -> Rows:
     """Return no rows."""
-    return Rows(*(np.empty((0, dim) if kind is np.float32 else 0, kind) for kind in _TYPES))
+    return Rows(*(np.empty((0, dim) if kind == np.float32 else 0, kind) for kind in _TYPES))
 
 
 def row_keys(keys: Iterable[int]) -> list[int]:
@@ -81,10 +84,10 @@ def check_rows(rows: Rows, dim: int) -> None:
     for name, column, kind in zip(Rows._fields, rows, _TYPES, strict=True):
         if not isinstance(column, np.ndarray) or column.dtype != kind or len(column) != len(rows.keys):
             raise InvalidArgument(
-                f"{name} is no array of {len(rows.keys):,} {np.dtype(kind)}; want one a row"
+                f"{name} is no array of {len(rows.keys):,} {kind}; want one a row"
             )
     row_keys(rows.keys.tolist())
-    if rows.vectors.ndim != 2 or not rows.vectors.shape[1]:  # noqa: PLR2004 - a table
+    if rows.vectors.ndim != 2 or not rows.vectors.shape[1]:
         raise InvalidArgument(f"vectors are {rows.vectors.shape}; want (n, dim)")
     if dim and rows.vectors.shape[1] != dim:
         raise InvalidArgument(

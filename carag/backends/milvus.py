@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MilvusBackend"]
 
-_SCHEMES: Final = {"milvus": False, "milvuss": True, "http": False, "https": True}
+_SCHEMES: Final = {"milvus": False, "milvus+tls": True, "http": False, "https": True}
 _PORT: Final = 19_530
 _SECRET: Final = "CARAG_MILVUS_TOKEN"  # noqa: S105 - its name
 """The environment variable that holds the token, or the password where the address names a user."""
@@ -57,8 +57,8 @@ class MilvusBackend(VersionedBackend):
     Parameters
     ----------
     uri : str
-        ``milvus://HOST:PORT/COLLECTION``, with TLS ``milvuss://``, or ``http://`` and ``https://`` likewise. A user may
-        stand before the host; the token or password is in the environment, as ``CARAG_MILVUS_TOKEN``.
+        ``milvus://HOST:PORT/COLLECTION``, with TLS ``milvus+tls://``, or ``http://`` and ``https://`` likewise. A user
+        may stand before the host; the token or password is in the environment, as ``CARAG_MILVUS_TOKEN``.
     keep : float, optional
         See :class:`~carag.backends.versioned.VersionedBackend`.
     timeout : float
@@ -103,9 +103,7 @@ class MilvusBackend(VersionedBackend):
         from pymilvus.exceptions import MilvusException
 
         # The client itself repeats what may pass, until the time is over.
-        return patiently(
-            "Milvus", call, failures=(MilvusException, RpcError, OSError), again=lambda _: False
-        )
+        return patiently("Milvus", call, failures=(MilvusException, RpcError, OSError), again=lambda _: False)
 
     # ------------------------------------------------------------ collections
 
@@ -164,7 +162,15 @@ class MilvusBackend(VersionedBackend):
 
     def _put(self, versions: Versions) -> None:
         rows = versions.rows
-        columns = (rows.keys, rows.words, rows.public_at, rows.expires_at, rows.entities, versions.e0, versions.e1)
+        columns = (
+            rows.keys,
+            rows.words,
+            rows.public_at,
+            rows.expires_at,
+            rows.entities,
+            versions.e0,
+            versions.e1,
+        )
         numbers = zip(*(column.tolist() for column in columns), strict=True)
         entities = [
             {"id": f"{one[0]}:{one[5]}", "vector": vector, **dict(zip(_NUMBERS, one, strict=True))}
@@ -197,7 +203,12 @@ class MilvusBackend(VersionedBackend):
         self, condition: str, fields: Sequence[str], *, collection: str = "", **named: Any
     ) -> list[dict[str, Any]]:
         found = self._talk(
-            "query", collection or self._collection, filter=condition, output_fields=list(fields), **_STRONG, **named
+            "query",
+            collection or self._collection,
+            filter=condition,
+            output_fields=list(fields),
+            **_STRONG,
+            **named,
         )
         return list(found)
 
@@ -241,7 +252,9 @@ def _connected(address: Address, timeout: float) -> Any:
 
     (host, port), *others = address.hosts
     if others:
-        raise InvalidArgument("Milvus is asked at one address; want HOST:PORT of one proxy, or of what is before them")
+        raise InvalidArgument(
+            "Milvus is asked at one address; want HOST:PORT of one proxy, or of what is before them"
+        )
     return MilvusClient(
         uri=f"{'https' if address.is_encrypted else 'http'}://{host}:{port}",
         token=f"{address.user}:{address.secret}" if address.user else address.secret,

@@ -9,8 +9,8 @@ Every write waits, in the strong order of a shard's leader, for as many replicas
 replicas. Qdrant's own page says that with less, replicas of one point may stay different.
 
 What was tested is the client's local mode, on one machine and without replicas: no server of Qdrant can be had from a
-package index. So what is said here of replicas is what the calls ask for, and not what was seen. Ranges compare doubles,
-so no number here has more than 53 bits.
+package index. So what is said here of replicas is what the calls ask for, and not what was seen. Ranges compare
+doubles, so no epoch has more than 53 bits.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 from uuid import UUID, uuid5
 
-from carag.backends._address import Address, check_collection, patiently
+from carag.backends._address import DEFAULT_COLLECTION, Address, check_collection, patiently
 from carag.backends._versions import NEVER, Versions, rows_of
 from carag.backends.versioned import KEEP, Nearest, VersionedBackend
 from carag.errors import BackendUnavailable, InvalidArgument
@@ -29,15 +29,15 @@ from carag.extras import require
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    import numpy as np
     from numpy.typing import NDArray
 
-    import numpy as np
     from carag.backends._register import Register
     from carag.backends.protocol import Admitted
 
 __all__ = ["QdrantBackend"]
 
-_SCHEMES: Final = {"qdrant": False, "qdrants": True, "http": False, "https": True}
+_SCHEMES: Final = {"qdrant": False, "qdrant+tls": True, "http": False, "https": True}
 _PORT: Final = 6333
 _SECRET: Final = "CARAG_QDRANT_API_KEY"  # noqa: S105 - its name
 """The environment variable that holds the key of the interface."""
@@ -56,8 +56,8 @@ class QdrantBackend(VersionedBackend):
     Parameters
     ----------
     url_or_client : str or qdrant_client.QdrantClient
-        ``qdrant://HOST:PORT/COLLECTION``, with TLS ``qdrants://``, or ``http://`` and ``https://`` likewise; the key of
-        the interface is in the environment, as ``CARAG_QDRANT_API_KEY``. Or a client, which the caller closes.
+        ``qdrant://HOST:PORT/COLLECTION``, with TLS ``qdrant+tls://``, or ``http://`` and ``https://`` likewise; the key
+        of the interface is in the environment, as ``CARAG_QDRANT_API_KEY``. Or a client, which the caller closes.
     collection : str, optional
         With a client, the name of the rows.
     replicas : int
@@ -81,7 +81,7 @@ class QdrantBackend(VersionedBackend):
         self,
         url_or_client: Any,
         *,
-        collection: str = "carag",
+        collection: str = DEFAULT_COLLECTION,
         replicas: int = 1,
         keep: float | None = KEEP,
     ) -> None:
@@ -187,7 +187,15 @@ class QdrantBackend(VersionedBackend):
         from qdrant_client.models import PointStruct
 
         rows = versions.rows
-        columns = (rows.keys, rows.words, rows.public_at, rows.expires_at, rows.entities, versions.e0, versions.e1)
+        columns = (
+            rows.keys,
+            rows.words,
+            rows.public_at,
+            rows.expires_at,
+            rows.entities,
+            versions.e0,
+            versions.e1,
+        )
         payloads = [
             dict(zip(_FIELDS, values, strict=True))
             for values in zip(*(column.tolist() for column in columns), strict=True)
@@ -272,7 +280,9 @@ def _connected(address: Address) -> Any:
 
     (host, port), *others = address.hosts
     if others:
-        raise InvalidArgument("Qdrant is asked at one address; want HOST:PORT of one node, or of what is before them")
+        raise InvalidArgument(
+            "Qdrant is asked at one address; want HOST:PORT of one node, or of what is before them"
+        )
     return QdrantClient(
         host=host,
         port=port,
@@ -296,7 +306,7 @@ def _may_pass(error: BaseException) -> bool:
 
 
 def _point(key: int, e0: int) -> str:
-    """Number a version: the key and the epoch that brought it, as one number of 128 bits."""
+    """Make the id of a version: the key and the epoch that brought it, as one number of 128 bits."""
     return str(UUID(int=key << 64 | e0))
 
 

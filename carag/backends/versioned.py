@@ -1,16 +1,18 @@
 """Epochs on an engine without transactions: rows are versions, and one register, written last, says which hold.
 
-Redis, Qdrant and Milvus confirm one write at a time. So a row is stored as versions, each of which holds in ``[e0, e1)``:
-a new word is a new version, and a deletion ends one. A batch writes the versions of the next epoch, which nobody asks
-for, and then the register; from this one write on, readers ask for the new epoch. A writer that was killed before it
-leaves versions that no reader sees, and the next batch removes them first.
+Redis, Qdrant and Milvus confirm one write at a time. So a row is stored as versions, each of which holds in ``[e0,
+e1)``: a new word is a new version, and a deletion ends one. A batch writes the versions of the next epoch, which nobody
+asks for, and then the register; from this one write on, readers ask for the new epoch. A writer that was killed before
+it leaves versions that no reader sees, and the next batch removes them first.
+
+A write that its client gave up may still arrive; so who is not sure of a batch repeats this one, and begins no other.
 
 What was ended is removed for good once no reader can still ask for it. An epoch that has been replaced may be asked for
 ``keep`` seconds more; then the register tells that it may not, and another ``keep`` seconds later, so that who read the
 register before has finished or was refused, the next batch sweeps.
 
-One writer at a time is the caller's to see to; the engine holds its store's lock. An engine of this room brings a
-dozen primitives that may all be repeated, and no rule of its own.
+One writer at a time is the caller's to see to, as the engine does by its store's lock. An engine of this room brings a
+dozen primitives, each of which may be repeated, and no rule of its own.
 """
 
 from __future__ import annotations
@@ -193,8 +195,8 @@ class VersionedBackend(ABC):
         words = +words
         if len(words) > self._most_words:
             raise InvalidArgument(
-                f"rows would have {len(words):,} distinct words; {self._kind} is asked for {self._most_words:,} at most: "
-                "put some rows into another collection"
+                f"rows would have {len(words):,} distinct words; {self._kind} is asked for {self._most_words:,} at "
+                "most: put some rows into another collection"
             )
         shards = len(now.rows)
         of_shard = np.array(now.rows) + np.bincount(self._shard_of(rows.keys, shards), minlength=shards)
@@ -227,7 +229,7 @@ class VersionedBackend(ABC):
         if plan not in (Plan.AUTO, Plan.EXACT):
             raise InvalidArgument(f"{self._kind} runs the exact plan alone; got {plan.value}")
         register, began = self._at(at)
-        if queries.ndim != 2 or k < 1 or (register.dim and queries.shape[1] != register.dim):  # noqa: PLR2004
+        if queries.ndim != 2 or k < 1 or (register.dim and queries.shape[1] != register.dim):
             raise InvalidArgument(
                 f"queries are {queries.shape}, k is {k}; want (nq, {register.dim}) and 1 or more"
             )
@@ -293,9 +295,10 @@ class VersionedBackend(ABC):
         if at is None or at == newest.epoch:
             self._last = newest, since
             return newest, since
-        earliest = newest.sweep.earliest
-        if not earliest <= at < newest.epoch:
-            raise InvalidArgument(f"epoch {at} cannot be asked; want {earliest} to {newest.epoch}")
+        if at > newest.epoch or at < 0:
+            raise InvalidArgument(f"epoch {at} is not yet; the last is {newest.epoch}")
+        if at < newest.sweep.earliest:
+            raise BackendUnavailable(f"epoch {at} is gone, and {newest.epoch} is the last; ask again")
         if at == 0:
             return Register.empty(len(newest.rows)), since
         (then,) = self._registers(_epoch_name(at))
@@ -321,7 +324,8 @@ class VersionedBackend(ABC):
     def _in_time(self, began: float) -> None:
         if self._keep is not None and time.monotonic() - began >= self._keep:
             raise BackendUnavailable(
-                f"{self._kind} took longer than {self._keep:g} s, for which an epoch is kept; ask for less, or keep more"
+                f"{self._kind} took longer than the {self._keep:g} s for which an epoch is kept; ask for less, "
+                "or keep it for longer"
             )
 
     def _state(self, register: Register) -> IndexState:
@@ -331,11 +335,11 @@ class VersionedBackend(ABC):
     # ------------------------------------------------------------ primitives: each may be repeated
 
     def _shards(self) -> int:
-        """Number of parts that a new collection has."""
+        """Count the parts of a new collection."""
         return 1
 
     def _shard_of(self, keys: NDArray[np.int64], shards: int) -> NDArray[np.int64]:
-        """Part in which each row is."""
+        """Tell in which part each row is."""
         return keys % shards
 
     @abstractmethod
@@ -403,4 +407,4 @@ def _epoch_name(epoch: int) -> str:
 
 def _some(keys: Iterable[int]) -> str:
     listed = [str(int(key)) for key in keys]
-    return ", ".join(listed[:5]) + (f" and {len(listed) - 5:,} more" if len(listed) > 5 else "")  # noqa: PLR2004
+    return ", ".join(listed[:5]) + (f" and {len(listed) - 5:,} more" if len(listed) > 5 else "")

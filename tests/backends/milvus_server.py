@@ -37,7 +37,10 @@ class MilvusServer:
         from milvus import MilvusServerConfig, _initialize_data_files
 
         config = MilvusServerConfig(data_dir=str(directory))
-        for name, value in {"proxy.timeTickInterval": tick, "quotaAndLimits.flushRate.enabled": "false"}.items():
+        for name, value in {
+            "proxy.timeTickInterval": tick,
+            "quotaAndLimits.flushRate.enabled": "false",
+        }.items():
             config.set(name, value)
         config.resolve()
         _initialize_data_files(str(directory))
@@ -73,7 +76,7 @@ class MilvusServer:
         with Relay(self, _HEALTH) as health:
             while True:
                 try:
-                    with urllib.request.urlopen(f"http://127.0.0.1:{health.port}/healthz", timeout=5) as said:  # noqa: S310
+                    with urllib.request.urlopen(f"http://127.0.0.1:{health.port}/healthz", timeout=5) as said:
                         if b"OK" in said.read():
                             return
                 except (OSError, urllib.error.URLError):

@@ -5,8 +5,10 @@ from __future__ import annotations
 import socket
 import subprocess
 import time
-from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SLOTS: Final = 16_384
 _PATIENCE: Final = 30.0
