@@ -11,6 +11,9 @@
     ├── AuditUnavailable               the log cannot be written, so nothing may be returned
     ├── AnchorUnavailable              a checkpoint could not be confirmed outside; what was logged stays logged
     ├── ModelUnavailable               an embedder or generator failed or is not installed
+    ├── BackendUnavailable             a backend of vectors did not answer, or a part of it did not
+    ├── BackendFault                   a backend of vectors answered what cannot be true
+    ├── Incomplete                     a backend of vectors found fewer rows than are admissible
     ├── ServiceUnavailable             a service that was asked over HTTP did not answer; ask again later
     └── MissingExtra (ImportError)     an optional package is absent; the message names the extra
 
@@ -107,7 +110,7 @@ class BackendUnavailable(CaragError):
 
 
 class BackendFault(CaragError):
-    """A backend of vectors returned what cannot be true, such as a row that it was not asked for; nothing is returned."""
+    """A backend of vectors returned what cannot be true, such as an inadmissible row; nothing is returned."""
 
 
 class Incomplete(CaragError):

@@ -6,7 +6,8 @@ The engine holds a :class:`Checked` and nothing else of this room. What a backen
 
 from __future__ import annotations
 
-from carag.backends.checked import Checked, Words
+from carag.backends.checked import Checked
+from carag.backends.current import Words
 from carag.backends.milvus import MilvusBackend
 from carag.backends.native import NativeBackend
 from carag.backends.protocol import Admitted, Capabilities, Found, IndexState, Rows, ShardState, VectorBackend

@@ -5,8 +5,8 @@ tested by the word, times and entity that came with it, and by the word that the
 our own kernel; and the number of hits must be the number there must be.
 
 What is refused with :class:`~carag.errors.BackendFault` is listed at :func:`carag.backends.judged.judge`. A hit that
-fails by the label store alone is lag, no lie: the label was closed and the backend is behind. It is dropped, another
-is asked for in its place, and both are counted.
+fails by the label store alone is lag, no lie: the label was closed and the backend is behind. The backend must say the
+same of the row when it is asked for it by key; then it is dropped, another is asked for, and both are counted.
 
 What cannot be noticed from here: a backend that leaves a row out of every answer and of its count alike; an exact plan
 that puts a farther admissible row in the place of a nearer one while more rows are admissible than were asked for; and
@@ -19,14 +19,14 @@ short list with a second one by an exact plan.
 from __future__ import annotations
 
 import threading
-from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 
 from carag.backends.compiled import admitted_at
+from carag.backends.current import CurrentWords
 from carag.backends.gathered import Gatherer, Queries
 from carag.backends.rows import index_of
 from carag.errors import BackendFault, BackendUnavailable, InvalidArgument
@@ -36,16 +36,17 @@ from carag.policy import NEVER, QUARANTINE, Mask, Policy, Search
 from carag.policy.bits import whole_number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from datetime import date, datetime
 
     from numpy.typing import ArrayLike, NDArray
 
+    from carag.backends.current import Words
     from carag.backends.protocol import Admitted, Capabilities, IndexState, Rows, VectorBackend
     from carag.backends.results import CheckedResult
     from carag.index import Index
 
-__all__ = ["Checked", "Words"]
+__all__ = ["Checked"]
 
 _TRIES: Final = 16
 """How often a search begins anew because its epoch is gone: a writer was there between the two questions."""
@@ -55,14 +56,6 @@ _MOST: Final = 2**31 - 1
 _ANYTHING: Final = Search(Policy(Mask()), NEVER - 1)
 
 _Answer = TypeVar("_Answer")
-
-
-class Words(Protocol):
-    """The store of labels, as far as a search asks it."""
-
-    def words_of(self, keys: Sequence[int]) -> Mapping[int, int]:
-        """Return the words that rows have now, one that is closed if a row was deleted; unknown keys are left out."""
-        ...
 
 
 class Checked:
@@ -92,12 +85,11 @@ class Checked:
 
     def __init__(self, backend: VectorBackend, labels: Words, dim: int) -> None:
         self._backend = backend
-        self._labels = labels
+        self._labels = CurrentWords(labels, backend)
         self._dim = dim
-        self._held: dict[int, int] = {}
         self._counts: dict[tuple[Policy, int, int, int], int] = {}
         self._lock = threading.Lock()
-        self._last: IndexState | None = None
+        self._last = backend.state()
         self.state()
 
     @property
@@ -112,16 +104,11 @@ class Checked:
 
     def __len__(self) -> int:
         """Count the live rows, as of the last epoch that was seen."""
-        return sum(shard.rows for shard in self._seen.shards)
+        return sum(shard.rows for shard in self._last.shards)
 
     def __repr__(self) -> str:
-        seen = self._seen
+        seen = self._last
         return f"<Checked {seen.backend}, {seen.collection!r}, epoch {seen.epoch}: {len(self)} rows>"
-
-    @property
-    def _seen(self) -> IndexState:
-        assert self._last is not None  # noqa: S101 - since __init__
-        return self._last
 
     def state(self) -> IndexState:
         """Read the last epoch.
@@ -163,29 +150,13 @@ class Checked:
         BackendUnavailable
             If it is not sure that they were changed: what was to be closed stays so. Do it again, by the same name.
         """
-        with self._holding(dict(zip(keys, words, strict=True))):
+        with self._labels.holding(dict(zip(keys, words, strict=True))):
             return self._newest(self._backend.relabel(keys, words, batch=batch))
 
     def delete(self, keys: Sequence[int], *, batch: str) -> IndexState:
         """Delete rows, as :meth:`relabel` closes them."""
-        with self._holding(dict.fromkeys(keys, QUARANTINE)):
+        with self._labels.holding(dict.fromkeys(keys, QUARANTINE)):
             return self._newest(self._backend.delete(keys, batch=batch))
-
-    @contextmanager
-    def _holding(self, words: dict[int, int]) -> Iterator[None]:
-        """Admit rows only if their new words are admitted, too, until a change is confirmed, or was refused."""
-        with self._lock:
-            self._held = self._held | words
-        try:
-            yield
-        except InvalidArgument:
-            self._release(words)
-            raise
-        self._release(words)
-
-    def _release(self, words: dict[int, int]) -> None:
-        with self._lock:
-            self._held = {key: word for key, word in self._held.items() if key not in words}
 
     # ------------------------------------------------------------ read
 
@@ -230,7 +201,7 @@ class Checked:
         other = hidden_among or _ANYTHING
 
         def answer(at: IndexState) -> CheckedResult:
-            gatherer = Gatherer(self._backend, at, self._count, self._lagged)
+            gatherer = Gatherer(self._backend, at, self._count, self._labels.lagged)
             admitted = self._admitted(policy, as_of, alive_at, at)
             found = gatherer.found(asked, wanted, admitted, plan, limit)
             if not beside:
@@ -286,12 +257,12 @@ class Checked:
     def _newest(self, state: IndexState) -> IndexState:
         with self._lock:
             last = self._last
-            if last is not None and state.collection != last.collection:
+            if state.collection != last.collection:
                 raise BackendFault(f"the backend turned from {last.collection!r} to {state.collection!r}")
-            if state.epoch < (0 if last is None else last.epoch):
+            if state.epoch < last.epoch:
                 raise BackendFault(
-                    f"the backend is at epoch {state.epoch}, and was at {0 if last is None else last.epoch}: it lost "
-                    "changes that it had confirmed, or an older copy answered; put the newest in its place"
+                    f"the backend is at epoch {state.epoch}, and was at {last.epoch}: it lost changes that it had "
+                    "confirmed, or an older copy answered; put the newest in its place"
                 )
             if any(left >= right for left, right in pairwise(state.words)):
                 raise BackendFault("the backend's words are not in order")
@@ -340,20 +311,6 @@ class Checked:
                 self._counts.clear()
             self._counts[question] = count
         return count
-
-    def _lagged(self, rows: Rows, admitted: Admitted) -> NDArray[np.int64]:
-        """Return those of the rows found that are closed by now."""
-        keys = rows.keys.tolist()
-        words, held = self._labels.words_of(keys), self._held
-        closed = []
-        for key, entity in zip(keys, rows.entities.tolist(), strict=True):
-            if key not in words:
-                raise BackendFault("the backend returned a row that the store never had")
-            for word in (words[key], held.get(key, words[key])):
-                if not admitted.policy.admits(word, entity):
-                    closed.append(key)
-                    break
-        return np.array(closed, np.int64)
 
 
 def _number(name: str, value: object, least: int) -> int:

@@ -76,7 +76,7 @@ class Gatherer(NamedTuple):
     at: IndexState
     counted: Callable[[Admitted, IndexState], int]
     """Counts by a question of its own."""
-    lagged: Callable[[Rows, Admitted], NDArray[np.int64]]
+    lagged: Callable[[Rows, Admitted, IndexState], NDArray[np.int64]]
     """Returns the keys of those rows that are closed by now."""
 
     def found(
@@ -142,7 +142,7 @@ class Gatherer(NamedTuple):
                 )
             if any(len(keys) < min(wanted, admissible) for keys in judged.keys):
                 return None
-            lagged = self.lagged(judged.rows, admitted)
+            lagged = self.lagged(judged.rows, admitted, self.at)
             best = [_best(judged, query, lagged) for query in range(len(judged.keys))]
             if all(_is_sure(judged, query, k, best[query], admissible) for query in range(len(best))):
                 return _Gathered(

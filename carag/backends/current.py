@@ -1,0 +1,96 @@
+"""Know which words hold by now: what the label store says, and what a change that is under way will close.
+
+A backend may be behind: its rows are of an epoch. What was closed since is closed.
+"""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from carag.backends.protocol import Rows
+from carag.errors import BackendFault, InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from carag.backends.protocol import Admitted, IndexState, VectorBackend
+
+__all__ = ["CurrentWords", "Words"]
+
+
+class Words(Protocol):
+    """The store of labels, as far as a search asks it."""
+
+    def words_of(self, keys: Sequence[int]) -> Mapping[int, int]:
+        """Return the words that rows have now, one that is closed if a row was deleted; unknown keys are left out."""
+        ...
+
+
+class CurrentWords:
+    """A label store beside a backend.
+
+    Parameters
+    ----------
+    labels : Words
+    backend : VectorBackend
+    """
+
+    def __init__(self, labels: Words, backend: VectorBackend) -> None:
+        self._labels = labels
+        self._backend = backend
+        self._held: dict[int, int] = {}
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def holding(self, words: dict[int, int]) -> Iterator[None]:
+        """Admit rows only if their new words are admitted, too, until a change is confirmed, or was refused."""
+        with self._lock:
+            self._held = self._held | words
+        try:
+            yield
+        except InvalidArgument:
+            self._release(words)
+            raise
+        self._release(words)
+
+    def _release(self, words: dict[int, int]) -> None:
+        with self._lock:
+            self._held = {key: word for key, word in self._held.items() if key not in words}
+
+    def lagged(self, rows: Rows, admitted: Admitted, at: IndexState) -> NDArray[np.int64]:
+        """Return the keys of those rows, found at an epoch, that are closed by now.
+
+        Raises
+        ------
+        BackendFault
+            If the store never had a row, or the backend says other things of a closed one when asked for it by key.
+        """
+        # The list is read first: what is released after that is in the label store.
+        held, keys = self._held, rows.keys.tolist()
+        words = self._labels.words_of(keys)
+        if len(words) < len(keys):
+            raise BackendFault("the backend returned a row that the store never had")
+        is_open = [
+            all(admitted.policy.admits(word, entity) for word in (words[key], held.get(key, words[key])))
+            for key, entity in zip(keys, rows.entities.tolist(), strict=True)
+        ]
+        closed = Rows(*(column[~np.array(is_open, bool)] for column in rows))
+        if closed.keys.size:
+            again = self._backend.get(closed.keys.tolist(), at=at.epoch)
+            if sorted(_told(closed)) != sorted(_told(again)):
+                raise BackendFault(
+                    "the backend returned a row with another word or times than when asked for the row"
+                )
+        return closed.keys
+
+
+def _told(rows: Rows) -> Iterator[tuple[int, ...]]:
+    """Yield of each row its key, and what a policy tests."""
+    columns = rows.keys, rows.words, rows.public_at, rows.expires_at, rows.entities
+    return zip(*(column.tolist() for column in columns), strict=True)

@@ -1,0 +1,466 @@
+"""What every backend must do, whichever it is: fourteen claims, taken over by one class of tests a backend.
+
+A backend's own tests derive from :class:`Conformance` and say how a new collection is made, how a second connection to
+it is, and how it goes away. What a backend does not declare is asserted to be refused; nothing is skipped.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from carag.backends import Checked, rows_of
+from carag.backends.compiled import admitted_at
+from carag.errors import BackendFault, BackendUnavailable, CaragError, Incomplete, InvalidArgument
+from carag.index import Plan
+from carag.policy import QUARANTINE, VERSION_WORD, Mask, Policy, policy_word
+from tests.backends.lying import Lie, Lying
+from tests.backends.worlds import (
+    EVERYTHING,
+    Labels,
+    World,
+    assert_equal,
+    drawn_queries,
+    drawn_question,
+    drawn_world,
+    plain_rows,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from carag.backends import VectorBackend
+
+CLOSED = QUARANTINE | VERSION_WORD
+HOSTILE = ["'; DROP TABLE rows; --", '" OR 1=1', "{tag}", "a\\b\n", "%s %(x)s", "é漢\u202e", "$1", "x" * 200]
+"""Names of batches that a backend must take as they are."""
+
+
+class Conformance:
+    """Derive from it, and say how backends are made."""
+
+    pytestmark = pytest.mark.filterwarnings(
+        "ignore::carag.errors.UnlabelledWarning"
+    )  # such rows are among those drawn
+
+    questions = 400
+    """Exact questions that are compared with the index; the full count beside it."""
+    all_questions = 10_000
+    lies = 2_000
+    all_lies = 100_000
+    relabels = 200
+    flips = 60
+
+    def new(self, dim: int) -> VectorBackend:
+        """Make an empty collection."""
+        raise NotImplementedError
+
+    def another(self, backend: VectorBackend) -> VectorBackend:
+        """Open a second connection to the collection of one."""
+        raise NotImplementedError
+
+    def stop(self, backend: VectorBackend) -> None:
+        """Take away what a backend needs to answer."""
+        raise NotImplementedError
+
+    # ------------------------------------------------------------ builders
+
+    @pytest.fixture
+    def opened(self) -> Iterator[list[VectorBackend]]:
+        """Backends that are closed after the test."""
+        made: list[VectorBackend] = []
+        yield made
+        for one in made:
+            one.close()
+
+    @pytest.fixture
+    def build(self, opened):
+        """Put a world into a new collection."""
+
+        def build(world: World) -> tuple[VectorBackend, Checked]:
+            dim = world.rows.vectors.shape[1]
+            backend = self.new(dim)
+            opened.append(backend)
+            backend.add(world.rows, batch="first")
+            return backend, Checked(backend, world.labels, dim)
+
+        return build
+
+    def exact(self, backend: VectorBackend) -> Plan:
+        return next(plan for plan in (Plan.EXACT, Plan.CERTIFIED) if plan in backend.capabilities.plans)
+
+    # ------------------------------------------------------------ 1 default deny
+
+    def test_nothing_is_found_without_a_policy_or_a_label(self, build):
+        """No policy is refused; an empty one, and rows unlabelled, quarantined or deleted: none."""
+        words = [0, 5, QUARANTINE, CLOSED, policy_word(1), policy_word(1)]
+        world = World.of(rows_of(np.eye(6), words, range(6)))
+        backend, checked = build(world)
+        backend.delete([4], batch="delete")
+        with pytest.raises(InvalidArgument, match="nothing is searched without one"):
+            checked.search(np.ones(6), 9, None)
+        assert 0 == checked.search(np.ones(6), 9, Policy()).stats.admissible
+        found = checked.search(np.ones(6), 9, EVERYTHING)
+        assert ([5], 1) == (found.keys[0, : found.counts[0]].tolist(), found.stats.admissible)
+
+    # ------------------------------------------------------------ 2 the oracle, 3 length and count
+
+    @pytest.mark.parametrize("k", [1, 10])
+    def test_an_exact_plan_is_the_index_at_every_selectivity(self, build, k):
+        """From no row admissible, over k - 1, k and k + 1, to all."""
+        n, dim = 1_000, 16
+        sizes = sorted({0, 1, k - 1, k, k + 1, n // 1_000, n // 100, n // 20, n // 5, n // 2, n})
+        bits = np.zeros(n, np.int64)
+        for bit, size in enumerate(sizes):
+            bits[:size] |= 1 << bit
+        bits[::2] |= 1 << 26
+        world = World.of(plain_rows(n, dim, bits=bits))
+        backend, checked = build(world)
+        queries = drawn_queries(np.random.default_rng(k), world, 3)
+        for bit in range(len(sizes)):
+            for policy in (Mask(1 << bit), Mask(1 << bit | 1 << 26), Mask(1 << bit, 1 << 26)):
+                expected = world.index.search(queries, k, policy, plan="exact")
+                assert_equal(expected, checked.search(queries, k, policy, plan=self.exact(backend)))
+                assert expected.stats.admissible == checked.count(policy)
+
+    def _questions(self, build, count: int, seed: int) -> None:
+        rng, asked = np.random.default_rng(seed), 0
+        while asked < count:
+            world = drawn_world(rng)
+            backend, checked = build(world)
+            for _ in range(50):
+                queries, question = drawn_queries(rng, world, 2), drawn_question(rng, world)
+                expected = world.index.search(queries, plan="exact", **question)
+                got = checked.search(queries, plan=self.exact(backend), **question)
+                assert_equal(expected, got)
+                assert (np.minimum(question["k"], expected.stats.admissible) == got.counts).all()
+                asked += len(queries)
+            backend.close()
+
+    def test_an_exact_plan_is_the_index_on_random_questions(self, build):
+        """Up to eight pairs, control bits, times, entities allowed and denied: the same to the last byte."""
+        self._questions(build, self.questions, 1)
+
+    @pytest.mark.full
+    def test_an_exact_plan_is_the_index_on_all_random_questions(self, build):
+        """10^4 (rows, policy, query)."""
+        self._questions(build, self.all_questions, 0)
+
+    # ------------------------------------------------------------ 4 declared recall
+
+    @pytest.mark.parametrize("kind", ["clustered", "gaussian", "anti-correlated"])
+    def test_a_graph_finds_what_it_declares(self, build, kind):
+        """At least the declared recall@10 at every selectivity; where none is declared, the plan is refused."""
+        n, dim = 3_000, 32
+        rng = np.random.default_rng(5)
+        queries = rng.standard_normal((20, dim)).astype(np.float32)
+        rows = plain_rows(n, dim, kind="clustered" if kind == "clustered" else "gaussian")
+        near = rows.vectors @ queries[0] if kind == "anti-correlated" else rng.standard_normal(n)
+        order = np.argsort(near)  # what is admissible first is farthest from the first query
+        bits = np.zeros(n, np.int64)
+        for bit, size in enumerate((30, 300, 1_500, n)):
+            bits[order[:size]] |= 1 << bit
+        world = World.of(rows._replace(words=policy_word(bits)))
+        backend, checked = build(world)
+        if Plan.GRAPH not in backend.capabilities.plans:
+            assert backend.capabilities.recall is None
+            with pytest.raises(InvalidArgument, match="graph"):
+                checked.search(queries, 10, EVERYTHING, plan="graph")
+            return
+        asked = queries[:1] if kind == "anti-correlated" else queries
+        for bit in range(4):
+            expected = world.index.search(asked, 10, Mask(1 << bit), plan="exact")
+            found = checked.search(asked, 10, Mask(1 << bit), plan="graph")
+            assert expected.counts.tolist() == found.counts.tolist()
+            hits = [np.isin(ours, true).mean() for ours, true in zip(found.keys, expected.keys, strict=True)]
+            assert np.mean(hits) >= backend.capabilities.recall, (kind, bit)
+
+    # ------------------------------------------------------------ 5 relabel, then search
+
+    def test_a_search_sees_a_change_that_was_confirmed(self, build, opened):
+        """From another connection, the next search: 0 stale."""
+        world = World.of(plain_rows(30, 8))
+        backend, checked = build(world)
+        other = self.another(backend)
+        opened.append(other)
+        reader = Checked(other, world.labels, 8)
+        assert backend.capabilities.read_your_writes
+        for number in range(self.relabels):
+            key, word = number % 30, policy_word(2 if number % 60 < 30 else 1)
+            checked.relabel([key], [word], batch=f"change {number}")
+            world.labels[key] = word
+            found = reader.search(np.ones(8), 30, Mask(forbidden=2))
+            expected = sorted(one for one, its in world.labels.items() if its == policy_word(1))
+            assert expected == sorted(found.keys[0, : found.counts[0]].tolist())
+            assert 0 == found.stats.lagged
+
+    # ------------------------------------------------------------ 6 no torn change
+
+    def test_no_search_sees_half_of_a_change(self, build, opened):
+        """Nine rows, flipped between two words in one batch under a reader: 0 torn, 0 short."""
+        world = World.of(plain_rows(9, 8))
+        backend, checked = build(world)
+        other = self.another(backend)
+        opened.append(other)
+        assert backend.capabilities.atomic_batches
+        words = [policy_word(1), policy_word(2)]
+        # The label store admits both, so that what is seen is the backend's alone.
+        reader = Checked(other, Labels(dict.fromkeys(range(9), policy_word(3))), 8)
+        seen, failures, done = [], [], threading.Event()
+
+        def read() -> None:
+            try:
+                while not done.is_set():
+                    found = [
+                        reader.search(np.ones(8), 9, Policy(Mask(bits))).stats.state.epoch for bits in (1, 2)
+                    ]
+                    one = reader.search(np.ones(8), 9, EVERYTHING)
+                    seen.append((found, one.counts[0]))
+                    parts = reader.search(np.ones(8), 9, Mask(1), also_hidden=9)
+                    assert parts.counts[0] in (0, 9), "torn"
+                    assert parts.wider.counts[0] == 9, "short"
+            except BaseException as error:  # noqa: BLE001 - told below
+                failures.append(error)
+
+        thread = threading.Thread(target=read)
+        thread.start()
+        for number in range(self.flips):
+            checked.relabel(range(9), [words[(number + 1) % 2]] * 9, batch=f"flip {number}")
+        done.set()
+        thread.join()
+        assert [] == failures
+        assert seen
+        assert {9} == {int(count) for _, count in seen}
+
+    # ------------------------------------------------------------ 7 a new word
+
+    def test_a_word_that_was_not_known_is_closed_and_then_open(self, build):
+        """A policy compiled before a word came does not admit it; compiled after, it does."""
+        world = World.of(plain_rows(5, 8))
+        backend, checked = build(world)
+        before = backend.state()
+        early = admitted_at(before.words, EVERYTHING, 0, None)
+        more = plain_rows(3, 8, seed=1, bits=4, first=5)
+        after = backend.add(more, batch="more")
+        world.labels.update(dict.fromkeys(range(5, 8), policy_word(4)))
+        assert after.epoch > before.epoch
+        query = np.full((1, 8), 8**-0.5, np.float32)
+        plan = self.exact(backend)
+        if backend.capabilities.replay_by_epoch:
+            found = backend.search(query, 9, early, plan=plan, at=before.epoch)
+            assert 5 == found.admissible == backend.count(early, at=before.epoch)
+        else:
+            with pytest.raises(BackendUnavailable):
+                backend.search(query, 9, early, plan=plan, at=before.epoch)
+        assert 8 == checked.search(query, 9, EVERYTHING).stats.admissible
+
+    # ------------------------------------------------------------ 8 one policy, written in several ways
+
+    def test_equal_policies_find_the_same(self, build):
+        """Pairs in any order, split or together, or with others that admit nothing more."""
+        rng = np.random.default_rng(3)
+        world = World.of(plain_rows(400, 8, bits=rng.integers(0, 16, 400)))
+        backend, checked = build(world)
+        ways = [
+            Policy(Mask(1), Mask(2)),
+            Policy(Mask(2), Mask(1)),
+            Policy(Mask(1, 2), Mask(2, 1), Mask(3)),
+            Policy(Mask(1), Mask(2), Mask(1, 4), Mask(3 | 8)),
+            Policy(Mask(1), Mask(2), deny_entities=[99]),
+            Policy(Mask(1), Mask(2), allow_entities=[0]),
+        ]
+        found = [checked.search(np.ones((2, 8)), 20, way, plan=self.exact(backend)) for way in ways]
+        for one in found[1:]:
+            assert_equal(found[0], one)
+
+    # ------------------------------------------------------------ 9 gone, and again
+
+    def test_a_backend_that_is_gone_returns_nothing(self, build):
+        """An error of CARAG's own, and no part of an answer."""
+        backend, checked = build(World.of(plain_rows(20, 8)))
+        self.stop(backend)
+        with pytest.raises((BackendUnavailable, InvalidArgument)):
+            checked.search(np.ones(8), 5, EVERYTHING)
+
+    def test_a_batch_that_is_repeated_changes_nothing(self, build):
+        """Neither rows nor the epoch, whatever the second one says; a batch that was refused left nothing behind."""
+        world = World.of(plain_rows(4, 8))
+        backend, checked = build(world)
+        added = backend.add(plain_rows(3, 8, seed=1, first=4), batch="more")
+        again = backend.add(plain_rows(3, 8, seed=1, first=4), batch="more")
+        assert (added.epoch, added.words) == (again.epoch, again.words)
+        changed = backend.relabel([0], [CLOSED], batch="close")
+        assert changed.epoch == backend.relabel([0], [CLOSED], batch="close").epoch
+        backend.delete([1], batch="drop")
+        backend.delete([1], batch="drop")
+        with pytest.raises(InvalidArgument):
+            backend.add(plain_rows(3, 8, seed=1, first=6), batch="one key is in use")
+        with pytest.raises(InvalidArgument):
+            backend.relabel([2, 99], [CLOSED, CLOSED], batch="one key is unknown")
+        with pytest.raises(InvalidArgument):
+            backend.delete([2, 1], batch="one key is deleted")
+        world.labels.update({4: policy_word(1), 5: policy_word(1), 6: policy_word(1)})
+        found = checked.search(np.ones(8), 9, EVERYTHING)
+        assert [2, 3, 4, 5, 6] == sorted(found.keys[0, : found.counts[0]].tolist())
+        assert 6 == len(checked)
+
+    # ------------------------------------------------------------ 10 lies
+
+    def _lies(self, build, count: int, seed: int) -> None:
+        rng, told, refused = np.random.default_rng(seed), dict.fromkeys(Lie, 0), dict.fromkeys(Lie, 0)
+        while sum(told.values()) < count:
+            world = drawn_world(rng)
+            backend, _ = build(world)
+            plan = self.exact(backend)
+            for _ in range(25):
+                queries, question = drawn_queries(rng, world, 2), drawn_question(rng, world)
+                expected = world.index.search(queries, plan="exact", **question)
+                for lie in Lie:
+                    liar = Lying(backend, lie, rng, world.rows)
+                    try:
+                        got = Checked(liar, world.labels, 8).search(queries, plan=plan, **question)
+                    except (BackendFault, Incomplete):
+                        refused[lie] += 1
+                        assert liar.told
+                    else:  # nothing was there to lie about, or what was untrue was dropped
+                        assert expected.keys.tolist() == got.keys.tolist()
+                        assert expected.similarities.tobytes() == got.similarities.tobytes()
+                        lagged = got.stats.lagged
+                        assert expected.stats.admissible == got.stats.admissible + lagged
+                    told[lie] += liar.told > 0
+            backend.close()
+        assert all(refused[lie] > count / 100 for lie in Lie), refused
+
+    def test_no_lie_is_believed(self, build):
+        """Of eight kinds: the answer is refused, or it is the right one."""
+        self._lies(build, self.lies, 1)
+
+    @pytest.mark.full
+    def test_none_of_many_lies_is_believed(self, build):
+        """10^5 of them."""
+        self._lies(build, self.all_lies, 0)
+
+    # ------------------------------------------------------------ 11 the record
+
+    def test_an_epoch_is_asked_again_or_refused(self, build):
+        """What a record names replays to the same ids where that is declared, and is refused where it is not."""
+        world = World.of(plain_rows(40, 8))
+        backend, checked = build(world)
+        query = np.full((1, 8), 8**-0.5, np.float32)
+        first = checked.search(query, 10, EVERYTHING, plan=self.exact(backend))
+        then = first.stats.state
+        checked.relabel(range(5), [CLOSED] * 5, batch="close")
+        checked.delete(range(5, 9), batch="drop")
+        admitted = admitted_at(then.words, EVERYTHING, 0, None)
+        if backend.capabilities.replay_by_epoch:
+            again = backend.search(query, 10, admitted, plan=self.exact(backend), at=then.epoch)
+            assert first.keys.tolist() == again.keys.tolist()
+            assert then.dictionary == again.state.dictionary
+            assert 40 == again.admissible == backend.count(admitted, at=then.epoch)
+        else:
+            with pytest.raises(BackendUnavailable):
+                backend.search(query, 10, admitted, plan=self.exact(backend), at=then.epoch)
+        with pytest.raises(CaragError):
+            backend.search(query, 10, admitted, plan=self.exact(backend), at=backend.state().epoch + 1)
+
+    # ------------------------------------------------------------ 12 certified
+
+    def test_a_certified_answer_minds_no_hidden_row(self, build):
+        """Inadmissible rows deleted, replaced or permuted: byte for byte the same; not declared, it is refused."""
+        rng = np.random.default_rng(8)
+        rows = plain_rows(300, 8, bits=rng.integers(1, 3, 300))
+        world = World.of(rows)
+        backend, checked = build(world)
+        query = np.full((1, 8), 8**-0.5, np.float32)
+        admitted = admitted_at(backend.state().words, Mask(1), 0, None)
+        if Plan.CERTIFIED not in backend.capabilities.plans:
+            with pytest.raises(InvalidArgument):
+                backend.search(query, 5, admitted, plan=Plan.CERTIFIED)
+            found = checked.search(query, 5, Mask(1), plan="certified")
+            assert Plan.EXACT is found.stats.plans[0]
+            return
+        first = checked.search(query, 20, Mask(1), plan="certified")
+        assert Plan.CERTIFIED is first.stats.plans[0]
+        hidden = rows.keys[rows.words == policy_word(2)]
+        checked.delete(hidden[:50].tolist(), batch="delete")
+        checked.relabel(hidden[50:].tolist(), [policy_word(6)] * len(hidden[50:]), batch="other words")
+        others = plain_rows(80, 8, seed=9, bits=2, first=1_000)
+        checked.add(others, batch="others")
+        assert_equal(first, checked.search(query, 20, Mask(1), plan="certified"))
+
+    # ------------------------------------------------------------ 13 empty lists
+
+    def test_an_empty_list_is_never_sent(self, build):
+        """Where no word, or no entity, is admitted, no backend is asked."""
+        world = World.of(plain_rows(10, 8))
+        backend, _ = build(world)
+        spy = _Spy(backend)
+        checked = Checked(spy, world.labels, 8)
+        for policy in (Policy(), Mask(1 << 20), Policy(Mask(), allow_entities=[])):
+            found = checked.search(np.ones(8), 5, policy, also_hidden=0)
+            assert ([[-1] * 5], 0) == (found.keys.tolist(), found.stats.admissible)
+            assert 0 == checked.count(policy)
+        assert [] == spy.asked
+        checked.search(np.ones(8), 5, EVERYTHING)
+        assert spy.asked
+        assert all(one.words and one.allow_entities != () for one in spy.asked)
+
+    # ------------------------------------------------------------ 14 hostile names
+
+    def test_hostile_names_are_names(self, build):
+        """Batches called like statements are batches: rows are added once, and nothing else happens."""
+        world = World.of(plain_rows(2, 8))
+        backend, checked = build(world)
+        for number, name in enumerate(HOSTILE, start=2):
+            for _ in range(2):
+                backend.add(plain_rows(1, 8, seed=number, first=number), batch=name)
+            world.labels[number] = policy_word(1)
+        found = checked.search(np.ones(8), 50, EVERYTHING)
+        assert 2 + len(HOSTILE) == found.stats.admissible == len(checked)
+
+    # ------------------------------------------------------------ what a ranker asks
+
+    def test_rows_are_read_by_key(self, build):
+        """Vectors and similarities of any rows, as the index gives them; an unknown key is refused, or left out."""
+        world = World.of(plain_rows(50, 8))
+        _, checked = build(world)
+        keys = [7, 3, 49]
+        query = np.arange(1, 9)
+        assert world.index.vectors(keys).tobytes() == checked.vectors(keys).tobytes()
+        assert world.index.similarities(query, keys).tobytes() == checked.similarities(query, keys).tobytes()
+        assert {3: policy_word(1)} == checked.words([3, 1_000])
+        with pytest.raises(InvalidArgument):
+            checked.vectors([3, 1_000])
+        with pytest.raises(InvalidArgument):
+            checked.similarities(query, [3, 1_000])
+
+    def test_what_is_hidden_is_found_beside_the_answer(self, build):
+        """The wider search is a search of its own, at the same epoch."""
+        rng = np.random.default_rng(2)
+        world = World.of(plain_rows(200, 8, bits=rng.integers(1, 3, 200)))
+        backend, checked = build(world)
+        plan = self.exact(backend)
+        both = checked.search(np.ones(8), 5, Mask(1), plan=plan, also_hidden=7)
+        assert_equal(world.index.search(np.ones(8), 5, Mask(1), plan="exact"), both)
+        assert_equal(world.index.search(np.ones(8), 7, Mask(), plan="exact"), both.wider)
+
+
+class _Spy:
+    """A backend whose questions are kept."""
+
+    def __init__(self, backend):
+        self._backend, self.asked = backend, []
+
+    def __getattr__(self, name):
+        return getattr(self._backend, name)
+
+    def search(self, queries, k, admitted, **more):
+        self.asked.append(admitted)
+        return self._backend.search(queries, k, admitted, **more)
+
+    def count(self, admitted, **more):
+        self.asked.append(admitted)
+        return self._backend.count(admitted, **more)
