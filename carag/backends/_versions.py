@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["NEVER", "Versions", "check_rows", "no_rows", "row_keys", "rows_of"]
+__all__ = ["NEVER", "Versions", "check_rows", "no_rows", "row_keys", "row_words", "rows_of"]
 
 NEVER: Final = (1 << 53) - 1
 """The end of a version that holds: the greatest integer that is exact also where an engine compares doubles."""
@@ -71,6 +71,14 @@ def row_keys(keys: Iterable[int]) -> list[int]:
     return listed
 
 
+def row_words(words: Iterable[int]) -> list[int]:
+    """Return words as a list of integers of 32 bits."""
+    listed = [int(word) for word in words]
+    if any(not 0 <= word < 1 << 32 for word in listed):
+        raise InvalidArgument("a word is negative or has more than 32 bits; want 0 to 2^32 - 1")
+    return listed
+
+
 def check_rows(rows: Rows, dim: int) -> None:
     """Check that rows can be stored beside vectors of a length, 0 if there are none yet.
 
@@ -83,9 +91,7 @@ def check_rows(rows: Rows, dim: int) -> None:
     """
     for name, column, kind in zip(Rows._fields, rows, _TYPES, strict=True):
         if not isinstance(column, np.ndarray) or column.dtype != kind or len(column) != len(rows.keys):
-            raise InvalidArgument(
-                f"{name} is no array of {len(rows.keys):,} {kind}; want one a row"
-            )
+            raise InvalidArgument(f"{name} is no array of {len(rows.keys):,} {kind}; want one a row")
     row_keys(rows.keys.tolist())
     if rows.vectors.ndim != 2 or not rows.vectors.shape[1]:
         raise InvalidArgument(f"vectors are {rows.vectors.shape}; want (n, dim)")

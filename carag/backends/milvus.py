@@ -143,18 +143,18 @@ class MilvusBackend(VersionedBackend):
 
     # ------------------------------------------------------------ register
 
-    def _registers(self, *names: str) -> list[str]:
+    def _texts(self, *names: str) -> list[str]:
         if not self._exists():
             return [""] * len(names)
         found = self._query(f"name in {_quoted(names)}", ["name", "text"], collection=self._register_name)
         texts = {one["name"]: one["text"] for one in found}
         return [texts.get(name, "") for name in names]
 
-    def _register(self, name: str, text: str) -> None:
-        entity = {"name": name, "text": text, "vector": [0.0, 0.0]}
-        self._talk("upsert", self._register_name, [entity])
+    def _keep_texts(self, texts: dict[str, str]) -> None:
+        entities = [{"name": name, "text": text, "vector": [0.0, 0.0]} for name, text in texts.items()]
+        self._talk("upsert", self._register_name, entities)
 
-    def _forget(self, names: Iterable[str]) -> None:
+    def _drop_texts(self, names: Iterable[str]) -> None:
         if listed := list(names):
             self._talk("delete", self._register_name, ids=listed)
 

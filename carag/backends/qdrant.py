@@ -163,7 +163,7 @@ class QdrantBackend(VersionedBackend):
 
     # ------------------------------------------------------------ register
 
-    def _registers(self, *names: str) -> list[str]:
+    def _texts(self, *names: str) -> list[str]:
         if not self._exists():
             return [""] * len(names)
         ids = [str(uuid5(_NAMES, name)) for name in names]
@@ -171,13 +171,16 @@ class QdrantBackend(VersionedBackend):
         texts = {point.id: point.payload["text"] for point in found}
         return [texts.get(one, "") for one in ids]
 
-    def _register(self, name: str, text: str) -> None:
+    def _keep_texts(self, texts: dict[str, str]) -> None:
         from qdrant_client.models import PointStruct
 
-        point = PointStruct(id=str(uuid5(_NAMES, name)), vector={}, payload={"name": name, "text": text})
-        self._write("upsert", self._register_name, points=[point])
+        points = [
+            PointStruct(id=str(uuid5(_NAMES, name)), vector={}, payload={"name": name, "text": text})
+            for name, text in texts.items()
+        ]
+        self._write("upsert", self._register_name, points=points)
 
-    def _forget(self, names: Iterable[str]) -> None:
+    def _drop_texts(self, names: Iterable[str]) -> None:
         if ids := [str(uuid5(_NAMES, name)) for name in names]:
             self._write("delete", self._register_name, points_selector=ids)
 

@@ -129,11 +129,12 @@ class RedisBackend(VersionedBackend):
 
         if not self._is_open:
             raise BackendUnavailable("this backend in Redis is closed; open it again")
-        passing = (redis.ConnectionError, redis.TimeoutError, redis.exceptions.ClusterError)
+        of_cluster = redis.exceptions.RedisClusterException
+        passing = (redis.ConnectionError, redis.TimeoutError, redis.exceptions.ClusterError, of_cluster)
         return patiently(
             "Redis",
             call,
-            failures=(redis.RedisError, OSError),
+            failures=(redis.RedisError, of_cluster, OSError),
             again=lambda error: isinstance(error, passing),
         )
 
@@ -150,14 +151,14 @@ class RedisBackend(VersionedBackend):
 
     # ------------------------------------------------------------ register
 
-    def _registers(self, *names: str) -> list[str]:
+    def _texts(self, *names: str) -> list[str]:
         found = self._talk(lambda: self._client.hmget(self._key, names))
         return ["" if one is None else one.decode() for one in found]
 
-    def _register(self, name: str, text: str) -> None:
-        self._talk(lambda: self._client.hset(self._key, name, text))
+    def _keep_texts(self, texts: dict[str, str]) -> None:
+        self._talk(lambda: self._client.hset(self._key, mapping=texts))
 
-    def _forget(self, names: Iterable[str]) -> None:
+    def _drop_texts(self, names: Iterable[str]) -> None:
         if listed := list(names):
             self._talk(lambda: self._client.hdel(self._key, *listed))
 
@@ -296,6 +297,7 @@ class RedisBackend(VersionedBackend):
 def _connected(address: Address) -> Any:
     from redis.backoff import NoBackoff
     from redis.cluster import ClusterNode, RedisCluster
+    from redis.maint_notifications import MaintNotificationsConfig
     from redis.retry import Retry
 
     return RedisCluster(
@@ -308,6 +310,7 @@ def _connected(address: Address) -> Any:
         require_full_coverage=True,
         retry=Retry(NoBackoff(), 0),  # tried again in one place: `patiently`
         protocol=3,
+        maint_notifications_config=MaintNotificationsConfig(enabled=False),  # of a hosted Redis alone
     )
 
 

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 import numpy as np
 
 from carag.backends._register import Register, Sweep
-from carag.backends._versions import Versions, check_rows, no_rows, row_keys
+from carag.backends._versions import Versions, check_rows, no_rows, row_keys, row_words
 from carag.backends.protocol import Capabilities, Found, IndexState, ShardState
 from carag.errors import BackendFault, BackendUnavailable, InvalidArgument
 from carag.index import Plan
@@ -132,7 +132,7 @@ class VersionedBackend(ABC):
         """Give rows new words, all at one epoch; an unknown key is refused, and none is changed."""
         if len(keys) != len(words):
             raise InvalidArgument(f"{len(keys)} keys and {len(words)} words; want one word a key")
-        word_of = dict(zip(row_keys(keys), words, strict=True))
+        word_of = dict(zip(row_keys(keys), row_words(words), strict=True))
 
         def made(now: Register) -> tuple[Rows, Versions]:
             ended = self._known(list(word_of), now)
@@ -167,7 +167,7 @@ class VersionedBackend(ABC):
         with self._writing:
             current, opened, done = self._current(_OPEN, name)
             if done and int(done) <= current.epoch:
-                kept = self._registers(_epoch_name(int(done)))[0]
+                kept = self._texts(_epoch_name(int(done)))[0]
                 return self._state(Register.read(kept) if kept else current)
             rows, ended = made(current)
             following = self._following(current, rows, ended)
@@ -176,15 +176,14 @@ class VersionedBackend(ABC):
             if current.sweep.removable > current.sweep.swept:
                 self._sweep(current.sweep)
             self._prepare(following.dim)
-            self._register(_OPEN, f"{following.epoch} {name}")
+            self._keep_texts({_OPEN: f"{following.epoch} {name}"})
             if len(ended.e0):
                 self._end(ended, following.epoch)
             if len(rows.keys):
                 self._put(Versions.of(rows, following.epoch))
-            self._register(name, str(following.epoch))
             text = following.text()
-            self._register(_epoch_name(following.epoch), text)
-            self._register(_NOW, text)
+            self._keep_texts({name: str(following.epoch), _epoch_name(following.epoch): text})
+            self._keep_texts({_NOW: text})
             self._newest = following.epoch
             return self._state(following)
 
@@ -214,11 +213,11 @@ class VersionedBackend(ABC):
         """Remove what a batch left that was killed before the register named its epoch."""
         self._drop_after(epoch)
         self._reopen_after(epoch)
-        self._forget([batch])
+        self._drop_texts([batch])
 
     def _sweep(self, sweep: Sweep) -> None:
         self._drop_ended(sweep.removable)
-        self._forget([_epoch_name(epoch) for epoch in range(sweep.swept, sweep.removable)])
+        self._drop_texts([_epoch_name(epoch) for epoch in range(sweep.swept, sweep.removable)])
 
     # ------------------------------------------------------------ read
 
@@ -301,7 +300,7 @@ class VersionedBackend(ABC):
             raise BackendUnavailable(f"epoch {at} is gone, and {newest.epoch} is the last; ask again")
         if at == 0:
             return Register.empty(len(newest.rows)), since
-        (then,) = self._registers(_epoch_name(at))
+        (then,) = self._texts(_epoch_name(at))
         if not then:
             raise BackendFault(
                 f"{self._kind}: epoch {at} is not in its register; restore it, or build it anew"
@@ -311,7 +310,7 @@ class VersionedBackend(ABC):
     def _current(self, *names: str) -> tuple[Any, ...]:
         """Read the register, and other texts with it; refuse an epoch before one that was confirmed here already."""
         before = self._newest  # of this instant: another thread may read a later one meanwhile
-        now, *others = self._registers(_NOW, *names)
+        now, *others = self._texts(_NOW, *names)
         register = Register.read(now) if now else Register.empty(self._shards())
         if register.epoch < before:
             raise BackendFault(
@@ -347,15 +346,15 @@ class VersionedBackend(ABC):
         """Make what must be there before the first write."""
 
     @abstractmethod
-    def _registers(self, *names: str) -> list[str]:
+    def _texts(self, *names: str) -> list[str]:
         """Read texts by name as they were last confirmed; empty where there is none."""
 
     @abstractmethod
-    def _register(self, name: str, text: str) -> None:
-        """Write a text by name; return when every reader sees it."""
+    def _keep_texts(self, texts: dict[str, str]) -> None:
+        """Write texts by name, in any order; return when every reader sees them."""
 
     @abstractmethod
-    def _forget(self, names: Iterable[str]) -> None:
+    def _drop_texts(self, names: Iterable[str]) -> None:
         """Remove texts."""
 
     @abstractmethod

