@@ -16,10 +16,8 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path
+from typing import Final
 
 _CLONE_NEWNET: Final = 0x4000_0000
 _PORT: Final = 19_530
@@ -34,24 +32,24 @@ class MilvusServer:
     """One process, its log and data below a directory; needs root, who alone may make a network namespace."""
 
     def __init__(self, directory: Path, *, tick: int = _TICK) -> None:
-        from milvus import MilvusServerConfig, _initialize_data_files
+        import milvus
 
-        config = MilvusServerConfig(data_dir=str(directory))
+        config = milvus.MilvusServerConfig(data_dir=str(directory))
         for name, value in {
             "proxy.timeTickInterval": tick,
             "quotaAndLimits.flushRate.enabled": "false",
         }.items():
             config.set(name, value)
         config.resolve()
-        _initialize_data_files(str(directory))
-        self.directory = directory
+        self.directory, self.package = directory, Path(milvus.__file__).parent / "data"
+        milvus._initialize_data_files(str(self.package))  # half a minute, once
         self.process = self._start()
         self.relay = Relay(self)
         self.uri = f"http://127.0.0.1:{self.relay.port}"
         self.wait()
 
     def _start(self) -> subprocess.Popen[bytes]:
-        binary = self.directory / "bin" / "milvus"
+        binary = self.package / "bin" / "milvus"
         environment = {
             **os.environ,
             "DEPLOY_MODE": "STANDALONE",
