@@ -417,7 +417,8 @@ key          action:rotate|add|revoke algorithm:count commitments:{subject} good
 applied      cooling?:positive entities?:listed masks:[pair] reopened?:[pair]+ reopened_entities?:listed table:bytes32
 listed       count:count denied?:positive kind:allow|deny
 models       embed:label? generate:label? prompt:label? rank?:label rerank?:label
-state        admissible:count known?:count plan:code snapshot:bytes32
+state        admissible:count backend?:backend known?:count plan:code snapshot:bytes32
+backend      collection:label dictionary:bytes32 epoch:count name:label shards:[label,label]+
 opening      salt:bytes32 value:text
 passage      chunk:text proof:any text:text
 proof        from:minute path:text sides:text until:any

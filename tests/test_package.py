@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "store": {"labelling", "policy"},
     "index": {"policy"},
     "backends": {"index", "policy"},
-    "retrieval": {"index", "store", "labelling", "policy"},
+    "retrieval": {"backends", "index", "store", "labelling", "policy"},
     "generation": {"retrieval", "policy"},
     "engine": {
         "generation",

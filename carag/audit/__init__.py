@@ -16,7 +16,7 @@ from carag.audit.operations.hold import place_hold, release_hold
 from carag.audit.receipts.receipt import Receipt
 from carag.audit.receipts.redact import redact
 from carag.audit.receipts.verify import Check, Verdict, Verification, verify_receipt
-from carag.audit.records.access import Access, IndexState, Models
+from carag.audit.records.access import Access, BackendState, IndexState, Models
 from carag.audit.records.anchor_event import Anchored
 from carag.audit.records.begin import Begin
 from carag.audit.records.changes import IndexChange, ModelChange, PolicyChange
@@ -50,6 +50,7 @@ __all__ = [
     "Anchored",
     "AuditLog",
     "Backend",
+    "BackendState",
     "Basis",
     "Batch",
     "Begin",

@@ -15,6 +15,7 @@ from carag.backends.qdrant import QdrantBackend
 from carag.backends.redis import RedisBackend
 from carag.backends.results import CheckedResult, CheckedStats
 from carag.backends.rows import rows_of
+from carag.backends.urls import backend_by_url
 
 __all__ = [
     "Admitted",
@@ -32,5 +33,6 @@ __all__ = [
     "ShardState",
     "VectorBackend",
     "Words",
+    "backend_by_url",
     "rows_of",
 ]

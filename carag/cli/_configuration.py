@@ -43,7 +43,10 @@ Kind = Literal["embedder", "generator", "reranker"]
 
 FILE: Final = "carag.toml"
 """What is looked for in the current directory."""
-SETTINGS: Final = ("store", "retain", "not_before", "evidence", "embedder", "generator", "ranker", "reranker")
+SETTINGS: Final = (
+    *("store", "retain", "not_before", "evidence", "backend"),
+    *("embedder", "generator", "ranker", "reranker"),
+)
 """Parameters of commands that the file can give, under the names they have there."""
 _PAGE: Final = "docs/reference/configuration.md"
 _MAX_BYTES: Final = 1 << 16
@@ -84,6 +87,9 @@ store = {store}
 ## A PostgreSQL server that gets every record, too, before anything is answered: carag audit postgres sets it up.
 # evidence = "postgresql://carag_app@HOST/DATABASE"
 
+## Where vectors are searched: "native", in an index file of the store, or a server that holds a copy of its rows.
+# backend = "postgresql://carag_rows@HOST/DATABASE"
+
 ## A service, which carag serve runs, has a table [service]: docs/how-to/run-the-service.md.
 """
 
@@ -104,6 +110,7 @@ class _Document(_Strict):
     retain: str | None = None
     not_before: str | None = Text
     evidence: str | None = Text
+    backend: str | None = Text
     path: str | None = Text
     embedder: _Model | None = None
     generator: _Model | None = None

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AsJson",
     "AsJsonLines",
+    "BackendUrl",
     "ClaimedRole",
     "EmbedderName",
     "EvidenceUrl",
@@ -27,8 +28,8 @@ __all__ = [
     "Store",
     "TrustedWitnesses",
     "TsaRoots",
-    "log_settings",
     "model_settings",
+    "store_settings",
 ]
 
 Store = Annotated[
@@ -114,6 +115,15 @@ EvidenceUrl = Annotated[
         "[b]postgresql://ROLE@HOST/DATABASE[/b], set up with [b]carag audit postgres[/b]. The store remembers it.",
     ),
 ]
+BackendUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--backend",
+        metavar="URL",
+        help="Where vectors are searched: [b]native[/b], in an index file of the store, or a server, such as "
+        "[b]postgresql://ROLE@HOST/DATABASE[/b]. Default: native; a store whose rows are elsewhere does not open.",
+    ),
+]
 TrustedWitnesses = Annotated[
     Path | None,
     typer.Option(
@@ -126,14 +136,17 @@ TsaRoots = Annotated[
 ]
 
 
-def log_settings(retain: str | None, not_before: Path | None, evidence: str | None) -> dict[str, Any]:
-    """Return what ``--retain``, ``--not-before`` and ``--evidence`` say as arguments of ``Engine.open``."""
-    given: dict[str, Any] = {} if retain is None else {"retain": retain}
+def store_settings(
+    retain: str | None = None,
+    not_before: Path | None = None,
+    evidence: str | None = None,
+    backend: str | None = None,
+) -> dict[str, Any]:
+    """Return ``--retain``, ``--not-before``, ``--evidence`` and ``--backend`` as arguments of ``Engine.open``."""
+    given: dict[str, Any] = {"retain": retain, "evidence": evidence, "backend": backend}
     if not_before is not None:
         given["not_before"] = read_text(not_before)
-    if evidence is not None:
-        given["evidence"] = evidence
-    return given
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def model_settings(

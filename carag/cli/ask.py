@@ -12,14 +12,15 @@ import typer
 
 from carag.cli._options import (
     AsJson,
+    BackendUrl,
     EmbedderName,
     EvidenceUrl,
     NotBefore,
     RankerName,
     Retain,
     Store,
-    log_settings,
     model_settings,
+    store_settings,
 )
 from carag.cli._output import Exit, box, columns, flush, say, say_json, warn
 from carag.errors import AuditUnavailable, InvalidArgument, StoreLocked
@@ -36,7 +37,16 @@ if TYPE_CHECKING:
 
 __all__ = ["ask", "explain", "serve"]
 
-_SETTINGS: Final = ("embedder", "generator", "ranker", "reranker", "retain", "not_before", "evidence")
+_SETTINGS: Final = (
+    "embedder",
+    "generator",
+    "ranker",
+    "reranker",
+    "retain",
+    "not_before",
+    "evidence",
+    "backend",
+)
 """Options that decide how an engine is opened."""
 _CONDITION: Final = re.compile(r"([^<>=]+)(<=|>=|=|<|>)(.+)", re.DOTALL)
 _BOUNDS: Final = {"<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}
@@ -124,6 +134,7 @@ def ask(
     retain: Retain = None,
     not_before: NotBefore = None,
     evidence: EvidenceUrl = None,
+    backend: BackendUrl = None,
     as_json: AsJson = False,
 ) -> int:
     """Answer a question from what this role may use for this purpose.
@@ -136,7 +147,7 @@ def ask(
     from carag.engine import Engine
 
     session, narrowed = _session(role, purpose, as_of, subject, entity, conversation), _where(where or ())
-    settings = log_settings(retain, not_before, evidence)
+    settings = store_settings(retain, not_before, evidence, backend)
     settings |= model_settings(
         context, store, embedder=embedder, generator=generator, ranker=ranker, reranker=reranker
     )
@@ -169,6 +180,7 @@ def explain(
     retain: Retain = None,
     not_before: NotBefore = None,
     evidence: EvidenceUrl = None,
+    backend: BackendUrl = None,
     as_json: AsJson = False,
 ) -> int:
     """Say why a passage is admissible or hidden for a session.
@@ -184,7 +196,7 @@ def explain(
     session = _session(role, purpose, as_of, None, entity, None)
     try:
         with Engine.open(
-            store, create=False, embedder=NO_EMBEDDER, **log_settings(retain, not_before, evidence)
+            store, create=False, embedder=NO_EMBEDDER, **store_settings(retain, not_before, evidence, backend)
         ) as engine:
             explanation = engine.explain(chunk, session)
     except StoreLocked as locked:
@@ -232,6 +244,7 @@ def serve(
     retain: Retain = None,
     not_before: NotBefore = None,
     evidence: EvidenceUrl = None,
+    backend: BackendUrl = None,
     workers: Annotated[
         int | None,
         typer.Option(
@@ -257,7 +270,7 @@ def serve(
 
     given = {name: one for name, one in (("port", port), ("workers", workers)) if one is not None}
     settings = context.obj.service().with_options(given)
-    opening = log_settings(retain, not_before, evidence)
+    opening = store_settings(retain, not_before, evidence, backend)
     opening |= model_settings(
         context, store, embedder=embedder, generator=generator, ranker=ranker, reranker=reranker
     )

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from carag.cli._files import opened_log, read_bytes
-from carag.cli._options import Store
+from carag.cli._options import BackendUrl, Store, store_settings
 from carag.cli._output import Exit, say
 from carag.errors import InvalidArgument
 
@@ -72,6 +72,7 @@ def accept(
             help="Go on without [b]private.db[/b]: what records commit to stays closed for ever.",
         ),
     ] = False,
+    backend: BackendUrl = None,
 ) -> int:
     """Accept a loss or a change that otherwise keeps the store shut, and put that on record.
 
@@ -91,6 +92,7 @@ def accept(
         accept_gate=gate,
         accept_labels=labels,
         accept_lost_values=lost_values,
+        **store_settings(backend=backend),
     ).close()
     say(f"the store opens; what was accepted is on record: carag audit list --store {store}")
     return Exit.OK

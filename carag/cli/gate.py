@@ -11,14 +11,15 @@ import typer
 
 from carag.cli._options import (
     AsJson,
+    BackendUrl,
     EmbedderName,
     EvidenceUrl,
     NotBefore,
     RankerName,
     Retain,
     Store,
-    log_settings,
     model_settings,
+    store_settings,
 )
 from carag.cli._output import Exit, say, say_json, warn
 from carag.cli.ask import GeneratorName, Purpose, Role
@@ -67,6 +68,7 @@ def calibrate(
     retain: Retain = None,
     not_before: NotBefore = None,
     evidence: EvidenceUrl = None,
+    backend: BackendUrl = None,
     as_json: AsJson = False,
 ) -> int:
     """Choose how close a passage must be, from questions whose answers you know, and put that in force, on record.
@@ -84,7 +86,7 @@ def calibrate(
     if error is not None and wrong is not None:
         raise InvalidArgument("--error and --wrong promise two things of one threshold; want one of them")
     shares = {"error": _share("--error", error), "wrong": _share("--wrong", wrong)}
-    settings = log_settings(retain, not_before, evidence)
+    settings = store_settings(retain, not_before, evidence, backend)
     settings |= model_settings(context, store, embedder=embedder, generator=generator, ranker=ranker)
     with Engine.open(store, create=False, **settings) as engine:
         try:
@@ -100,14 +102,14 @@ def calibrate(
 
 
 @app.command()
-def show(store: Store, as_json: AsJson = False) -> int:
+def show(store: Store, backend: BackendUrl = None, as_json: AsJson = False) -> int:
     """Say which gate is in force in a store, and on what it was calibrated.
 
     [dim]carag gate show --store store[/dim]
     """
     from carag.engine import NO_EMBEDDER, Engine
 
-    with Engine.open(store, create=False, embedder=NO_EMBEDDER) as engine:
+    with Engine.open(store, create=False, embedder=NO_EMBEDDER, **store_settings(backend=backend)) as engine:
         report, gate = engine.gate_report, engine.gate
     if as_json:
         kept = None if report is None else report.to_json()

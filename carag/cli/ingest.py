@@ -13,14 +13,15 @@ import typer
 
 from carag.cli._options import (
     AsJson,
+    BackendUrl,
     EmbedderName,
     EvidenceUrl,
     NotBefore,
     ProfileName,
     Retain,
     Store,
-    log_settings,
     model_settings,
+    store_settings,
 )
 from carag.cli._output import Exit, logging_shown, progress, say, say_json, warn
 from carag.errors import InvalidArgument
@@ -69,6 +70,7 @@ def init(
     store: Store,
     profile: ProfileName = None,
     embedder: EmbedderName = None,
+    backend: BackendUrl = None,
     as_json: AsJson = False,
 ) -> int:
     """Make a store under a profile, and say what its documents must state and who may ask.
@@ -85,7 +87,8 @@ def init(
         raise InvalidArgument(f"{store} holds a store already; want a new directory")
     configuration: Configuration = context.obj
     configuration.check_begin(store)
-    with Engine.open(store, profile=profile, **model_settings(context, store, embedder=embedder)) as engine:
+    settings = model_settings(context, store, embedder=embedder) | store_settings(backend=backend)
+    with Engine.open(store, profile=profile, **settings) as engine:
         made, gate = engine.profile, engine.gate
     begun = configuration.begin(store, embedder)
     named = configuration.names(store)
@@ -216,6 +219,7 @@ def ingest(
     retain: Retain = None,
     not_before: NotBefore = None,
     evidence: EvidenceUrl = None,
+    backend: BackendUrl = None,
     as_json: AsJson = False,
 ) -> int:
     """Read filings, or documents of another profile, label them, and make them searchable.
@@ -229,7 +233,9 @@ def ingest(
     from carag.engine import Engine
     from carag.engine.named import imported
 
-    settings = model_settings(context, store, embedder=embedder) | log_settings(retain, not_before, evidence)
+    settings = model_settings(context, store, embedder=embedder) | store_settings(
+        retain, not_before, evidence, backend
+    )
     with (
         Engine.open(store, profile=profile, **settings) as engine,
         progress() as bars,
@@ -301,6 +307,7 @@ def sync(
     retain: Retain = None,
     not_before: NotBefore = None,
     evidence: EvidenceUrl = None,
+    backend: BackendUrl = None,
     as_json: AsJson = False,
 ) -> int:
     """Store what is new or changed in a folder, by its content, and name what vanished.
@@ -316,7 +323,9 @@ def sync(
     from carag.engine.kept_profile import profile_of
     from carag.engine.named import imported
 
-    settings = model_settings(context, store, embedder=embedder) | log_settings(retain, not_before, evidence)
+    settings = model_settings(context, store, embedder=embedder) | store_settings(
+        retain, not_before, evidence, backend
+    )
     own = None if reader is None else imported("reader", reader, not_in=store)
     zone = _zone(time_zone) if time_zone is not None else None
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from carag.cli._files import table_in
-from carag.cli._options import AsJson, AsJsonLines, ProfileName, Store
+from carag.cli._options import AsJson, AsJsonLines, BackendUrl, ProfileName, Store, store_settings
 from carag.cli._output import Exit, say, say_json, say_lines, warn
 from carag.errors import InvalidArgument
 
@@ -139,6 +139,7 @@ def apply(
     widen: Annotated[
         bool, typer.Option("--widen", help="Apply it even if something may be used that might not be before.")
     ] = False,
+    backend: BackendUrl = None,
 ) -> int:
     """Put other roles, intents and words in force in a store, on record, and say what that widens or tightens.
 
@@ -151,7 +152,8 @@ def apply(
     from carag.policy.diff import Direction, compare
 
     given = Profile.open(profile)
-    with Engine.open(store, create=False, embedder=NO_EMBEDDER) as engine:
+    opening = {"create": False, "embedder": NO_EMBEDDER, **store_settings(backend=backend)}
+    with Engine.open(store, **opening) as engine:
         changes = compare(engine.profile.table, given.table)
     for change in changes:
         say(f"{change.role}/{change.purpose}  {change.direction.value}")
@@ -161,7 +163,7 @@ def apply(
         raise InvalidArgument(
             "this widens what may be used; nothing was applied: repeat it with --widen if it is meant"
         )
-    Engine.open(store, create=False, embedder=NO_EMBEDDER, profile=given, accept_policy=True).close()
+    Engine.open(store, **opening, profile=given, accept_policy=True).close()
     say(f"table {given.table.sha256} is in force in {store}, on record")
     return Exit.OK
 

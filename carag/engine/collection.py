@@ -16,22 +16,21 @@ import numpy as np
 from carag.engine.kept_embedder import NO_EMBEDDER, KeptEmbedder
 from carag.engine.kept_profile import settle_profile
 from carag.engine.locks import ReadWriteLock
+from carag.engine.rows.backend import KeptBackend
+from carag.engine.rows.file import KeptFile
+from carag.engine.rows.settled import settled_backend
 from carag.engine.state import StoreState
 from carag.errors import CorruptFile, InvalidArgument
-from carag.index import FILE_VERSION, Index
 from carag.retrieval import (
     DEFAULT_EMBEDDER,
     EMBEDDERS,
     Catalogue,
     KeptWords,
-    add_labels,
     embedder_by_name,
     is_embedder,
     own_embedder,
 )
-from carag.retrieval.words import header_hash
 from carag.store.store import CorpusStore
-from carag.visible import logger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -41,31 +40,17 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from carag.backends import VectorBackend
+    from carag.engine.rows.kept import KeptRows
     from carag.index import TextIndex
     from carag.policy import Profile
     from carag.retrieval import Embedder
 
 __all__ = ["Collection", "Progress", "no_progress"]
 
-_logger = logger(__name__)
-
-_INDEX_BATCH: Final = 4096
-"""Labels read from the store and added to the index at a time."""
-_HEADER_BYTES: Final = 768
-"""Size of the header of an index file (csrc/FORMAT.md)."""
-_VERSION_AT: Final = slice(8, 12)
-"""Where it says its format, little-endian."""
-_VERIFIED_AT_ONCE: Final = 1 << 26
-"""Greatest size in bytes of an index file that is read and verified whole before it is searched; a larger one is
-mapped, and verified while it is searched, for that takes seconds."""
 _SUFFIXES: Final = {"index": ".carag", "words": ".words", "state": ".state"}
 _READER_NOTE: Final = "reader"
 """The store's note of the kind of reader that makes its rows."""
-_SAVE_ROWS: Final = 1 << 16
-"""Rows between two saves while an index is built, and so the most that a kill has to add again."""
-_SAVE_FRACTION: Final = 16
-"""Save at once if more than 1/16 of the rows changed; a smaller change waits for ``close``. Saving writes every row,
-and a kill before it costs only adding the changed rows again from the store."""
 
 
 class Progress(Protocol):
@@ -81,11 +66,6 @@ class Progress(Protocol):
 
 def no_progress(stage: str, done: int, total: int, note: str, /) -> None:
     """Ignore the report."""
-
-
-def _version_of(path: Path) -> int:
-    with path.open("rb") as file:
-        return int.from_bytes(file.read(_HEADER_BYTES)[_VERSION_AT], "little")
 
 
 class Vectors(NamedTuple):
@@ -110,21 +90,19 @@ class Collection:
         The file of the index; the state is kept next to it, with the suffix ``.state``.
     profile : Profile, optional
         What the bits of its labels mean, and who may use what; by default the one that the store keeps.
+    backend : VectorBackend, optional
+        Where the rows are, in place of the index file.
     progress : Progress
         Told how far the copies are that must be brought up to the store.
 
     Attributes
     ----------
-    index : Index
+    index : Index or Checked
         Rows keyed by the store's labels.
     state : StoreState
         Root hash and proofs.
     catalogue : Catalogue
         What the store says of its documents, by which questions are read.
-    known_at : int
-        The instant of the store that the index reflects, in microseconds since 1970; -1 before the first.
-    added : int
-        Rows that were added to the index since its file was loaded.
 
     Raises
     ------
@@ -141,23 +119,23 @@ class Collection:
         index_path: Path,
         profile: Profile | None = None,
         *,
+        backend: VectorBackend | None = None,
         progress: Progress = no_progress,
     ) -> None:
         self.store = store
         self.embedder = embedder
         self.profile = profile or settle_profile(store, None)
-        self.known_at = -1
-        self.added = 0
         self._path = index_path
-        self._unsaved = 0
-        self._deleted = 0
         self._lock = ReadWriteLock()
         self._writer = threading.RLock()
-        self._verifying: threading.Thread | None = None
-        self._damage: CorruptFile | None = None
         self.state = StoreState(store, index_path.with_suffix(_SUFFIXES["state"]))
         try:
-            self.index = self._load()
+            self._rows: KeptRows = (
+                KeptFile(store, index_path, lambda: embedder.dim)
+                if backend is None
+                else KeptBackend(store, backend, embedder.dim)
+            )
+            self.index = self._rows.index
             self.catalogue = Catalogue(store, self.profile)
             self._words = KeptWords(
                 store, index_path.with_suffix(_SUFFIXES["words"]), self.profile.vocabulary.heading
@@ -176,6 +154,16 @@ class Collection:
             found.update(zip(new, self.embedder.embed_documents([*new.values()]), strict=True))
         vectors = np.array([found[one] for one in hashes], np.float32).reshape(-1, self.embedder.dim)
         return Vectors(vectors, hashes, len(new))
+
+    @property
+    def known_at(self) -> int:
+        """The instant of the store that the index reflects, in microseconds since 1970; -1 before the first."""
+        return self._rows.known_at
+
+    @property
+    def added(self) -> int:
+        """Rows that were added to the index since it was opened."""
+        return self._rows.added
 
     @property
     def words(self) -> TextIndex:
@@ -197,6 +185,7 @@ class Collection:
         embedder: object | None,
         clock: Callable[[], int],
         profile: str | PathLike[str] | Profile | None = None,
+        backend: str | VectorBackend | None = None,
         accept_policy: bool = False,
         progress: Progress = no_progress,
     ) -> Iterator[Self]:
@@ -214,6 +203,8 @@ class Collection:
             Returns microseconds since 1970.
         profile : str, path or Profile, optional
             For a new store, by default EDGAR's; a store keeps the bits it was made with.
+        backend : str or VectorBackend, optional
+            Where the rows are (:func:`carag.engine.rows.settled.settled_backend`), by default in an index file.
         accept_policy : bool
             Whether other roles, intents and words of the same bits replace those kept.
         progress : Progress
@@ -247,14 +238,19 @@ class Collection:
                     f"{chosen.name!r}; leave the embedder out, or ingest into a new store"
                 )
             settled = settle_profile(store, profile, accept=accept_policy)
-            with closing(cls(store, chosen, home / "index.carag", settled, progress=progress)) as collection:
+            with (
+                settled_backend(store, backend) as place,
+                closing(
+                    cls(store, chosen, home / "index.carag", settled, backend=place, progress=progress)
+                ) as collection,
+            ):
                 yield collection
 
     @contextmanager
     def reading(self) -> Iterator[int]:
         """Keep the index at one instant while something is searched; yield that instant, as in ``known_at``."""
         with self._lock.reading():
-            self._check_sound()
+            self._rows.check_sound()
             yield self.known_at
 
     @contextmanager
@@ -291,11 +287,7 @@ class Collection:
         self.catalogue.refresh()
         if (self.known_at, self._words.known_at) != (known, known):
             self._follow(known, progress)
-        if self._deleted > len(self.index):  # deleted rows cost memory and time until they are consolidated
-            self.index.consolidate()
-            self._deleted = 0
-        if self._unsaved * _SAVE_FRACTION > len(self.index) or not self._path.exists():
-            self._save()
+        self._rows.settle()
         self._words.save(least=True)
 
     def check(self) -> None:
@@ -306,12 +298,11 @@ class Collection:
         CorruptFile
             If one of them does not.
         """
-        self._check_sound()
+        self._rows.check_sound()
         labels = self.store.labels(self.store.open_labels())
         keys, passages = np.sort(labels.keys), np.unique(labels.passages)
         wrong = {
-            "index": not np.array_equal(np.sort(self.index.keys()), keys)
-            or not np.array_equal(self.index.words(labels.keys), labels.words),
+            "index": not self._rows.is_copy_of(labels),
             "words": not np.array_equal(np.sort(self.words.labels()), keys)
             or not np.isin(passages, self.words.chunks()).all(),
         }
@@ -332,97 +323,15 @@ class Collection:
             If the index file turned out to be damaged.
         """
         try:
-            if self._unsaved:
-                self._save()
-            if self._verifying is not None:
-                self._verifying.join()
-            self._check_sound()
+            self._rows.close()
         finally:
             self._words.close()
-            self.index.close()
             self.state.close()
 
-    def _load(self) -> Index:
-        """Load the index file if this store saved it last; otherwise start an empty index."""
-        if not self._path.exists():
-            return self._new_index()
-        if self.store.meta_get("index_header") != header_hash(self._path, _HEADER_BYTES):
-            _logger.warning(
-                "%s is not the file that this store saved last; building the index anew", self._path
-            )
-            return self._new_index()
-        if _version_of(self._path) < FILE_VERSION:
-            _logger.warning("%s is of an earlier format; building the index anew", self._path)
-            return self._new_index()
-        is_large = self._path.stat().st_size > _VERIFIED_AT_ONCE
-        try:
-            index = Index.load(self._path, mmap=is_large)
-        except CorruptFile as error:
-            raise self._damaged(error) from error
-        if is_large:
-            self._verifying = threading.Thread(
-                target=self._verify, args=(index,), name="carag-verify", daemon=True
-            )
-            self._verifying.start()
-        self.known_at = int(self.store.meta_get("index_known") or -1)
-        self._deleted = int(self.store.meta_get("index_deleted") or 0)
-        return index
-
-    def _verify(self, index: Index) -> None:
-        try:
-            index.verify()
-        except (CorruptFile, OSError, MemoryError) as error:  # what cannot be verified is not searched either
-            self._damage = self._damaged(error)
-            _logger.warning("%s", self._damage)
-
-    def _damaged(self, error: Exception) -> CorruptFile:
-        return CorruptFile(f"{error}; delete {self._path}, and the next opening builds it anew")
-
-    def _check_sound(self) -> None:
-        if self._damage is not None:
-            raise CorruptFile(str(self._damage))
-
-    def _new_index(self) -> Index:
-        return Index(self.embedder.dim)
-
-    def _save(self) -> None:
-        self.index.save(self._path)
-        self.store.meta_update(
-            {
-                "index_header": header_hash(self._path, _HEADER_BYTES),
-                "index_known": str(self.known_at),
-                "index_deleted": str(self._deleted),
-            }
-        )
-        self._unsaved = 0
-
     def _follow(self, known: int, progress: Progress) -> None:
-        """Bring the index to an instant of the store: add new labels closed, then open and close rows in one turn.
-
-        Searches meanwhile find the rows of the instant before, never half of a change. After a kill, the next call
-        opens the rows that were added and not opened. Labels are added in the order of their keys, so the same store
-        gives the same graph.
-        """
-        opened = self.store.open_labels(after=self.store.labels_by(self.known_at) - 1)
-        is_here = np.isin(opened, self.index.keys(), assume_unique=True)
-        words = np.empty(len(opened), np.uint32)
-        words[is_here] = self.store.labels(opened[is_here]).words
-        new = np.flatnonzero(~is_here)
-        for start in range(0, len(new), _INDEX_BATCH):
-            some = new[start : start + _INDEX_BATCH]
-            words[some] = add_labels(self.index, self.store, opened[some], closed=True).words
-            done = start + len(some)
-            self._unsaved += len(some)
-            self.added += len(some)
-            progress("index", done, len(new), f"{done} of {len(new)} rows")
-            if done % _SAVE_ROWS < _INDEX_BATCH and done >= _SAVE_ROWS:
-                self._save()
-        closed = [key for key in self.store.closed_labels(after=self.known_at).tolist() if key in self.index]
-        changes = self._words.prepare(progress)
+        """Bring rows and words to an instant of the store: searches meanwhile are of the one before, never of both."""
+        rows = self._rows.prepare(progress)
+        words = self._words.prepare(progress)
         with self._lock.writing():
-            self._words.switch(changes, known)
-            self.index.delete(closed)
-            self.index.relabel(opened, words, allow_quarantine=True)
-            self.known_at = known
-        self._unsaved += len(closed)
-        self._deleted += len(closed)
+            self._rows.switch(rows, known)
+            self._words.switch(words, known)

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
     from carag.audit import AuditLog, Receipt
     from carag.audit.anchors import Anchor, Anchoring, Exposure, Window
+    from carag.backends import VectorBackend
     from carag.engine.collection import Collection
     from carag.engine.recorder import Searched
     from carag.generation import Generator
@@ -126,6 +127,7 @@ class Engine(Contents, Measured, Served):
         not_before: str | None = None,
         scrub_every: float | None = None,
         evidence: str | None = None,
+        backend: str | VectorBackend | None = None,
         accept_gate: bool = False,
         accept_labels: bool = False,
         accept_policy: bool = False,
@@ -171,6 +173,8 @@ class Engine(Contents, Measured, Served):
             Seconds between passes that re-hash the log in the background; what is damaged lets no more answers out.
         evidence : str, optional
             ``postgresql://ROLE@HOST/DATABASE``: every record and request goes there, too, before its result leaves.
+        backend : str or VectorBackend, optional
+            Where vectors are: ``"native"``, here, or a URL (:mod:`carag.backends.urls`). Default: here, if they are.
         accept_gate : bool
             Whether a calibrated gate that is not the one on record is dropped, on record; it is refused otherwise.
         accept_labels : bool
@@ -192,7 +196,7 @@ class Engine(Contents, Measured, Served):
         AuditUnavailable
             If the log cannot be written.
         """
-        now = clock or _system_clock
+        now = clock or partial(datetime.now, UTC)
 
         def microseconds() -> int:
             return known_at_microseconds(now())
@@ -211,6 +215,7 @@ class Engine(Contents, Measured, Served):
                     not_before=not_before,
                     scrub_every=scrub_every,
                     evidence=evidence,
+                    backend=backend,
                     accept_policy=accept_policy,
                     accept_lost_values=accept_lost_values,
                 )
@@ -493,7 +498,3 @@ class Engine(Contents, Measured, Served):
         begin = partial(self._recorder.begin, request, models)
         evidence = self._retriever.retrieve(request.text, decision, k, request.where, before_remote=begin)
         return proven(self._collection.state, request, evidence)
-
-
-def _system_clock() -> datetime:
-    return datetime.now(UTC)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from carag.audit.anchors import Anchor, Window
+    from carag.backends import VectorBackend
     from carag.engine.collection import Progress
     from carag.policy import Profile
 
@@ -53,6 +54,7 @@ def opened(
     accept_policy: bool,
     accept_lost_values: bool,
     evidence: str | None,
+    backend: str | VectorBackend | None,
 ) -> Iterator[Opened]:
     """Open a store directory until the context ends; parameters and errors as for :meth:`carag.Engine.open`.
 
@@ -83,6 +85,7 @@ def opened(
                 embedder=embedder,
                 clock=clock,
                 profile=profile,
+                backend=backend,
                 accept_policy=accept_policy,
             )
         )

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from carag.audit import (
     Access,
+    BackendState,
     Begin,
     EntityRule,
     HeadRows,
@@ -169,10 +170,18 @@ def proven(state: StoreState, request: Request, evidence: Evidence) -> Searched:
     )
     if request.decision is None or request.decision.as_of < as_of_minutes(request.started):
         proofs = [proof.sealed() for proof in proofs]
-    index = IndexState(root, evidence.admissible, evidence.plan, evidence.known_at)
+    index = IndexState(root, evidence.admissible, evidence.plan, evidence.known_at, _backend(evidence))
     return Searched(
         evidence, index, tuple(hit for _, hit in recorded), tuple(proofs), tuple(_heads(evidence))
     )
+
+
+def _backend(evidence: Evidence) -> BackendState | None:
+    if (state := evidence.backend) is None:
+        return None
+    shards = tuple((shard.id, shard.at) for shard in state.shards)
+    dictionary = bytes.fromhex(state.dictionary)
+    return BackendState(state.backend, state.collection, state.epoch, dictionary, shards)
 
 
 def _read(evidence: Evidence) -> tuple[Found, ...]:

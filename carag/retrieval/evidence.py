@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from carag.policy import NEVER
 
 if TYPE_CHECKING:
+    from carag.backends import IndexState
     from carag.policy import Reason
 
 __all__ = ["NOTHING_NAMED", "Evidence", "Head", "Hidden", "Passage", "Topic", "Withheld", "Words"]
@@ -144,6 +145,8 @@ class Evidence:
     """How many of the passages, the first ones, are about it; None for all."""
     lenders: tuple[Passage, ...] = ()
     """Admissible passages that are not among those found and hold the head rows of some of them."""
+    backend: IndexState | None = None
+    """What was searched, where that is a backend and not the index of this process."""
 
     @property
     def shown(self) -> tuple[Passage, ...]:

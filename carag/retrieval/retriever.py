@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
+    from carag.backends import Checked
     from carag.index import Index, TextIndex
     from carag.policy import Decision, Profile, Reason, Where
     from carag.retrieval.embedder import Embedder
@@ -49,7 +50,7 @@ class Searchable(Protocol):
         ...
 
     @property
-    def index(self) -> Index:
+    def index(self) -> Index | Checked:
         """Rows keyed by the store's labels."""
         ...
 
@@ -73,7 +74,7 @@ class Searchable(Protocol):
         ...
 
 
-_Rows: TypeAlias = "tuple[Index, TextIndex]"
+_Rows: TypeAlias = "tuple[Index | Checked, TextIndex]"
 """Vectors and words of one instant."""
 
 
@@ -191,6 +192,7 @@ class Retriever:
             ranked.nearest,
             None if ranked.about is None else sum(chunk.key in ranked.about for _, chunk in hits),
             lenders,
+            ranked.state,
         )
 
     def _hits(
@@ -249,7 +251,7 @@ class Retriever:
 
     def _with_heads(
         self,
-        index: Index,
+        index: Index | Checked,
         asked: Question,
         decision: Decision,
         where: Where,

@@ -281,7 +281,7 @@ def stored_label(row: tuple[Any, ...], path: Path, *, known_at: int | None) -> S
         ciks, metadata = about(entity, ciks, metadata)
     except ValueError as error:
         raise _changed(path, chunk_id, error) from error
-    return StoredLabel(chunk_id, _word(word, known_to, known_at), since, until, ciks, metadata)
+    return StoredLabel(chunk_id, word_of(word, known_to, known_at), since, until, ciks, metadata)
 
 
 def stored_chunk(row: tuple[Any, ...], path: Path, *, known_at: int | None) -> StoredChunk:
@@ -304,7 +304,7 @@ def stored_chunk(row: tuple[Any, ...], path: Path, *, known_at: int | None) -> S
             start=start,
             end=end,
             text=text,
-            word=_word(word, known_to, known_at),
+            word=word_of(word, known_to, known_at),
             public_at=since,
             expires_at=until,
             entity=entity,
@@ -326,7 +326,8 @@ def stored_chunk(row: tuple[Any, ...], path: Path, *, known_at: int | None) -> S
     return chunk
 
 
-def _word(word: int, known_to: int | None, known_at: int | None) -> int:
+def word_of(word: int, known_to: int | None, known_at: int | None) -> int:
+    """Return the word of a label, with a tombstone if it is closed, or was at an instant."""
     is_closed = known_to is not None and (known_at is None or known_to <= known_at)
     return word | TOMBSTONE if is_closed else word
 

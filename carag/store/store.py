@@ -372,6 +372,13 @@ class CorpusStore:
         vectors = np.frombuffer(b"".join(blobs), "<f4").reshape(-1, max(size // 4, 1)).astype(np.float32)
         return labels, vectors
 
+    def words_of(self, keys: Iterable[int]) -> dict[int, int]:
+        """Return the words of labels by their keys, closed ones with a tombstone; unknown keys are left out."""
+        query = "SELECT label, word, known_to FROM labels WHERE label IN (SELECT value FROM json_each(?))"
+        with self._reading() as sql:
+            found = sql.execute(query, (json.dumps([*keys]),)).fetchall()
+        return {label: rows.word_of(word, known_to, None) for label, word, known_to in found}
+
     def vectors_of(self, hashes: Iterable[bytes]) -> dict[bytes, NDArray[np.float32]]:
         """Return the vectors that the store has of texts, by the SHA-256 of each text, its heading included."""
         with self._reading() as sql:

@@ -20,7 +20,7 @@ from carag.limits import MAX_MINUTE
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-__all__ = ["Access", "IndexState", "Models", "with_reading"]
+__all__ = ["Access", "BackendState", "IndexState", "Models", "with_reading"]
 
 
 def with_reading(names: Collection[str]) -> set[str]:
@@ -32,6 +32,65 @@ def with_reading(names: Collection[str]) -> set[str]:
     (['query', 'reading', 'subject'], {'answer'})
     """
     return {*names, "reading"} if "query" in names else {*names}
+
+
+@dataclass(frozen=True, slots=True)
+class BackendState:
+    """The backend that was searched in place of the index of the process that answered.
+
+    It says what is needed to ask the same again, and holds no number of rows, neither of all nor of those that were
+    dropped because their label had been closed: the asker may not use them.
+
+    Parameters
+    ----------
+    name : str
+        Its kind and version.
+    collection : str
+        The rows within it; never an address or a credential.
+    epoch : int
+    dictionary : bytes
+        SHA-256 over the words that its rows have at the epoch.
+    shards : tuple of (str, str)
+        Where each part of it stood: its name, and the place in its own terms.
+    """
+
+    name: str
+    collection: str
+    epoch: int
+    dictionary: bytes
+    shards: tuple[tuple[str, str], ...]
+
+    def __post_init__(self) -> None:
+        _fields.label("backend", self.name)
+        _fields.label("collection", self.collection)
+        _fields.integer("epoch", self.epoch, 0)
+        _fields.digest("dictionary", self.dictionary)
+        if not self.shards:
+            raise InvalidArgument("a backend has no shards; want one at least")
+        for shard, at in self.shards:
+            _fields.label("shard", shard)
+            _fields.label("place of a shard", at)
+
+    def to_json(self) -> Json:
+        """Return the JSON form."""
+        return {
+            "collection": self.collection,
+            "dictionary": b64url(self.dictionary),
+            "epoch": int(self.epoch),
+            "name": self.name,
+            "shards": [[shard, at] for shard, at in self.shards],
+        }
+
+    @classmethod
+    def from_json(cls, fields: Any) -> BackendState:
+        """Read the JSON form."""
+        return cls(
+            fields["name"],
+            fields["collection"],
+            fields["epoch"],
+            unb64url(fields["dictionary"], _fields.DIGEST_SIZE),
+            tuple((shard, at) for shard, at in fields["shards"]),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +108,15 @@ class IndexState:
     known_at : int or None
         Instant of the last change in the index, in microseconds since 1970 UTC: asked again with this ``known_at``, the
         same session gets the same passages. ``None`` if nothing had been ingested.
+    backend : BackendState or None
+        Not encoded for the index of the process that answered.
     """
 
     snapshot: bytes
     admissible: int
     plan: str
     known_at: int | None = None
+    backend: BackendState | None = None
 
     def __post_init__(self) -> None:
         _fields.digest("index snapshot", self.snapshot)
@@ -68,6 +130,7 @@ class IndexState:
         known = {} if self.known_at is None else {"known": int(self.known_at)}
         return {
             "admissible": int(self.admissible),
+            **({} if self.backend is None else {"backend": self.backend.to_json()}),
             **known,
             "plan": self.plan,
             "snapshot": b64url(self.snapshot),
@@ -77,7 +140,8 @@ class IndexState:
     def from_json(cls, fields: Any) -> IndexState:
         """Read the JSON form."""
         snapshot = unb64url(fields["snapshot"], _fields.DIGEST_SIZE)
-        return cls(snapshot, fields["admissible"], fields["plan"], fields.get("known"))
+        backend = BackendState.from_json(fields["backend"]) if "backend" in fields else None
+        return cls(snapshot, fields["admissible"], fields["plan"], fields.get("known"), backend)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import numpy as np
 
-from carag.index import TermCounts, tokenize
+from carag.errors import BackendUnavailable
+from carag.index import SearchResult, TermCounts, tokenize
 from carag.retrieval.evidence import NOTHING_NAMED, Topic, Words
 from carag.retrieval.ranking.fusion import NAMED, Bonuses, Nearest, best_of, bonuses, least_share
 from carag.retrieval.reading import asking
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from carag.index import Index, SearchResult, TextIndex, TextResult
+    from carag.backends import Checked, CheckedResult, IndexState
+    from carag.index import Index, TextIndex, TextResult
     from carag.policy import Search
     from carag.retrieval.catalogue import Catalogue, Understood
     from carag.retrieval.ranking.fusion import Best
@@ -85,6 +87,8 @@ class Ranked(NamedTuple):
     """Those of the keys whose documents are about what the question names; None if it names nobody, or is not read."""
     wider: Ranked | None = None
     """The best rows of the wider search, if there is one: keys, similarities, scores, and which are about it."""
+    state: IndexState | None = None
+    """What was searched, where that is a backend."""
 
 
 class Ranker(Protocol):
@@ -102,7 +106,7 @@ class Ranker(Protocol):
 
     def rank(
         self,
-        index: Index,
+        index: Index | Checked,
         words: TextIndex,
         question: Question,
         searches: Sequence[Search],
@@ -137,7 +141,7 @@ class Dense:
 
     def rank(
         self,
-        index: Index,
+        index: Index | Checked,
         words: TextIndex,  # noqa: ARG002
         question: Question,
         searches: Sequence[Search],
@@ -176,7 +180,7 @@ class Fused:
 
     def rank(
         self,
-        index: Index,
+        index: Index | Checked,
         words: TextIndex,
         question: Question,
         searches: Sequence[Search],
@@ -193,6 +197,7 @@ class Fused:
                 fused.understood, lambda name: all(words.count(tokenize(name), searches).frequencies)
             ),
             words=Words(share_of(fused.greatest, fused.counts), self._catalogue.declared.least_words),
+            state=near.state,
         )
         if wider is None or beside is None:
             return ranked
@@ -201,7 +206,7 @@ class Fused:
 
     def _fused(
         self,
-        index: Index,
+        index: Index | Checked,
         words: TextIndex,
         question: Question,
         searches: Sequence[Search],
@@ -210,7 +215,7 @@ class Fused:
         before: _Fusion | None = None,
     ) -> _Fusion:
         """Fuse; what was read ``before`` among the same documents is not read again."""
-        nearest, _, admissible = near
+        nearest, admissible = near.rows, near.admissible
         documents = words.documents(searches)
         if before is not None and np.array_equal(before.documents, documents):
             understood = before.understood
@@ -266,6 +271,8 @@ class _Near(NamedTuple):
     plan: str
     """The plans that found them."""
     admissible: int
+    state: IndexState | None
+    """Where a backend found them."""
 
 
 class _Fusion(NamedTuple):
@@ -289,6 +296,7 @@ def _by_similarity(near: _Near) -> Ranked:
         near.plan,
         near.admissible,
         nearest=_greatest(near.rows),
+        state=near.state,
     )
 
 
@@ -346,7 +354,7 @@ def terms_of(question: str, more: Sequence[str]) -> list[str]:
 
 
 def _nearest(
-    index: Index,
+    index: Index | Checked,
     query: NDArray[np.float32],
     searches: Sequence[Search],
     k: int,
@@ -377,11 +385,15 @@ def _nearest(
     return _near(found, k), _near([found[0].wider], wider.k) if wider else None
 
 
-def _near(found: Sequence[SearchResult], k: int) -> _Near:
+def _near(found: Sequence[SearchResult | CheckedResult], k: int) -> _Near:
     counts = [min(k, int(one.counts[0])) for one in found]
     every = np.concatenate([one.keys[0, :count] for one, count in zip(found, counts, strict=True)])
     of_every = np.concatenate([one.similarities[0, :count] for one, count in zip(found, counts, strict=True)])
     order = np.lexsort((every, -of_every))[:k]
     plans = dict.fromkeys(one.stats.plans[0].value for one in found)
     admissible = sum(one.stats.admissible for one in found)
-    return _Near(Nearest(every[order], of_every[order]), "/".join(plans), admissible)
+    states = [one.stats.state for one in found if not isinstance(one, SearchResult)]
+    if any(state.epoch != states[0].epoch for state in states):
+        raise BackendUnavailable("the backend changed between two searches of one question; ask again")
+    state = states[0] if states else None
+    return _Near(Nearest(every[order], of_every[order]), "/".join(plans), admissible, state)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import itertools
 import json
@@ -68,6 +69,9 @@ def originals(build):
             },
         ),
         build.record(event=build.access(heads=(HeadRows(1, 2, 0, 9), HeadRows(2, 1, 3, 4)))),
+        build.record(
+            event=build.access(index=dataclasses.replace(build.record().event.index, backend=records.BACKEND))
+        ),
         build.record(retain="ai6m"),
         *(
             build.record(event=event, hits=(), commitments={})
@@ -207,6 +211,11 @@ def in_policy(**changes):
     return lambda fields: fields["policy"].update(changes)
 
 
+def in_backend(**changes):
+    whole = records.BACKEND.to_json()
+    return lambda fields: fields["index"].update(backend={**whole, **changes})
+
+
 def without(name):
     return lambda fields: fields.pop(name)
 
@@ -253,6 +262,15 @@ BROKEN_RULES = {
     "heads from hit 0": lambda fields: fields.update(heads=[[1, 0, 0, 9]]),
     "heads from before the text": lambda fields: fields.update(heads=[[1, 2, -1, 9]]),
     "heads up to nothing": lambda fields: fields.update(heads=[[1, 2, 0, 0]]),
+    "a backend without shards": in_backend(shards=[]),
+    "a backend that is not written": lambda fields: fields["index"].update(backend=None),
+    "a shard without its place": in_backend(shards=[["0"]]),
+    "a shard with its rows": in_backend(shards=[["0", "here", 9]]),
+    "a shard by number": in_backend(shards=[[0, "here"]]),
+    "an epoch before the first": in_backend(epoch=-1),
+    "a dictionary of 31 bytes": in_backend(dictionary="A" * 42),
+    "a backend without a name": in_backend(name=""),
+    "a backend with its rows": in_backend(rows=9),
     "heads in words": lambda fields: fields.update(heads=[["1", 2, 0, 9]]),
     "the default class of retention": lambda fields: fields.update(retain="fin7y"),
     "a similarity past a cosine": lambda fields: fields["hits"][0].__setitem__(2, 1_000_011),

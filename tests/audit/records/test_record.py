@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from carag.audit import (
     Access,
+    BackendState,
     Denial,
     EntityRule,
     Evaluation,
@@ -60,6 +61,14 @@ MODELS = st.builds(Models, *[st.none() | LABELS] * 4)
 SOURCES = st.just((SessionSource.ASSERTED, None, None)) | st.tuples(
     st.just(SessionSource.VERIFIED), st.none() | LABELS, st.none() | LABELS
 )
+BACKENDS = st.builds(
+    BackendState,
+    LABELS,
+    LABELS,
+    COUNTS,
+    DIGESTS,
+    st.lists(st.tuples(LABELS, LABELS), min_size=1, max_size=3).map(tuple),
+)
 ACCESSES = st.builds(
     lambda known, **rest: Access(source=known[0], issuer=known[1], audience=known[2], **rest),
     known=SOURCES,
@@ -70,7 +79,7 @@ ACCESSES = st.builds(
     purpose=st.none() | CODES,
     as_of=st.integers(0, 2**32 - 1),
     policy=POLICIES,
-    index=st.none() | st.builds(IndexState, DIGESTS, COUNTS, CODES, st.none() | COUNTS),
+    index=st.none() | st.builds(IndexState, DIGESTS, COUNTS, CODES, st.none() | COUNTS, st.none() | BACKENDS),
     models=MODELS,
     intents=st.lists(CODES, max_size=3).map(tuple),
     where=st.lists(CODES, max_size=3).map(tuple),
@@ -147,6 +156,7 @@ RECORDS = (
 )
 
 
+BACKEND = BackendState("native 1", "rows", 9, b"D" * 32, (("0", "here"), ("1", "there")))
 WHOLE = Record(
     "log.example",
     3,
@@ -168,7 +178,7 @@ WHOLE = Record(
             EntityRule(ListKind.DENY, 5),
             cooling=6,
         ),
-        index=IndexState(b"S" * 32, 7, "exact", 8),
+        index=IndexState(b"S" * 32, 7, "exact", 8, BACKEND),
         outcome=Outcome.ANSWER,
         why="DRILL",
         models=Models("a", "b", "c", "d"),
@@ -189,7 +199,7 @@ def bound(number, minute, bits, word, similarity):
     masks, allowed = ((bits, 0),), EntityRule(ListKind.ALLOW, number, number)
     policy = PolicyApplied(b"T" * 32, masks, allowed, ((0, bits),), cooling=number)
     changes = {"started": number, "ended": number, "as_of": minute, "policy": policy, "begun": number}
-    index = IndexState(b"S" * 32, number, "exact", number)
+    index = IndexState(b"S" * 32, number, "exact", number, dataclasses.replace(BACKEND, epoch=number))
     event = dataclasses.replace(WHOLE.event, index=index, **changes)
     hit = Hit(b"h" * 20, similarity, word, False)
     return dataclasses.replace(WHOLE, seq=number, committed=number, event=event, hits=(hit,))

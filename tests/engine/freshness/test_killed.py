@@ -32,7 +32,7 @@ STAGES = {
     "in it, before it is committed": "carag.store._transaction:Transaction.check_settled",
     "before the state": "carag.engine.state:StoreState.refresh",
     "before the index": "carag.engine.collection:Collection._follow",
-    "before the index is saved": "carag.engine.collection:Collection._save",
+    "before the index is saved": "carag.engine.rows.file:KeptFile._save",
     "before the record": "carag.engine.recorder:Recorder.ingested",
     "after the record": "carag.engine.configuration:ConfigurationLog.recorded",
     "before what vanished is told": "carag.engine.freshness.source:Source.vanished",

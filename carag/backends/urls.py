@@ -1,0 +1,52 @@
+"""Make a backend from a URL; its client is imported then."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+from carag.errors import InvalidArgument
+from carag.limits import quoted
+
+if TYPE_CHECKING:
+    from carag.backends.protocol import VectorBackend
+
+__all__ = ["backend_by_url"]
+
+_BACKENDS: Final = {
+    "postgresql": ("carag.backends.postgres", "PostgresBackend"),
+    "milvus": ("carag.backends.milvus", "MilvusBackend"),
+    "milvus+tls": ("carag.backends.milvus", "MilvusBackend"),
+    "qdrant": ("carag.backends.qdrant", "QdrantBackend"),
+    "qdrant+tls": ("carag.backends.qdrant", "QdrantBackend"),
+    "redis": ("carag.backends.redis", "RedisBackend"),
+    "rediss": ("carag.backends.redis", "RedisBackend"),
+}
+"""Module and class by the scheme of a URL."""
+
+
+def backend_by_url(url: str) -> VectorBackend:
+    """Make the backend that a URL names.
+
+    Raises
+    ------
+    InvalidArgument
+        If its scheme is none that is known. The message does not show the rest, which may hold a password.
+
+    Examples
+    --------
+    >>> backend_by_url("oracle://me:secret@host")
+    Traceback (most recent call last):
+    carag.errors.InvalidArgument: there is no backend of vectors 'oracle'; want a URL that begins with milvus://, ...
+    """
+    scheme, mark, _ = url.partition("://")
+    if not mark or scheme not in _BACKENDS:
+        known = ", ".join(f"{one}://" for one in sorted(_BACKENDS))
+        # Without the mark all of it could be a password.
+        raise InvalidArgument(
+            f"there is no backend of vectors {quoted(scheme) if mark else 'of this name'}; want a URL that begins with "
+            f"{known}, or 'native'"
+        )
+    module, name = _BACKENDS[scheme]
+    made: VectorBackend = getattr(import_module(module), name)(url)
+    return made

@@ -1,0 +1,1 @@
+"""Keep the rows that are searched, copies of a store's open labels: in an index file, or in a backend."""

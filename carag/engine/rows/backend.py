@@ -1,0 +1,146 @@
+"""Keep rows in a backend: added closed, then opened and closed in one batch, and what is closed deleted afterwards.
+
+The names of batches follow from what the store's notes say, so a run that was killed repeats its batches by the same
+names, and a backend that has done one does nothing. Where the backend is at an earlier epoch than the last one noted,
+it lost rows: then all open labels are followed anew.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from carag.backends import Checked, rows_of
+from carag.engine.rows.kept import Change
+from carag.errors import BackendUnavailable
+from carag.policy import QUARANTINE, VERSION_WORD
+from carag.visible import logger
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+    from carag.backends import VectorBackend
+    from carag.store.store import CorpusStore
+    from carag.store.values import Labels
+
+__all__ = ["KeptBackend"]
+
+_logger = logger(__name__)
+
+_CLOSED: Final = QUARANTINE | VERSION_WORD
+"""The word of a row that no search may find: one for all, as a backend lists its words."""
+_BATCH: Final = 4096
+"""Rows added, or asked for, at a time."""
+_KNOWN: Final = "backend_known"
+"""The store's note of the instant of its labels that the backend holds, in microseconds since 1970."""
+_EPOCH: Final = "backend_epoch"
+"""The store's note of the backend's epoch then."""
+_SWEPT: Final = "backend_swept"
+"""The store's note of the instant up to which labels that were closed are deleted there."""
+
+
+class KeptBackend:
+    """Rows in a backend.
+
+    Parameters
+    ----------
+    store : CorpusStore
+    backend : VectorBackend
+    dim : int
+        Length of a vector.
+    """
+
+    def __init__(self, store: CorpusStore, backend: VectorBackend, dim: int) -> None:
+        self._store = store
+        self.added = 0
+        self.index = Checked(backend, store, dim)
+        self._is_unsure = False
+        self.known_at = self._noted(_KNOWN)
+        if self.index.state().epoch < self._noted(_EPOCH):
+            _logger.warning("the backend is behind what this store wrote to it; following all labels anew")
+            self.known_at = -1
+            store.meta_set(_SWEPT, "-1")
+
+    def prepare(self, progress: Callable[[str, int, int, str], None]) -> Change:
+        """See :class:`~carag.engine.rows.kept.KeptRows`."""
+        opened = self._store.open_labels(after=self._store.labels_by(self.known_at) - 1)
+        new = opened[~self._are_here(opened)]
+        for start in range(0, len(new), _BATCH):
+            some = new[start : start + _BATCH]
+            labels, vectors = self._store.rows(some)
+            rows = rows_of(
+                vectors,
+                np.full(len(some), _CLOSED, np.uint32),
+                labels.keys,
+                public_at=labels.public_at,
+                expires_at=labels.expires_at,
+                entities=labels.entities,
+            )
+            self.index.add(rows, batch=self._name("add", some))
+            self.added += len(some)
+            done = start + len(some)
+            progress("index", done, len(new), f"{done} of {len(new)} rows")
+        closed = self._store.closed_labels(after=self.known_at)
+        return Change(opened, self._store.labels(opened).words, closed[self._are_here(closed)])
+
+    def switch(self, change: Change, known: int) -> None:
+        """See :class:`~carag.engine.rows.kept.KeptRows`. If it fails, nothing is searched until it is done again."""
+        keys = np.concatenate([change.opened, change.closed])
+        words = np.concatenate([change.words, np.full(len(change.closed), _CLOSED, np.uint32)])
+        self._is_unsure = True
+        if keys.size:
+            self.index.relabel(keys.tolist(), words.tolist(), batch=self._name(f"switch to {known}", keys))
+        self._store.meta_update({_KNOWN: str(known), _EPOCH: str(self.index.state().epoch)})
+        self.known_at = known
+        self._is_unsure = False
+
+    def settle(self) -> None:
+        """See :class:`~carag.engine.rows.kept.KeptRows`: delete what is closed."""
+        swept = self._noted(_SWEPT)
+        if swept == self.known_at:
+            return
+        closed = self._store.closed_labels(after=swept)
+        gone = closed[self._are_here(closed)]
+        if gone.size:
+            self.index.delete(gone.tolist(), batch=self._name(f"sweep to {self.known_at}", gone))
+        self._store.meta_update({_SWEPT: str(self.known_at), _EPOCH: str(self.index.state().epoch)})
+
+    def is_copy_of(self, labels: Labels) -> bool:
+        """See :class:`~carag.engine.rows.kept.KeptRows`."""
+        found: dict[int, int] = {}
+        for some in _batches(labels.keys):
+            found |= self.index.words(some.tolist())
+        self.index.state()
+        return len(self.index) == len(labels.keys) and found == dict(
+            zip(labels.keys.tolist(), labels.words.tolist(), strict=True)
+        )
+
+    def check_sound(self) -> None:
+        """See :class:`~carag.engine.rows.kept.KeptRows`."""
+        if self._is_unsure:
+            raise BackendUnavailable(
+                "the last change of the backend's rows was not confirmed, so nothing is searched; ingest again, or "
+                "open the store anew"
+            )
+
+    def close(self) -> None:
+        """See :class:`~carag.engine.rows.kept.KeptRows`: whoever made the backend closes it."""
+
+    def _are_here(self, keys: NDArray[np.int64]) -> NDArray[np.bool_]:
+        here: list[int] = []
+        for some in _batches(keys):
+            here += self.index.words(some.tolist())
+        return np.isin(keys, np.array(here, np.int64))
+
+    def _name(self, what: str, keys: NDArray[np.int64]) -> str:
+        return f"{what}, {len(keys)} from {keys[0]} to {keys[-1]}, after epoch {self._noted(_EPOCH)}"
+
+    def _noted(self, name: str) -> int:
+        return int(self._store.meta_get(name) or -1)
+
+
+def _batches(keys: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+    return (keys[start : start + _BATCH] for start in range(0, len(keys), _BATCH))

@@ -1,0 +1,186 @@
+"""Keep rows in an index file beside the store, of which it is a copy: missing or behind, it is made or brought up."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from carag.engine.rows.kept import Change
+from carag.errors import CorruptFile
+from carag.index import FILE_VERSION, Index
+from carag.retrieval import add_labels
+from carag.retrieval.words import header_hash
+from carag.visible import logger
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from carag.store.store import CorpusStore
+    from carag.store.values import Labels
+
+__all__ = ["KeptFile"]
+
+_logger = logger(__name__)
+
+_INDEX_BATCH: Final = 4096
+"""Labels read from the store and added to the index at a time."""
+_HEADER_BYTES: Final = 768
+"""Size of the header of an index file (csrc/FORMAT.md)."""
+_VERSION_AT: Final = slice(8, 12)
+"""Where it says its format, little-endian."""
+_VERIFIED_AT_ONCE: Final = 1 << 26
+"""Greatest size in bytes of an index file that is read and verified whole before it is searched; a larger one is
+mapped, and verified while it is searched, for that takes seconds."""
+_SAVE_ROWS: Final = 1 << 16
+"""Rows between two saves while an index is built, and so the most that a kill has to add again."""
+_SAVE_FRACTION: Final = 16
+"""Save at once if more than 1/16 of the rows changed; a smaller change waits for ``close``. Saving writes every row,
+and a kill before it costs only adding the changed rows again from the store."""
+
+
+def _version_of(path: Path) -> int:
+    with path.open("rb") as file:
+        return int.from_bytes(file.read(_HEADER_BYTES)[_VERSION_AT], "little")
+
+
+class KeptFile:
+    """Rows in an index of this process, and its file.
+
+    Parameters
+    ----------
+    store : CorpusStore
+    path : Path
+    dim : callable
+        Returns the length of a vector, for a new index: some embedders load a model to tell.
+
+    Raises
+    ------
+    CorruptFile
+        If the file fails its checks; without it, the next opening builds the index from the store.
+    """
+
+    def __init__(self, store: CorpusStore, path: Path, dim: Callable[[], int]) -> None:
+        self._store = store
+        self._path = path
+        self._dim = dim
+        self._unsaved = 0
+        self._deleted = 0
+        self._verifying: threading.Thread | None = None
+        self._damage: CorruptFile | None = None
+        self.known_at = -1
+        self.added = 0
+        self.index = self._load()
+
+    def prepare(self, progress: Callable[[str, int, int, str], None]) -> Change:
+        """See :class:`~carag.engine.rows.kept.KeptRows`.
+
+        Labels are added in the order of their keys, so the same store gives the same graph. After a kill, the next call opens the rows that were added and not opened.
+        """
+        opened = self._store.open_labels(after=self._store.labels_by(self.known_at) - 1)
+        is_here = np.isin(opened, self.index.keys(), assume_unique=True)
+        words = np.empty(len(opened), np.uint32)
+        words[is_here] = self._store.labels(opened[is_here]).words
+        new = np.flatnonzero(~is_here)
+        for start in range(0, len(new), _INDEX_BATCH):
+            some = new[start : start + _INDEX_BATCH]
+            words[some] = add_labels(self.index, self._store, opened[some], closed=True).words
+            done = start + len(some)
+            self._unsaved += len(some)
+            self.added += len(some)
+            progress("index", done, len(new), f"{done} of {len(new)} rows")
+            if done % _SAVE_ROWS < _INDEX_BATCH and done >= _SAVE_ROWS:
+                self._save()
+        closed = [key for key in self._store.closed_labels(after=self.known_at).tolist() if key in self.index]
+        return Change(opened, words, np.array(closed, np.int64))
+
+    def switch(self, change: Change, known: int) -> None:
+        """See :class:`~carag.engine.rows.kept.KeptRows`."""
+        self.index.delete(change.closed)
+        self.index.relabel(change.opened, change.words, allow_quarantine=True)
+        self.known_at = known
+        self._unsaved += len(change.closed)
+        self._deleted += len(change.closed)
+
+    def settle(self) -> None:
+        """See :class:`~carag.engine.rows.kept.KeptRows`."""
+        if self._deleted > len(self.index):  # deleted rows cost memory and time until they are consolidated
+            self.index.consolidate()
+            self._deleted = 0
+        if self._unsaved * _SAVE_FRACTION > len(self.index) or not self._path.exists():
+            self._save()
+
+    def is_copy_of(self, labels: Labels) -> bool:
+        """See :class:`~carag.engine.rows.kept.KeptRows`."""
+        return np.array_equal(np.sort(self.index.keys()), np.sort(labels.keys)) and np.array_equal(
+            self.index.words(labels.keys), labels.words
+        )
+
+    def check_sound(self) -> None:
+        """See :class:`~carag.engine.rows.kept.KeptRows`."""
+        if self._damage is not None:
+            raise CorruptFile(str(self._damage))
+
+    def close(self) -> None:
+        """See :class:`~carag.engine.rows.kept.KeptRows`."""
+        try:
+            if self._unsaved:
+                self._save()
+            if self._verifying is not None:
+                self._verifying.join()
+            self.check_sound()
+        finally:
+            self.index.close()
+
+    def _load(self) -> Index:
+        """Load the index file if this store saved it last; otherwise start an empty index."""
+        if not self._path.exists():
+            return Index(self._dim())
+        if self._store.meta_get("index_header") != header_hash(self._path, _HEADER_BYTES):
+            _logger.warning(
+                "%s is not the file that this store saved last; building the index anew", self._path
+            )
+            return Index(self._dim())
+        if _version_of(self._path) < FILE_VERSION:
+            _logger.warning("%s is of an earlier format; building the index anew", self._path)
+            return Index(self._dim())
+        is_large = self._path.stat().st_size > _VERIFIED_AT_ONCE
+        try:
+            index = Index.load(self._path, mmap=is_large)
+        except CorruptFile as error:
+            raise self._damaged(error) from error
+        if is_large:
+            self._verifying = threading.Thread(
+                target=self._verify, args=(index,), name="carag-verify", daemon=True
+            )
+            self._verifying.start()
+        self.known_at = int(self._store.meta_get("index_known") or -1)
+        self._deleted = int(self._store.meta_get("index_deleted") or 0)
+        return index
+
+    def _verify(self, index: Index) -> None:
+        try:
+            index.verify()
+        except (CorruptFile, OSError, MemoryError) as error:  # what cannot be verified is not searched either
+            self._damage = self._damaged(error)
+            _logger.warning("%s", self._damage)
+
+    def _damaged(self, error: Exception) -> CorruptFile:
+        return CorruptFile(f"{error}; delete {self._path}, and the next opening builds it anew")
+
+    def _check_sound(self) -> None:
+        if self._damage is not None:
+            raise CorruptFile(str(self._damage))
+
+    def _save(self) -> None:
+        self.index.save(self._path)
+        self._store.meta_update(
+            {
+                "index_header": header_hash(self._path, _HEADER_BYTES),
+                "index_known": str(self.known_at),
+                "index_deleted": str(self._deleted),
+            }
+        )
+        self._unsaved = 0

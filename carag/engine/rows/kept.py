@@ -1,0 +1,69 @@
+"""Define what a collection asks of the place where its rows are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from carag.backends import Checked
+    from carag.index import Index
+    from carag.store.values import Labels
+
+__all__ = ["Change", "KeptRows"]
+
+
+class Change(NamedTuple):
+    """Labels to open and to close in one turn."""
+
+    opened: NDArray[np.int64]
+    words: NDArray[np.uint32]
+    """Of the opened labels."""
+    closed: NDArray[np.int64]
+
+
+class KeptRows(Protocol):
+    """Rows keyed by the store's labels, of one instant of the store."""
+
+    @property
+    def index(self) -> Index | Checked:
+        """What is searched."""
+        ...
+
+    @property
+    def known_at(self) -> int:
+        """The instant that it is of, in microseconds since 1970; -1 before the first."""
+        ...
+
+    @property
+    def added(self) -> int:
+        """Rows that were added since it was opened."""
+        ...
+
+    def prepare(self, progress: Callable[[str, int, int, str], None]) -> Change:
+        """Add the labels that came in since, closed, and return what :meth:`switch` needs for a search to find them."""
+        ...
+
+    def switch(self, change: Change, known: int) -> None:
+        """Open and close rows in one turn, as known at an instant."""
+        ...
+
+    def settle(self) -> None:
+        """Tidy up and save what is much, after a switch; nobody waits for it."""
+        ...
+
+    def is_copy_of(self, labels: Labels) -> bool:
+        """Tell whether it holds these labels, all that are open, and no others."""
+        ...
+
+    def check_sound(self) -> None:
+        """Raise what forbids a search."""
+        ...
+
+    def close(self) -> None:
+        """Save what is not saved, and let go."""
+        ...

@@ -1,0 +1,95 @@
+"""Settle where a store's rows are: the store notes it, so that it is not opened over other rows by mistake."""
+
+from __future__ import annotations
+
+from contextlib import closing, contextmanager, nullcontext
+from typing import TYPE_CHECKING, Final
+
+from carag.backends import backend_by_url
+from carag.errors import InvalidArgument
+from carag.index import Plan
+from carag.limits import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from carag.backends import Capabilities, IndexState, VectorBackend
+    from carag.store.store import CorpusStore
+
+__all__ = ["NATIVE", "settled_backend"]
+
+NATIVE: Final = "native"
+"""The index of this process, in a file beside the store."""
+_NOTE: Final = "backend"
+"""The store's note of the kind of backend and the collection; none is the native index."""
+
+
+@contextmanager
+def settled_backend(store: CorpusStore, given: str | VectorBackend | None) -> Iterator[VectorBackend | None]:
+    """Lend the backend that a store's rows are in, until the context ends; None if it is the native index.
+
+    Parameters
+    ----------
+    store : CorpusStore
+    given : str or VectorBackend, optional
+        A URL, :data:`NATIVE`, or a backend itself, which is its owner's to close. None: what the store is used to,
+        which must be the native index, for a store keeps no address and no credential.
+
+    Raises
+    ------
+    InvalidArgument
+        If the store's rows are elsewhere, the rows there are another store's, or the backend cannot promise what an
+        engine asks for.
+    """
+    noted = store.meta_get(_NOTE) or NATIVE
+    if given is None and noted != NATIVE:
+        raise InvalidArgument(
+            f"the rows of {store.path} are in {noted}; name it with backend=..., on the command line --backend, or "
+            f"have the index made here with {NATIVE!r}"
+        )
+    if given is None or given == NATIVE:
+        if noted != NATIVE:
+            store.meta_set(_NOTE, NATIVE)
+        yield None
+        return
+    made = closing(backend_by_url(given)) if isinstance(given, str) else nullcontext(given)
+    with made as backend:
+        state = backend.state()
+        _check_promises(state.backend, backend.capabilities)
+        _check_place(store, noted, state)
+        yield backend
+
+
+def _check_place(store: CorpusStore, noted: str, state: IndexState) -> None:
+    here = f"{state.backend.partition(' ')[0].rstrip(',')}, collection {state.collection}"
+    if noted == here:
+        return
+    if noted != NATIVE:
+        raise InvalidArgument(
+            f"the rows of {store.path} are in {noted}, and {here} was named; name the first, or move back to the "
+            f"index here with {NATIVE!r} and then on"
+        )
+    if held := sum(shard.rows for shard in state.shards):
+        raise InvalidArgument(
+            f"{here} holds {held:,} rows, and {store.path} put none there: they are another store's; name a collection "
+            "of its own"
+        )
+    # The note is written first: a run that is killed goes on where its rows are.
+    store.meta_set(_NOTE, here)
+
+
+def _check_promises(name: str, promised: Capabilities) -> None:
+    """Refuse a backend that cannot do what every engine asks for.
+
+    The same question runs an exact plan up to a number of admissible rows, and sessions that may not know what is
+    hidden never run a graph; a label that was closed is closed for the next question; and nobody sees half a change.
+    """
+    has = {
+        "an exact plan": bool(promised.plans & {Plan.EXACT, Plan.CERTIFIED}),
+        "reading what was written (read_your_writes)": promised.read_your_writes,
+        "changes that are seen as a whole (atomic_batches)": promised.atomic_batches,
+    }
+    if missing := [what for what, there in has.items() if not there]:
+        raise InvalidArgument(
+            f"{quoted(name)} does not promise {' or '.join(missing)}, which an engine needs; take another"
+        )
