@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
-from carag.backends._address import Address, patiently
-from carag.backends._versions import NEVER, Versions, rows_of
-from carag.backends.versioned import KEEP, Nearest, VersionedBackend
+from carag.backends.address import Address, patiently
+from carag.backends.epochs import KEEP, NEVER, Nearest, VersionedBackend, Versions, rows_from
 from carag.errors import BackendUnavailable, InvalidArgument
 from carag.extras import require
 
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from carag.backends._register import Register
+    from carag.backends.epochs import Register
     from carag.backends.protocol import Admitted
 
 __all__ = ["MilvusBackend"]
@@ -60,7 +59,7 @@ class MilvusBackend(VersionedBackend):
         ``milvus://HOST:PORT/COLLECTION``, with TLS ``milvus+tls://``, or ``http://`` and ``https://`` likewise. A user
         may stand before the host; the token or password is in the environment, as ``CARAG_MILVUS_TOKEN``.
     keep : float, optional
-        See :class:`~carag.backends.versioned.VersionedBackend`.
+        See :class:`~carag.backends.epochs.VersionedBackend`.
     timeout : float
         Seconds for a call and the client's own repetitions of it.
 
@@ -243,7 +242,7 @@ class MilvusBackend(VersionedBackend):
         return Nearest(
             [[hit["entity"]["key"] for hit in hits] for hits in answers],
             [[hit["distance"] for hit in hits] for hits in answers],
-            rows_of(list(rows.values()), register.dim),
+            rows_from(list(rows.values()), register.dim),
         )
 
 

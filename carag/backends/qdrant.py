@@ -20,9 +20,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 from uuid import UUID, uuid5
 
-from carag.backends._address import DEFAULT_COLLECTION, Address, check_collection, patiently
-from carag.backends._versions import NEVER, Versions, rows_of
-from carag.backends.versioned import KEEP, Nearest, VersionedBackend
+from carag.backends.address import DEFAULT_COLLECTION, Address, check_collection, patiently
+from carag.backends.epochs import KEEP, NEVER, Nearest, VersionedBackend, Versions, rows_from
 from carag.errors import BackendUnavailable, InvalidArgument
 from carag.extras import require
 
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from carag.backends._register import Register
+    from carag.backends.epochs import Register
     from carag.backends.protocol import Admitted
 
 __all__ = ["QdrantBackend"]
@@ -63,7 +62,7 @@ class QdrantBackend(VersionedBackend):
     replicas : int
         How many copies of a point a new collection has; all of them confirm a write.
     keep : float, optional
-        See :class:`~carag.backends.versioned.VersionedBackend`.
+        See :class:`~carag.backends.epochs.VersionedBackend`.
 
     Raises
     ------
@@ -274,7 +273,7 @@ class QdrantBackend(VersionedBackend):
         return Nearest(
             [[point.payload["key"] for point in points] for points in answers],
             [[point.score for point in points] for points in answers],
-            rows_of(list(rows.values()), register.dim),
+            rows_from(list(rows.values()), register.dim),
         )
 
 

@@ -24,9 +24,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 import numpy as np
 
-from carag.backends._address import Address, patiently
-from carag.backends._versions import NEVER, Versions
-from carag.backends.versioned import KEEP, Nearest, VersionedBackend
+from carag.backends.address import Address, patiently
+from carag.backends.epochs import KEEP, NEVER, Nearest, VersionedBackend, Versions
 from carag.errors import BackendFault, BackendUnavailable
 from carag.extras import require
 
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from carag.backends._register import Register
+    from carag.backends.epochs import Register
     from carag.backends.protocol import Admitted
 
 __all__ = ["RedisBackend"]
@@ -70,7 +69,7 @@ class RedisBackend(VersionedBackend):
         ``rediss://``; or ``HOST:PORT`` each. A user and a password may stand before the hosts; a password is better
         kept in the environment, as ``CARAG_REDIS_PASSWORD``.
     keep : float, optional
-        See :class:`~carag.backends.versioned.VersionedBackend`.
+        See :class:`~carag.backends.epochs.VersionedBackend`.
 
     Raises
     ------

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from carag.backends._versions import NEVER, Versions, rows_of
-from carag.backends.versioned import Nearest, VersionedBackend
+from carag.backends.epochs import NEVER, Nearest, VersionedBackend, Versions, rows_from
 from carag.errors import BackendUnavailable
 
 if TYPE_CHECKING:
@@ -119,7 +118,7 @@ class MemoryBackend(VersionedBackend):
             keys.append([key for _, key, _ in found])
             scores.append([-distance for distance, _, _ in found])
             named.update({key: row for _, key, row in found})
-        return Nearest(keys, scores, rows_of(list(named.values()), register.dim))
+        return Nearest(keys, scores, rows_from(list(named.values()), register.dim))
 
     def close(self):
         pass

@@ -16,7 +16,7 @@ from carag.policy import policy_word
 from tests.backends.worlds import EVERYTHING, Labels, plain_rows
 
 if TYPE_CHECKING:
-    from carag.backends.versioned import VersionedBackend
+    from carag.backends.epochs import VersionedBackend
 
 _PATIENCE = 60.0
 """Seconds in which an engine must answer again once its machine is back."""

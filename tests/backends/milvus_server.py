@@ -61,7 +61,7 @@ class MilvusServer:
         inside = 'ip link set lo up && exec "$0" run standalone'
         with (self.directory / "log").open("ab") as log:
             return subprocess.Popen(
-                ["unshare", "--net", "sh", "-c", inside, binary],
+                ["setpriv", "--pdeathsig", "KILL", "unshare", "--net", "sh", "-c", inside, binary],
                 cwd=self.directory,
                 env=environment,
                 stdout=log,

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 if not (find_spec("pymilvus") and find_spec("milvus")):
     pytest.skip("needs a Milvus server and its client: pip install milvus pymilvus", allow_module_level=True)
-if os.geteuid() or not (shutil.which("unshare") and shutil.which("ip")):
+if os.geteuid() or not (all(map(shutil.which, ("ip", "setpriv", "unshare")))):
     pytest.skip(
-        "Milvus listens on every interface, so it needs root, unshare and ip to be alone",
+        "Milvus listens on every interface, so it needs root, ip, setpriv and unshare to be alone",
         allow_module_level=True,
     )
 

@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 
 import numpy as np
 
-from carag.backends._register import Register, Sweep
-from carag.backends._versions import Versions, check_rows, no_rows, row_keys, row_words
+from carag.backends.epochs.register import Register, Sweep
+from carag.backends.epochs.versions import Versions, check_rows, no_rows, row_keys, row_words
 from carag.backends.protocol import Capabilities, Found, IndexState, ShardState
 from carag.errors import BackendFault, BackendUnavailable, InvalidArgument
 from carag.index import Plan

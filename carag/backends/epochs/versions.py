@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["NEVER", "Versions", "check_rows", "no_rows", "row_keys", "row_words", "rows_of"]
+__all__ = ["NEVER", "Versions", "check_rows", "no_rows", "row_keys", "row_words", "rows_from"]
 
 NEVER: Final = (1 << 53) - 1
 """The end of a version that holds: the greatest integer that is exact also where an engine compares doubles."""
@@ -42,12 +42,12 @@ class Versions(NamedTuple):
     @classmethod
     def listed(cls, items: Sequence[Sequence[object]], dim: int) -> Versions:
         """Make columns of versions: key, vector, word, public_at, expires_at, entity, e0, e1."""
-        rows = rows_of(items, dim)
+        rows = rows_from(items, dim)
         e0, e1 = (np.array([item[i] for item in items], np.int64) for i in (6, 7))
         return cls(rows, e0, e1)
 
 
-def rows_of(items: Sequence[Sequence[object]], dim: int) -> Rows:
+def rows_from(items: Sequence[Sequence[object]], dim: int) -> Rows:
     """Make columns of rows: key, vector, word, public_at, expires_at, entity, and what follows is left out."""
     if not items:
         return no_rows(dim)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carag.backends import Admitted, NativeBackend
-from carag.backends._register import Register, Sweep
+from carag.backends.epochs.register import Register, Sweep
 from carag.errors import BackendFault, BackendUnavailable, InvalidArgument
 from carag.index import Plan
 from carag.policy import Mask, Policy, policy_word
