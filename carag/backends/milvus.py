@@ -5,8 +5,8 @@ collection beside. The index is ``FLAT``, which scores every entity that passes 
 product, so vectors come back as they were given.
 
 Every read is of consistency ``Strong``: with less, a relabel that was confirmed was not seen for seconds. Strong waits
-for the next tick of the server's clock, 200 ms apart by default, and that is the least that a question takes here
-(``docs/reference/backends.md``). A version ends by being written anew, since Milvus changes no single field.
+for the next tick of the server's clock, 200 ms apart by default, and that is the least that a question takes here. A
+version ends by being written anew, since Milvus changes no single field.
 
 What was tested is the real server of 2.3.5, one process; its cluster could not be started without a broker that no
 package index has. It returns 16,384 rows of a query at most, and is asked for no more.
@@ -211,12 +211,12 @@ class MilvusBackend(VersionedBackend):
         )
         return list(found)
 
-    def _live(self, keys: Sequence[int], epoch: int) -> Versions:
+    def _live(self, keys: Sequence[int], register: Register) -> Versions:
         found: list[dict[str, Any]] = []
         for start in range(0, len(keys) if self._exists() else 0, _AT_ONCE):
             some = keys[start : start + _AT_ONCE]
-            found += self._query(f"key in {list(some)} and {_holds(epoch)}", [*_NUMBERS, "vector"])
-        return Versions.listed([_values(one) for one in found], 0)
+            found += self._query(f"key in {list(some)} and {_holds(register.epoch)}", [*_NUMBERS, "vector"])
+        return Versions.listed([_values(one) for one in found], register.dim)
 
     def _counted(self, admitted: Admitted, register: Register) -> int:
         (found,) = self._query(_filter(admitted, register.epoch), ["count(*)"])

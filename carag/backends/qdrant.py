@@ -228,7 +228,7 @@ class QdrantBackend(VersionedBackend):
 
     # ------------------------------------------------------------ read
 
-    def _live(self, keys: Sequence[int], epoch: int) -> Versions:
+    def _live(self, keys: Sequence[int], register: Register) -> Versions:
         from qdrant_client.models import Filter
 
         found: list[Any] = []
@@ -237,13 +237,13 @@ class QdrantBackend(VersionedBackend):
             points, _ = self._read(
                 "scroll",
                 self._collection,
-                scroll_filter=Filter(must=[_any("key", some), *_holds(epoch)]),
+                scroll_filter=Filter(must=[_any("key", some), *_holds(register.epoch)]),
                 limit=len(some),
                 with_payload=True,
                 with_vectors=True,
             )
             found += points
-        return Versions.listed([_values(point) for point in found], 0)
+        return Versions.listed([_values(point) for point in found], register.dim)
 
     def _counted(self, admitted: Admitted, register: Register) -> int:
         asked = _filter(admitted, register.epoch)

@@ -8,9 +8,10 @@ each row's versions with the bytes of its vector: a vector set normalises what i
 What was measured on three nodes of one machine: the exact plan (``TRUTH``) reads a JSON text of every *stored* row to
 filter it, so its cost hardly falls where few are admissible, and is three times as great with 1,000 words, ten times
 with 5,000. A count is such a search that returns all names, so it is asked once an epoch and policy. All rows are in
-memory. Replication is asynchronous: a batch that was confirmed can be lost when a replica takes over, which a reader
-that had seen its epoch notices and refuses. The graph plan is not offered: under a filter it returned short lists and
-two thirds of the nearest.
+memory, where no node may evict any (``noeviction``): a part that is gone is noticed and refused. Replication is
+asynchronous: a batch that was confirmed can be lost when a replica takes over, which a reader that had seen its epoch
+notices and refuses. The graph plan is not offered: under a filter it returned short lists and two thirds of the
+nearest.
 """
 
 from __future__ import annotations
@@ -235,7 +236,7 @@ class RedisBackend(VersionedBackend):
 
     # ------------------------------------------------------------ read
 
-    def _live(self, keys: Sequence[int], epoch: int) -> Versions:
+    def _live(self, keys: Sequence[int], register: Register) -> Versions:
         tags = self._of_parts()
         by_part = defaultdict(list)
         for key in keys:
@@ -246,17 +247,23 @@ class RedisBackend(VersionedBackend):
             for listed, stored in zip(by_part.values(), answers, strict=True)
             for key, text in zip(listed, stored, strict=True)
             for one in _unpacked(text).values()
-            if (fields := _FIXED.unpack_from(one))[0] <= epoch < fields[1]
+            if (fields := _FIXED.unpack_from(one))[0] <= register.epoch < fields[1]
         ]
-        return Versions.listed(found, 0)
+        return Versions.listed(found, register.dim)
 
     def _counted(self, admitted: Admitted, register: Register) -> int:
         query = struct.pack(f"<{register.dim}f", *[1.0] * register.dim)
         condition = _filter(admitted, register.epoch)
+        filled = self._filled(register)
+        sizes = self._ask([("VCARD", one) for one, _ in filled])
+        if any(size < rows for size, (_, rows) in zip(sizes, filled, strict=True)):
+            raise BackendFault(
+                "Redis holds fewer rows than were confirmed; its memory policy must be noeviction"
+            )
         found = self._ask(
             [
                 ("VSIM", one, "FP32", query, "COUNT", rows, "TRUTH", "FILTER", condition)
-                for one, rows in self._filled(register)
+                for one, rows in filled
             ]
         )
         return sum(map(len, found))
@@ -282,7 +289,7 @@ class RedisBackend(VersionedBackend):
             keys.append([key for _, key in merged])
             scores.append([-distance for distance, _ in merged])
         named = list({key for listed in keys for key in listed})
-        rows = self._live(named, register.epoch).rows
+        rows = self._live(named, register).rows
         if len(rows.keys) != len(named):
             raise BackendFault("Redis found rows that it does not hold at that epoch")
         return Nearest(keys, scores, rows)

@@ -88,9 +88,11 @@ class MemoryBackend(VersionedBackend):
             if epoch < version[7] < NEVER:
                 self._set(at, NEVER)
 
-    def _live(self, keys, epoch):
+    def _live(self, keys, register):
         wanted = set(keys)
-        return Versions.listed([one for one in self._holding(epoch) if one[0] in wanted], 0)
+        return Versions.listed(
+            [one for one in self._holding(register.epoch) if one[0] in wanted], register.dim
+        )
 
     def _holding(self, epoch):
         return [one for one in list(self.store.versions.values()) if one[6] <= epoch < one[7]]

@@ -362,6 +362,12 @@ def test_what_cannot_be_is_refused_and_changes_nothing(call, said):
     assert before == store.writes
 
 
+def test_rows_that_are_not_there_are_no_rows_of_the_right_length():
+    """Also before the first."""
+    assert (0, 4) == filled(Store()).get([77]).vectors.shape
+    assert (0, 0) == MemoryBackend(Store()).get([77]).vectors.shape
+
+
 @pytest.mark.parametrize("keep", [0, -1, float("nan")])
 def test_an_epoch_is_kept_for_some_time(keep):
     """Or for ever, but not for none."""

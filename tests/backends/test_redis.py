@@ -14,7 +14,7 @@ import pytest
 
 from carag.backends import Admitted, RedisBackend
 from carag.backends.redis import _filter, _tags
-from carag.errors import BackendUnavailable, InvalidArgument
+from carag.errors import BackendFault, BackendUnavailable, InvalidArgument
 from carag.index import Plan
 from carag.policy import Mask, Policy, policy_word
 from tests.backends.conformance import Conformance
@@ -231,6 +231,17 @@ def test_a_backend_that_is_closed_says_so(cluster):
     backend.close()
     with pytest.raises(BackendUnavailable, match="is closed"):
         backend.state()
+
+
+def test_a_part_that_was_evicted_is_noticed(cluster):
+    """Its rows are neither counted nor found, and so nothing is."""
+    backend = opened(cluster)
+    backend.add(plain_rows(30, 8), batch="first")
+    for client in cluster.clients():
+        for name in client.keys(f"{{{backend.state().collection}:0:*vectors"):
+            client.delete(name)
+    with pytest.raises(BackendFault, match="fewer rows than were confirmed"):
+        counted(backend, ONE)
 
 
 def test_what_was_deleted_leaves_the_engine(cluster, monkeypatch):

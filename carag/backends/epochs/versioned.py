@@ -119,7 +119,7 @@ class VersionedBackend(ABC):
 
         def made(now: Register) -> tuple[Rows, Versions]:
             check_rows(rows, now.dim)
-            ended = self._live(rows.keys.tolist(), now.epoch)
+            ended = self._live(rows.keys.tolist(), now)
             if len(ended.e0):
                 raise InvalidArgument(
                     f"rows {_some(ended.rows.keys)} are there already; relabel or delete them"
@@ -153,7 +153,7 @@ class VersionedBackend(ABC):
         return self._change(batch, made)
 
     def _known(self, keys: list[int], now: Register) -> Versions:
-        found = self._live(keys, now.epoch)
+        found = self._live(keys, now)
         if unknown := set(keys) - set(found.rows.keys.tolist()):
             raise InvalidArgument(f"no row {_some(sorted(unknown))} is there; nothing was changed")
         return found
@@ -254,7 +254,7 @@ class VersionedBackend(ABC):
         """Read rows by key, those that are live at an epoch, in any order; unknown keys are left out."""
         register, began = self._at(at)
         distinct = row_keys(dict.fromkeys(keys))
-        rows = self._live(distinct, register.epoch).rows if register.epoch else no_rows(register.dim)
+        rows = self._live(distinct, register).rows
         self._in_time(began)
         return rows
 
@@ -378,7 +378,7 @@ class VersionedBackend(ABC):
         """Remove versions with ``e1 <= epoch``."""
 
     @abstractmethod
-    def _live(self, keys: Sequence[int], epoch: int) -> Versions:
+    def _live(self, keys: Sequence[int], register: Register) -> Versions:
         """Read the versions of some keys that hold at an epoch."""
 
     @abstractmethod
