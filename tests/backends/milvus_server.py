@@ -22,7 +22,7 @@ from typing import Final
 _CLONE_NEWNET: Final = 0x4000_0000
 _PORT: Final = 19_530
 _HEALTH: Final = 9_091
-_PATIENCE: Final = 180.0
+_PATIENCE: Final = 300
 """Seconds that the server may take to start."""
 _TICK: Final = 20
 """Milliseconds between two of the instants that a strong read waits for; the server's own default is 200."""
@@ -35,10 +35,12 @@ class MilvusServer:
         import milvus
 
         config = milvus.MilvusServerConfig(data_dir=str(directory))
-        for name, value in {
+        settings = {
             "proxy.timeTickInterval": tick,
             "quotaAndLimits.flushRate.enabled": "false",
-        }.items():
+            "common.session.ttl": _PATIENCE,  # or it ends itself where the machine is busy
+        }
+        for name, value in settings.items():
             config.set(name, value)
         config.resolve()
         self.directory, self.package = directory, Path(milvus.__file__).parent / "data"
@@ -80,7 +82,7 @@ class MilvusServer:
                 except (OSError, urllib.error.URLError):
                     pass
                 assert self.process.poll() is None, (self.directory / "log").read_text()[-3000:]
-                assert time.monotonic() < until, f"no Milvus after {_PATIENCE:.0f} s"
+                assert time.monotonic() < until, f"no Milvus after {_PATIENCE} s"
                 time.sleep(0.2)
 
     def kill(self) -> None:

@@ -63,6 +63,11 @@ class TestMilvus(Conformance):
     def stop(self, backend):
         backend.close()
 
+    @pytest.mark.full
+    def test_no_lie_is_believed(self, build):
+        """In the long run alone: it is a double that lies, whatever is behind it, and a strong read takes a tick."""
+        super().test_no_lie_is_believed(build)
+
 
 class TestKills(Kills):
     """The one process there is."""
