@@ -80,7 +80,7 @@ class TestKills(Kills):
         return f"killed{next(NAMES)}"
 
     def open(self, collection):
-        return opened(self.server, collection, timeout=3)
+        return opened(self.server, collection, timeout=10)
 
     def kill(self, round_):
         self.server.kill()
