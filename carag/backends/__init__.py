@@ -9,9 +9,12 @@ from __future__ import annotations
 from carag.backends.checked import Checked
 from carag.backends.current import Words
 from carag.backends.epochs import Epochs, MemoryEpochs
+from carag.backends.milvus import MilvusBackend
 from carag.backends.native import NativeBackend
 from carag.backends.postgres import PostgresBackend, PostgresEpochs
 from carag.backends.protocol import Admitted, Capabilities, Found, IndexState, Rows, ShardState, VectorBackend
+from carag.backends.qdrant import QdrantBackend
+from carag.backends.redis import RedisBackend
 from carag.backends.results import CheckedResult, CheckedStats
 from carag.backends.rows import rows_of
 from carag.backends.sharded import ShardedBackend
@@ -27,9 +30,12 @@ __all__ = [
     "Found",
     "IndexState",
     "MemoryEpochs",
+    "MilvusBackend",
     "NativeBackend",
     "PostgresBackend",
     "PostgresEpochs",
+    "QdrantBackend",
+    "RedisBackend",
     "Rows",
     "ShardState",
     "ShardedBackend",

