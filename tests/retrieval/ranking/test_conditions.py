@@ -206,5 +206,6 @@ def test_8_what_a_session_gets_has_no_number_of_work() -> None:
             "nearest",
             "about",
             "lenders",
+            "backend",  # what was searched; the record takes no number of rows of it
         )
     }
