@@ -8,19 +8,25 @@ import shutil
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from carag.backends import MilvusBackend
+from carag.backends.compiled import admitted_at
+from carag.errors import BackendUnavailable, InvalidArgument
+from carag.index import Plan
+from carag.policy import policy_word
 from tests.backends.conformance import Conformance
-from tests.backends.kills import Kills
 from tests.backends.milvus_server import MilvusServer
+from tests.backends.rows import rows
+from tests.backends.worlds import EVERYTHING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 if not (find_spec("pymilvus") and find_spec("milvus")):
     pytest.skip("needs a Milvus server and its client: pip install milvus pymilvus", allow_module_level=True)
-if os.geteuid() or not (all(map(shutil.which, ("ip", "setpriv", "unshare")))):
+if os.geteuid() or not all(map(shutil.which, ("ip", "setpriv", "unshare"))):
     pytest.skip(
         "Milvus listens on every interface, so it needs root, ip, setpriv and unshare to be alone",
         allow_module_level=True,
@@ -69,21 +75,23 @@ class TestMilvus(Conformance):
         super().test_no_lie_is_believed(build)
 
 
-class TestKills(Kills):
-    """The one process there is."""
+@pytest.mark.parametrize("name", ["a b", "a/b", "a__register", "../a", "1a", "a" * 64, 'a" or "1'])
+def test_a_hostile_name_of_a_collection_is_refused(name):
+    """Before anybody is asked."""
+    with pytest.raises(InvalidArgument, match="want milvus://HOST:PORT/COLLECTION"):
+        MilvusBackend(f"milvus://127.0.0.1:1/{name}")
 
-    @pytest.fixture(autouse=True)
-    def _started(self, server):
-        self.server = server
 
-    def fresh(self):
-        return f"killed{next(NAMES)}"
-
-    def open(self, collection):
-        return opened(self.server, collection, timeout=10)
-
-    def kill(self, round_):
-        self.server.kill()
-
-    def restart(self, round_):
-        self.server.restart()
+def test_a_server_that_is_killed_answers_nothing(server):
+    """Neither a question nor a batch, nor who comes new; it stays down, so this comes last."""
+    backend = opened(server, timeout=5)
+    backend.add(rows(range(9), policy_word(1)), batch="first")
+    asked = admitted_at(backend.state().words, EVERYTHING, 0, None)
+    assert 9 == backend.count(asked)
+    server.kill()
+    with pytest.raises(BackendUnavailable):
+        backend.search(np.full((1, 4), 0.5, np.float32), 5, asked, plan=Plan.EXACT)
+    with pytest.raises(BackendUnavailable):
+        backend.delete([1], batch="second")
+    with pytest.raises(BackendUnavailable):
+        opened(server, timeout=5)
