@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -121,8 +122,11 @@ def lines_of(call: Callable[[], object]) -> list[tuple[str, int]]:
 
 
 @pytest.mark.parametrize("cell", BLIND, ids=lambda cell: f"{cell.role}/{cell.purpose}")
-def test_hidden_and_absent_run_the_same_lines_to_the_end(engine: Engine, cell: object) -> None:
+def test_hidden_and_absent_run_the_same_lines_to_the_end(
+    engine: Engine, cell: object, caplog: pytest.LogCaptureFixture
+) -> None:
     """An id guessed right and one guessed wrong: the same answer and record by the same steps."""
+    caplog.set_level(logging.WARNING, "carag")  # a line of the log tells milliseconds, in one digit or in two
     session = Session(role=cell.role, purpose=cell.purpose)  # type: ignore[attr-defined]
     engine.explain(f"{HIDDEN}:00000", session)  # what is made once has been made
     asked = [f"{HIDDEN}:00003", f"{HIDDEN}:0003a"]
