@@ -88,11 +88,14 @@ def replace_section(page: str, section: str) -> str:
 
 def _machine(results: Results) -> str:
     about = results.machines[-1]
+    cores = dict.fromkeys(
+        f"{one['cpu']}, {one['processors']} processors, kernel {one['kernel']}" for one in results.machines
+    )
     versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
     seeds = sorted({cell.auto.seed for cells in results.cells.values() for cell in cells})
     commits = sorted({cell.auto.commit for cells in results.cells.values() for cell in cells})
     return (
-        f"{about['cpu']}, {about['processors']} processors, kernel {about['kernel']}, Python {about['python']}, "
+        f"{'; '.join(cores)}; Python {about['python']}, "
         f"{versions}. Commit {', '.join(commits)}; seed {', '.join(map(str, seeds))}."
     )
 
@@ -119,7 +122,8 @@ again, and carry fewer questions."""
 
 def _dataset(name: str, cells: list[CellResult]) -> str:
     first = cells[0].auto
-    where = f"{cells[0].machine['cpu']}, kernel {cells[0].machine['kernel']}."
+    machine = cells[0].machine
+    where = "{cpu}, kernel {kernel}, commit {commit}, load {load} at the start.".format(**machine)
     parts = [f"## {name}: {first.rows:,} × {first.dim}", where, _verdict(cells)]
     for variant in dict.fromkeys(cell.key.variant for cell in cells):
         some = [cell for cell in cells if cell.key.variant == variant]
