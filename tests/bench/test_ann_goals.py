@@ -98,6 +98,8 @@ def written(path, rows, kernel="avx512"):
         "processors": 2,
         "python": "3",
         "versions": {},
+        "commit": "c",
+        "load": 0.1,
     }
     machine["settings"] = {"policy_inside": True}
     records = [machine, *({"kind": "cell", **row, "build_seconds": 1, "bytes_per_row": 1} for row in rows)]
@@ -156,4 +158,4 @@ def test_a_narrow_kernel_is_a_table_of_its_own(bench, tmp_path):
     assert ["mixture-1m-128", "mixture-1m-128, avx2"] == list(results.cells)
     assert [1.7, 1.36] == [cells[0].goal for cells in results.cells.values()]
     text = bench("report").report(results)
-    assert "a processor, kernel avx2." in text
+    assert "a processor, kernel avx2, commit" in text
