@@ -303,6 +303,8 @@ static void a_walk_takes_over_where_it_is_cheaper(const float *vectors)
     }
     const double share = (double)selection.labelled / N;
     rest *= 1.0 + (1.0 - pow(1.0 - share, 6.0));
+    CHECK(view->sorted && (double)selection.labelled < rest);
+    rest = (double)selection.labelled; /* by words, a nanosecond each */
     const double walk = 10.0 * (double)scan.scored / sqrt((double)scan.opened / (double)scan.tested);
     CHECK(budget_at(&scan, view, 0.9 * rest / walk, N) == (uint64_t)(rest / (0.9 * rest / walk)));
     CHECK(budget_at(&scan, view, 1.1 * rest / walk, N) == 0);
