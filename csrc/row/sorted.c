@@ -18,7 +18,9 @@
 
 #include <string.h>
 
-#define MIN_RUN (4 * CARAG_PACK) /* rows of a word, on the mean, below which there is no copy: packs would be half empty */
+#if !defined(CARAG_WORD_ROWS)
+#define CARAG_WORD_ROWS 128 /* rows of a word, on the mean, below which there is no copy; tests make it less */
+#endif
 #define MAX_ROWS (UINT32_MAX / 2) /* rows beyond which there is none, either: places have 32 bits, */
 #define MAX_CELLS (UINT16_MAX + 1) /* and cells 16 */
 
@@ -132,7 +134,7 @@ static carag_status fill(sorting *job)
 
 static carag_status prepare(sorting *job, uint32_t covered)
 {
-    job->limit = covered / MIN_RUN;
+    job->limit = covered / CARAG_WORD_ROWS;
     for (job->slots = 1; job->slots <= 2 * (size_t)job->limit;)
         job->slots *= 2;
     carag_sorted *sorted = job->sorted = carag_allocate_zeroed(1, sizeof *sorted);

@@ -23,7 +23,8 @@
 #define STOP_MIN_ROWS CARAG_CELL_ROWS /* admissible rows below which it does, too */
 #define RERANKED_FACTOR 2.5 /* vectors an exact search scores per row wanted, as seen on every set of bench/ann */
 #define POOLS 2.0 /* widths of the pool: rows that came through beyond which a walk would spend it, and miss some */
-#define BY_WORDS_SHARE 0.5 /* of the rows that a scan by cells would open: it ends sooner than that, as the floor rises */
+#define WORD_FACTOR 2.0 /* what a row costs in a scan by words, in rows opened by cells: those end as the floor rises */
+#define WORD_SURVIVORS 3.0 /* times as many rows come through in it, which go by a floor that few cells gave */
 #define RUNS 6.0            /* of rows of one class in a pack, about: each admissible or not by itself */
 
 /* Whether a scan may stop before the last cell, when the first cells show that near rows are open. Decided by counts
@@ -47,13 +48,18 @@ static double opened_packs(const carag_reader *reader, const carag_selection *se
     return 1.0 - pow(1.0 - fmin((double)selection->labelled / (double)reader->rows, 1.0), RUNS);
 }
 
-/* Nanoseconds of looking at so many rows by cells, or at those of the words that pass, whichever takes less. */
-static double look_cost(const carag_reader *reader, const carag_selection *selection, double reached)
+/* Nanoseconds of looking at so many rows by cells. */
+static double cells_cost(const carag_reader *reader, const carag_selection *selection, double reached)
 {
     const carag_costs *costs = &reader->view->costs;
-    const double opened = reached * opened_packs(reader, selection);
-    const double by_cells = reached * costs->word + opened / CARAG_PACK * costs->pack;
-    return reader->view->sorted ? fmin(by_cells, (double)selection->labelled / CARAG_PACK * costs->pack) : by_cells;
+    return reached * (costs->word + opened_packs(reader, selection) * costs->pack / CARAG_PACK);
+}
+
+/* Nanoseconds of looking at all rows by words; no end of them without a copy in that order. */
+static double words_cost(const carag_reader *reader, const carag_selection *selection)
+{
+    const carag_view *view = reader->view;
+    return view->sorted ? WORD_FACTOR * (double)selection->labelled * view->costs.pack / CARAG_PACK : INFINITY;
 }
 
 /* Nanoseconds of a scan. With a fraction p of the rows admissible, the k-th nearest admissible row is about as far away as
@@ -70,10 +76,13 @@ double carag_plan_scan(const carag_reader *reader, const carag_selection *select
     const double few = costs->reached[0];
     const double reached =
         carag_plan_stops(view, selection) ? fmin(few + exponent * ((double)costs->reached[1] - few), rows) : rows;
-    const double survivors = fmin(admissible, costs->scored * room / (double)carag_sketch_room(CARAG_SAMPLE_K));
+    const double survivors = costs->scored * room / (double)carag_sketch_room(CARAG_SAMPLE_K);
+    const double by_cells = cells_cost(reader, selection, reached) + fmin(admissible, survivors) * costs->code;
+    const double by_words =
+        words_cost(reader, selection) + fmin(admissible, WORD_SURVIVORS * survivors) * costs->code;
     return costs->scan_factor *
-           (costs->sketch + (view->cells ? view->cells->count : 0) * costs->code_in_order +
-            look_cost(reader, selection, reached) + survivors * costs->code + room * costs->vector);
+           (costs->sketch + (view->cells ? view->cells->count : 0) * costs->code_in_order + fmin(by_cells, by_words) +
+            room * costs->vector);
 }
 
 /* The limits of a graph search by default. */
@@ -115,7 +124,7 @@ static double rows_in_reach(const carag_scan *job)
 bool carag_plan_by_words(const carag_scan *job)
 {
     const double opened = rows_in_reach(job) * opened_packs(job->reader, job->selection);
-    return job->reader->view->sorted && (double)job->selection->labelled < BY_WORDS_SHARE * opened;
+    return job->reader->view->sorted && WORD_FACTOR * (double)job->selection->labelled < opened;
 }
 
 /* Distances that a walk from where a scan stands, which has found as many rows as it keeps, may compute before it has cost
@@ -130,7 +139,8 @@ uint64_t carag_plan_budget(const carag_scan *job, size_t ef)
 {
     const carag_costs *costs = &job->reader->view->costs;
     const double share = (double)job->opened / (double)job->tested;
-    const double rest = costs->scan_factor * look_cost(job->reader, job->selection, rows_in_reach(job));
+    const double rest = costs->scan_factor * fmin(cells_cost(job->reader, job->selection, rows_in_reach(job)),
+                                                  words_cost(job->reader, job->selection));
     const double seeds = (double)job->scored / sqrt(share);
     const double walk = costs->graph_distance * seeds * costs->distances / costs->seeds;
     return walk < rest && seeds < POOLS * (double)ef ? (uint64_t)(rest / costs->graph_distance) : 0;

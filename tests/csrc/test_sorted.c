@@ -1,7 +1,8 @@
 /* test_sorted.c - the copy of the one-bit codes in the order of words holds what the cells hold, whatever made it; a scan
  * that reads it answers as one by cells, and no relabel makes it say more or less than words do.
  *
- * The core is compiled with few rows to a cell here (CARAG_CELL_ROWS), or indexes would have to be large.
+ * The core is compiled with few rows to a cell here (CARAG_CELL_ROWS), and to a word
+ * (CARAG_WORD_ROWS), or indexes would have to be large.
  */
 #define CARAG_ALLOW_LIBC
 #include "row/row.h"
@@ -131,7 +132,7 @@ static void it_holds_what_the_cells_hold(const float *vectors, const char *path)
 static void it_is_not_made_where_words_have_few_rows(const float *vectors)
 {
     carag_index *index = new_index(DIM, 4, 3);
-    uint32_t *words = random_words(5, N, 5); /* thirty-two words of less than a hundred rows each */
+    uint32_t *words = random_words(5, N, 9); /* five hundred, of six rows each */
     const carag_rows rows = rows_of(vectors, words, N);
     CHECK_OK(carag_index_add(index, &rows, NULL, NULL));
     CHECK(view_of(index)->cells && !view_of(index)->sorted);
