@@ -229,6 +229,7 @@ static void scan_words(carag_scan *job)
     const carag_view *view = job->reader->view;
     const carag_catalog *catalog = view->catalog;
     const carag_sorted *sorted = view->sorted;
+    job->effort->estimates -= job->opened; /* which are met again, and count once */
     for (uint32_t c = 0; c < view->cells->count; c++)
         job->scratch->aways[c] = CONFIDENCE * carag_sight_of(view->cells, job->scratch, c).away;
     for (uint32_t w = 0; w < sorted->count; w++)
@@ -354,7 +355,7 @@ void carag_scan_leave(carag_scan *job)
 void carag_scan_finish(carag_scan *job, size_t limit)
 {
     const carag_view *view = job->reader->view;
-    if (view->cells && !carag_scan_cells(job, FIRST_CELLS)) {
+    if (view->cells && !carag_scan_cells(job, view->sorted ? FIRST_CELLS : view->cells->count)) {
         if (carag_plan_by_words(job))
             scan_words(job);
         else
