@@ -10,7 +10,8 @@
  * reads it tests the word and the terms of every row that comes through, and looks at the rows that were moved since the
  * catalog was made, or added since this was, beside it.
  *
- * It pays where words have many rows. Where they have few, it is not made.
+ * It takes dim / 8 + 12 bytes a row, and a tenth of a second for a million rows of 128 dimensions on one thread. It pays
+ * where words have many rows. Where they have few, it is not made.
  */
 #include "carag_internal.h"
 #include "hash.h"

@@ -206,7 +206,8 @@ static void scan_places(carag_scan *job, uint32_t place, uint32_t end)
         const carag_span span = {.pack = sorted->bits.packs + place / CARAG_PACK * pack_bytes,
                                  .rows = sorted->rows + place,
                                  .count = end - place < CARAG_PACK ? end - place : CARAG_PACK};
-        fetch(span.pack + PACKS_AHEAD * pack_bytes, pack_bytes);
+        if (end - place > PACKS_AHEAD * CARAG_PACK)
+            fetch(span.pack + PACKS_AHEAD * pack_bytes, pack_bytes);
         const carag_pack_sight sight = look_at(job->scratch, sorted->cells + place);
         estimate_span(job, &span, carag_span_lanes(&span), &sight);
     }

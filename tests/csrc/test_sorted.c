@@ -1,8 +1,8 @@
 /* test_sorted.c - the copy of the one-bit codes in the order of words holds what the cells hold, whatever made it; a scan
  * that reads it answers as one by cells, and no relabel makes it say more or less than words do.
  *
- * The core is compiled with few rows to a cell here (CARAG_CELL_ROWS), and to a word
- * (CARAG_WORD_ROWS), or indexes would have to be large.
+ * The core is compiled with few rows to a cell here (CARAG_CELL_ROWS), and to a word (CARAG_WORD_ROWS), or indexes would
+ * have to be large.
  */
 #define CARAG_ALLOW_LIBC
 #include "row/row.h"
