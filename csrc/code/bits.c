@@ -281,7 +281,8 @@ carag_status carag_bits_encode(const carag_index *index, carag_view *view, uint3
     return status;
 }
 
-static void move_lane(const carag_bits *to, uint32_t position, const carag_bits *from, uint32_t old)
+/* The code of a row, from one position to another. */
+void carag_bits_move(const carag_bits *to, uint32_t position, const carag_bits *from, uint32_t old)
 {
     uint8_t *pack = pack_of(to, position) + position % CARAG_PACK;
     const uint8_t *old_pack = pack_of(from, old) + old % CARAG_PACK;
@@ -309,7 +310,7 @@ carag_status carag_bits_extend(const carag_index *index, carag_view *view, const
     uint32_t old = 0;
     for (uint32_t c = 0; c < cells->count; c++) {
         for (; old < from->cells->cells[c].end; old++, position++)
-            move_lane(&view->bits, position, &from->bits, old);
+            carag_bits_move(&view->bits, position, &from->bits, old);
         encode_positions(&job, position, cells->cells[c].end, job.rooms);
         position = cells->cells[c].end;
     }

@@ -74,6 +74,7 @@ void carag_rotate(float *vector, const float *signs, size_t words);
 carag_status carag_bits_encode(const carag_index *index, carag_view *view, uint32_t first, uint32_t rows,
                                uint32_t threads);
 carag_status carag_bits_extend(const carag_index *index, carag_view *view, const carag_view *from);
+void carag_bits_move(const carag_bits *to, uint32_t position, const carag_bits *from, uint32_t old);
 void carag_bits_clear(const carag_bits *bits, uint32_t from);
 void carag_query_sketch(const carag_bits *bits, size_t dim, carag_query *query);
 

@@ -94,11 +94,12 @@ static double time_packs(measurement *job, size_t count)
     const uint32_t end = scratch->numbers[0] + (uint32_t)count;
     float uppers[CARAG_PACK];
     uint32_t room[CARAG_PACK];
+    const carag_pack_sight sight = carag_sight_of_pack(scratch->query.of_mean, 1.0F);
     const double begin = now();
     for (uint32_t at = scratch->numbers[0]; at < end;) {
         const carag_span span = carag_span_at(view, at, end, room);
-        job->touched += carag_span_estimate(&span, carag_span_lanes(&span), &view->bits, &scratch->query,
-                                            scratch->query.of_mean, 1.0F, 2.0F, uppers);
+        job->touched += carag_span_estimate(&span, carag_span_lanes(&span), &view->bits, &scratch->query, &sight, 2.0F,
+                                            uppers);
         at += span.count;
     }
     return now() - begin;

@@ -129,6 +129,8 @@ static carag_status install_view(const carag_reading *job, carag_index *index, c
         status = make_catalog(header, view, out_fault);
     if (status == CARAG_OK && view->cells && !carag_cells_are_sound(view->cells))
         status = carag_corrupt(out_fault, "cells", "a number is out of its range, or the cells do not list their rows");
+    if (status == CARAG_OK && !index->mapping && carag_sort_words(view) != CARAG_OK)
+        status = carag_fail(out_fault, CARAG_NO_MEMORY, 0, "");
     if (status != CARAG_OK) {
         carag_view_free(index, view, atomic_load(&index->view));
         return status;

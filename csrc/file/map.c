@@ -160,6 +160,8 @@ carag_status carag_index_preload(carag_index *index, carag_fault *out_fault)
                 status = carag_corrupt(out_fault, "header", "the file was changed after it was opened");
         if (status == CARAG_OK)
             status = copy_sections(&job, index, present, &view, out_fault);
+        if (status == CARAG_OK && carag_sort_words(view) != CARAG_OK)
+            status = carag_fail(out_fault, CARAG_NO_MEMORY, 0, "");
         if (status == CARAG_OK)
             carag_publish(index, view);
         else

@@ -260,7 +260,7 @@ AVX2 static inline void sum_entries(const uint8_t *pack, size_t size, const uint
 
 /* No fused operation here, and none made by the compiler: -ffp-contract=off. */
 AVX2 static uint32_t estimate_avx2(const uint8_t *pack, size_t size, const carag_pack_query *lookup, uint32_t lanes,
-                                   float near, float away, float floor, float *out_upper)
+                                   const carag_pack_sight *sight, float floor, float *out_upper)
 {
     const uint8_t *halves = pack + CARAG_PACK * size;
     __m256i sums[4];
@@ -275,9 +275,9 @@ AVX2 static uint32_t estimate_avx2(const uint8_t *pack, size_t size, const carag
         const __m256 error = _mm256_cvtph_ps(load128(halves + 16 * r + 4 * CARAG_PACK));
         const __m256 scaled = _mm256_mul_ps(_mm256_set1_ps(lookup->step), _mm256_cvtepi32_ps(sums[r]));
         const __m256 t = _mm256_add_ps(scaled, _mm256_set1_ps(lookup->shift));
-        const __m256 moved = _mm256_add_ps(base, _mm256_set1_ps(near));
+        const __m256 moved = _mm256_add_ps(base, _mm256_loadu_ps(sight->near + 8 * r));
         const __m256 estimate = _mm256_add_ps(moved, _mm256_mul_ps(slope, t));
-        const __m256 upper = _mm256_add_ps(estimate, _mm256_mul_ps(error, _mm256_set1_ps(away)));
+        const __m256 upper = _mm256_add_ps(estimate, _mm256_mul_ps(error, _mm256_loadu_ps(sight->away + 8 * r)));
         const __m256 pass = _mm256_cmp_ps(upper, _mm256_set1_ps(floor), _CMP_GE_OQ);
         _mm256_storeu_ps(out_upper + 8 * r, upper);
         kept |= (uint32_t)_mm256_movemask_ps(pass) << (8 * r);

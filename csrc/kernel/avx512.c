@@ -237,7 +237,7 @@ AVX512 static inline void sum_entries(const uint8_t *pack, size_t size, const ui
 
 /* No fused operation here, and none made by the compiler: -ffp-contract=off. */
 AVX512 static uint32_t estimate_avx512(const uint8_t *pack, size_t size, const carag_pack_query *lookup, uint32_t lanes,
-                                       float near, float away, float floor, float *out_upper)
+                                       const carag_pack_sight *sight, float floor, float *out_upper)
 {
     const uint8_t *halves = pack + CARAG_PACK * size;
     __m512i sums[2] = {_mm512_setzero_si512(), _mm512_setzero_si512()};
@@ -251,9 +251,9 @@ AVX512 static uint32_t estimate_avx512(const uint8_t *pack, size_t size, const c
         const __m512 error = _mm512_cvtph_ps(_mm256_loadu_si256((const void *)(at + 4 * CARAG_PACK)));
         const __m512 scaled = _mm512_mul_ps(_mm512_set1_ps(lookup->step), _mm512_cvtepi32_ps(sums[r]));
         const __m512 t = _mm512_add_ps(scaled, _mm512_set1_ps(lookup->shift));
-        const __m512 moved = _mm512_add_ps(base, _mm512_set1_ps(near));
+        const __m512 moved = _mm512_add_ps(base, _mm512_loadu_ps(sight->near + 16 * r));
         const __m512 estimate = _mm512_add_ps(moved, _mm512_mul_ps(slope, t));
-        const __m512 upper = _mm512_add_ps(estimate, _mm512_mul_ps(error, _mm512_set1_ps(away)));
+        const __m512 upper = _mm512_add_ps(estimate, _mm512_mul_ps(error, _mm512_loadu_ps(sight->away + 16 * r)));
         _mm512_storeu_ps(out_upper + 16 * r, upper);
         kept |= (uint32_t)_mm512_cmp_ps_mask(upper, _mm512_set1_ps(floor), _CMP_GE_OQ) << (16 * r);
     }

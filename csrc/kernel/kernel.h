@@ -41,6 +41,12 @@ typedef struct carag_pack_query {
     float step, shift;
 } carag_pack_query;
 
+/* Where the query is as seen from what each row of a pack is coded about: most often the same for all of them. */
+typedef struct carag_pack_sight {
+    _Alignas(64) float near[CARAG_PACK]; /* their dot product */
+    float away[CARAG_PACK]; /* the distance between them, times what the error of an estimate is to count */
+} carag_pack_sight;
+
 typedef float (*carag_dot_fn)(const float *a, const float *b, size_t n);
 
 typedef struct carag_kernel {
@@ -70,11 +76,11 @@ typedef struct carag_kernel {
      * lookup->table, and in exactly this order, every operation rounded by itself:
      *
      *     t     = step * (float)sum + shift
-     *     upper = ((base + near) + slope * t) + error * away
+     *     upper = ((base + near[lane]) + slope * t) + error * away[lane]
      *
      * Requires size a multiple of 8, at most 8192. out_upper has room for CARAG_PACK, and is scratch in other lanes. */
-    uint32_t (*estimate)(const uint8_t *pack, size_t size, const carag_pack_query *lookup, uint32_t lanes, float near,
-                         float away, float floor, float *out_upper);
+    uint32_t (*estimate)(const uint8_t *pack, size_t size, const carag_pack_query *lookup, uint32_t lanes,
+                         const carag_pack_sight *sight, float floor, float *out_upper);
 
     /* out[i * n + j] = the dot product of byte codes a[i] and b[j], both less their bias: every pair of two
      * lists of rows. Requires dim and stride multiples of CARAG_CODE_BLOCK, dim <= 65536, and workspace of
@@ -104,8 +110,8 @@ size_t carag_admit_serial(const _Atomic(uint32_t) *words, const uint32_t *rows, 
 
 uint32_t carag_open_serial(const _Atomic(uint32_t) *words, const uint32_t *rows, size_t count, const carag_pair *pairs,
                            size_t pair_count);
-uint32_t carag_estimate_serial(const uint8_t *pack, size_t size, const carag_pack_query *lookup, uint32_t lanes, float near,
-                               float away, float floor, float *out_upper);
+uint32_t carag_estimate_serial(const uint8_t *pack, size_t size, const carag_pack_query *lookup, uint32_t lanes,
+                               const carag_pack_sight *sight, float floor, float *out_upper);
 
 /* A vector load reads aligned 32-bit words whole, which is all that relaxed asks of the machine; and lanes of a pack that
  * are being written to, besides those it was asked for. C has no way to say so, and ThreadSanitizer takes both for plain

@@ -144,8 +144,8 @@ static inline float32x4_t load_halves(const uint8_t *from)
 }
 
 /* No fused operation here, and none made by the compiler: -ffp-contract=off. */
-static uint32_t estimate_neon(const uint8_t *pack, size_t size, const carag_pack_query *lookup, uint32_t lanes, float near,
-                              float away, float floor, float *out_upper)
+static uint32_t estimate_neon(const uint8_t *pack, size_t size, const carag_pack_query *lookup, uint32_t lanes,
+                              const carag_pack_sight *sight, float floor, float *out_upper)
 {
     const uint8_t *halves = pack + CARAG_PACK * size;
     uint32x4_t sums[8];
@@ -162,9 +162,9 @@ static uint32_t estimate_neon(const uint8_t *pack, size_t size, const carag_pack
         const float32x4_t error = load_halves(halves + 8 * r + 4 * CARAG_PACK);
         const float32x4_t scaled = vmulq_n_f32(vcvtq_f32_u32(sums[r]), lookup->step);
         const float32x4_t t = vaddq_f32(scaled, vdupq_n_f32(lookup->shift));
-        const float32x4_t moved = vaddq_f32(base, vdupq_n_f32(near));
+        const float32x4_t moved = vaddq_f32(base, vld1q_f32(sight->near + 4 * r));
         const float32x4_t estimate = vaddq_f32(moved, vmulq_f32(slope, t));
-        vst1q_f32(out_upper + 4 * r, vaddq_f32(estimate, vmulq_n_f32(error, away)));
+        vst1q_f32(out_upper + 4 * r, vaddq_f32(estimate, vmulq_f32(error, vld1q_f32(sight->away + 4 * r))));
     }
     for (uint32_t lane = 0; lane < CARAG_PACK; lane++)
         kept |= (uint32_t)(out_upper[lane] >= floor) << lane;

@@ -92,8 +92,8 @@ static uint16_t load_half(const uint8_t *from)
     return half;
 }
 
-uint32_t carag_estimate_serial(const uint8_t *pack, size_t size, const carag_pack_query *lookup, uint32_t lanes, float near,
-                               float away, float floor, float *out_upper)
+uint32_t carag_estimate_serial(const uint8_t *pack, size_t size, const carag_pack_query *lookup, uint32_t lanes,
+                               const carag_pack_sight *sight, float floor, float *out_upper)
 {
     const uint8_t *halves = pack + CARAG_PACK * size;
     uint32_t kept = 0;
@@ -109,7 +109,7 @@ uint32_t carag_estimate_serial(const uint8_t *pack, size_t size, const carag_pac
         const float slope = carag_widen(load_half(halves + 2 * (CARAG_PACK + lane)));
         const float error = carag_widen(load_half(halves + 2 * (2 * CARAG_PACK + lane)));
         const float t = lookup->step * (float)sum + lookup->shift;
-        out_upper[lane] = ((base + near) + slope * t) + error * away;
+        out_upper[lane] = ((base + sight->near[lane]) + slope * t) + error * sight->away[lane];
         kept |= (uint32_t)(out_upper[lane] >= floor) << lane;
     }
     return kept;

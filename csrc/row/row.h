@@ -70,6 +70,18 @@ typedef struct carag_cells {
     bool is_ordered;   /* members are 0, 1, 2, ...: rows are in the order of their cells */
 } carag_cells;
 
+/* The one-bit codes of rows in cells once more, by word (row/sorted.c). */
+typedef struct carag_sorted {
+    uint32_t count;   /* words */
+    uint32_t *words;  /* [count] */
+    uint32_t *firsts; /* [count] the place of the first row of a word, the first of a pack */
+    uint32_t *sizes;  /* [count] rows of it, which follow each other */
+    uint32_t *rows;   /* [places] */
+    uint16_t *cells;  /* [places] */
+    carag_bits bits;  /* by place; packs and words alone */
+    uint32_t covered; /* rows from this one on are not in it */
+} carag_sorted;
+
 /* What a plan is made of, in nanoseconds on this machine; 0 before it was measured (cost/measure.c). Those above
  * `sketch` depend on the rows alone and are kept in the file. */
 typedef struct carag_costs {
@@ -103,6 +115,7 @@ struct carag_view {
     carag_graph graph;
     carag_catalog *catalog;
     carag_cells *cells; /* NULL: too few rows */
+    carag_sorted *sorted; /* NULL: it would not pay, or rows are in a mapped file */
     carag_costs costs;
 };
 
@@ -218,6 +231,10 @@ carag_status carag_cells_extend(const carag_cells *from, const carag_codes *code
 void carag_cells_note_order(carag_cells *cells);
 void carag_cells_free(carag_cells *cells);
 bool carag_cells_are_sound(const carag_cells *cells);
+
+/* row/sorted.c */
+carag_status carag_sort_words(carag_view *view);
+void carag_sorted_free(carag_sorted *sorted);
 
 /* index_check.c */
 bool carag_centre_is_sound(const carag_bits *bits, uint32_t rows);

@@ -75,7 +75,7 @@ carag_status carag_view_new_graph(const carag_index *index, carag_view *view, ui
     return graph->links && graph->parents && graph->upper_links && graph->upper_parents ? CARAG_OK : CARAG_NO_MEMORY;
 }
 
-/* Another view of the same arrays, but without a catalog; NULL when out of memory. */
+/* Another view of the same arrays, but without a catalog and what is sorted by it; NULL when out of memory. */
 carag_view *carag_view_share(const carag_view *view)
 {
     carag_view *other = carag_allocate(1, sizeof *other);
@@ -83,6 +83,7 @@ carag_view *carag_view_share(const carag_view *view)
         return NULL;
     *other = *view;
     other->catalog = NULL;
+    other->sorted = NULL;
     return other;
 }
 
@@ -122,6 +123,8 @@ void carag_view_free(const carag_index *index, carag_view *view, const carag_vie
         carag_catalog_free(view->catalog);
     if (view->cells != successor->cells)
         carag_cells_free(view->cells);
+    if (view->sorted != successor->sorted)
+        carag_sorted_free(view->sorted);
     carag_release(view);
 }
 

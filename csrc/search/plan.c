@@ -5,7 +5,8 @@
  *
  *      exact   admissible codes, then RERANKED_FACTOR times those wanted by vector; or all by vector when they are few
  *      scan    the cells ranked, the words of the part of the rows that sampled queries had to look at, of those the packs
- *              that hold an admissible row, the survivors by code, those wanted and some more by vector
+ *              that hold an admissible row, or instead of both the packs of the words that pass; the survivors by code,
+ *              those wanted and some more by vector
  *
  * and the smaller wins; ties go to the exact plan. Whether a scan goes on as a walk over the graph is decided once a query,
  * when its nearest cells are done, and their floor, their pass rate and the rows still within reach are known
@@ -18,9 +19,21 @@
 
 #include <math.h>
 
+#define STOP_MIN_SHARE 64 /* where less than 1/64 of the rows in cells are admissible, a scan goes to the last cell */
+#define STOP_MIN_ROWS CARAG_CELL_ROWS /* admissible rows below which it does, too */
 #define RERANKED_FACTOR 2.5 /* vectors an exact search scores per row wanted, as seen on every set of bench/ann */
 #define POOLS 2.0 /* widths of the pool: rows that came through beyond which a walk would spend it, and miss some */
+#define WORD_FACTOR 2.0 /* what a row costs in a scan by words, in rows opened by cells: those end as the floor rises */
+#define WORD_SURVIVORS 3.0 /* times as many rows come through in it, which go by a floor that few cells gave */
 #define RUNS 6.0            /* of rows of one class in a pack, about: each admissible or not by itself */
+
+/* Whether a scan may stop before the last cell, when the first cells show that near rows are open. Decided by counts
+ * alone, so that a scan is the same on every machine. */
+bool carag_plan_stops(const carag_view *view, const carag_selection *selection)
+{
+    return view->cells && selection->admissible * STOP_MIN_SHARE >= view->cells->rows &&
+           selection->admissible >= STOP_MIN_ROWS;
+}
 
 static double exact_cost(const carag_costs *costs, double admissible, double limit)
 {
@@ -33,6 +46,20 @@ static double exact_cost(const carag_costs *costs, double admissible, double lim
 static double opened_packs(const carag_reader *reader, const carag_selection *selection)
 {
     return 1.0 - pow(1.0 - fmin((double)selection->labelled / (double)reader->rows, 1.0), RUNS);
+}
+
+/* Nanoseconds of looking at so many rows by cells. */
+static double cells_cost(const carag_reader *reader, const carag_selection *selection, double reached)
+{
+    const carag_costs *costs = &reader->view->costs;
+    return reached * (costs->word + opened_packs(reader, selection) * costs->pack / CARAG_PACK);
+}
+
+/* Nanoseconds of looking at all rows by words; no end of them without a copy in that order. */
+static double words_cost(const carag_reader *reader, const carag_selection *selection)
+{
+    const carag_view *view = reader->view;
+    return view->sorted ? WORD_FACTOR * (double)selection->labelled * view->costs.pack / CARAG_PACK : INFINITY;
 }
 
 /* Nanoseconds of a scan. With a fraction p of the rows admissible, the k-th nearest admissible row is about as far away as
@@ -48,12 +75,14 @@ double carag_plan_scan(const carag_reader *reader, const carag_selection *select
     const double exponent = log(fmax(limit * rows / admissible / CARAG_SAMPLE_K, 1.0)) / log(CARAG_MANY_RATIO);
     const double few = costs->reached[0];
     const double reached =
-        carag_scan_stops(view, selection) ? fmin(few + exponent * ((double)costs->reached[1] - few), rows) : rows;
-    const double opened = opened_packs(reader, selection);
-    const double survivors = fmin(admissible, costs->scored * room / (double)carag_sketch_room(CARAG_SAMPLE_K));
+        carag_plan_stops(view, selection) ? fmin(few + exponent * ((double)costs->reached[1] - few), rows) : rows;
+    const double survivors = costs->scored * room / (double)carag_sketch_room(CARAG_SAMPLE_K);
+    const double by_cells = cells_cost(reader, selection, reached) + fmin(admissible, survivors) * costs->code;
+    const double by_words =
+        words_cost(reader, selection) + fmin(admissible, WORD_SURVIVORS * survivors) * costs->code;
     return costs->scan_factor *
-           (costs->sketch + (view->cells ? view->cells->count : 0) * costs->code_in_order + reached * costs->word +
-            reached / CARAG_PACK * opened * costs->pack + survivors * costs->code + room * costs->vector);
+           (costs->sketch + (view->cells ? view->cells->count : 0) * costs->code_in_order + fmin(by_cells, by_words) +
+            room * costs->vector);
 }
 
 /* The limits of a graph search by default. */
@@ -91,6 +120,13 @@ static double rows_in_reach(const carag_scan *job)
     return (double)rows;
 }
 
+/* Whether the rest of a scan reads fewer codes by words than by cells. Decided by counts, as carag_plan_stops is. */
+bool carag_plan_by_words(const carag_scan *job)
+{
+    const double opened = rows_in_reach(job) * opened_packs(job->reader, job->selection);
+    return job->reader->view->sorted && WORD_FACTOR * (double)job->selection->labelled < opened;
+}
+
 /* Distances that a walk from where a scan stands, which has found as many rows as it keeps, may compute before it has cost
  * what the rest of the scan would; 0 where it is likely to cost more, or to miss some.
  *
@@ -103,9 +139,8 @@ uint64_t carag_plan_budget(const carag_scan *job, size_t ef)
 {
     const carag_costs *costs = &job->reader->view->costs;
     const double share = (double)job->opened / (double)job->tested;
-    const double opened = opened_packs(job->reader, job->selection);
-    const double rest =
-        costs->scan_factor * rows_in_reach(job) * (costs->word + opened * costs->pack / CARAG_PACK);
+    const double rest = costs->scan_factor * fmin(cells_cost(job->reader, job->selection, rows_in_reach(job)),
+                                                  words_cost(job->reader, job->selection));
     const double seeds = (double)job->scored / sqrt(share);
     const double walk = costs->graph_distance * seeds * costs->distances / costs->seeds;
     return walk < rest && seeds < POOLS * (double)ef ? (uint64_t)(rest / costs->graph_distance) : 0;

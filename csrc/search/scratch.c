@@ -31,6 +31,7 @@ void carag_scratch_free(carag_scratch *scratch)
     carag_release(scratch->cells);
     carag_release(scratch->uppers);
     carag_release(scratch->nears);
+    carag_release(scratch->aways);
     carag_release_aligned(scratch->query.unit);
     carag_release_aligned(scratch->query.codes);
     carag_release_aligned(scratch->query.rotated);
@@ -63,6 +64,7 @@ static carag_scratch *scratch_new(const carag_index *index, const carag_view *vi
     scratch->cells = carag_allocate(room->cells, sizeof *scratch->cells);
     scratch->uppers = carag_allocate(room->cells, sizeof *scratch->uppers);
     scratch->nears = carag_allocate(room->cells, sizeof *scratch->nears);
+    scratch->aways = carag_allocate(room->cells, sizeof *scratch->aways);
     scratch->query.unit = carag_allocate_aligned(index->stride, sizeof(float));
     scratch->query.codes = carag_allocate_aligned(view->codes.stride, 1);
     scratch->query.rotated = carag_allocate_aligned(width, sizeof(float));
@@ -71,7 +73,7 @@ static carag_scratch *scratch_new(const carag_index *index, const carag_view *vi
     if (!scratch->visited.bits || !scratch->visited.touched || !scratch->marks || !scratch->pool || !scratch->expanded ||
         !scratch->found.items || !scratch->kept || !scratch->numbers || !scratch->dots || !scratch->scores ||
         !scratch->vector || !scratch->classes || !scratch->cells || !scratch->uppers || !scratch->nears ||
-        !query->unit || !query->codes || !query->rotated || !query->table) {
+        !scratch->aways || !query->unit || !query->codes || !query->rotated || !query->table) {
         carag_scratch_free(scratch);
         return NULL;
     }

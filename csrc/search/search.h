@@ -41,6 +41,7 @@ typedef struct carag_scratch {
     uint32_t *cells;       /* [cells] in the order of a query */
     float *uppers;         /* [cells] what rows of a cell hardly exceed */
     float *nears;          /* [cells] what its centre gives */
+    float *aways;          /* [cells] deviations that count, times the distance to it: a scan of words fills it */
     float grade;           /* by how much a later cell may be above: these four are valid where query.has_cells */
     carag_query query;
 } carag_scratch;
@@ -95,7 +96,6 @@ void carag_rerank_found(const carag_reader *reader, carag_scratch *scratch, size
 
 /* search/exact.c, search/scan.c, hnsw/search.c: each leaves in scratch->found the rows it answers with, a heap over
  * scores of kept vectors. */
-bool carag_scan_stops(const carag_view *view, const carag_selection *selection);
 void carag_scan_exact(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch,
                       size_t limit, carag_effort *effort);
 bool carag_scan_rest(const carag_reader *reader, const carag_selection *rest, const carag_test *done, bool left_out,
@@ -116,10 +116,12 @@ bool carag_take_from_pool(const carag_reader *reader, const carag_selection *sel
 void carag_rank_cells(const carag_cells *cells, carag_scratch *scratch);
 
 /* search/plan.c */
+bool carag_plan_stops(const carag_view *view, const carag_selection *selection);
 double carag_plan_scan(const carag_reader *reader, const carag_selection *selection, size_t wanted);
 carag_limits carag_limits_of(const carag_costs *costs, uint64_t budget);
 carag_plan carag_plan_choose(const carag_reader *reader, const carag_selection *selection, size_t limit,
                              double out_nanoseconds[CARAG_PLANS]);
+bool carag_plan_by_words(const carag_scan *job);
 uint64_t carag_plan_budget(const carag_scan *job, size_t ef);
 
 #endif

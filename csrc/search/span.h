@@ -66,13 +66,23 @@ static inline uint32_t carag_span_lanes(const carag_span *span)
     return (uint32_t)(((uint64_t)1 << span->count) - 1) << span->first;
 }
 
-/* Of these lanes, those whose upper estimate, so many deviations above what is likely, reaches the floor. */
+/* The same for all rows of a pack, where an error of an estimate counts so many deviations. */
+static inline carag_pack_sight carag_sight_of_pack(carag_sight centre, float confidence)
+{
+    carag_pack_sight sight;
+    for (uint32_t lane = 0; lane < CARAG_PACK; lane++) {
+        sight.near[lane] = centre.near;
+        sight.away[lane] = confidence * centre.away;
+    }
+    return sight;
+}
+
+/* Of these lanes, those whose upper estimate reaches the floor. */
 static inline uint32_t carag_span_estimate(const carag_span *span, uint32_t lanes, const carag_bits *bits,
-                                           const carag_query *query, carag_sight centre, float confidence, float floor,
+                                           const carag_query *query, const carag_pack_sight *sight, float floor,
                                            float out_uppers[CARAG_PACK])
 {
-    return carag_kernel_get()->estimate(span->pack, 8 * bits->words, &query->lookup, lanes, centre.near,
-                                        confidence * centre.away, floor, out_uppers);
+    return carag_kernel_get()->estimate(span->pack, 8 * bits->words, &query->lookup, lanes, sight, floor, out_uppers);
 }
 
 /* The query, which is of unit length, as seen from the centre of a cell. Requires cells ranked. */

@@ -287,6 +287,8 @@ static carag_status fill(addition *job)
     }
     if (status == CARAG_OK)
         status = carag_bits_encode(index, view, job->sketches_anew ? 0 : job->first, job->total, job->rows->threads);
+    if (status == CARAG_OK && job->is_new)
+        status = carag_sort_words(view);
     if (status == CARAG_OK)
         status = link_rows(job);
     if (status != CARAG_OK && !job->is_new)

@@ -66,7 +66,8 @@ static carag_status build_view(consolidation *job)
         return CARAG_NO_MEMORY;
     view->costs = job->from->costs;
     carag_parallel(job->threads, (job->rows + ROWS_PER_TASK - 1) / ROWS_PER_TASK, copy_block, job);
-    return carag_complete(index, view, job->rows, job->threads);
+    const carag_status status = carag_complete(index, view, job->rows, job->threads);
+    return status == CARAG_OK ? carag_sort_words(view) : status;
 }
 
 static carag_status build_map(consolidation *job)

@@ -5,6 +5,7 @@
  */
 #include "carag_internal.h"
 #include "cost/cost.h"
+#include "file/file.h"
 #include "row/row.h"
 #include "write/write.h"
 
@@ -35,7 +36,8 @@ carag_status carag_replace_catalog(carag_index *index, const _Atomic(uint32_t) *
         return CARAG_NO_MEMORY;
     view->catalog = carag_catalog_new(words ? words : present->words, view->terms, rows, view->capacity,
                                       atomic_load(&present->catalog->count), spare);
-    if (!view->catalog) {
+    const bool is_whole = !carag_is_in_file(index, view->bits.packs); /* of a mapped file, codes are not read here */
+    if (!view->catalog || (is_whole && carag_sort_words(view) != CARAG_OK)) {
         carag_view_free(index, view, present);
         return CARAG_NO_MEMORY;
     }
@@ -87,6 +89,8 @@ carag_status carag_refresh_cells(carag_index *index, uint32_t threads)
     status = carag_view_new_bits(index, view);
     if (status == CARAG_OK)
         status = grew ? carag_bits_encode(index, view, 0, rows, threads) : carag_bits_extend(index, view, present);
+    if (status == CARAG_OK)
+        status = carag_sort_words(view);
     if (status != CARAG_OK) {
         carag_view_free(index, view, present);
         return status;

@@ -75,11 +75,11 @@ static carag_status make_room(carag_index *index, carag_view *present, uint32_t 
     if (!view)
         return CARAG_NO_MEMORY;
     view->catalog = carag_catalog_new(present->words, present->terms, have, rows, 0, 0);
-    if (!view->catalog) {
+    carag_copy_rows(index, view, present, have);
+    if (!view->catalog || carag_sort_words(view) != CARAG_OK) {
         carag_view_free(index, view, present);
         return CARAG_NO_MEMORY;
     }
-    carag_copy_rows(index, view, present, have);
     atomic_init(&view->rows, have);
     carag_publish(index, view);
     return CARAG_OK;

@@ -235,9 +235,9 @@ static void estimate(carag_index *index, const float *query, float confidence, u
         uint32_t room[CARAG_PACK];
         float uppers[CARAG_PACK];
         const carag_span span = carag_span_at(view, at, is_listed ? cells->cells[cell].end : rows, room);
-        const uint32_t kept =
-            carag_span_estimate(&span, carag_span_lanes(&span), &view->bits, &scratch->query, centre, confidence,
-                                -INFINITY, uppers);
+        const carag_pack_sight sight = carag_sight_of_pack(centre, confidence);
+        const uint32_t kept = carag_span_estimate(&span, carag_span_lanes(&span), &view->bits, &scratch->query, &sight,
+                                                  -INFINITY, uppers);
         CHECK((uint32_t)__builtin_popcount(kept) == span.count && (uint32_t)__builtin_ctz(kept) == span.first);
         for (uint32_t i = 0; i < span.count; i++)
             out_upper[span.rows[i]] = uppers[span.first + i];

@@ -282,11 +282,14 @@ static void estimate_is_the_reference_in_the_written_order(const carag_kernel *k
                 float *out = at_end(C, CARAG_PACK * sizeof *out);
                 draw_pack(&state, kind, sizes[s], pack, table);
                 const carag_pack_query lookup = {table, draw_float(&state) / 1000.0F, draw_float(&state)};
-                const float near = draw_float(&state);
-                const float away = draw_float(&state);
+                carag_pack_sight *sight = at_end(D, sizeof *sight);
                 float uppers[CARAG_PACK];
+                for (size_t lane = 0; lane < CARAG_PACK; lane++) { /* each row about a centre of its own */
+                    sight->near[lane] = draw_float(&state);
+                    sight->away[lane] = draw_float(&state);
+                }
                 for (size_t lane = 0; lane < CARAG_PACK; lane++)
-                    uppers[lane] = upper_of(pack, sizes[s], &lookup, lane, near, away);
+                    uppers[lane] = upper_of(pack, sizes[s], &lookup, lane, sight->near[lane], sight->away[lane]);
                 const float some = uppers[below(&state, CARAG_PACK)];
                 const float floors[] = {some, nextafterf(some, INFINITY), -INFINITY, INFINITY};
                 const uint32_t wanted[] = {UINT32_MAX, (uint32_t)(draw(&state) >> 32), 1, 1U << 31};
@@ -295,7 +298,7 @@ static void estimate_is_the_reference_in_the_written_order(const carag_kernel *k
                     for (uint32_t lane = 0; lane < CARAG_PACK; lane++)
                         expected |= (uint32_t)(uppers[lane] >= floors[f]) << lane;
                     expected &= wanted[round % 4];
-                    const uint32_t kept = kernel->estimate(pack, sizes[s], &lookup, wanted[round % 4], near, away,
+                    const uint32_t kept = kernel->estimate(pack, sizes[s], &lookup, wanted[round % 4], sight,
                                                            floors[f], out);
                     CHECK(kept == expected);
                     for (size_t lane = 0; lane < CARAG_PACK; lane++)

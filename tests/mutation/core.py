@@ -24,6 +24,7 @@ FLAGS = [
     "-ffp-contract=off",
     "-pthread",
     "-DCARAG_CELL_ROWS=256",
+    "-DCARAG_WORD_ROWS=16",
     f"-I{CSRC}",
     f"-I{TESTS}",
 ]
