@@ -316,7 +316,8 @@ bool carag_scan_cells(carag_scan *job, uint32_t count)
     const uint64_t before = job->effort->estimates - job->opened;
     bool is_done = true;
     for (; job->next < cells->count; job->next++) {
-        if (!job->marks && count == cells->count && job->tested >= job->selection->admissible / MARK_AFTER && job->tested >= TRIED_ROWS)
+        if (!job->marks && count == cells->count && job->tested >= job->selection->admissible / MARK_AFTER &&
+            job->tested >= TRIED_ROWS)
             mark_open(job);
         const uint32_t cell = scratch->cells[job->next];
         const uint32_t begin = cell ? cells->cells[cell - 1].end : 0;
