@@ -18,6 +18,7 @@ import pytest
 
 from carag.engine.collection import Collection, no_progress
 from carag.engine.state import StoreState
+from carag.index import Index
 from carag.policy import VERSION_WORD, as_of_minutes
 from carag.profiles.edgar.rules.filing_events import FilingFacts
 from carag.profiles.edgar.rules.metadata_only import histories
@@ -131,6 +132,7 @@ def test_amend_in_the_index(benchmark: Any, world: tuple[CorpusStore, Collection
         collection._follow(store.known(), no_progress)  # noqa: SLF001
 
     benchmark.pedantic(follow, setup=learn, rounds=50)
+    assert isinstance(collection.index, Index)
     assert collection.index.keys().tolist() == store.open_labels().tolist()
 
 

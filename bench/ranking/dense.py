@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from carag.backends import Checked
     from carag.engine import Engine
     from carag.evaluation.cases.pairs import Pair
     from carag.index import Index, TextIndex
@@ -59,7 +60,7 @@ class Stage:
 class _Asked:
     """What a ranker was asked."""
 
-    index: Index
+    index: Index | Checked
     words: TextIndex
     question: Question
     searches: Sequence[Search]
@@ -84,7 +85,7 @@ class _Listener:
 
     def rank(
         self,
-        index: Index,
+        index: Index | Checked,
         words: TextIndex,
         question: Question,
         searches: Sequence[Search],
