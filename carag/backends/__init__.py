@@ -11,7 +11,8 @@ from carag.backends.current import Words
 from carag.backends.epochs import Epochs, MemoryEpochs
 from carag.backends.milvus import MilvusBackend
 from carag.backends.native import NativeBackend
-from carag.backends.postgres import PostgresBackend, PostgresEpochs
+from carag.backends.postgres.backend import PostgresBackend
+from carag.backends.postgres.epochs import PostgresEpochs
 from carag.backends.protocol import Admitted, Capabilities, Found, IndexState, Rows, ShardState, VectorBackend
 from carag.backends.qdrant import QdrantBackend
 from carag.backends.redis import RedisBackend

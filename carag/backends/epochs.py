@@ -185,25 +185,25 @@ class MemoryEpochs:
             yield self
 
     def last(self) -> Published:
-        """See :class:`Turn`."""
+        """See ``Turn``."""
         return self._published[-1]
 
     def done(self, batch: str) -> Published | None:
-        """See :class:`Turn`."""
+        """See ``Turn``."""
         return self._batches.get(batch)
 
     def left(self) -> Intent | None:
-        """See :class:`Turn`."""
+        """See ``Turn``."""
         return self._open
 
     def intend(self, kind: str, batch: str, keys: tuple[int, ...], words: tuple[int, ...]) -> Intent:
-        """See :class:`Turn`."""
+        """See ``Turn``."""
         self._open = Intent(len(self._intents), batch, kind, keys, words)
         self._intents.append(self._open)
         return self._open
 
     def publish(self, intent: Intent, parts: tuple[IndexState, ...]) -> Published:
-        """See :class:`Turn`."""
+        """See ``Turn``."""
         made = Published(self._published[-1].epoch + 1, parts)
         self._published.append(made)
         self._batches[intent.batch] = made
@@ -211,7 +211,7 @@ class MemoryEpochs:
         return made
 
     def abandon(self, intent: Intent) -> None:
-        """See :class:`Turn`."""
+        """See ``Turn``."""
         assert intent == self._open  # noqa: S101 - ours
         self._open = None
 

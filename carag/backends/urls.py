@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["backend_by_url"]
 
 _BACKENDS: Final = {
-    "postgresql": ("carag.backends.postgres", "PostgresBackend"),
+    "postgresql": ("carag.backends.postgres.backend", "PostgresBackend"),
     "milvus": ("carag.backends.milvus", "MilvusBackend"),
     "milvus+tls": ("carag.backends.milvus", "MilvusBackend"),
     "qdrant": ("carag.backends.qdrant", "QdrantBackend"),
