@@ -293,7 +293,7 @@ def test_a_policy_of_too_many_words_is_refused():
         {"policy": Policy(Mask(), deny_entities=[2**32])},
         {"exact_limit": -1},
         {"also_hidden": -1},
-        {"hidden_among": object()},
+        {"hidden_among": "everywhere"},
     ],
     ids=str,
 )
