@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from carag.engine import collection as collection_module
 from carag.engine.collection import Collection, no_progress
 from carag.engine.ingest import Ingestor
+from carag.engine.rows import file as file_module
 from carag.policy import NEVER, TOMBSTONE, Mask, Policy, PolicyBit
 from carag.retrieval import embedder_by_name
 from carag.store._label_history import LabelChange
@@ -234,7 +234,7 @@ def test_a_small_change_waits_for_the_closing_and_a_kill_costs_only_that(
     collection: Collection, small_corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The store has it at once; the index file follows, whether it was closed or killed."""
-    monkeypatch.setattr(collection_module, "_SAVE_FRACTION", 0)
+    monkeypatch.setattr(file_module, "_SAVE_FRACTION", 0)
     path = tmp_path / "index.carag"
     ingest(collection, small_corpus / f"{ORIGINAL}.txt")
     saved = path.read_bytes()
