@@ -45,7 +45,7 @@ def shard_of(keys: Sequence[int] | NDArray[np.int64], shards: int) -> NDArray[np
     Examples
     --------
     >>> shard_of(range(8), 3).tolist()
-    [0, 0, 1, 1, 1, 2, 1, 2]
+    [1, 2, 1, 0, 1, 2, 2, 0]
     """
     mixed = np.asarray(keys, np.int64).astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
