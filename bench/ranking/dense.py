@@ -11,7 +11,7 @@ import time
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -23,11 +23,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from carag.backends import Checked
     from carag.engine import Engine
     from carag.evaluation.cases.pairs import Pair
-    from carag.index import Index, TextIndex
-    from carag.policy import Search
     from carag.retrieval.ranking import Question, Ranked, Wider
 
 __all__ = ["Stage", "stages"]
@@ -56,47 +53,18 @@ class Stage:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """What a ranker was asked."""
+class _Listener(Dense):
+    """The ranker by similarity, which keeps what it was asked last, to be asked again."""
 
-    index: Index | Checked
-    words: TextIndex
     question: Question
-    searches: Sequence[Search]
     k: int
-    wider: Wider | None
+    again: Callable[..., Ranked]
 
-    def rank(self, *, exact_limit: int | None) -> Ranked:
-        return Dense().rank(
-            *(self.index, self.words, self.question, self.searches, self.k),
-            exact_limit=exact_limit,
-            wider=self.wider,
-        )
-
-
-class _Listener:
-    """A ranker that keeps what it is asked."""
-
-    name, fingerprint = Dense.name, Dense.fingerprint
-
-    def __init__(self) -> None:
-        self.asked: _Asked | None = None
-
-    def rank(
-        self,
-        index: Index | Checked,
-        words: TextIndex,
-        question: Question,
-        searches: Sequence[Search],
-        k: int,
-        *,
-        exact_limit: int | None,
-        wider: Wider | None = None,
-    ) -> Ranked:
+    def rank(self, *asked: Any, exact_limit: int | None, wider: Wider | None = None) -> Ranked:
         """Keep the question, and answer it."""
-        self.asked = _Asked(index, words, question, searches, k, wider)
-        return self.asked.rank(exact_limit=exact_limit)
+        _, _, self.question, _, self.k = asked
+        self.again = partial(super().rank, *asked, wider=wider)
+        return self.again(exact_limit=exact_limit)
 
 
 def stages(engine: Engine, pairs: Iterable[Pair], vectors: NDArray[np.float32]) -> list[Stage]:
@@ -107,17 +75,18 @@ def stages(engine: Engine, pairs: Iterable[Pair], vectors: NDArray[np.float32]) 
     before, retriever.ranker = retriever.ranker, listener
     for number, pair in enumerate(pairs):
         engine.retrieve(pair.question.text, pair.session)
-        asked = listener.asked
-        assert asked is not None
         stage = found[pair.session.role]
         stage.role = pair.session.role
         ours, theirs = _least(
-            [partial(asked.rank, exact_limit=0), partial(vanilla.nearest, asked.question.vector, asked.k)],
+            [
+                partial(listener.again, exact_limit=0),
+                partial(vanilla.nearest, listener.question.vector, listener.k),
+            ],
             number,
         )
         stage.ours.append(ours)
         stage.vanilla.append(theirs)
-        exact, auto = (set(asked.rank(exact_limit=limit).keys) for limit in (None, 0))
+        exact, auto = (set(listener.again(exact_limit=limit).keys) for limit in (None, 0))
         stage.recalls.append(len(exact & auto) / len(exact) if exact else 1.0)
     retriever.ranker = before
     return [found[role] for role in sorted(found)]
