@@ -55,9 +55,11 @@ carag_status carag_normalise(const float *vector, uint32_t dim, float *out_unit,
         return carag_fail(out_fault, CARAG_ZERO_VECTOR, row, "a zero vector has no direction");
     if (out_unit) {
         const double length = sqrt(squares);
-        const double divisor = fabs(length - 1.0) <= ROUNDED ? 1.0 : length;
-        for (uint32_t i = 0; i < dim; i++)
-            out_unit[i] = (float)((double)vector[i] / divisor);
+        if (fabs(length - 1.0) <= ROUNDED)
+            memcpy(out_unit, vector, dim * sizeof *out_unit);
+        else
+            for (uint32_t i = 0; i < dim; i++)
+                out_unit[i] = (float)((double)vector[i] / length);
     }
     return CARAG_OK;
 }
@@ -170,12 +172,20 @@ float carag_score(const carag_index *index, const carag_view *view, const carag_
     return kernel->dot(room, query, index->params.dim);
 }
 
-/* query->unit is set; make its code. What was made of another query is void. */
+/* query->unit is set: what was made of another is void. */
+void carag_query_renew(carag_query *query)
+{
+    query->has_codes = query->has_bits = query->has_cells = false;
+}
+
+/* Its code, if that is not made yet. */
 void carag_query_encode(const carag_index *index, const carag_codes *codes, carag_query *query)
 {
+    if (query->has_codes)
+        return;
     uint8_t *bytes = (uint8_t *)query->codes;
     query->scale = encode(query->unit, index->stride, bytes, codes->stride, &query->error);
     for (size_t i = 0; i < codes->stride; i++)
         query->codes[i] = (int8_t)(bytes[i] - 128);
-    query->has_bits = query->has_cells = false;
+    query->has_codes = true;
 }

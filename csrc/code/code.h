@@ -34,6 +34,7 @@ typedef struct carag_sight {
 /* A query in every shape that a plan reads. */
 typedef struct carag_query {
     float *unit;         /* [stride] unit length, padding zero */
+    bool has_codes;      /* the next three are filled on demand (code/bytes.c) */
     int8_t *codes;       /* [codes.stride] */
     float scale;         /* unit[j] is about scale * codes[j] */
     float error;         /* at least the length of what that lost */
@@ -62,6 +63,7 @@ float carag_encode_unit(const float *unit, size_t padded, uint8_t *out_bytes, si
 carag_status carag_normalise(const float *vector, uint32_t dim, float *out_unit, uint64_t row, carag_fault *out_fault);
 void carag_keep_vector(const carag_index *index, carag_view *view, uint32_t row, const float *unit);
 void carag_widen_vector(const carag_index *index, const carag_view *view, uint32_t row, float *out_vector);
+void carag_query_renew(carag_query *query);
 void carag_query_encode(const carag_index *index, const carag_codes *codes, carag_query *query);
 float carag_score(const carag_index *index, const carag_view *view, const carag_kernel *kernel, const float *query,
                   float *room, uint32_t row);

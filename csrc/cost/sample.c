@@ -36,6 +36,7 @@ void carag_draw_query(carag_sampling *job)
         memset(scratch->query.unit, 0, dim * sizeof *scratch->query.unit);
         scratch->query.unit[0] = 1.0F;
     }
+    carag_query_renew(&scratch->query);
     carag_query_encode(index, &job->reader.view->codes, &scratch->query);
 }
 

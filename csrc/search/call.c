@@ -246,7 +246,7 @@ static void answer(void *context, size_t q, uint32_t worker)
     outcome done = {.effort = {0}};
     if (call->why != CARAG_WHY_NOTHING || (after && after->why != CARAG_WHY_NOTHING)) {
         carag_normalise(call->queries + q * index->params.dim, index->params.dim, scratch->query.unit, q, NULL);
-        carag_query_encode(index, &call->reader.view->codes, &scratch->query);
+        carag_query_renew(&scratch->query);
     }
     search_query(call, scratch, q, &done);
     write_outcome(call, q, &done);

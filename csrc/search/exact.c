@@ -77,6 +77,8 @@ static void scan(const carag_reader *reader, const carag_selection *selection, c
 {
     const carag_kernel *kernel = carag_kernel_get();
     const bool is_direct = carag_is_direct(selection->admissible, limit);
+    if (!is_direct)
+        carag_query_encode(reader->index, &reader->view->codes, &scratch->query);
     carag_walk walk = carag_walk_begin(reader, selection);
     for (size_t count; (count = carag_walk_next(&walk, kernel, scratch->numbers)) > 0;) {
         if (done && (walk.moved_end > 0 || walk.class_at == selection->count))

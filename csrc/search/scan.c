@@ -291,6 +291,7 @@ carag_scan carag_scan_begin(const carag_reader *reader, const carag_selection *s
 {
     const carag_view *view = reader->view;
     scratch->found.count = 0;
+    carag_query_encode(reader->index, &view->codes, &scratch->query);
     carag_query_sketch(&view->bits, reader->index->params.dim, &scratch->query);
     if (view->cells)
         carag_rank_cells(view->cells, scratch);
