@@ -317,7 +317,7 @@ bool carag_scan_cells(carag_scan *job, uint32_t count)
     const uint64_t before = job->effort->estimates - job->opened;
     bool is_done = true;
     for (; job->next < cells->count; job->next++) {
-        if (!job->marks && count == cells->count && job->tested >= job->selection->admissible / MARK_AFTER &&
+        if (!job->marks && !job->reader->view->sorted && count == cells->count && job->tested >= job->selection->admissible / MARK_AFTER &&
             job->tested >= TRIED_ROWS)
             mark_open(job);
         const uint32_t cell = scratch->cells[job->next];
