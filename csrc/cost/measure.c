@@ -8,6 +8,7 @@
 #include "code/code.h"
 #include "cost/cost.h"
 #include "cost/sample.h"
+#include "file/file.h"
 #include "search/span.h"
 
 #include <math.h>
@@ -274,7 +275,7 @@ void carag_measure_parts(carag_sampling *sample)
 void carag_costs_measure(carag_index *index, carag_view *view)
 {
     carag_sampling sample;
-    if (!carag_sampling_begin(&sample, index, view, index->mapping != NULL))
+    if (!carag_sampling_begin(&sample, index, view, carag_is_in_file(index, view->codes.bytes)))
         return;
     carag_measure_parts(&sample);
     carag_sampling_end(&sample);

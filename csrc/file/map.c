@@ -18,6 +18,7 @@
  * while it is mapped ends the process (SIGBUS): replace files, as saving does, and never edit them.
  */
 #include "carag_internal.h"
+#include "cost/cost.h"
 #include "file/file.h"
 #include "row/row.h"
 
@@ -162,10 +163,12 @@ carag_status carag_index_preload(carag_index *index, carag_fault *out_fault)
             status = copy_sections(&job, index, present, &view, out_fault);
         if (status == CARAG_OK && carag_sort_words(view) != CARAG_OK)
             status = carag_fail(out_fault, CARAG_NO_MEMORY, 0, "");
-        if (status == CARAG_OK)
+        if (status == CARAG_OK) {
+            carag_costs_measure(index, view);
             carag_publish(index, view);
-        else
+        } else {
             carag_view_free(index, view, present);
+        }
     }
     pthread_mutex_unlock(&index->writer);
     return status;
