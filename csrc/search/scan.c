@@ -48,7 +48,8 @@
 #define FIRST_CELLS 12 /* cells before it is decided whether the others are read by cell or by word: they give the floor */
 #define PACKS_AHEAD 4 /* packs of a word that are fetched before they are read */
 #define LINE 64 /* bytes of a line of cache */
-#define WAITING_ROWS 16 /* rows that wait for their eight-bit codes to be read together */
+#define WAITING_ROWS 16 /* rows of near cells that wait for their eight-bit codes to be read together, */
+#define MOST_WAITING (CARAG_BLOCK - CARAG_PACK) /* and of any cells: the most promising first, so that few others are read */
 
 static float floor_of(const carag_scan *job)
 {
@@ -94,7 +95,7 @@ static void score_waiting(carag_scan *job)
         if (carag_passes(job->reader, job->selection, row) && carag_visited_insert(&scratch->visited, row))
             ranks[count++] = carag_rank(scratch->scores[i], (uint32_t)i);
     }
-    if (scratch->found.count == 0 && count > job->room) {
+    if (count > job->room) {
         carag_ranks_keep(ranks, count, job->room);
         for (; first < job->room; first++)
             rows[first] = scratch->numbers[carag_rank_index(ranks[first])];
@@ -133,7 +134,7 @@ static void estimate_span(carag_scan *job, const carag_span *span, uint32_t lane
         const uint32_t lane = (uint32_t)__builtin_ctz(left);
         let_wait(job, carag_span_row(span, lane), uppers[lane]);
     }
-    if (job->waiting >= (floor > -INFINITY ? WAITING_ROWS : CARAG_BLOCK - CARAG_PACK))
+    if (job->waiting >= (floor > -INFINITY ? job->patience : MOST_WAITING))
         score_waiting(job);
 }
 
@@ -219,7 +220,7 @@ static void let_wait_if_open(carag_scan *job, uint32_t row)
     if (!carag_passes(job->reader, job->selection, row))
         return;
     let_wait(job, row, INFINITY);
-    if (job->waiting >= WAITING_ROWS)
+    if (job->waiting >= job->patience)
         score_waiting(job);
 }
 
@@ -230,6 +231,7 @@ static void scan_words(carag_scan *job)
     const carag_view *view = job->reader->view;
     const carag_catalog *catalog = view->catalog;
     const carag_sorted *sorted = view->sorted;
+    job->patience = MOST_WAITING;
     job->effort->estimates -= job->opened; /* which are met again, and count once */
     for (uint32_t c = 0; c < view->cells->count; c++)
         job->scratch->aways[c] = CONFIDENCE * carag_sight_of(view->cells, job->scratch, c).away;
@@ -297,7 +299,7 @@ carag_scan carag_scan_begin(const carag_reader *reader, const carag_selection *s
         carag_rank_cells(view->cells, scratch);
     return (carag_scan){.reader = reader, .selection = selection, .scratch = scratch, .effort = effort,
                         .room = carag_sketch_room(limit), .all_open = selection->labelled == reader->rows,
-                        .stops = carag_plan_stops(view, selection)};
+                        .stops = carag_plan_stops(view, selection), .patience = WAITING_ROWS};
 }
 
 /* Cells that are scanned before a walk with so wide a pool. */

@@ -62,7 +62,8 @@ typedef struct carag_scan {
     carag_effort *effort;
     const uint64_t *marks; /* of the rows that may be open; NULL: by their words */
     size_t room;           /* rows that are kept by eight-bit code */
-    size_t waiting;        /* rows in scratch->numbers, their upper estimates in scratch->scores */
+    size_t waiting;        /* rows in scratch->numbers, their upper estimates in scratch->scores, */
+    size_t patience;       /* and how many may be there before they are scored */
     size_t scored;         /* rows in scratch->kept: all those scored by eight-bit code */
     uint32_t next;         /* cells gone through, nearest first */
     uint64_t tested;       /* rows in them, */
