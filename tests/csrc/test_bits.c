@@ -85,6 +85,7 @@ static carag_scratch *sketched(carag_index *index, const float *query)
     carag_scratch *scratch = carag_scratch_take(index, view, &room);
     CHECK(scratch);
     CHECK_OK(carag_normalise(query, index->params.dim, scratch->query.unit, 0, NULL));
+    carag_query_renew(&scratch->query);
     carag_query_encode(index, &view->codes, &scratch->query);
     carag_query_sketch(&view->bits, index->params.dim, &scratch->query);
     if (view->cells)

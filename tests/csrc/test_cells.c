@@ -299,6 +299,7 @@ static void a_walk_takes_over_where_it_is_cheaper(const float *vectors)
     carag_scratch *scratch = carag_scratch_take(index, view, &room);
     CHECK(scratch);
     CHECK_OK(carag_normalise(vectors, DIM, scratch->query.unit, 0, NULL));
+    carag_query_renew(&scratch->query);
     carag_query_encode(index, &view->codes, &scratch->query);
     carag_effort effort = {0};
     carag_scan scan = carag_scan_begin(&reader, &selection, scratch, LIMIT, &effort);

@@ -183,6 +183,7 @@ static void leaves_admissible_rows(const carag_reader *reader, const carag_selec
     carag_effort effort = {0};
     CHECK(scratch);
     carag_normalise(query, DIM, scratch->query.unit, 0, NULL);
+    carag_query_renew(&scratch->query);
     carag_query_encode(reader->index, &view->codes, &scratch->query);
     if (plan == CARAG_PLAN_EXACT) {
         carag_scan_exact(reader, selection, scratch, limit, &effort);
@@ -249,6 +250,7 @@ static void a_scan_goes_on_from_a_walk(carag_index *index)
         carag_scratch *scratch = carag_scratch_take(index, view, &room);
         CHECK(scratch);
         carag_normalise(queries + q * DIM, DIM, scratch->query.unit, 0, NULL);
+        carag_query_renew(&scratch->query);
         carag_query_encode(index, &view->codes, &scratch->query);
         carag_effort efforts[2] = {{0}, {0}};
         carag_scan scan = carag_scan_begin(&reader, &selection, scratch, LIMIT, &efforts[0]);

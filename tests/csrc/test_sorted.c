@@ -181,6 +181,7 @@ static int goes_by_words(carag_index *index, const float *query, const carag_pre
     carag_scratch *scratch = carag_scratch_take(index, view, &room);
     CHECK(scratch);
     CHECK_OK(carag_normalise(query, DIM, scratch->query.unit, 0, NULL));
+    carag_query_renew(&scratch->query);
     carag_query_encode(index, &view->codes, &scratch->query);
     carag_effort effort = {0};
     carag_scan scan = carag_scan_begin(&reader, &selection, scratch, K, &effort);
