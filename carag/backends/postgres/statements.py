@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 __all__ = [
     "END",
     "IS_DONE",
+    "LOADED",
+    "LOADED_CHANGE",
+    "LOADED_WORDS",
+    "LOADING",
     "RELABEL",
     "STATE",
     "UNKNOWN",
@@ -26,6 +30,7 @@ __all__ = [
     "exact",
     "graph",
     "graph_settings",
+    "loaded_rows",
     "parameters",
     "rows_of_keys",
 ]
@@ -42,7 +47,33 @@ SELECT k.epoch, k.at, k.rows, ARRAY(
 AND k.epoch = COALESCE(%(at)s::bigint, (SELECT epoch FROM collection WHERE id = %(c)s))
 """
 """An epoch, by default the last, and what is known at it; no row if there is no such epoch."""
-IS_DONE: Final = "SELECT EXISTS (SELECT FROM change WHERE collection = %(c)s AND batch = %(batch)s)"
+IS_DONE: Final = """
+SELECT EXISTS (SELECT FROM change WHERE collection = %(c)s AND batch = %(batch)s),
+    EXISTS (SELECT FROM loading WHERE collection = %(c)s)
+"""
+"""Whether a batch made an epoch, and whether a load is open."""
+LOADING: Final = """
+SELECT c.epoch + 1, EXISTS (SELECT FROM change k WHERE k.collection = c.id AND k.batch = %(batch)s),
+    l.batch, l.position, l.words, l.counts
+FROM collection c LEFT JOIN loading l ON l.collection = c.id WHERE c.id = %(c)s
+"""
+"""The epoch that a load makes, whether that of a name is published, and the load that is open."""
+LOADED: Final = """
+INSERT INTO loading VALUES (%(c)s, %(batch)s, %(position)s, %(words)s, %(counts)s)
+ON CONFLICT (collection) DO UPDATE
+SET position = EXCLUDED.position, words = EXCLUDED.words, counts = EXCLUDED.counts
+"""
+LOADED_WORDS: Final = f"""
+INSERT INTO word SELECT collection, a.word, %(epoch)s::bigint, {FOREVER}, a.rows
+FROM loading, unnest(words, counts) AS a (word, rows) WHERE collection = %(c)s
+ON CONFLICT (collection, e1, word) DO UPDATE SET rows = word.rows + EXCLUDED.rows
+"""  # noqa: S608 - a number of ours
+"""Count the words of a load that is published."""
+LOADED_CHANGE: Final = """
+INSERT INTO change (collection, epoch, batch, rows)
+SELECT k.collection, %(epoch)s, l.batch, k.rows + COALESCE((SELECT sum(n) FROM unnest(l.counts) AS a (n)), 0)
+FROM change k JOIN loading l USING (collection) WHERE k.collection = %(c)s AND k.epoch = %(epoch)s - 1
+"""
 UNKNOWN: Final = """
 SELECT min(key) FROM unnest(%(keys)s::bigint[]) AS a (key)
 WHERE NOT EXISTS (SELECT FROM live WHERE live.collection = %(c)s AND live.key = a.key)
@@ -137,6 +168,12 @@ def graph_settings(width: int) -> tuple[str, dict[str, str]]:
     }
     calls = ", ".join(f"set_config('{name}', %({name})s, true)" for name in settings)
     return f"SELECT {calls}", settings
+
+
+def loaded_rows() -> str:
+    """Read rows of a load by key."""
+    of_load = "collection = %(c)s AND e0 = %(epoch)s::bigint AND key = ANY(%(keys)s::bigint[])"
+    return f"SELECT {_READ} FROM live WHERE {of_load}"  # noqa: S608
 
 
 def rows_of_keys() -> str:
