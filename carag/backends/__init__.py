@@ -10,13 +10,24 @@ from carag.backends.checked import Checked
 from carag.backends.current import Words
 from carag.backends.epochs import Epochs, MemoryEpochs
 from carag.backends.milvus import MilvusBackend
+from carag.backends.moving import Copied, copy_rows, load_rows
 from carag.backends.native import NativeBackend
 from carag.backends.postgres.backend import PostgresBackend
 from carag.backends.postgres.epochs import PostgresEpochs
-from carag.backends.protocol import Admitted, Capabilities, Found, IndexState, Rows, ShardState, VectorBackend
+from carag.backends.protocol import (
+    Admitted,
+    Capabilities,
+    Found,
+    IndexState,
+    LoadingBackend,
+    Rows,
+    ShardState,
+    VectorBackend,
+)
 from carag.backends.qdrant import QdrantBackend
 from carag.backends.redis import RedisBackend
 from carag.backends.results import CheckedResult, CheckedStats
+from carag.backends.root import StateRoot, state_root
 from carag.backends.rows import rows_of
 from carag.backends.sharded import ShardedBackend
 from carag.backends.urls import backend_by_url
@@ -27,9 +38,11 @@ __all__ = [
     "Checked",
     "CheckedResult",
     "CheckedStats",
+    "Copied",
     "Epochs",
     "Found",
     "IndexState",
+    "LoadingBackend",
     "MemoryEpochs",
     "MilvusBackend",
     "NativeBackend",
@@ -40,8 +53,12 @@ __all__ = [
     "Rows",
     "ShardState",
     "ShardedBackend",
+    "StateRoot",
     "VectorBackend",
     "Words",
     "backend_by_url",
+    "copy_rows",
+    "load_rows",
     "rows_of",
+    "state_root",
 ]

@@ -31,7 +31,7 @@ _SAMPLE: Final = 8
 
 
 class Moved(Protocol):
-    """Receives how far a stage is: ``"written"`` or ``"verified"``, rows done, and rows in all, 0 if that is unknown."""
+    """Receives how far a stage is, ``"written"`` or ``"verified"``: rows done, and rows in all, 0 if unknown."""
 
     def __call__(self, stage: str, done: int, total: int, /) -> None:
         """Receive one report."""
@@ -52,8 +52,8 @@ def load_rows(
 ) -> IndexState:
     """Add the rows of a stream, however many they are, all at one epoch.
 
-    What was written by an earlier call of this name is passed over, some rows of each block compared; so the stream must
-    be the same again, in blocks of any size.
+    What was written by an earlier call of this name is passed over, some rows of each block compared; so the stream
+    must be the same again, in blocks of any size.
 
     Parameters
     ----------
@@ -227,8 +227,8 @@ def same_root(
             progress("verified", done, len(keys))
     if wrong:
         raise BackendFault(
-            f"{wrong:,} of {len(keys):,} rows are missing or differ, so the state roots are not the same; nothing "
-            "was switched or published"
+            f"{wrong:,} of {len(keys):,} rows are missing or differ, so the state roots are not the same; nothing was "
+            "published or switched: copy all anew (restart), into another collection where these rows are published"
         )
     return root.hex()
 

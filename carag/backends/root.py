@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from carag.backends.protocol import Rows
 from carag.errors import BackendFault, InvalidArgument
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from carag.backends.protocol import VectorBackend
+    from carag.backends.protocol import Rows, VectorBackend
 
 __all__ = ["BLOCK", "StateRoot", "ascending", "blocks_of", "records_of", "rows_at", "state_root"]
 
