@@ -29,6 +29,7 @@ from carag.backends.redis import RedisBackend
 from carag.backends.results import CheckedResult, CheckedStats
 from carag.backends.root import StateRoot, state_root
 from carag.backends.rows import rows_of
+from carag.backends.shadowed import Searchable, Shadowed, ShadowReport
 from carag.backends.sharded import ShardedBackend
 from carag.backends.urls import backend_by_url
 
@@ -51,6 +52,9 @@ __all__ = [
     "QdrantBackend",
     "RedisBackend",
     "Rows",
+    "Searchable",
+    "ShadowReport",
+    "Shadowed",
     "ShardState",
     "ShardedBackend",
     "StateRoot",
