@@ -90,6 +90,7 @@ class NativeBackend:
         self._state: IndexState | None = None
         self._lock = threading.RLock()
         self._loading: tuple[str, Index] | None = None
+        self._saved = 0
 
     def add(self, rows: Rows, *, batch: str) -> IndexState:
         """See :class:`~carag.backends.VectorBackend`."""
@@ -168,8 +169,10 @@ class NativeBackend:
                 raise InvalidArgument("a key of the load is in use; delete its row first, or relabel it")
             _add(index, rows)
             self._loading = batch, index
-            if self._path is not None and _is_worth_saving(begin, end):
+            worth = max(_SAVE_ROWS, self._saved // _SAVE_FRACTION)
+            if self._path is not None and len(index) - self._saved >= worth:
                 index.save(self._file_of(batch))
+                self._saved = len(index)
 
     def count_loaded(self, batch: str) -> int:
         """See :class:`~carag.backends.LoadingBackend`."""
@@ -196,16 +199,16 @@ class NativeBackend:
             else:
                 self._index.close()
                 self._index = index
-            self._loading = None
+            self._loading, self._saved = None, 0
 
-        return self._change(batch, take)
+        return self._change(batch, take, is_load=True)
 
     def unload(self) -> None:
         """See :class:`~carag.backends.LoadingBackend`."""
         with self._lock:
             if self._loading is not None:
                 self._loading[1].close()
-                self._loading = None
+                self._loading, self._saved = None, 0
             for file in self._files():
                 file.unlink()
 
@@ -220,7 +223,7 @@ class NativeBackend:
         if self._path is None or not self._file_of(batch).exists():
             return Index(self._index.dim)
         index = Index.load(self._file_of(batch))
-        self._loading = batch, index
+        self._loading, self._saved = (batch, index), len(index)
         return index
 
     def _open(self, batch: str) -> Index:
@@ -239,10 +242,10 @@ class NativeBackend:
 
     # ------------------------------------------------------------ epochs
 
-    def _change(self, batch: str, make: Callable[[], object]) -> IndexState:
+    def _change(self, batch: str, make: Callable[[], object], *, is_load: bool = False) -> IndexState:
         with self._lock:
             if batch not in self._batches:
-                if self._loading is not None and self._loading[0] != batch:
+                if self._loading is not None and not is_load:
                     raise load_is_open()
                 make()
                 self._epoch, self._state = self._epoch + 1, None
@@ -267,9 +270,3 @@ def _add(index: Index, rows: Rows) -> None:
         entities=rows.entities,
         allow_quarantine=True,
     )
-
-
-def _is_worth_saving(begin: int, end: int) -> bool:
-    """Tell whether a load that has grown so is saved: after so many rows, and a part of all, for all are written."""
-    step = max(_SAVE_ROWS, begin // _SAVE_FRACTION)
-    return begin // step < end // step

@@ -14,8 +14,8 @@ from carag.cli._output import Exit, progress, say, say_json, warn
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from carag.backends import Copied
     from carag.engine.opening import Upgraded
+    from carag.engine.rows.moving import Copied
 
 __all__ = ["backend", "backup", "restore", "upgrade"]
 

@@ -187,7 +187,7 @@ def test_a_file_takes_a_load_up_where_it_was_saved(tmp_path, monkeypatch):
     with pytest.raises(Ended):
         load_rows(opened(), cut(160), batch="load")
     assert not path.exists()
-    assert 160 == opened().loaded("load")
+    assert 160 == opened().loaded("load")  # of four blocks that came, each two were saved
     with pytest.raises(InvalidArgument, match="is open"):
         opened().loaded("another")
     load_rows(opened(), blocks(), batch="load")

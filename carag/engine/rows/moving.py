@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from carag.backends import Rows, VectorBackend
     from carag.backends.moving import Moved
 
-__all__ = ["copy_backend", "switch_backend"]
+__all__ = ["Copied", "copy_backend", "switch_backend"]
 
 _COPY: Final = "index.copy"
 """The file, in a store, of a copy that is not searched yet: it takes the place of the index file."""
