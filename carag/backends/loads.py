@@ -54,7 +54,7 @@ def load_is_open() -> InvalidArgument:
     """Return what refuses a change, or another load, while a load is open."""
     return InvalidArgument(
         "a load of this collection is open, and nothing else changes it meanwhile; run what began it again to finish "
-        "it, or give it up with unload()"
+        "it, or give it up: unload(), and for a copy --restart"
     )
 
 

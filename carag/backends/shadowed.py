@@ -68,9 +68,8 @@ class ShadowReport:
     @property
     def differs(self) -> bool:
         """Whether anything is not as it is in the first place."""
-        return bool(
-            self.missing or self.changes_failed or self.failed or self.keys or self.counts or self.words
-        ) or not (self.is_level)
+        wrong = (self.missing, self.changes_failed, self.failed, self.keys, self.counts, self.words)
+        return not self.is_level or any(wrong)
 
     def gauges(self) -> dict[str, float]:
         """Return the numbers by the names under which a service tells them."""
