@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from carag.backends.protocol import IndexState, LoadingBackend, VectorBackend
 
-__all__ = ["Copied", "Moved", "copy_rows", "differing", "load_rows"]
+__all__ = ["Copied", "Moved", "copy_rows", "differing", "load_rows", "same_root"]
 
 _SAMPLE: Final = 8
 """Rows of a block that are read back at once."""
@@ -53,7 +53,7 @@ def load_rows(
     """Add the rows of a stream, however many they are, all at one epoch.
 
     What was written by an earlier call of this name is passed over, some rows of each block compared; so the stream
-    must be the same again, in blocks of any size.
+    must be the same again, and where the backend is sharded in blocks of the same size.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def copy_rows(
     Parameters
     ----------
     source : VectorBackend
-        Which nobody changes meanwhile; to no avail a change is an error, or is not copied.
+        A change of it meanwhile is not copied, or ends the copy.
     target : VectorBackend
         One that takes loads (:class:`~carag.backends.LoadingBackend`).
     keys : (n,) int64

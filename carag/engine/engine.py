@@ -177,7 +177,7 @@ class Engine(Contents, Measured, Served):
         backend : str or VectorBackend, optional
             Where vectors are: ``"native"``, here, or a URL (:mod:`carag.backends.urls`). Default: here, if they are.
         shadow : str or VectorBackend, optional
-            A backend that gets every change, too, and is asked every question, to compare: :attr:`shadow` counts.
+            A backend that gets every change and question, too, to compare: :attr:`carag.Engine.shadow` counts.
         accept_gate : bool
             Whether a calibrated gate that is not the one on record is dropped, on record; it is refused otherwise.
         accept_labels : bool

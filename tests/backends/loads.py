@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
-from carag.backends import LoadingBackend, NativeBackend, Rows, copy_rows, load_rows, state_root
+from carag.backends import LoadingBackend, NativeBackend, Rows, StateRoot, copy_rows, load_rows, state_root
 from carag.backends.compiled import admitted_at
 from carag.errors import BackendFault, InvalidArgument
 from carag.index import Plan
@@ -15,12 +18,11 @@ from carag.policy import policy_word
 from tests.backends.worlds import EVERYTHING, plain_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from carag.backends import VectorBackend
 
-__all__ = ["ROWS", "Loads", "blocks", "part", "seen"]
-
+ROOT = Path(__file__).parents[2]
 DIM, BLOCK = 8, 40
 ROWS = plain_rows(200, DIM, bits=1 + np.arange(200) % 3)._replace(
     entities=np.arange(200, dtype=np.uint32) % 7, public_at=np.arange(200, dtype=np.uint32)
@@ -50,6 +52,43 @@ def seen(backend: VectorBackend) -> set[int]:
     assert read == set(found.keys[found.keys >= 0].tolist())
     assert len(read) == rows == found.admissible == backend.count(admitted)
     return read
+
+
+WRITER = """
+import sys
+from carag.backends import backend_by_url, load_rows
+from tests.backends.loads import stream
+load_rows(backend_by_url(sys.argv[1]), stream(), batch="load", progress=lambda *done: print(*done, flush=True))
+"""
+MANY, AT_ONCE = 6_000, 200
+"""Rows that a writer in another process loads, and those of a block."""
+
+
+def stream() -> Iterator[Rows]:
+    """Yield many rows; they are the same each time."""
+    return (plain_rows(AT_ONCE, 16, seed=begin, first=begin) for begin in range(0, MANY, AT_ONCE))
+
+
+def killed_writers(url: str, reader: LoadingBackend, lines: Iterable[int]) -> None:
+    """Kill writers of one load, each some blocks after those that it found written, and let the last one finish."""
+    command, positions = [sys.executable, "-c", WRITER, url], [0]
+    for blocks_more in lines:
+        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as writer:
+            while positions[-1] >= int(writer.stdout.readline().split()[1]):
+                pass
+            for _ in range(blocks_more):
+                writer.stdout.readline()
+            writer.kill()
+        assert 0 == reader.state().epoch == sum(shard.rows for shard in reader.state().shards)
+        positions.append(reader.loaded("load"))
+    assert positions == sorted(set(positions))
+    assert 1 < positions[-1] < MANY
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    root = StateRoot()
+    for block in stream():
+        root.add(block)
+    assert root.hex() == state_root(reader, range(MANY))
+    assert (1, MANY) == (reader.state().epoch, sum(shard.rows for shard in reader.state().shards))
 
 
 class Loads:

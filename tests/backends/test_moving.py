@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,12 +24,11 @@ from carag.backends import (
 from carag.errors import BackendFault, BackendUnavailable, InvalidArgument
 from carag.policy import policy_word
 from tests.backends.in_memory import MemoryBackend, Store
-from tests.backends.loads import DIM, KEYS, ROWS, blocks, part, seen
+from tests.backends.loads import DIM, KEYS, ROWS, blocks, killed_writers, part, seen
 from tests.backends.postgres_servers import psycopg_or_skip
-from tests.backends.worlds import drawn_world, plain_rows
+from tests.backends.worlds import drawn_world
 
 psycopg_or_skip()
-ROOT = Path(__file__).parents[2]
 FEW = part(ROWS, 0, 12)
 
 
@@ -207,46 +203,10 @@ def test_a_load_of_a_file_can_be_given_up(tmp_path, monkeypatch):
     assert [] == [*tmp_path.iterdir()]
 
 
-WRITER = """
-import sys
-from carag.backends import PostgresBackend, load_rows
-from tests.backends.test_moving import MANY, stream
-backend = PostgresBackend(sys.argv[1], collection=sys.argv[2])
-load_rows(backend, stream(int(sys.argv[3])), batch="load", progress=lambda *done: print(*done, flush=True))
-"""
-MANY = 6_000
-"""Rows that a writer in another process loads."""
-
-
-def stream(size: int):
-    """Yield many rows, a block at a time; of the same seed they are the same."""
-    return (plain_rows(size, 16, seed=begin, first=begin) for begin in range(0, MANY, size))
-
-
 def test_a_writer_that_is_killed_is_followed_by_one_that_goes_on(servers, name):
     """SIGKILL in the midst of a block, seven times: nothing is seen, nothing is lost, and nothing is there twice."""
-    url = servers[0].url
-    reader, positions = PostgresBackend(url, collection=name, dim=16), [0]
-    for lines in (1, 2, 3, 1, 2, 4, 5):
-        command = [sys.executable, "-c", WRITER, url, name, "200"]
-        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as writer:
-            while positions[-1] >= int(writer.stdout.readline().split()[1]):
-                pass  # what earlier writers wrote is passed over
-            for _ in range(lines):
-                writer.stdout.readline()
-            writer.kill()
-        assert 0 == reader.state().epoch == sum(shard.rows for shard in reader.state().shards)
-        positions.append(reader.loaded("load"))
-    assert positions == sorted(set(positions))
-    assert 1 < positions[-1] < MANY
-    subprocess.run(
-        [sys.executable, "-c", WRITER, url, name, "200"], cwd=ROOT, check=True, capture_output=True
-    )
-    root = StateRoot()
-    for block in stream(200):
-        root.add(block)
-    assert root.hex() == state_root(reader, range(MANY))
-    assert (1, MANY) == (reader.state().epoch, reader.state().shards[0].rows)
+    reader = PostgresBackend(servers[0].url, collection=name, dim=16)
+    killed_writers(f"{servers[0].url}&collection={name}", reader, (1, 2, 3, 1, 2, 4, 5))
     reader.close()
 
 

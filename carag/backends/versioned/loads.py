@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from carag.backends.protocol import IndexState, Rows
     from carag.backends.versioned.register import Register
 
-__all__ = ["LoadedVersions"]
+__all__ = ["VersionedLoads"]
 
 
-class LoadedVersions(VersionedBackend):
+class VersionedLoads(VersionedBackend):
     """A :class:`VersionedBackend` that takes loads, see :class:`~carag.backends.LoadingBackend`."""
 
     def loaded(self, batch: str) -> int | None:
