@@ -242,10 +242,7 @@ class PostgresBackend(PostgresLoads):
         if self._dim(db) is None:
             make_place(db, self._place.id, rows.vectors.shape[1])
         check_dim(rows.vectors.shape[1], self._dim(db))
-        taken = db.execute(
-            "SELECT min(key) FROM live WHERE collection = %(c)s AND key = ANY(%(keys)s::bigint[])",
-            {"c": self._place.id, "keys": keys},
-        ).fetchone()[0]
+        (taken,) = db.execute(sql.TAKEN, {"c": self._place.id, "keys": keys}).fetchone()
         if taken is not None:
             raise InvalidArgument(f"key {taken} is in use; delete its row first, or relabel it")
         self._copy(db, rows, epoch)

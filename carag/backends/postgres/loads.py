@@ -1,7 +1,8 @@
 """Loads in PostgreSQL: rows lie among the live ones at once, under the epoch after the last, for which nobody asks.
 
 A block is one transaction, under the lock of the collection: its rows, and the note of how far the load is. So after a
-kill the note is true, and publishing moves numbers alone, however many rows there are.
+kill the note is true, and publishing moves numbers alone, however many rows there are; it has the server look at some
+of them, for its statistics.
 """
 
 from __future__ import annotations
@@ -111,11 +112,14 @@ class PostgresLoads(ABC):
                 place = {"c": self._place.id, "epoch": load.epoch}
                 db.execute(sql.LOADED_WORDS, place)
                 db.execute(sql.LOADED_CHANGE, place)
+                db.execute(
+                    f"ANALYZE live_{self._place.id:d}"
+                )  # or the next searches are planned as if it were empty
                 db.execute("UPDATE collection SET epoch = %(epoch)s WHERE id = %(c)s", place)
                 db.execute("DELETE FROM loading WHERE collection = %(c)s", place)
             return self._state(db, None)
 
-        return self._link.write(work)
+        return self._link.unhurried(work)
 
     def unload(self) -> None:
         """See :class:`~carag.backends.LoadingBackend`. Its time is not limited."""

@@ -3,6 +3,9 @@
 An exact search orders by an expression that no index of pgvector can serve, so it scores every admissible row whatever
 the planner knows; a search of the graph orders by the one that its index serves, while sorting is switched off. What
 was ended after the epoch lies in ``past``; of the last epoch that is nothing, and one look into an index tells so.
+
+Rows are looked up key by key, whatever the planner knows: of rows that came a moment ago it knows nothing, and would
+read all of them to find a few thousand (``OFFSET 0`` keeps it from making one join of it).
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ __all__ = [
     "LOADING",
     "RELABEL",
     "STATE",
+    "TAKEN",
     "UNKNOWN",
     "WORDS",
     "count",
@@ -39,6 +43,7 @@ _READ: Final = ", ".join(COLUMNS)
 _THEN: Final = "collection = %(c)s AND e0 <= %(at)s::bigint"
 _PAST: Final = f"{_THEN} AND e1 > %(at)s::bigint"
 _SCORE: Final = "-(v <#> %(q)s) AS score"
+_WANTED: Final = "unnest(%(keys)s::bigint[]) AS a (wanted)"
 
 STATE: Final = """
 SELECT k.epoch, k.at, k.rows, ARRAY(
@@ -74,6 +79,11 @@ INSERT INTO change (collection, epoch, batch, rows)
 SELECT k.collection, %(epoch)s, l.batch, k.rows + COALESCE((SELECT sum(n) FROM unnest(l.counts) AS a (n)), 0)
 FROM change k JOIN loading l USING (collection) WHERE k.collection = %(c)s AND k.epoch = %(epoch)s - 1
 """
+TAKEN: Final = f"""
+SELECT min(key) FROM {_WANTED},
+LATERAL (SELECT key FROM live WHERE collection = %(c)s AND key = wanted OFFSET 0) AS found
+"""  # noqa: S608 - ours
+"""The least of some keys that a live row has, or NULL."""
 UNKNOWN: Final = """
 SELECT min(key) FROM unnest(%(keys)s::bigint[]) AS a (key)
 WHERE NOT EXISTS (SELECT FROM live WHERE live.collection = %(c)s AND live.key = a.key)
@@ -170,12 +180,14 @@ def graph_settings(width: int) -> tuple[str, dict[str, str]]:
     return f"SELECT {calls}", settings
 
 
-def loaded_rows() -> str:
-    """Read rows of a load by key."""
-    of_load = "collection = %(c)s AND e0 = %(epoch)s::bigint AND key = ANY(%(keys)s::bigint[])"
-    return f"SELECT {_READ} FROM live WHERE {of_load}"  # noqa: S608
-
-
 def rows_of_keys() -> str:
     """Read rows by key."""
-    return f"SELECT {_READ} FROM {_versions('key = ANY(%(keys)s::bigint[])')}"  # noqa: S608
+    return (
+        f"SELECT {_READ} FROM {_WANTED}, LATERAL (SELECT * FROM {_versions('key = wanted')} OFFSET 0) AS found"  # noqa: S608
+    )
+
+
+def loaded_rows() -> str:
+    """Read rows of a load by key."""
+    of_load = "collection = %(c)s AND key = wanted AND e0 = %(epoch)s::bigint"
+    return f"SELECT {_READ} FROM {_WANTED}, LATERAL (SELECT {_READ} FROM live WHERE {of_load} OFFSET 0) AS found"  # noqa: S608
