@@ -29,12 +29,13 @@ from carag.backends.redis import RedisBackend
 from carag.backends.results import CheckedResult, CheckedStats
 from carag.backends.root import StateRoot, state_root
 from carag.backends.rows import rows_of
-from carag.backends.shadowed import Searchable, Shadowed, ShadowReport
+from carag.backends.shadowed import AnyIndex, Shadowed, ShadowReport
 from carag.backends.sharded import ShardedBackend
 from carag.backends.urls import backend_by_url
 
 __all__ = [
     "Admitted",
+    "AnyIndex",
     "Capabilities",
     "Checked",
     "CheckedResult",
@@ -52,7 +53,6 @@ __all__ = [
     "QdrantBackend",
     "RedisBackend",
     "Rows",
-    "Searchable",
     "ShadowReport",
     "Shadowed",
     "ShardState",

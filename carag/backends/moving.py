@@ -185,7 +185,8 @@ def copy_rows(
     """
     wanted, into = ascending(keys), loading(target)
     at, read = source.state(), rows_at(source, wanted)
-    if not len(wanted) or sum(shard.rows for shard in target.state().shards):
+    held = sum(shard.rows for shard in target.state().shards)
+    if held or not len(wanted):
         root = same_root(read, rows_at(target, wanted), wanted, progress)
         return Copied(len(wanted), root, target.state())
     if restart:
@@ -252,4 +253,4 @@ def differing(rows: Rows, copies: Rows) -> int:
 
 
 def _part(rows: Rows, places: NDArray[np.int64] | slice) -> Rows:
-    return Rows(*(column[places] for column in rows))
+    return Rows._make(column[places] for column in rows)

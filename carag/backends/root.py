@@ -75,7 +75,7 @@ def records_of(rows: Rows) -> NDArray[Any]:
     kind = np.dtype([("key", ">u8"), *((name, ">u4") for name in names), ("vector", ">f4", (dim,))])
     order = np.argsort(rows.keys, kind="stable")
     records = np.empty(len(order), kind)
-    columns = (rows.keys, rows.words, rows.public_at, rows.expires_at, rows.entities)
+    columns: list[NDArray[Any]] = [rows.keys, rows.words, rows.public_at, rows.expires_at, rows.entities]
     for name, column in zip(("key", *names), columns, strict=False):
         records[name] = column[order]
     records["dim"], records["vector"] = dim, rows.vectors[order]

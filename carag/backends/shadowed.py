@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     Result: TypeAlias = SearchResult | CheckedResult
 
-__all__ = ["Searchable", "ShadowReport", "Shadowed"]
+__all__ = ["AnyIndex", "ShadowReport", "Shadowed"]
 
 _logger = logger(__name__)
 
@@ -205,5 +205,5 @@ class Shadowed:
         return failed
 
 
-Searchable: TypeAlias = Index | Checked | Shadowed
+AnyIndex: TypeAlias = Index | Checked | Shadowed
 """What passages are searched in."""

@@ -135,15 +135,14 @@ class Collection:
         self._writer = threading.RLock()
         self.state = StoreState(store, index_path.with_suffix(_SUFFIXES["state"]))
         try:
-            self._rows: KeptRows = (
+            rows = (
                 KeptFile(store, index_path, lambda: embedder.dim)
                 if backend is None
                 else KeptBackend(store, backend, embedder.dim)
             )
+            self._rows: KeptRows = rows
             if shadow is not None:
-                self._rows = KeptShadowed(
-                    self._rows, KeptBackend(store, shadow, embedder.dim, notes="shadow")
-                )
+                self._rows = KeptShadowed(rows, KeptBackend(store, shadow, embedder.dim, notes="shadow"))
             self.index = self._rows.index
             self.catalogue = Catalogue(store, self.profile)
             self._words = KeptWords(

@@ -182,12 +182,12 @@ def graph_settings(width: int) -> tuple[str, dict[str, str]]:
 
 def rows_of_keys() -> str:
     """Read rows by key."""
-    return (
-        f"SELECT {_READ} FROM {_WANTED}, LATERAL (SELECT * FROM {_versions('key = wanted')} OFFSET 0) AS found"  # noqa: S608
-    )
+    return f"SELECT {_READ} FROM {_WANTED}, LATERAL (SELECT * FROM {_versions('key = wanted')} OFFSET 0) AS found"  # noqa: S608
 
 
 def loaded_rows() -> str:
     """Read rows of a load by key."""
     of_load = "collection = %(c)s AND key = wanted AND e0 = %(epoch)s::bigint"
-    return f"SELECT {_READ} FROM {_WANTED}, LATERAL (SELECT {_READ} FROM live WHERE {of_load} OFFSET 0) AS found"  # noqa: S608
+    return (
+        f"SELECT {_READ} FROM {_WANTED}, LATERAL (SELECT {_READ} FROM live WHERE {of_load} OFFSET 0) AS found"  # noqa: S608
+    )

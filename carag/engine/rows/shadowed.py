@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from carag.engine.rows.backend import KeptBackend
+    from carag.engine.rows.file import KeptFile
     from carag.engine.rows.kept import Change, KeptRows
     from carag.store.values import Labels
 
@@ -34,11 +35,11 @@ class KeptShadowed:
 
     Parameters
     ----------
-    rows : KeptRows
+    rows : KeptFile or KeptBackend
     shadow : KeptBackend
     """
 
-    def __init__(self, rows: KeptRows, shadow: KeptBackend) -> None:
+    def __init__(self, rows: KeptFile | KeptBackend, shadow: KeptBackend) -> None:
         self._rows, self._shadow = rows, shadow
         self.index = Shadowed(
             rows.index, shadow.index, is_level=lambda: 0 <= rows.known_at == shadow.known_at

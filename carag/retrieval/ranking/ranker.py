@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from carag.backends import CheckedResult, IndexState, Searchable
+    from carag.backends import AnyIndex, CheckedResult, IndexState
     from carag.index import TextIndex, TextResult
     from carag.policy import Search
     from carag.retrieval.catalogue import Catalogue, Understood
@@ -106,7 +106,7 @@ class Ranker(Protocol):
 
     def rank(
         self,
-        index: Searchable,
+        index: AnyIndex,
         words: TextIndex,
         question: Question,
         searches: Sequence[Search],
@@ -141,7 +141,7 @@ class Dense:
 
     def rank(
         self,
-        index: Searchable,
+        index: AnyIndex,
         words: TextIndex,  # noqa: ARG002
         question: Question,
         searches: Sequence[Search],
@@ -180,7 +180,7 @@ class Fused:
 
     def rank(
         self,
-        index: Searchable,
+        index: AnyIndex,
         words: TextIndex,
         question: Question,
         searches: Sequence[Search],
@@ -206,7 +206,7 @@ class Fused:
 
     def _fused(
         self,
-        index: Searchable,
+        index: AnyIndex,
         words: TextIndex,
         question: Question,
         searches: Sequence[Search],
@@ -354,7 +354,7 @@ def terms_of(question: str, more: Sequence[str]) -> list[str]:
 
 
 def _nearest(
-    index: Searchable,
+    index: AnyIndex,
     query: NDArray[np.float32],
     searches: Sequence[Search],
     k: int,
