@@ -10,7 +10,7 @@ from tests.backends.in_memory import MemoryBackend, Store
 from tests.backends.loads import DIM, Loads
 from tests.backends.postgres_servers import psycopg_or_skip
 
-psycopg_or_skip()
+psycopg = psycopg_or_skip()
 
 
 class TestNative(Loads):
@@ -56,6 +56,20 @@ class TestPostgres(Loads):
 
     def connect(self, backend):
         return self.make()
+
+
+class TestFencedPostgres(TestPostgres):
+    """An account that owns no table, under row-level security."""
+
+    @pytest.fixture(autouse=True)
+    def _with(self, servers, name):
+        account = name.replace("collection ", "account_")
+        with psycopg.connect(servers[0].url, autocommit=True) as admin:
+            admin.execute(f"CREATE ROLE {account} LOGIN")
+        owner = PostgresBackend(servers[0].url, collection=name, dim=DIM)
+        owner.let_use(account)
+        owner.close()
+        self.url, self.name = servers[0].as_account(account), name
 
 
 class TestShardedPostgres(Loads):

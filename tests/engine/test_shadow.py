@@ -9,6 +9,7 @@ import pytest
 
 from carag.audit import Record
 from carag.backends import Checked, NativeBackend, Shadowed, ShadowReport
+from carag.engine.backup import back_up, restore
 from carag.errors import BackendUnavailable, InvalidArgument
 from carag.policy import policy_word
 from tests.backends.worlds import EVERYTHING, World, plain_rows
@@ -161,6 +162,17 @@ def test_only_an_empty_collection_or_the_stores_own_copy_becomes_a_shadow(tmp_pa
         opened(tmp_path / "other", shadow=poor)
     with pytest.raises(InvalidArgument, match="carag backend switch"):
         opened(tmp_path / "store", "native") and opened(tmp_path / "store", second)
+
+
+def test_a_restored_store_has_no_part_in_the_shadow_of_the_original(tmp_path: Path) -> None:
+    """Its rows are the original's, as those of a backend are."""
+    second = shadow()
+    with opened(tmp_path / "store", shadow=second) as engine:
+        filled(engine)
+    back_up(tmp_path / "store", tmp_path / "data", keys=tmp_path / "keys")
+    restore(tmp_path / "data", tmp_path / "keys", tmp_path / "copy")
+    with pytest.raises(InvalidArgument, match="put none there"):
+        opened(tmp_path / "copy", shadow=second)
 
 
 def test_plans_that_may_miss_rows_are_compared_by_their_count_alone() -> None:
