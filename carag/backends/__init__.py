@@ -10,26 +10,41 @@ from carag.backends.checked import Checked
 from carag.backends.current import Words
 from carag.backends.epochs import Epochs, MemoryEpochs
 from carag.backends.milvus import MilvusBackend
+from carag.backends.moving import Copied, copy_rows, load_rows
 from carag.backends.native import NativeBackend
 from carag.backends.postgres.backend import PostgresBackend
 from carag.backends.postgres.epochs import PostgresEpochs
-from carag.backends.protocol import Admitted, Capabilities, Found, IndexState, Rows, ShardState, VectorBackend
+from carag.backends.protocol import (
+    Admitted,
+    Capabilities,
+    Found,
+    IndexState,
+    LoadingBackend,
+    Rows,
+    ShardState,
+    VectorBackend,
+)
 from carag.backends.qdrant import QdrantBackend
 from carag.backends.redis import RedisBackend
 from carag.backends.results import CheckedResult, CheckedStats
+from carag.backends.root import StateRoot, state_root
 from carag.backends.rows import rows_of
+from carag.backends.shadowed import AnyIndex, Shadowed, ShadowReport
 from carag.backends.sharded import ShardedBackend
 from carag.backends.urls import backend_by_url
 
 __all__ = [
     "Admitted",
+    "AnyIndex",
     "Capabilities",
     "Checked",
     "CheckedResult",
     "CheckedStats",
+    "Copied",
     "Epochs",
     "Found",
     "IndexState",
+    "LoadingBackend",
     "MemoryEpochs",
     "MilvusBackend",
     "NativeBackend",
@@ -38,10 +53,16 @@ __all__ = [
     "QdrantBackend",
     "RedisBackend",
     "Rows",
+    "ShadowReport",
+    "Shadowed",
     "ShardState",
     "ShardedBackend",
+    "StateRoot",
     "VectorBackend",
     "Words",
     "backend_by_url",
+    "copy_rows",
+    "load_rows",
     "rows_of",
+    "state_root",
 ]

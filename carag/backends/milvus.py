@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import numpy as np
 
 from carag.backends.address import Address, patiently
-from carag.backends.versioned import KEEP, NEVER, Nearest, VersionedBackend, Versions, rows_from
+from carag.backends.versioned import KEEP, NEVER, Nearest, VersionedLoads, Versions, rows_from
 from carag.errors import BackendUnavailable, InvalidArgument
 from carag.extras import require
 
@@ -50,7 +50,7 @@ _NUMBERS: Final = ("key", "word", "public_at", "expires_at", "entity", "e0", "e1
 _STRONG: Final = {"consistency_level": "Strong"}
 
 
-class MilvusBackend(VersionedBackend):
+class MilvusBackend(VersionedLoads):
     """Rows in Milvus.
 
     Parameters

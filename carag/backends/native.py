@@ -1,12 +1,19 @@
-"""Serve a :class:`carag.Index` as a backend: what every other is compared with, and the one that can certify."""
+"""Serve a :class:`carag.Index` as a backend: what every other is compared with, and the one that can certify.
+
+In a file, it is what a store has beside it where its rows are in no other backend. A load there is a second file, named
+after its batch, which takes the place of the first in the end.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from carag.backends.loads import is_new, load_is_open, no_load
 from carag.backends.protocol import Capabilities, Found, IndexState, ShardState
 from carag.backends.rows import few_rows
 from carag.errors import BackendUnavailable, InvalidArgument
@@ -14,6 +21,7 @@ from carag.index import FILE_VERSION, Index, Plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from os import PathLike
 
     from numpy.typing import NDArray
 
@@ -22,6 +30,10 @@ if TYPE_CHECKING:
 __all__ = ["NativeBackend"]
 
 _NAME: Final = f"native, file format {FILE_VERSION}"
+_SAVE_ROWS: Final = 1 << 16
+"""Rows of a load between two savings of its file, at least: what a kill makes one write again."""
+_SAVE_FRACTION: Final = 4
+"""Save a load once more than 1/4 of its rows are new: each time writes all of them."""
 
 
 class NativeBackend:
@@ -33,6 +45,17 @@ class NativeBackend:
         Length of every vector.
     collection : str
         What records call it.
+    path : path, optional
+        A file to keep the rows in, which need not be there. Loads alone are saved in it, and no other change.
+    index : Index, optional
+        One that is there, in place of a new one; it stays its owner's to close.
+
+    Raises
+    ------
+    CorruptFile
+        If the file is no index.
+    InvalidArgument
+        If its vectors have another length.
     """
 
     capabilities: Final = Capabilities(
@@ -46,28 +69,32 @@ class NativeBackend:
         server_side_policy=False,
     )
 
-    def __init__(self, dim: int, *, collection: str = "rows") -> None:
-        self._index = Index(dim)
+    def __init__(
+        self,
+        dim: int,
+        *,
+        collection: str = "rows",
+        path: str | PathLike[str] | None = None,
+        index: Index | None = None,
+    ) -> None:
+        self._path = None if path is None else Path(path)
+        self._is_ours = index is None
+        if index is None and self._path is not None and self._path.exists():
+            index = Index.load(self._path)
+        self._index = Index(dim) if index is None else index
+        if self._index.dim != dim:
+            raise InvalidArgument(f"the vectors of the index have length {self._index.dim}; want {dim}")
         self._collection = collection
         self._batches: dict[str, IndexState] = {}
-        self._epoch = 0
+        self._epoch = min(1, len(self._index))
         self._state: IndexState | None = None
         self._lock = threading.RLock()
+        self._loading: tuple[str, Index] | None = None
+        self._saved = 0
 
     def add(self, rows: Rows, *, batch: str) -> IndexState:
         """See :class:`~carag.backends.VectorBackend`."""
-        return self._change(
-            batch,
-            lambda: self._index.add(
-                rows.vectors,
-                rows.words,
-                rows.keys,
-                public_at=rows.public_at,
-                expires_at=rows.expires_at,
-                entities=rows.entities,
-                allow_quarantine=True,
-            ),
-        )
+        return self._change(batch, lambda: _add(self._index, rows))
 
     def relabel(self, keys: Sequence[int], words: Sequence[int], *, batch: str) -> IndexState:
         """See :class:`~carag.backends.VectorBackend`."""
@@ -116,11 +143,110 @@ class NativeBackend:
 
     def close(self) -> None:
         """See :class:`~carag.backends.VectorBackend`."""
-        self._index.close()
+        if self._is_ours:
+            self._index.close()
+        if self._loading is not None:
+            self._loading[1].close()
 
-    def _change(self, batch: str, make: Callable[[], object]) -> IndexState:
+    # ------------------------------------------------------------ loads
+
+    def loaded(self, batch: str) -> int | None:
+        """See :class:`~carag.backends.LoadingBackend`."""
+        with self._lock:
+            return None if batch in self._batches else len(self._load(batch))
+
+    def load(self, rows: Rows, *, batch: str, begin: int, end: int) -> None:
+        """See :class:`~carag.backends.LoadingBackend`."""
+        with self._lock:
+            if batch in self._batches:
+                return
+            index = self._load(batch)
+            if begin > 0 and not len(index):
+                raise no_load()
+            if not is_new(len(index), begin, end):
+                return
+            if any(key in self._index for key in rows.keys.tolist()):
+                raise InvalidArgument("a key of the load is in use; delete its row first, or relabel it")
+            _add(index, rows)
+            self._loading = batch, index
+            worth = max(_SAVE_ROWS, self._saved // _SAVE_FRACTION)
+            if self._path is not None and len(index) - self._saved >= worth:
+                index.save(self._file_of(batch))
+                self._saved = len(index)
+
+    def count_loaded(self, batch: str) -> int:
+        """See :class:`~carag.backends.LoadingBackend`."""
+        with self._lock:
+            return len(self._open(batch))
+
+    def get_loaded(self, keys: Sequence[int], *, batch: str) -> Rows:
+        """See :class:`~carag.backends.LoadingBackend`."""
+        with self._lock:
+            index = self._open(batch)
+            return few_rows(index, [key for key in dict.fromkeys(keys) if key in index])
+
+    def publish(self, batch: str) -> IndexState:
+        """See :class:`~carag.backends.LoadingBackend`."""
+
+        def take() -> None:
+            index = self._open(batch)
+            if self._path is not None:
+                index.save(self._file_of(batch))
+                self._file_of(batch).replace(self._path)
+            if len(self._index):
+                _add(self._index, few_rows(index, index.keys()))
+                index.close()
+            else:
+                self._index.close()
+                self._index = index
+            self._loading, self._saved = None, 0
+
+        return self._change(batch, take, is_load=True)
+
+    def unload(self) -> None:
+        """See :class:`~carag.backends.LoadingBackend`."""
+        with self._lock:
+            if self._loading is not None:
+                self._loading[1].close()
+                self._loading, self._saved = None, 0
+            for file in self._files():
+                file.unlink()
+
+    def _load(self, batch: str) -> Index:
+        """Return the rows of a load, none if it is not begun; another that is open is refused."""
+        if self._loading is not None and self._loading[0] == batch:
+            return self._loading[1]
+        if self._path is not None and len(self._index):
+            raise InvalidArgument(f"{self._path} holds rows, and a file takes a load while it holds none")
+        if self._loading is not None or [one for one in self._files() if one != self._file_of(batch)]:
+            raise load_is_open()
+        if self._path is None or not self._file_of(batch).exists():
+            return Index(self._index.dim)
+        index = Index.load(self._file_of(batch))
+        self._loading, self._saved = (batch, index), len(index)
+        return index
+
+    def _open(self, batch: str) -> Index:
+        index = self._load(batch)
+        if not len(index):
+            raise no_load()
+        return index
+
+    def _files(self) -> list[Path]:
+        return [] if self._path is None else [*self._path.parent.glob(f"{self._path.name}.*.load")]
+
+    def _file_of(self, batch: str) -> Path:
+        assert self._path is not None  # noqa: S101 - ours
+        name = hashlib.sha256(batch.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        return self._path.with_name(f"{self._path.name}.{name}.load")
+
+    # ------------------------------------------------------------ epochs
+
+    def _change(self, batch: str, make: Callable[[], object], *, is_load: bool = False) -> IndexState:
         with self._lock:
             if batch not in self._batches:
+                if self._loading is not None and not is_load:
+                    raise load_is_open()
                 make()
                 self._epoch, self._state = self._epoch + 1, None
                 self._batches[batch] = self.state()
@@ -132,3 +258,15 @@ class NativeBackend:
         if epoch is not None and epoch < self._epoch:
             raise BackendUnavailable(f"epoch {epoch} is gone, and {self._epoch} is the last; ask again")
         return self.state()
+
+
+def _add(index: Index, rows: Rows) -> None:
+    index.add(
+        rows.vectors,
+        rows.words,
+        rows.keys,
+        public_at=rows.public_at,
+        expires_at=rows.expires_at,
+        entities=rows.entities,
+        allow_quarantine=True,
+    )

@@ -12,7 +12,7 @@ confirmed. So no reader sees half a change, on however many machines it was made
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +23,16 @@ if TYPE_CHECKING:
     from carag.index import Plan
     from carag.policy import Policy
 
-__all__ = ["Admitted", "Capabilities", "Found", "IndexState", "Rows", "ShardState", "VectorBackend"]
+__all__ = [
+    "Admitted",
+    "Capabilities",
+    "Found",
+    "IndexState",
+    "LoadingBackend",
+    "Rows",
+    "ShardState",
+    "VectorBackend",
+]
 
 
 class Capabilities(NamedTuple):
@@ -180,4 +189,48 @@ class VectorBackend(Protocol):
 
     def close(self) -> None:
         """Give up connections; idempotent."""
+        ...
+
+
+@runtime_checkable
+class LoadingBackend(VectorBackend, Protocol):
+    """A backend that takes very many rows block by block, unseen, and shows them all at one epoch.
+
+    A *load* is a stream of rows under the name of a batch. What is written of it belongs to the epoch that it makes,
+    for which nobody asks before :meth:`publish`; it outlives the process that wrote it, and the next goes on from
+    :meth:`loaded`. A collection takes one load at a time, and no other change while one is open.
+    """
+
+    def loaded(self, batch: str) -> int | None:
+        """Return how many rows of a load are written; None once it is published, or nothing but that is left to do.
+
+        Raises
+        ------
+        InvalidArgument
+            If a load by another name is open.
+        """
+        ...
+
+    def load(self, rows: Rows, *, batch: str, begin: int, end: int) -> None:
+        """Write the rows of a load between two positions of its stream, and return once they are confirmed.
+
+        Positions count the rows of the stream. What is written already is not written again; a gap, rows that overlap
+        what is written, and a key that a live row has are refused with InvalidArgument. The first block opens the load.
+        """
+        ...
+
+    def count_loaded(self, batch: str) -> int:
+        """Count the rows that are there of an open load: what is stored, not what was confirmed."""
+        ...
+
+    def get_loaded(self, keys: Sequence[int], *, batch: str) -> Rows:
+        """Read rows of an open load by key, in any order; unknown keys are left out."""
+        ...
+
+    def publish(self, batch: str) -> IndexState:
+        """Make an epoch of an open load, so that the next search sees all of it; again, it changes nothing."""
+        ...
+
+    def unload(self) -> None:
+        """Give up the load that is open, if one is, whatever its name: remove what was written of it."""
         ...

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from uuid import UUID, uuid5
 
 from carag.backends.address import DEFAULT_COLLECTION, Address, check_collection, patiently
-from carag.backends.versioned import KEEP, NEVER, Nearest, VersionedBackend, Versions, rows_from
+from carag.backends.versioned import KEEP, NEVER, Nearest, VersionedLoads, Versions, rows_from
 from carag.errors import BackendUnavailable, InvalidArgument
 from carag.extras import require
 
@@ -49,7 +49,7 @@ _NAMES: Final = UUID("9c2f5b52-6c0e-4f43-8f0c-3f0f6d2d7a41")
 """The space of the names of texts in the register (RFC 9562, version 5)."""
 
 
-class QdrantBackend(VersionedBackend):
+class QdrantBackend(VersionedLoads):
     """Rows in Qdrant.
 
     Parameters

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 import numpy as np
 
 from carag.backends.address import Address, patiently
-from carag.backends.versioned import KEEP, NEVER, Nearest, VersionedBackend, Versions
+from carag.backends.versioned import KEEP, NEVER, Nearest, VersionedLoads, Versions
 from carag.errors import BackendFault, BackendUnavailable
 from carag.extras import require
 
@@ -60,7 +60,7 @@ _Stored: TypeAlias = dict[int, bytes]
 """The versions of a key, by ``e0``."""
 
 
-class RedisBackend(VersionedBackend):
+class RedisBackend(VersionedLoads):
     """Rows in a Redis 8 cluster.
 
     Parameters

@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 
+from carag.backends.loads import load_is_open
 from carag.backends.protocol import Capabilities, Found, IndexState, Rows
+from carag.backends.sharded_loads import LOAD, ShardedLoads
 from carag.errors import BackendFault, BackendUnavailable, InvalidArgument
 from carag.index import Plan
 
@@ -53,7 +55,7 @@ def shard_of(keys: Sequence[int] | NDArray[np.int64], shards: int) -> NDArray[np
     return ((mixed ^ (mixed >> np.uint64(31))) % np.uint64(shards)).astype(np.int64)
 
 
-class ShardedBackend:
+class ShardedBackend(ShardedLoads):
     """Several backends as one.
 
     Parameters
@@ -160,10 +162,12 @@ class ShardedBackend:
             return self._state(turn.publish(intent, parts))
 
     def _settle(self, turn: Turn) -> None:
-        """Finish what a writer left, or undo it."""
+        """Finish what a writer left, or undo it; a load that is open is refused, for it can go on."""
         left = turn.left()
         if left is None:
             return
+        if left.kind == LOAD:
+            raise load_is_open()
         if left.kind == "add":
             self._each(turn, left, lambda shard, places: _taken_out(shard, left, places))
             turn.abandon(left)

@@ -44,7 +44,7 @@ Kind = Literal["embedder", "generator", "reranker"]
 FILE: Final = "carag.toml"
 """What is looked for in the current directory."""
 SETTINGS: Final = (
-    *("store", "retain", "not_before", "evidence", "backend"),
+    *("store", "retain", "not_before", "evidence", "backend", "shadow"),
     *("embedder", "generator", "ranker", "reranker"),
 )
 """Parameters of commands that the file can give, under the names they have there."""
@@ -90,6 +90,9 @@ store = {store}
 ## Where vectors are searched: "native", in an index file of the store, or a server that holds a copy of its rows.
 # backend = "postgresql://carag_rows@HOST/DATABASE"
 
+## Where a store may move next: a server that gets every change, too, and is asked every question, to compare.
+# shadow = "postgresql://carag_rows@HOST/DATABASE?collection=NEXT"
+
 ## A service, which carag serve runs, has a table [service]: docs/how-to/run-the-service.md.
 """
 
@@ -111,6 +114,7 @@ class _Document(_Strict):
     not_before: str | None = Text
     evidence: str | None = Text
     backend: str | None = Text
+    shadow: str | None = Text
     path: str | None = Text
     embedder: _Model | None = None
     generator: _Model | None = None

@@ -25,6 +25,7 @@ __all__ = [
     "RankerName",
     "ReadableStore",
     "Retain",
+    "ShadowUrl",
     "Store",
     "TrustedWitnesses",
     "TsaRoots",
@@ -124,6 +125,15 @@ BackendUrl = Annotated[
         "[b]postgresql://ROLE@HOST/DATABASE[/b]. Default: native; a store whose rows are elsewhere does not open.",
     ),
 ]
+ShadowUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--shadow",
+        metavar="URL",
+        help="A server that gets a copy of the rows, too, and is asked every question, to compare: it never answers. "
+        "See [b]carag backend[/b].",
+    ),
+]
 TrustedWitnesses = Annotated[
     Path | None,
     typer.Option(
@@ -141,9 +151,10 @@ def store_settings(
     not_before: Path | None = None,
     evidence: str | None = None,
     backend: str | None = None,
+    shadow: str | None = None,
 ) -> dict[str, Any]:
-    """Return ``--retain``, ``--not-before``, ``--evidence`` and ``--backend`` as arguments of ``Engine.open``."""
-    given: dict[str, Any] = {"retain": retain, "evidence": evidence, "backend": backend}
+    """Return ``--retain``, ``--not-before``, ``--evidence``, ``--backend``, ``--shadow`` for ``Engine.open``."""
+    given: dict[str, Any] = {"retain": retain, "evidence": evidence, "backend": backend, "shadow": shadow}
     if not_before is not None:
         given["not_before"] = read_text(not_before)
     return {name: value for name, value in given.items() if value is not None}

@@ -132,6 +132,7 @@ app.add_typer(audit.app, name="audit")
 app.add_typer(policy.app, name="policy")
 app.add_typer(bench.app, name="bench")
 app.add_typer(gate.app, name="gate")
+app.add_typer(store.backend, name="backend")
 app.add_typer(metric.app, name="metric")
 
 

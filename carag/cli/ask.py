@@ -18,6 +18,7 @@ from carag.cli._options import (
     NotBefore,
     RankerName,
     Retain,
+    ShadowUrl,
     Store,
     model_settings,
     store_settings,
@@ -46,6 +47,7 @@ _SETTINGS: Final = (
     "not_before",
     "evidence",
     "backend",
+    "shadow",
 )
 """Options that decide how an engine is opened."""
 _CONDITION: Final = re.compile(r"([^<>=]+)(<=|>=|=|<|>)(.+)", re.DOTALL)
@@ -135,6 +137,7 @@ def ask(
     not_before: NotBefore = None,
     evidence: EvidenceUrl = None,
     backend: BackendUrl = None,
+    shadow: ShadowUrl = None,
     as_json: AsJson = False,
 ) -> int:
     """Answer a question from what this role may use for this purpose.
@@ -147,7 +150,7 @@ def ask(
     from carag.engine import Engine
 
     session, narrowed = _session(role, purpose, as_of, subject, entity, conversation), _where(where or ())
-    settings = store_settings(retain, not_before, evidence, backend)
+    settings = store_settings(retain, not_before, evidence, backend, shadow)
     settings |= model_settings(
         context, store, embedder=embedder, generator=generator, ranker=ranker, reranker=reranker
     )
@@ -245,6 +248,7 @@ def serve(
     not_before: NotBefore = None,
     evidence: EvidenceUrl = None,
     backend: BackendUrl = None,
+    shadow: ShadowUrl = None,
     workers: Annotated[
         int | None,
         typer.Option(
@@ -270,7 +274,7 @@ def serve(
 
     given = {name: one for name, one in (("port", port), ("workers", workers)) if one is not None}
     settings = context.obj.service().with_options(given)
-    opening = store_settings(retain, not_before, evidence, backend)
+    opening = store_settings(retain, not_before, evidence, backend, shadow)
     opening |= model_settings(
         context, store, embedder=embedder, generator=generator, ranker=ranker, reranker=reranker
     )

@@ -19,6 +19,7 @@ from carag.cli._options import (
     NotBefore,
     ProfileName,
     Retain,
+    ShadowUrl,
     Store,
     model_settings,
     store_settings,
@@ -220,6 +221,7 @@ def ingest(
     not_before: NotBefore = None,
     evidence: EvidenceUrl = None,
     backend: BackendUrl = None,
+    shadow: ShadowUrl = None,
     as_json: AsJson = False,
 ) -> int:
     """Read filings, or documents of another profile, label them, and make them searchable.
@@ -234,7 +236,7 @@ def ingest(
     from carag.engine.named import imported
 
     settings = model_settings(context, store, embedder=embedder) | store_settings(
-        retain, not_before, evidence, backend
+        retain, not_before, evidence, backend, shadow
     )
     with (
         Engine.open(store, profile=profile, **settings) as engine,
@@ -308,6 +310,7 @@ def sync(
     not_before: NotBefore = None,
     evidence: EvidenceUrl = None,
     backend: BackendUrl = None,
+    shadow: ShadowUrl = None,
     as_json: AsJson = False,
 ) -> int:
     """Store what is new or changed in a folder, by its content, and name what vanished.
@@ -324,7 +327,7 @@ def sync(
     from carag.engine.named import imported
 
     settings = model_settings(context, store, embedder=embedder) | store_settings(
-        retain, not_before, evidence, backend
+        retain, not_before, evidence, backend, shadow
     )
     own = None if reader is None else imported("reader", reader, not_in=store)
     zone = _zone(time_zone) if time_zone is not None else None

@@ -1,4 +1,4 @@
-"""Keep a store: ``carag upgrade`` brings it up to this version, ``backup`` copies it, ``restore`` puts it back."""
+"""Keep a store: ``carag upgrade`` brings it up to date, ``backup`` and ``restore`` copy it, ``backend`` moves rows."""
 
 from __future__ import annotations
 
@@ -12,12 +12,23 @@ from carag.cli._options import AsJson, BackendUrl, Store, TrustedWitnesses, TsaR
 from carag.cli._output import Exit, progress, say, say_json, warn
 
 if TYPE_CHECKING:
-    from carag.engine.opening import Upgraded
+    from rich.progress import Progress
 
-__all__ = ["backup", "restore", "upgrade"]
+    from carag.engine.opening import Upgraded
+    from carag.engine.rows.moving import Copied
+
+__all__ = ["backend", "backup", "restore", "upgrade"]
 
 _MAX_KEPT: Final = (64 << 20) + 1
 """Bytes read of a receipt; none is longer (``carag.audit.receipts``)."""
+_Target = Annotated[
+    str,
+    typer.Option(
+        "--to", metavar="URL", help="Where the copy is: [b]native[/b], or a server, as for [b]--backend[/b]."
+    ),
+]
+
+backend = typer.Typer(help="Move a store's rows from one place to another.", no_args_is_help=True)
 
 
 def upgrade(
@@ -173,4 +184,71 @@ def restore(
         else "nothing kept elsewhere was given, so nobody can tell what came after the backup"
     )
     say("what was erased after the backup is there again: erase it again", style="dim")
+    return Exit.OK
+
+
+@backend.command()
+def copy(
+    store: Store,
+    source: Annotated[
+        str,
+        typer.Option(
+            "--from", metavar="URL", help="Where the rows are searched now: [b]native[/b], or a server."
+        ),
+    ],
+    to: _Target,
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Give up what an earlier run wrote, and copy all anew.")
+    ] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Copy the rows of a store to another place, where nothing is searched before [b]carag backend switch[/b].
+
+    Nothing of the copy is visible before all of it was read back and is the same. Can be killed at any point and run
+    again. A copy that was made before is brought up to the store. A password belongs into the environment.
+
+    [dim]carag backend copy --store store --from native --to postgresql://carag_rows@HOST/DATABASE[/dim]
+    """
+    from carag.engine.rows.moving import copy_backend
+
+    with progress() as bars:
+        done = copy_backend(store, source, to, restart=restart, progress=_Bars(bars))
+    return _moved(done, "copied to", as_json=as_json)
+
+
+@backend.command()
+def switch(store: Store, to: _Target, as_json: AsJson = False) -> int:
+    """Have the rows of a store searched where a copy of them is, if it is the same to the last bit.
+
+    From then on commands want it as [b]--backend[/b]. The rows that were searched before stay where they are.
+
+    [dim]carag backend switch --store store --to postgresql://carag_rows@HOST/DATABASE[/dim]
+    """
+    from carag.engine.rows.moving import switch_backend
+
+    with progress() as bars:
+        done = switch_backend(store, to, progress=_Bars(bars))
+    return _moved(done, "searched in", as_json=as_json)
+
+
+class _Bars:
+    """Shows how far the stages of a copy are."""
+
+    def __init__(self, bars: Progress) -> None:
+        self._bars = bars
+        self._tasks: dict[str, Any] = {}
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        if stage not in self._tasks:
+            self._tasks[stage] = self._bars.add_task(stage, note="")
+        self._bars.update(self._tasks[stage], completed=done, total=total, note=f"{done} of {total} rows")
+
+
+def _moved(done: Copied, how: str, *, as_json: bool) -> int:
+    place, collection = done.state.backend, done.state.collection
+    if as_json:
+        say_json({"rows": done.rows, "root": done.root, "backend": place, "collection": collection})
+    else:
+        say(f"{done.rows} rows are {how} {place}, collection {collection}")
+        say(f"  state root {done.root}", style="dim")
     return Exit.OK

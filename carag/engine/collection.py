@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import numpy as np
 
+from carag.backends import Shadowed
 from carag.engine.kept_embedder import NO_EMBEDDER, KeptEmbedder
 from carag.engine.kept_profile import settle_profile
 from carag.engine.locks import ReadWriteLock
 from carag.engine.rows.backend import KeptBackend
 from carag.engine.rows.file import KeptFile
-from carag.engine.rows.settled import settled_backend
+from carag.engine.rows.settled import settled_backend, settled_shadow
+from carag.engine.rows.shadowed import KeptShadowed
 from carag.engine.state import StoreState
 from carag.errors import CorruptFile, InvalidArgument
 from carag.retrieval import (
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from carag.backends import VectorBackend
+    from carag.backends import ShadowReport, VectorBackend
     from carag.engine.rows.kept import KeptRows
     from carag.index import TextIndex
     from carag.policy import Profile
@@ -92,12 +94,14 @@ class Collection:
         What the bits of its labels mean, and who may use what; by default the one that the store keeps.
     backend : VectorBackend, optional
         Where the rows are, in place of the index file.
+    shadow : VectorBackend, optional
+        What else shall hold them, and is asked what is searched (:mod:`carag.engine.rows.shadowed`).
     progress : Progress
         Told how far the copies are that must be brought up to the store.
 
     Attributes
     ----------
-    index : Index or Checked
+    index : Index, Checked or Shadowed
         Rows keyed by the store's labels.
     state : StoreState
         Root hash and proofs.
@@ -120,6 +124,7 @@ class Collection:
         profile: Profile | None = None,
         *,
         backend: VectorBackend | None = None,
+        shadow: VectorBackend | None = None,
         progress: Progress = no_progress,
     ) -> None:
         self.store = store
@@ -130,11 +135,14 @@ class Collection:
         self._writer = threading.RLock()
         self.state = StoreState(store, index_path.with_suffix(_SUFFIXES["state"]))
         try:
-            self._rows: KeptRows = (
+            rows = (
                 KeptFile(store, index_path, lambda: embedder.dim)
                 if backend is None
                 else KeptBackend(store, backend, embedder.dim)
             )
+            self._rows: KeptRows = rows
+            if shadow is not None:
+                self._rows = KeptShadowed(rows, KeptBackend(store, shadow, embedder.dim, notes="shadow"))
             self.index = self._rows.index
             self.catalogue = Catalogue(store, self.profile)
             self._words = KeptWords(
@@ -166,6 +174,11 @@ class Collection:
         return self._rows.added
 
     @property
+    def shadow(self) -> ShadowReport | None:
+        """In what the shadow differs from what is searched; None if there is none."""
+        return self.index.report() if isinstance(self.index, Shadowed) else None
+
+    @property
     def words(self) -> TextIndex:
         """The words of the passages, under the same labels as the rows."""
         return self._words.index
@@ -186,6 +199,7 @@ class Collection:
         clock: Callable[[], int],
         profile: str | PathLike[str] | Profile | None = None,
         backend: str | VectorBackend | None = None,
+        shadow: str | VectorBackend | None = None,
         accept_policy: bool = False,
         progress: Progress = no_progress,
     ) -> Iterator[Self]:
@@ -205,6 +219,8 @@ class Collection:
             For a new store, by default EDGAR's; a store keeps the bits it was made with.
         backend : str or VectorBackend, optional
             Where the rows are (:func:`carag.engine.rows.settled.settled_backend`), by default in an index file.
+        shadow : str or VectorBackend, optional
+            What else shall hold them (:func:`carag.engine.rows.settled.settled_shadow`).
         accept_policy : bool
             Whether other roles, intents and words of the same bits replace those kept.
         progress : Progress
@@ -240,8 +256,17 @@ class Collection:
             settled = settle_profile(store, profile, accept=accept_policy)
             with (
                 settled_backend(store, backend) as place,
+                settled_shadow(store, shadow) as second,
                 closing(
-                    cls(store, chosen, home / "index.carag", settled, backend=place, progress=progress)
+                    cls(
+                        store,
+                        chosen,
+                        home / "index.carag",
+                        settled,
+                        backend=place,
+                        shadow=second,
+                        progress=progress,
+                    )
                 ) as collection,
             ):
                 yield collection

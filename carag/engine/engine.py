@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from carag.audit import AuditLog, Receipt
-    from carag.audit.anchors import Anchor, Anchoring, Exposure, Window
+    from carag.audit.anchors import Anchor, Anchoring, Window
     from carag.backends import VectorBackend
     from carag.engine.collection import Collection
     from carag.engine.recorder import Searched
@@ -128,6 +128,7 @@ class Engine(Contents, Measured, Served):
         scrub_every: float | None = None,
         evidence: str | None = None,
         backend: str | VectorBackend | None = None,
+        shadow: str | VectorBackend | None = None,
         accept_gate: bool = False,
         accept_labels: bool = False,
         accept_policy: bool = False,
@@ -175,6 +176,8 @@ class Engine(Contents, Measured, Served):
             ``postgresql://ROLE@HOST/DATABASE``: every record and request goes there, too, before its result leaves.
         backend : str or VectorBackend, optional
             Where vectors are: ``"native"``, here, or a URL (:mod:`carag.backends.urls`). Default: here, if they are.
+        shadow : str or VectorBackend, optional
+            A backend that gets every change and question, too, to compare: :attr:`carag.Engine.shadow` counts.
         accept_gate : bool
             Whether a calibrated gate that is not the one on record is dropped, on record; it is refused otherwise.
         accept_labels : bool
@@ -216,6 +219,7 @@ class Engine(Contents, Measured, Served):
                     scrub_every=scrub_every,
                     evidence=evidence,
                     backend=backend,
+                    shadow=shadow,
                     accept_policy=accept_policy,
                     accept_lost_values=accept_lost_values,
                 )
@@ -263,11 +267,6 @@ class Engine(Contents, Measured, Served):
     def log(self) -> AuditLog:
         """The audit log, to prove what is in it and to add to it."""
         return self._log
-
-    @property
-    def exposure(self) -> Exposure:
-        """How much of the log no anchor has confirmed yet."""
-        return self._anchoring.exposure()
 
     def session(self, token: str, verifier: TokenVerifier) -> Session:
         """Make a session from a signed token; a token that is refused is on record, though nothing it says.

@@ -55,6 +55,7 @@ def opened(
     accept_lost_values: bool,
     evidence: str | None,
     backend: str | VectorBackend | None,
+    shadow: str | VectorBackend | None,
 ) -> Iterator[Opened]:
     """Open a store directory until the context ends; parameters and errors as for :meth:`carag.Engine.open`.
 
@@ -86,6 +87,7 @@ def opened(
                 clock=clock,
                 profile=profile,
                 backend=backend,
+                shadow=shadow,
                 accept_policy=accept_policy,
             )
         )

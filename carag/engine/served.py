@@ -1,4 +1,4 @@
-"""Offer the engine to whoever serves it: calls to await, the pace of its models, and plans whose time tells nothing."""
+"""Offer the engine to whoever serves it: calls to await, how it stands, and plans whose time tells nothing."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from carag.generation import Extractive
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from carag.audit.anchors import Anchoring, Exposure
+    from carag.backends import ShadowReport
     from carag.engine.collection import Collection
     from carag.engine.results import AddReport, Answer, Retrieval
     from carag.generation import GuardedGenerator
@@ -28,6 +30,7 @@ class Served(ABC):
     thread, to its record; its result is lost.
     """
 
+    _anchoring: Anchoring
     _collection: Collection
     _guarded: GuardedGenerator
     _retriever: Retriever
@@ -61,6 +64,16 @@ class Served(ABC):
     async def aadd(self, documents: Iterable[Document]) -> AddReport:
         """Await :meth:`carag.Engine.add`; the documents are read in the thread."""
         return await asyncio.to_thread(self.add, documents)
+
+    @property
+    def exposure(self) -> Exposure:
+        """How much of the log no anchor has confirmed yet."""
+        return self._anchoring.exposure()
+
+    @property
+    def shadow(self) -> ShadowReport | None:
+        """In what a shadow (``Engine.open(shadow=)``) differs from what is searched; None if there is none."""
+        return self._collection.shadow
 
     @property
     def paces(self) -> tuple[str, str]:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from carag.backends import Checked
-    from carag.index import Index, TextIndex
+    from carag.backends import AnyIndex
+    from carag.index import TextIndex
     from carag.policy import Decision, Profile, Reason, Where
     from carag.retrieval.embedder import Embedder
     from carag.retrieval.ranking import Ranked, Ranker
@@ -50,7 +50,7 @@ class Searchable(Protocol):
         ...
 
     @property
-    def index(self) -> Index | Checked:
+    def index(self) -> AnyIndex:
         """Rows keyed by the store's labels."""
         ...
 
@@ -74,7 +74,7 @@ class Searchable(Protocol):
         ...
 
 
-_Rows: TypeAlias = "tuple[Index | Checked, TextIndex]"
+_Rows: TypeAlias = "tuple[AnyIndex, TextIndex]"
 """Vectors and words of one instant."""
 
 
@@ -251,7 +251,7 @@ class Retriever:
 
     def _with_heads(
         self,
-        index: Index | Checked,
+        index: AnyIndex,
         asked: Question,
         decision: Decision,
         where: Where,

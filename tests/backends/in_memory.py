@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from carag.backends.versioned import NEVER, Nearest, VersionedBackend, Versions, rows_from
+from carag.backends.versioned import NEVER, Nearest, VersionedLoads, Versions, rows_from
 from carag.errors import BackendUnavailable
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Store:
             raise BackendUnavailable("killed")
 
 
-class MemoryBackend(VersionedBackend):
+class MemoryBackend(VersionedLoads):
     """Rows in a :class:`Store`."""
 
     _most_words = 64

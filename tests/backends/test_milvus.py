@@ -17,6 +17,7 @@ from carag.errors import BackendUnavailable, InvalidArgument
 from carag.index import Plan
 from carag.policy import policy_word
 from tests.backends.conformance import Conformance
+from tests.backends.loads import Loads
 from tests.backends.milvus_server import MilvusServer
 from tests.backends.rows import rows
 from tests.backends.worlds import EVERYTHING
@@ -73,6 +74,20 @@ class TestMilvus(Conformance):
     def test_no_lie_is_believed(self, build):
         """In the long run alone: it is a double that lies, whatever is behind it, and a strong read takes a tick."""
         super().test_no_lie_is_believed(build)
+
+
+class TestLoads(Loads):
+    """A second connection is a second client."""
+
+    @pytest.fixture(autouse=True)
+    def _started(self, server):
+        self.server = server
+
+    def make(self):
+        return opened(self.server)
+
+    def connect(self, backend):
+        return opened(self.server, backend.state().collection)
 
 
 @pytest.mark.parametrize("name", ["a b", "a/b", "a__register", "../a", "1a", "a" * 64, 'a" or "1'])

@@ -24,6 +24,7 @@ from carag.errors import BackendUnavailable, InvalidArgument
 from carag.index import Plan
 from carag.policy import policy_word
 from tests.backends.conformance import Conformance
+from tests.backends.loads import Loads
 from tests.backends.rows import rows
 from tests.backends.worlds import EVERYTHING
 
@@ -84,6 +85,20 @@ class TestQdrant(Conformance):
 
     def stop(self, backend):
         backend.close()
+
+
+class TestLoads(Loads):
+    """A second connection is a second backend over the client."""
+
+    @pytest.fixture(autouse=True)
+    def _started(self):
+        self.client = Local()
+
+    def make(self):
+        return QdrantBackend(self.client, collection=f"test{next(NAMES)}")
+
+    def connect(self, backend):
+        return QdrantBackend(self.client, collection=backend.state().collection)
 
 
 def asked(*words: int, **more) -> Admitted:

@@ -19,6 +19,7 @@ from carag.index import Plan
 from carag.policy import Mask, Policy, policy_word
 from tests.backends.conformance import Conformance
 from tests.backends.kills import Kills
+from tests.backends.loads import Loads, killed_writers
 from tests.backends.redis_cluster import RedisCluster
 from tests.backends.rows import rows
 from tests.backends.worlds import EVERYTHING, plain_rows
@@ -66,6 +67,27 @@ class TestRedis(Conformance):
 
     def stop(self, backend):
         backend.close()
+
+
+class TestLoads(Loads):
+    """A second connection is a second client."""
+
+    @pytest.fixture(autouse=True)
+    def _started(self, cluster):
+        self.cluster = cluster
+
+    def make(self):
+        return opened(self.cluster)
+
+    def connect(self, backend):
+        return opened(self.cluster, backend.state().collection)
+
+
+def test_a_writer_that_is_killed_is_followed_by_one_that_goes_on(cluster):
+    """SIGKILL in the midst of a block, three times: nothing is seen, nothing is lost, and nothing is there twice."""
+    reader = opened(cluster)
+    killed_writers(f"redis://{cluster.nodes}/{reader.state().collection}", reader, (1, 3, 6))
+    reader.close()
 
 
 class TestKills(Kills):

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from carag import Session
+from carag import Engine, Session
 from carag.audit import Access, Outcome
 from carag.audit.anchors import Exposure, Standing
+from carag.backends import ShadowReport
 from carag.errors import AuditUnavailable, CorruptFile, ModelUnavailable
 from carag.policy import Profile
 from carag.policy.shipped import SHIPPED
@@ -27,7 +28,6 @@ from tests.service.conftest import (
 )
 
 if TYPE_CHECKING:
-    from carag import Engine
     from carag.service.service import Service
 
 CANARY = "zwyqcanary"
@@ -253,6 +253,30 @@ def test_a_service_whose_log_cannot_go_on_is_not_ready(
         assert "\ncarag_unanchored_records 7\n" in told
         assert "\ncarag_unanchored_seconds 1.5\n" in told
     assert CANARY not in told
+
+
+def test_in_what_a_shadow_differs_is_told_by_numbers(
+    watched: Asked, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One gauge each; without a shadow there is none."""
+    assert "carag_shadow" not in watched("GET", "/metrics").text
+    report = ShadowReport(
+        is_level=False,
+        missing=3,
+        changes_failed=1,
+        asked=9,
+        unasked=4,
+        failed=2,
+        approximate=5,
+        keys=6,
+        counts=7,
+        words=8,
+    )
+    monkeypatch.setattr(Engine, "shadow", property(lambda _: report))
+    told = watched("GET", "/metrics").text
+    for name, value in report.gauges().items():
+        assert f"\ncarag_{name} {value:g}\n" in told
+    assert 10 == told.count("\ncarag_shadow_")
 
 
 def test_the_first_listener_tells_operators_nothing(asked: Asked) -> None:

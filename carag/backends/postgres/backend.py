@@ -17,15 +17,25 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from carag.backends.loads import load_is_open
 from carag.backends.postgres import statements as sql
 from carag.backends.postgres.link import PostgresLink, collection_in
-from carag.backends.postgres.place import check_dim, dim_of, make_place, open_place, read_place
+from carag.backends.postgres.loads import PostgresLoads
+from carag.backends.postgres.place import (
+    check_batch,
+    check_dim,
+    dim_of,
+    lock_epoch,
+    make_place,
+    open_place,
+    read_place,
+)
 from carag.backends.postgres.schema import FOREVER, let_use, make_graph
 from carag.backends.postgres.wire import copy_blocks, rows_from
 from carag.backends.protocol import Capabilities, Found, IndexState, ShardState
 from carag.errors import BackendUnavailable, InvalidArgument
 from carag.index import Plan
-from carag.limits import check_label, check_text, quoted
+from carag.limits import check_label, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -50,11 +60,9 @@ _EXACT_ROWS: Final = 20_000
 """Admissible rows up to which scoring all of them takes less time than a walk, as measured at 20,000 x 384."""
 _MOST_WORDS: Final = 10_000
 """Words of one search: 41 ms for as many on 6,668 rows, and half a second for ten times as many."""
-_LONGEST_BATCH: Final = 1000
-"""Characters of the name of a batch."""
 
 
-class PostgresBackend:
+class PostgresBackend(PostgresLoads):
     """A collection of vectors in a PostgreSQL database.
 
     Parameters
@@ -134,25 +142,7 @@ class PostgresBackend:
 
     def add(self, rows: Rows, *, batch: str) -> IndexState:
         """See :class:`~carag.backends.VectorBackend`."""
-        keys = _distinct(rows.keys)
-        if rows.vectors.ndim != 2 or any(len(column) != len(keys) for column in rows):
-            raise InvalidArgument(
-                f"rows have columns of shapes {[column.shape for column in rows]}; want one entry a row"
-            )
-
-        def make(db: Any, epoch: int) -> None:
-            if self._dim(db) is None:
-                make_place(db, self._place.id, rows.vectors.shape[1])
-            check_dim(rows.vectors.shape[1], self._dim(db))
-            taken = db.execute(
-                "SELECT min(key) FROM live WHERE collection = %(c)s AND key = ANY(%(keys)s::bigint[])",
-                {"c": self._place.id, "keys": keys},
-            ).fetchone()[0]
-            if taken is not None:
-                raise InvalidArgument(f"key {taken} is in use; delete its row first, or relabel it")
-            self._copy(db, rows, epoch)
-
-        return self._change(batch, keys, make)
+        return self._change(batch, _distinct(rows.keys), lambda db, epoch: self._put(db, rows, epoch))
 
     def relabel(self, keys: Sequence[int], words: Sequence[int], *, batch: str) -> IndexState:
         """See :class:`~carag.backends.VectorBackend`."""
@@ -191,13 +181,10 @@ class PostgresBackend:
             dim = self._dim(db)
             if dim is None:
                 raise InvalidArgument("there are no rows to build a graph of; add them first")
-            db.execute("SET statement_timeout TO 0")
             make_graph(db, self._place.id, dim, _LINKS, _BUILD_WIDTH)
             return read_place(db, self._collection)
 
-        with self._link.own() as db:
-            db.limit = float("inf")
-            self._place = build(db)
+        self._place = self._link.unhurried(build)
 
     def let_use(self, account: str) -> None:
         """Let an account, which must exist, use this collection and see no other; the tables' owner alone may.
@@ -214,19 +201,17 @@ class PostgresBackend:
         self._link.write(let)
 
     def _change(self, batch: str, keys: list[int], make: Callable[[Any, int], None]) -> IndexState:
-        check_text("batch", batch, _LONGEST_BATCH)
-        if not batch:
-            raise InvalidArgument("batch is empty; want a name, by which it can be repeated")
+        check_batch(batch)
 
         def work(db: Any) -> IndexState:
-            place = {"c": self._place.id, "batch": batch, "keys": keys}
-            row = db.execute("SELECT epoch FROM collection WHERE id = %(c)s FOR UPDATE", place).fetchone()
-            if row is None:
-                raise BackendUnavailable(f"the collection {quoted(self._collection)} is gone; open it anew")
-            if db.execute(sql.IS_DONE, place).fetchone()[0]:
+            last = lock_epoch(db, self._place.id)
+            place = {"c": self._place.id, "batch": batch, "keys": keys, "epoch": last + 1}
+            is_done, is_loading = db.execute(sql.IS_DONE, place).fetchone()
+            if is_done:
                 return self._state(db, None)
-            place["epoch"] = row[0] + 1
-            make(db, row[0] + 1)
+            if is_loading:
+                raise load_is_open()
+            make(db, last + 1)
             (more,) = db.execute(sql.WORDS, place).fetchone()
             db.execute(
                 "UPDATE word SET e1 = %(epoch)s WHERE collection = %(c)s AND e1 = %(forever)s AND rows = 0",
@@ -247,6 +232,20 @@ class PostgresBackend:
         if db.execute(sql.END, place).rowcount != len(keys):
             (unknown,) = db.execute(sql.UNKNOWN, place).fetchone()
             raise InvalidArgument(f"key {unknown} is unknown; nothing was changed")
+
+    def _put(self, db: Any, rows: Rows, epoch: int) -> None:
+        keys = _distinct(rows.keys)
+        if rows.vectors.ndim != 2 or any(len(column) != len(keys) for column in rows):
+            raise InvalidArgument(
+                f"rows have columns of shapes {[column.shape for column in rows]}; want one entry a row"
+            )
+        if self._dim(db) is None:
+            make_place(db, self._place.id, rows.vectors.shape[1])
+        check_dim(rows.vectors.shape[1], self._dim(db))
+        (taken,) = db.execute(sql.TAKEN, {"c": self._place.id, "keys": keys}).fetchone()
+        if taken is not None:
+            raise InvalidArgument(f"key {taken} is in use; delete its row first, or relabel it")
+        self._copy(db, rows, epoch)
 
     def _copy(self, db: Any, rows: Rows, epoch: int) -> None:
         columns = "collection, key, e0, word, public_at, expires_at, entity, v"

@@ -114,6 +114,14 @@ class PostgresLink:
         """Do some work that may be done twice, in one transaction: all of it or none."""
         return self._patiently(work, driver().IsolationLevel.READ_COMMITTED, is_read=False)
 
+    def unhurried(self, work: Callable[[Any], _Made]) -> _Made:
+        """Do some work in one transaction whose time is not limited, on a connection of its own; it is tried once."""
+        with self.own() as db:
+            db.limit = float("inf")
+            db.execute("SET statement_timeout TO 0")
+            with db.transaction():
+                return work(db)
+
     def close(self) -> None:
         """Give up all connections; idempotent."""
         self._closed = True

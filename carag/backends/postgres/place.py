@@ -8,14 +8,25 @@ from carag.backends.postgres.link import driver
 from carag.backends.postgres.schema import graph_name, make_collection, make_tables
 from carag.backends.postgres.wire import adapt_vectors
 from carag.errors import BackendUnavailable, InvalidArgument
-from carag.limits import quoted
+from carag.limits import check_text, quoted
 
-__all__ = ["Place", "check_dim", "dim_of", "make_place", "open_place", "read_place"]
+__all__ = [
+    "Place",
+    "check_batch",
+    "check_dim",
+    "dim_of",
+    "lock_epoch",
+    "make_place",
+    "open_place",
+    "read_place",
+]
 
 _BEFORE_ALL: Final = ""
 """Name of the batch that makes epoch 0; no other can be empty."""
 _MAX_DIM: Final = 2000
 """That a graph of pgvector takes."""
+_LONGEST_BATCH: Final = 1000
+"""Characters of the name of a batch."""
 
 
 class Place(NamedTuple):
@@ -112,6 +123,21 @@ def check_dim(dim: int, known: int | None) -> None:
     """Check the length of vectors against that of the collection, if it has one."""
     if known is not None and dim != known:
         raise InvalidArgument(f"vectors have length {dim}; those of the collection have {known}")
+
+
+def check_batch(batch: str) -> None:
+    """Check the name of a batch."""
+    check_text("batch", batch, _LONGEST_BATCH)
+    if not batch:
+        raise InvalidArgument("batch is empty; want a name, by which it can be repeated")
+
+
+def lock_epoch(db: Any, own: int) -> int:
+    """Wait for one's turn to change a collection, until the transaction ends; return its last epoch."""
+    row = db.execute("SELECT epoch FROM collection WHERE id = %s FOR UPDATE", (own,)).fetchone()
+    if row is None:
+        raise BackendUnavailable("the collection is gone; open it anew")
+    return int(row[0])
 
 
 def _make_collection(db: Any, collection: str) -> None:

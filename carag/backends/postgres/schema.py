@@ -3,7 +3,8 @@
 ``live`` has the rows that hold now, one partition a collection, so that statistics and indexes are those of one
 collection; ``past`` has what held before, ``[e0, e1)``, which an earlier epoch needs in addition. ``word`` says which
 words have live rows, and since when; ``change`` has the batches, each of which made one epoch; ``collection`` has the
-last epoch, written last.
+last epoch, written last. Rows of a load are in ``live`` at once, under the epoch after the last; ``loading`` says how
+far it is, and how many of its rows have which word.
 
 Words, times and entities are ``bigint``: of the unsigned 32 bits of each, the highest is no sign.
 
@@ -67,6 +68,13 @@ CREATE TABLE past (
     PRIMARY KEY (collection, e1, key)
 );
 CREATE INDEX ON past (collection, key);
+CREATE TABLE loading (
+    collection integer PRIMARY KEY REFERENCES collection,
+    batch text NOT NULL,
+    position bigint NOT NULL,
+    words bigint[] NOT NULL,
+    counts bigint[] NOT NULL
+);
 """
 _SEEN: Final = {
     "collection": "SELECT, UPDATE (epoch)",
@@ -74,6 +82,7 @@ _SEEN: Final = {
     "word": "SELECT, INSERT, UPDATE",
     "live": "SELECT, INSERT, UPDATE, DELETE",
     "past": "SELECT, INSERT",
+    "loading": "SELECT, INSERT, UPDATE, DELETE",
 }
 """What an account that owns nothing may do, within its collections."""
 _OF_ITS_COLLECTIONS: Final = "collection = ANY (ARRAY(SELECT id FROM collection))"

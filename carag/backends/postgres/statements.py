@@ -3,6 +3,9 @@
 An exact search orders by an expression that no index of pgvector can serve, so it scores every admissible row whatever
 the planner knows; a search of the graph orders by the one that its index serves, while sorting is switched off. What
 was ended after the epoch lies in ``past``; of the last epoch that is nothing, and one look into an index tells so.
+
+Rows are looked up key by key, whatever the planner knows: of rows that came a moment ago it knows nothing, and would
+read all of them to find a few thousand (``OFFSET 0`` keeps it from making one join of it).
 """
 
 from __future__ import annotations
@@ -18,14 +21,20 @@ if TYPE_CHECKING:
 __all__ = [
     "END",
     "IS_DONE",
+    "LOADED",
+    "LOADED_CHANGE",
+    "LOADED_WORDS",
+    "LOADING",
     "RELABEL",
     "STATE",
+    "TAKEN",
     "UNKNOWN",
     "WORDS",
     "count",
     "exact",
     "graph",
     "graph_settings",
+    "loaded_rows",
     "parameters",
     "rows_of_keys",
 ]
@@ -34,6 +43,7 @@ _READ: Final = ", ".join(COLUMNS)
 _THEN: Final = "collection = %(c)s AND e0 <= %(at)s::bigint"
 _PAST: Final = f"{_THEN} AND e1 > %(at)s::bigint"
 _SCORE: Final = "-(v <#> %(q)s) AS score"
+_WANTED: Final = "unnest(%(keys)s::bigint[]) AS a (wanted)"
 
 STATE: Final = """
 SELECT k.epoch, k.at, k.rows, ARRAY(
@@ -42,7 +52,38 @@ SELECT k.epoch, k.at, k.rows, ARRAY(
 AND k.epoch = COALESCE(%(at)s::bigint, (SELECT epoch FROM collection WHERE id = %(c)s))
 """
 """An epoch, by default the last, and what is known at it; no row if there is no such epoch."""
-IS_DONE: Final = "SELECT EXISTS (SELECT FROM change WHERE collection = %(c)s AND batch = %(batch)s)"
+IS_DONE: Final = """
+SELECT EXISTS (SELECT FROM change WHERE collection = %(c)s AND batch = %(batch)s),
+    EXISTS (SELECT FROM loading WHERE collection = %(c)s)
+"""
+"""Whether a batch made an epoch, and whether a load is open."""
+LOADING: Final = """
+SELECT c.epoch + 1, EXISTS (SELECT FROM change k WHERE k.collection = c.id AND k.batch = %(batch)s),
+    l.batch, l.position, l.words, l.counts
+FROM collection c LEFT JOIN loading l ON l.collection = c.id WHERE c.id = %(c)s
+"""
+"""The epoch that a load makes, whether that of a name is published, and the load that is open."""
+LOADED: Final = """
+INSERT INTO loading VALUES (%(c)s, %(batch)s, %(position)s, %(words)s, %(counts)s)
+ON CONFLICT (collection) DO UPDATE
+SET position = EXCLUDED.position, words = EXCLUDED.words, counts = EXCLUDED.counts
+"""
+LOADED_WORDS: Final = f"""
+INSERT INTO word SELECT collection, a.word, %(epoch)s::bigint, {FOREVER}, a.rows
+FROM loading, unnest(words, counts) AS a (word, rows) WHERE collection = %(c)s
+ON CONFLICT (collection, e1, word) DO UPDATE SET rows = word.rows + EXCLUDED.rows
+"""  # noqa: S608 - a number of ours
+"""Count the words of a load that is published."""
+LOADED_CHANGE: Final = """
+INSERT INTO change (collection, epoch, batch, rows)
+SELECT k.collection, %(epoch)s, l.batch, k.rows + COALESCE((SELECT sum(n) FROM unnest(l.counts) AS a (n)), 0)
+FROM change k JOIN loading l USING (collection) WHERE k.collection = %(c)s AND k.epoch = %(epoch)s - 1
+"""
+TAKEN: Final = f"""
+SELECT min(key) FROM {_WANTED},
+LATERAL (SELECT key FROM live WHERE collection = %(c)s AND key = wanted OFFSET 0) AS found
+"""  # noqa: S608 - ours
+"""The least of some keys that a live row has, or NULL."""
 UNKNOWN: Final = """
 SELECT min(key) FROM unnest(%(keys)s::bigint[]) AS a (key)
 WHERE NOT EXISTS (SELECT FROM live WHERE live.collection = %(c)s AND live.key = a.key)
@@ -141,4 +182,12 @@ def graph_settings(width: int) -> tuple[str, dict[str, str]]:
 
 def rows_of_keys() -> str:
     """Read rows by key."""
-    return f"SELECT {_READ} FROM {_versions('key = ANY(%(keys)s::bigint[])')}"  # noqa: S608
+    return f"SELECT {_READ} FROM {_WANTED}, LATERAL (SELECT * FROM {_versions('key = wanted')} OFFSET 0) AS found"  # noqa: S608
+
+
+def loaded_rows() -> str:
+    """Read rows of a load by key."""
+    of_load = "collection = %(c)s AND key = wanted AND e0 = %(epoch)s::bigint"
+    return (
+        f"SELECT {_READ} FROM {_WANTED}, LATERAL (SELECT {_READ} FROM live WHERE {of_load} OFFSET 0) AS found"  # noqa: S608
+    )

@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from carag.backends.versioned.backend import KEEP, Nearest, VersionedBackend
+from carag.backends.versioned.loads import VersionedLoads
 from carag.backends.versioned.register import Register
 from carag.backends.versioned.versions import NEVER, Versions, rows_from
 
-__all__ = ["KEEP", "NEVER", "Nearest", "Register", "VersionedBackend", "Versions", "rows_from"]
+__all__ = [
+    "KEEP",
+    "NEVER",
+    "Nearest",
+    "Register",
+    "VersionedBackend",
+    "VersionedLoads",
+    "Versions",
+    "rows_from",
+]

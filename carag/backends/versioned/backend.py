@@ -27,8 +27,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 
 import numpy as np
 
+from carag.backends.loads import load_is_open
 from carag.backends.protocol import Capabilities, Found, IndexState, ShardState
-from carag.backends.versioned.register import Register, Sweep
+from carag.backends.versioned.register import Opened, Register, Sweep
 from carag.backends.versioned.versions import Versions, check_rows, no_rows, row_keys, row_words
 from carag.errors import BackendFault, BackendUnavailable, InvalidArgument
 from carag.index import Plan
@@ -41,14 +42,15 @@ if TYPE_CHECKING:
 
     from carag.backends.protocol import Admitted, Rows
 
-__all__ = ["KEEP", "Nearest", "VersionedBackend"]
+__all__ = ["KEEP", "OPEN", "Nearest", "VersionedBackend", "batch_name"]
 
 KEEP: Final = 60.0
 """Seconds for which an epoch that was replaced may still be asked for; no search takes as long."""
 _COUNTS: Final = 256
 """Greatest number of counts that are remembered: of one epoch and one policy they never change."""
 _NOW: Final = "now"
-_OPEN: Final = "open"
+OPEN: Final = "open"
+"""The text that says which batch is under way."""
 
 
 class Nearest(NamedTuple):
@@ -159,33 +161,44 @@ class VersionedBackend(ABC):
         return found
 
     def _change(self, batch: str, made: Callable[[Register], tuple[Rows, Versions]]) -> IndexState:
-        if not (isinstance(batch, str) and batch):
-            raise InvalidArgument(
-                f"batch is {quoted(batch)}; want its name, which is the same when it is repeated"
-            )
-        name = _batch_name(batch)
+        name = batch_name(batch)
         with self._writing:
-            current, opened, done = self._current(_OPEN, name)
+            current, opened, done = self._current(OPEN, name)
             if done and int(done) <= current.epoch:
-                kept = self._texts(_epoch_name(int(done)))[0]
-                return self._state(Register.read(kept) if kept else current)
+                return self._done(int(done), current)
+            if Opened.read(opened).load_after(current) is not None:
+                raise load_is_open()
             rows, ended = made(current)
             following = self._following(current, rows, ended)
-            if opened and int(opened.partition(" ")[0]) > current.epoch:
-                self._undo(current.epoch, opened.partition(" ")[2])
-            if current.sweep.removable > current.sweep.swept:
-                self._sweep(current.sweep)
+            self._tidy(current, opened)
             self._prepare(following.dim)
-            self._keep_texts({_OPEN: f"{following.epoch} {name}"})
+            self._keep_texts({OPEN: Opened(following.epoch, name).text()})
             if len(ended.e0):
                 self._end(ended, following.epoch)
             if len(rows.keys):
                 self._put(Versions.of(rows, following.epoch))
-            text = following.text()
-            self._keep_texts({name: str(following.epoch), _epoch_name(following.epoch): text})
-            self._keep_texts({_NOW: text})
-            self._newest = following.epoch
-            return self._state(following)
+            return self._confirm(name, following)
+
+    def _done(self, epoch: int, current: Register) -> IndexState:
+        """Return the state that a batch made, or the last where that epoch is swept."""
+        (kept,) = self._texts(_epoch_name(epoch))
+        return self._state(Register.read(kept) if kept else current)
+
+    def _tidy(self, current: Register, opened: str) -> None:
+        """Remove what a killed batch left, and what no reader asks for any more."""
+        left = Opened.read(opened)
+        if left.epoch > current.epoch:
+            self._undo(current.epoch, left.name)
+        if current.sweep.removable > current.sweep.swept:
+            self._sweep(current.sweep)
+
+    def _confirm(self, name: str, following: Register) -> IndexState:
+        """Make the next epoch of what a batch wrote."""
+        text = following.text()
+        self._keep_texts({name: str(following.epoch), _epoch_name(following.epoch): text})
+        self._keep_texts({_NOW: text})
+        self._newest = following.epoch
+        return self._state(following)
 
     def _following(self, now: Register, rows: Rows, ended: Versions) -> Register:
         words = Counter(now.words)
@@ -396,7 +409,12 @@ class VersionedBackend(ABC):
         """Give up connections; idempotent."""
 
 
-def _batch_name(batch: str) -> str:
+def batch_name(batch: str) -> str:
+    """Return the name of the text that says which epoch a batch made."""
+    if not (isinstance(batch, str) and batch):
+        raise InvalidArgument(
+            f"batch is {quoted(batch)}; want its name, which is the same when it is repeated"
+        )
     return "batch/" + sha256(batch.encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from carag.errors import MALFORMED, BackendFault
 
-__all__ = ["Register", "Sweep"]
+__all__ = ["Load", "Opened", "Register", "Sweep"]
 
 
 class Sweep(NamedTuple):
@@ -84,3 +84,57 @@ class Register(NamedTuple):
             raise BackendFault(
                 "the register of a backend is no register; restore it, or build it anew"
             ) from error
+
+
+class Load(NamedTuple):
+    """How far a load is."""
+
+    position: int
+    """Rows of its stream that are written."""
+    register: Register
+    """What will hold once it is published."""
+
+
+class Opened(NamedTuple):
+    """Which batch a writer began; done, if the last epoch is its own."""
+
+    epoch: int
+    """That it makes."""
+    name: str
+    load: Load | None = None
+    """None: an ordinary change, which the next batch undoes."""
+
+    def text(self) -> str:
+        """Write it in a line.
+
+        Examples
+        --------
+        >>> Opened(7, "batch/1").text(), Opened.read("7 batch/1") == Opened(7, "batch/1")
+        ('7 batch/1', True)
+        """
+        of_load = "" if self.load is None else f" {self.load.position} {self.load.register.text()}"
+        return f"{self.epoch} {self.name}{of_load}"
+
+    @classmethod
+    def read(cls, text: str) -> Opened:
+        """Read what :meth:`text` wrote; of an empty text that nothing was ever begun.
+
+        Raises
+        ------
+        BackendFault
+            If it is neither.
+        """
+        if not text:
+            return cls(0, "")
+        try:
+            epoch, name, *rest = text.split(" ", 3)
+            load = Load(int(rest[0]), Register.read(rest[1])) if rest else None
+            return cls(int(epoch), name, load)
+        except (IndexError, ValueError) as error:
+            raise BackendFault(
+                "a backend's note of what was begun is none; restore it, or build it anew"
+            ) from error
+
+    def load_after(self, current: Register) -> Load | None:
+        """Return the load that is open at the last epoch, if one is."""
+        return self.load if self.epoch > current.epoch else None

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from carag.store.store import CorpusStore
     from carag.store.values import Labels
 
-__all__ = ["NOTHING_NOTED", "KeptBackend"]
+__all__ = ["KeptBackend", "noted"]
 
 _logger = logger(__name__)
 
@@ -34,14 +34,24 @@ _CLOSED: Final = QUARANTINE | VERSION_WORD
 """The word of a row that no search may find: one for all, as a backend lists its words."""
 _BATCH: Final = 4096
 """Rows added, or asked for, at a time."""
-_KNOWN: Final = "backend_known"
+_KNOWN: Final = "known"
 """The store's note of the instant of its labels that the backend holds, in microseconds since 1970."""
-_EPOCH: Final = "backend_epoch"
+_EPOCH: Final = "epoch"
 """The store's note of the backend's epoch then."""
-_SWEPT: Final = "backend_swept"
+_SWEPT: Final = "swept"
 """The store's note of the instant up to which labels that were closed are deleted there."""
-NOTHING_NOTED: Final = dict.fromkeys((_KNOWN, _EPOCH, _SWEPT), "-1")
-"""The notes of a backend that is new to the store."""
+
+
+def noted(notes: str, known: int = -1, epoch: int = -1) -> dict[str, str]:
+    """Return what a store notes of a backend that holds its labels of an instant; by default it is new to it.
+
+    Examples
+    --------
+    >>> noted("shadow", 5, 2)
+    {'shadow_known': '5', 'shadow_epoch': '2', 'shadow_swept': '5'}
+    """
+    values = {_KNOWN: known, _EPOCH: epoch, _SWEPT: known}
+    return {f"{notes}_{name}": str(value) for name, value in values.items()}
 
 
 class KeptBackend:
@@ -53,10 +63,15 @@ class KeptBackend:
     backend : VectorBackend
     dim : int
         Length of a vector.
+    notes : str
+        How the names of the store's notes of it begin.
     """
 
-    def __init__(self, store: CorpusStore, backend: VectorBackend, dim: int) -> None:
+    def __init__(
+        self, store: CorpusStore, backend: VectorBackend, dim: int, *, notes: str = "backend"
+    ) -> None:
         self._store = store
+        self._notes = notes
         self.added = 0
         self.index = Checked(backend, store, dim)
         self._is_unsure = False
@@ -64,7 +79,7 @@ class KeptBackend:
         if self.index.state().epoch < self._noted(_EPOCH):
             _logger.warning("the backend is behind what this store wrote to it; following all labels anew")
             self.known_at = -1
-            store.meta_set(_SWEPT, "-1")
+            self._note({_SWEPT: -1})
 
     def prepare(self, progress: Callable[[str, int, int, str], None]) -> Change:
         """See :class:`~carag.engine.rows.kept.KeptRows`."""
@@ -95,7 +110,7 @@ class KeptBackend:
         self._is_unsure = True
         if keys.size:
             self.index.relabel(keys.tolist(), words.tolist(), batch=self._name(f"switch to {known}", keys))
-        self._store.meta_update({_KNOWN: str(known), _EPOCH: str(self.index.state().epoch)})
+        self._note({_KNOWN: known, _EPOCH: self.index.state().epoch})
         self.known_at = known
         self._is_unsure = False
 
@@ -108,7 +123,7 @@ class KeptBackend:
         gone = closed[self._are_here(closed)]
         if gone.size:
             self.index.delete(gone.tolist(), batch=self._name(f"sweep to {self.known_at}", gone))
-        self._store.meta_update({_SWEPT: str(self.known_at), _EPOCH: str(self.index.state().epoch)})
+        self._note({_SWEPT: self.known_at, _EPOCH: self.index.state().epoch})
 
     def is_copy_of(self, labels: Labels) -> bool:
         """See :class:`~carag.engine.rows.kept.KeptRows`."""
@@ -141,7 +156,10 @@ class KeptBackend:
         return f"{what}, {len(keys)} from {keys[0]} to {keys[-1]}, after epoch {self._noted(_EPOCH)}"
 
     def _noted(self, name: str) -> int:
-        return int(self._store.meta_get(name) or -1)
+        return int(self._store.meta_get(f"{self._notes}_{name}") or -1)
+
+    def _note(self, values: dict[str, int]) -> None:
+        self._store.meta_update({f"{self._notes}_{name}": str(value) for name, value in values.items()})
 
 
 def _batches(keys: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:

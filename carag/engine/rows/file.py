@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from carag.store.store import CorpusStore
     from carag.store.values import Labels
 
-__all__ = ["KeptFile"]
+__all__ = ["KeptFile", "notes_of_file"]
 
 _logger = logger(__name__)
 
@@ -39,6 +39,15 @@ _SAVE_ROWS: Final = 1 << 16
 _SAVE_FRACTION: Final = 16
 """Save at once if more than 1/16 of the rows changed; a smaller change waits for ``close``. Saving writes every row,
 and a kill before it costs only adding the changed rows again from the store."""
+
+
+def notes_of_file(path: Path, known: int, deleted: int = 0) -> dict[str, str]:
+    """Return what a store notes of its index file: its header, the instant that it is of, and how many rows it lost."""
+    return {
+        "index_header": header_hash(path, _HEADER_BYTES),
+        "index_known": str(known),
+        "index_deleted": str(deleted),
+    }
 
 
 def _version_of(path: Path) -> int:
@@ -177,11 +186,5 @@ class KeptFile:
 
     def _save(self) -> None:
         self.index.save(self._path)
-        self._store.meta_update(
-            {
-                "index_header": header_hash(self._path, _HEADER_BYTES),
-                "index_known": str(self.known_at),
-                "index_deleted": str(self._deleted),
-            }
-        )
+        self._store.meta_update(notes_of_file(self._path, self.known_at, self._deleted))
         self._unsaved = 0

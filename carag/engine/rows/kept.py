@@ -10,8 +10,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from carag.backends import Checked
-    from carag.index import Index
+    from carag.backends import AnyIndex
     from carag.store.values import Labels
 
 __all__ = ["Change", "KeptRows"]
@@ -30,7 +29,7 @@ class KeptRows(Protocol):
     """Rows keyed by the store's labels, of one instant of the store."""
 
     @property
-    def index(self) -> Index | Checked:
+    def index(self) -> AnyIndex:
         """What is searched."""
         ...
 

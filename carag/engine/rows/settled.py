@@ -6,7 +6,7 @@ from contextlib import closing, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Final
 
 from carag.backends import backend_by_url
-from carag.engine.rows.backend import NOTHING_NOTED
+from carag.engine.rows.backend import noted
 from carag.errors import InvalidArgument
 from carag.index import Plan
 from carag.limits import quoted
@@ -17,14 +17,26 @@ if TYPE_CHECKING:
     from carag.backends import Capabilities, IndexState, VectorBackend
     from carag.store.store import CorpusStore
 
-__all__ = ["NATIVE", "leave_backend", "settled_backend"]
+__all__ = [
+    "FILLED",
+    "NATIVE",
+    "PLACE",
+    "SHADOW",
+    "check_promises",
+    "leave_backend",
+    "place_of",
+    "settled_backend",
+    "settled_shadow",
+]
 
 NATIVE: Final = "native"
 """The index of this process, in a file beside the store."""
-_NOTE: Final = "backend"
+PLACE: Final = "backend"
 """The store's note of the kind of backend and the collection; none is the native index."""
-_FILLED: Final = "backend_filled"
+FILLED: Final = "backend_filled"
 """The store's note of the last backend that it put rows in, to which it may go back from the native index."""
+SHADOW: Final = "shadow"
+"""The store's note of the backend that holds a copy of its rows, to which it may move."""
 
 
 @contextmanager
@@ -44,52 +56,102 @@ def settled_backend(store: CorpusStore, given: str | VectorBackend | None) -> It
         If the store's rows are elsewhere, the rows there are another store's, or the backend cannot promise what an
         engine asks for.
     """
-    noted = store.meta_get(_NOTE) or NATIVE
-    if given is None and noted != NATIVE:
+    last = store.meta_get(PLACE) or NATIVE
+    if given is None and last != NATIVE:
         raise InvalidArgument(
-            f"the rows of {store.path} are in {noted}; name it with backend=..., on the command line --backend, or "
+            f"the rows of {store.path} are in {last}; name it with backend=..., on the command line --backend, or "
             f"have the index made here with {NATIVE!r}"
         )
     if given is None or given == NATIVE:
-        if noted != NATIVE:
-            store.meta_set(_NOTE, NATIVE)
+        if last != NATIVE:
+            store.meta_set(PLACE, NATIVE)
         yield None
         return
     made = closing(backend_by_url(given)) if isinstance(given, str) else nullcontext(given)
     with made as backend:
         state = backend.state()
-        _check_promises(state.backend, backend.capabilities)
-        _check_place(store, noted, state)
+        check_promises(state.backend, backend.capabilities)
+        _check_place(store, last, state)
         yield backend
 
 
-def _check_place(store: CorpusStore, noted: str, state: IndexState) -> None:
-    here = f"{state.backend.partition(' ')[0].rstrip(',')}, collection {state.collection}"
-    if noted == here:
+@contextmanager
+def settled_shadow(store: CorpusStore, given: str | VectorBackend | None) -> Iterator[VectorBackend | None]:
+    """Lend the backend that is to hold a copy of a store's rows, until the context ends; None if there is none.
+
+    Raises
+    ------
+    InvalidArgument
+        If the store's rows are there anyway, the rows there are another store's, or it promises too little.
+    """
+    if given is None:
+        yield None
         return
-    if noted != NATIVE:
+    if given == NATIVE:
         raise InvalidArgument(
-            f"the rows of {store.path} are in {noted}, and {here} was named; name the first, or move back to the "
-            f"index here with {NATIVE!r} and then on"
+            f"{NATIVE!r} is no shadow: the index here is made from the store; name a backend"
+        )
+    made = closing(backend_by_url(given)) if isinstance(given, str) else nullcontext(given)
+    with made as backend:
+        state = backend.state()
+        check_promises(state.backend, backend.capabilities)
+        _check_shadow(store, state)
+        yield backend
+
+
+def _check_shadow(store: CorpusStore, state: IndexState) -> None:
+    here = place_of(state)
+    if here == (store.meta_get(PLACE) or NATIVE):
+        raise InvalidArgument(
+            f"the rows of {store.path} are in {here}; want another collection as its shadow"
+        )
+    if store.meta_get(SHADOW) == here:
+        return
+    if held := sum(shard.rows for shard in state.shards):
+        raise InvalidArgument(
+            f"{here} holds {held:,} rows, and {store.path} put none there; name a collection of its own, which carag "
+            "backend copy fills, or an empty one"
+        )
+    store.meta_update({SHADOW: here, **noted("shadow")})
+
+
+def place_of(state: IndexState) -> str:
+    """Name a backend as a store notes it: its kind and collection, never an address."""
+    return f"{state.backend.partition(' ')[0].rstrip(',')}, collection {state.collection}"
+
+
+def _check_place(store: CorpusStore, last: str, state: IndexState) -> None:
+    here = place_of(state)
+    if last == here:
+        return
+    if last != NATIVE:
+        raise InvalidArgument(
+            f"the rows of {store.path} are in {last}, and {here} was named; name the first, or move with carag "
+            "backend copy and switch"
         )
     # The notes are written first: a run that is killed goes on where its rows are.
-    if store.meta_get(_FILLED) == here:
-        store.meta_set(_NOTE, here)
+    if store.meta_get(FILLED) == here:
+        store.meta_set(PLACE, here)
         return
+    if store.meta_get(SHADOW) == here:
+        raise InvalidArgument(
+            f"{here} holds a copy of the rows of {store.path}; have it searched with carag backend switch --to URL, "
+            "which compares both"
+        )
     if held := sum(shard.rows for shard in state.shards):
         raise InvalidArgument(
             f"{here} holds {held:,} rows, and {store.path} put none there: they are another store's; name a collection "
             "of its own"
         )
-    store.meta_update({_NOTE: here, _FILLED: here, **NOTHING_NOTED})
+    store.meta_update({PLACE: here, FILLED: here, **noted("backend")})
 
 
 def leave_backend(store: CorpusStore) -> None:
     """Note that a copy of a store has no rows in a backend: those that are there are the original's."""
-    store.meta_update({_NOTE: NATIVE, _FILLED: ""})
+    store.meta_update({PLACE: NATIVE, FILLED: "", SHADOW: ""})
 
 
-def _check_promises(name: str, promised: Capabilities) -> None:
+def check_promises(name: str, promised: Capabilities) -> None:
     """Refuse a backend that cannot do what every engine asks for.
 
     The same question runs an exact plan up to a number of admissible rows, and sessions that may not know what is

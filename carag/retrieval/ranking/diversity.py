@@ -17,8 +17,8 @@ from carag.limits import quoted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from carag.backends import Checked
-    from carag.index import Index, TextIndex
+    from carag.backends import AnyIndex
+    from carag.index import TextIndex
     from carag.policy import Search
     from carag.retrieval.ranking.ranker import Question, Ranked, Ranker, Wider
 
@@ -71,7 +71,7 @@ class Diverse:
 
     def rank(
         self,
-        index: Index | Checked,
+        index: AnyIndex,
         words: TextIndex,
         question: Question,
         searches: Sequence[Search],
@@ -93,7 +93,7 @@ class Diverse:
         others = found.wider and wider and self._chosen(index, found.wider, wider.k)
         return self._chosen(index, found, k)._replace(wider=others)
 
-    def _chosen(self, index: Index | Checked, found: Ranked, k: int) -> Ranked:
+    def _chosen(self, index: AnyIndex, found: Ranked, k: int) -> Ranked:
         chosen = self._choose(index, found, k)
         return found._replace(
             keys=[found.keys[at] for at in chosen],
@@ -101,7 +101,7 @@ class Diverse:
             scores=[found.scores[at] for at in chosen],
         )
 
-    def _choose(self, index: Index | Checked, found: Ranked, k: int) -> list[int]:
+    def _choose(self, index: AnyIndex, found: Ranked, k: int) -> list[int]:
         """Return the places of the rows chosen, in the order in which they were."""
         keys = np.array(found.keys, np.int64)
         vectors = index.vectors(keys)

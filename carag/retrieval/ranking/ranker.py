@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from carag.backends import Checked, CheckedResult, IndexState
-    from carag.index import Index, TextIndex, TextResult
+    from carag.backends import AnyIndex, CheckedResult, IndexState
+    from carag.index import TextIndex, TextResult
     from carag.policy import Search
     from carag.retrieval.catalogue import Catalogue, Understood
     from carag.retrieval.ranking.fusion import Best
@@ -106,7 +106,7 @@ class Ranker(Protocol):
 
     def rank(
         self,
-        index: Index | Checked,
+        index: AnyIndex,
         words: TextIndex,
         question: Question,
         searches: Sequence[Search],
@@ -141,7 +141,7 @@ class Dense:
 
     def rank(
         self,
-        index: Index | Checked,
+        index: AnyIndex,
         words: TextIndex,  # noqa: ARG002
         question: Question,
         searches: Sequence[Search],
@@ -180,7 +180,7 @@ class Fused:
 
     def rank(
         self,
-        index: Index | Checked,
+        index: AnyIndex,
         words: TextIndex,
         question: Question,
         searches: Sequence[Search],
@@ -206,7 +206,7 @@ class Fused:
 
     def _fused(
         self,
-        index: Index | Checked,
+        index: AnyIndex,
         words: TextIndex,
         question: Question,
         searches: Sequence[Search],
@@ -354,7 +354,7 @@ def terms_of(question: str, more: Sequence[str]) -> list[str]:
 
 
 def _nearest(
-    index: Index | Checked,
+    index: AnyIndex,
     query: NDArray[np.float32],
     searches: Sequence[Search],
     k: int,

@@ -1,0 +1,256 @@
+"""Bring very many rows into a backend, all at one epoch, and copy a collection from one backend to another.
+
+A stream of rows is written block by block: the next block is asked for once the one before is confirmed, so whoever
+makes rows goes at the pace of the backend, and the memory is that of a block. Nobody sees a row before all are there:
+staged, written, verified, published. A run that was killed leaves nothing visible, and the same call goes on from the
+rows that were confirmed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+import numpy as np
+
+from carag.backends.loads import loading
+from carag.backends.protocol import Rows
+from carag.backends.root import BLOCK, StateRoot, ascending, blocks_of, records_of, rows_at
+from carag.errors import BackendFault, InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from carag.backends.protocol import IndexState, LoadingBackend, VectorBackend
+
+__all__ = ["Copied", "Moved", "copy_rows", "differing", "load_rows", "same_root"]
+
+_SAMPLE: Final = 8
+"""Rows of a block that are read back at once."""
+
+
+class Moved(Protocol):
+    """Receives how far a stage is, ``"written"`` or ``"verified"``: rows done, and rows in all, 0 if unknown."""
+
+    def __call__(self, stage: str, done: int, total: int, /) -> None:
+        """Receive one report."""
+
+
+class Copied(NamedTuple):
+    """What a copy came to."""
+
+    rows: int
+    root: str
+    """The state root of both, in hexadecimal."""
+    state: IndexState
+    """Of the target."""
+
+
+def load_rows(
+    backend: VectorBackend, blocks: Iterable[Rows], *, batch: str, progress: Moved | None = None
+) -> IndexState:
+    """Add the rows of a stream, however many they are, all at one epoch.
+
+    What was written by an earlier call of this name is passed over, some rows of each block compared; so the stream
+    must be the same again, and where the backend is sharded in blocks of the same size.
+
+    Parameters
+    ----------
+    backend : VectorBackend
+        One that takes loads: all of this package do (:class:`~carag.backends.LoadingBackend`).
+    blocks : iterable of Rows
+        As :func:`carag.backends.rows_of` makes them. No key twice.
+    batch : str
+        The name of the whole. Once it is published, the same name again changes nothing, and no block is asked for.
+    progress : Moved, optional
+
+    Raises
+    ------
+    InvalidArgument
+        If the backend takes no loads or another is open, a key is in use, the stream is empty, or is not the one that
+        was begun.
+    BackendFault
+        If rows are not there as they were written; none is visible.
+    BackendUnavailable
+        If it does not answer; do it again, by the same name.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from carag.backends import NativeBackend, rows_of
+    >>> backend = NativeBackend(2)
+    >>> blocks = (rows_of(np.eye(2), [1 << 27] * 2, [n, n + 1]) for n in range(0, 1000, 2))
+    >>> load_rows(backend, blocks, batch="first").shards[0].rows
+    1000
+    """
+    target = loading(backend)
+    position = target.loaded(batch)
+    if position is not None:
+        end = _written(target, blocks, batch, position, progress)
+        _check_count(target, batch, end)
+    return target.publish(batch)
+
+
+def _written(
+    target: LoadingBackend, blocks: Iterable[Rows], batch: str, position: int, progress: Moved | None
+) -> int:
+    """Write what is not written yet; return how many rows the stream has."""
+    end = 0
+    for block in blocks:
+        begin, end = end, end + len(block.keys)
+        if begin < position < end:  # blocks of another size: a part of this one is there
+            _check_sample(target, _part(block, slice(0, position - begin)), batch)
+            block, begin = _part(block, slice(position - begin, None)), position
+        if begin < end:
+            if position < end:
+                target.load(block, batch=batch, begin=begin, end=end)
+            _check_sample(target, block, batch)
+        if progress is not None:
+            progress("written", end, 0)
+    if end < position:
+        raise InvalidArgument(
+            f"the stream ended after {end:,} rows, and {position:,} of it were written before; give the same one"
+        )
+    if not end:
+        raise InvalidArgument("the stream has no rows; there is nothing to load")
+    return end
+
+
+def _check_sample(target: LoadingBackend, block: Rows, batch: str) -> None:
+    """Read some rows of a block, the first and the last among them, and compare them to the last bit."""
+    places = np.unique(np.linspace(0, len(block.keys) - 1, _SAMPLE).astype(np.int64))
+    some = _part(block, places)
+    read = target.get_loaded(some.keys.tolist(), batch=batch)
+    if wrong := differing(some, read):
+        raise BackendFault(
+            f"{wrong} of {len(places)} rows read back are not as they were given: rows were changed on the way, or "
+            "the stream is another than the one that was begun; nothing was published"
+        )
+
+
+def _check_count(target: LoadingBackend, batch: str, expected: int) -> None:
+    counted = target.count_loaded(batch)
+    if counted != expected:
+        raise BackendFault(
+            f"{counted:,} rows are there of {expected:,} that were written: a key came twice, or rows were lost; "
+            "nothing was published"
+        )
+
+
+def copy_rows(
+    source: VectorBackend,
+    target: VectorBackend,
+    keys: ArrayLike,
+    *,
+    restart: bool = False,
+    progress: Moved | None = None,
+) -> Copied:
+    """Copy all rows of a backend into one that holds none, and make sure that both hold the same.
+
+    Before the copy is published all of it is read back: count, every row and so the state root are the source's, or
+    nothing is published. A run that was killed goes on by the same call; one after it has been published compares.
+
+    Parameters
+    ----------
+    source : VectorBackend
+        A change of it meanwhile is not copied, or ends the copy.
+    target : VectorBackend
+        One that takes loads (:class:`~carag.backends.LoadingBackend`).
+    keys : (n,) int64
+        Of all rows of the source, in any order: whoever keeps labels knows them. Another number than the source holds
+        is refused, so none can be missing.
+    restart : bool
+        Whether what is written of another load, or of another epoch of the source, is given up.
+    progress : Moved, optional
+
+    Raises
+    ------
+    InvalidArgument
+        If the source holds other keys, the target takes no loads, holds other rows, or has another load open.
+    BackendFault
+        If a row read back is not the source's; none is visible.
+    BackendUnavailable
+        If one of them does not answer; do it again.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from carag.backends import NativeBackend, rows_of
+    >>> source, target = NativeBackend(2), NativeBackend(2)
+    >>> state = source.add(rows_of(np.eye(2), [1 << 27] * 2, [3, 8]), batch="first")
+    >>> copied = copy_rows(source, target, [3, 8])
+    >>> copied.rows, copied.root == copy_rows(target, NativeBackend(2), [3, 8]).root
+    (2, True)
+    """
+    wanted, into = ascending(keys), loading(target)
+    at, read = source.state(), rows_at(source, wanted)
+    held = sum(shard.rows for shard in target.state().shards)
+    if held or not len(wanted):
+        root = same_root(read, rows_at(target, wanted), wanted, progress)
+        return Copied(len(wanted), root, target.state())
+    if restart:
+        into.unload()
+    batch = f"copy of {len(wanted)} rows of {at.collection} at epoch {at.epoch}"
+    position = into.loaded(batch)
+    root = ""
+    if position is not None:
+        for rows in blocks_of(read, wanted[position:]):
+            begin, position = position, position + len(rows.keys)
+            into.load(rows, batch=batch, begin=begin, end=position)
+            if progress is not None:
+                progress("written", position, len(wanted))
+        _check_count(into, batch, len(wanted))
+        root = same_root(read, lambda some: into.get_loaded(some, batch=batch), wanted, progress)
+    state = into.publish(batch)
+    return Copied(len(wanted), root or same_root(read, rows_at(target, wanted), wanted, progress), state)
+
+
+def same_root(
+    one: Callable[[Sequence[int]], Rows],
+    other: Callable[[Sequence[int]], Rows],
+    keys: NDArray[np.int64],
+    progress: Moved | None = None,
+) -> str:
+    """Read rows twice, compare them, and return their state root.
+
+    Raises
+    ------
+    BackendFault
+        If they are not the same; the message tells how many differ, and never which.
+    """
+    root, wrong, done = StateRoot(), 0, 0
+    for rows, copies in _side_by_side(one, other, keys):
+        root.add(rows)
+        wrong += differing(rows, copies)
+        done += len(rows.keys)
+        if progress is not None:
+            progress("verified", done, len(keys))
+    if wrong:
+        raise BackendFault(
+            f"{wrong:,} of {len(keys):,} rows are missing or differ, so the state roots are not the same; nothing was "
+            "published or switched: copy all anew (restart), into another collection where these rows are published"
+        )
+    return root.hex()
+
+
+def _side_by_side(
+    one: Callable[[Sequence[int]], Rows], other: Callable[[Sequence[int]], Rows], keys: NDArray[np.int64]
+) -> Iterator[tuple[Rows, Rows]]:
+    done = 0
+    for rows in blocks_of(one, keys):
+        some = keys[done : done + BLOCK]
+        done += BLOCK
+        yield rows, other(some.tolist())
+
+
+def differing(rows: Rows, copies: Rows) -> int:
+    """Count the rows of which there is no copy that is the same to the last bit; and rows that are no copies."""
+    if rows.vectors.shape[1] != copies.vectors.shape[1]:
+        return max(len(rows.keys), len(copies.keys))
+    ours, theirs = (dict.fromkeys(record.tobytes() for record in records_of(one)) for one in (rows, copies))
+    return max(len(ours.keys() - theirs.keys()), len(theirs.keys() - ours.keys()))
+
+
+def _part(rows: Rows, places: NDArray[np.int64] | slice) -> Rows:
+    return Rows._make(column[places] for column in rows)

@@ -1,0 +1,154 @@
+"""Sum up the rows of a collection in one hash, its *state root*, the same from whichever backend they are read.
+
+The state root is SHA-256 over ``carag rows 1``, a line feed, and every row in the order of its key: the key (8 bytes),
+word, ``public_at``, ``expires_at`` and entity (4 bytes each) as unsigned integers, the length of the vector (4 bytes),
+and its coordinates as IEEE 754 numbers of 32 bits; all big-endian. Backends keep vectors to the last bit, so two that
+hold the same rows have the same root, and one row that is missing, added or changed gives another.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from carag.errors import BackendFault, InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from carag.backends.protocol import Rows, VectorBackend
+
+__all__ = ["BLOCK", "StateRoot", "ascending", "blocks_of", "records_of", "rows_at", "state_root"]
+
+BLOCK: Final = 4096
+"""Rows read or written at a time."""
+_PREFIX: Final = b"carag rows 1\n"
+
+
+class StateRoot:
+    """A state root that is worked out as rows come, by ascending key.
+
+    Examples
+    --------
+    >>> from carag.backends import rows_of
+    >>> one, other = StateRoot(), StateRoot()
+    >>> one.add(rows_of([[1, 0], [0, 1]], [1 << 27, 1 << 27], [3, 8]))
+    >>> other.add(rows_of([[0, 1], [1, 0]], [1 << 27, 1 << 27], [8, 3]))
+    >>> one.hex() == other.hex(), one.hex()[:16]
+    (True, 'db3139d2ff01c3c2')
+    """
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256(_PREFIX)
+        self._last = -1
+
+    def add(self, rows: Rows) -> None:
+        """Take in rows, in any order; their keys come after all that were taken in before.
+
+        Raises
+        ------
+        InvalidArgument
+            If one does not.
+        """
+        if not len(rows.keys):
+            return
+        records = records_of(rows)
+        keys = records["key"].astype(np.int64)
+        if keys[0] <= self._last or not (np.diff(keys) > 0).all():
+            raise InvalidArgument("a key comes twice, or before one that was hashed; want ascending keys")
+        self._last = int(keys[-1])
+        self._hash.update(records.tobytes())
+
+    def hex(self) -> str:
+        """Return the root of what was taken in, in hexadecimal."""
+        return self._hash.hexdigest()
+
+
+def records_of(rows: Rows) -> NDArray[Any]:
+    """Return rows as the records that a state root hashes, by ascending key."""
+    dim = rows.vectors.shape[1]
+    names = ("word", "public_at", "expires_at", "entity", "dim")
+    kind = np.dtype([("key", ">u8"), *((name, ">u4") for name in names), ("vector", ">f4", (dim,))])
+    order = np.argsort(rows.keys, kind="stable")
+    records = np.empty(len(order), kind)
+    columns: list[NDArray[Any]] = [rows.keys, rows.words, rows.public_at, rows.expires_at, rows.entities]
+    for name, column in zip(("key", *names), columns, strict=False):
+        records[name] = column[order]
+    records["dim"], records["vector"] = dim, rows.vectors[order]
+    return records
+
+
+def ascending(keys: ArrayLike) -> NDArray[np.int64]:
+    """Return keys, each once, in ascending order."""
+    return np.unique(np.asarray(keys, np.int64))
+
+
+def rows_at(backend: VectorBackend, keys: NDArray[np.int64]) -> Callable[[Sequence[int]], Rows]:
+    """Return what reads rows of a backend as they are now: at one epoch, at which it holds the keys and no others.
+
+    Raises
+    ------
+    InvalidArgument
+        If it holds another number of rows.
+    """
+    at = backend.state()
+    held = sum(shard.rows for shard in at.shards)
+    if held != len(keys):
+        raise InvalidArgument(f"{at.collection!r} holds {held:,} rows; want the {len(keys):,} that are named")
+    return lambda some: backend.get(some, at=at.epoch)
+
+
+def blocks_of(
+    read: Callable[[Sequence[int]], Rows], keys: NDArray[np.int64], *, block: int = BLOCK
+) -> Iterator[Rows]:
+    """Read rows by ascending key, some at a time.
+
+    Raises
+    ------
+    BackendFault
+        If one is missing, or another was returned.
+    """
+    for start in range(0, len(keys), block):
+        some = keys[start : start + block]
+        rows = read(some.tolist())
+        if not np.array_equal(np.sort(rows.keys), some):
+            raise BackendFault(
+                f"of {len(some):,} rows asked for by key the backend returned {len(rows.keys):,}"
+            )
+        yield rows
+
+
+def state_root(backend: VectorBackend, keys: ArrayLike) -> str:
+    """Return the state root of a backend, in hexadecimal.
+
+    Parameters
+    ----------
+    backend : VectorBackend
+    keys : (n,) int64
+        Of all rows that it holds, in any order: whoever keeps labels knows them, and no backend is asked for them.
+
+    Raises
+    ------
+    InvalidArgument
+        If it holds another number of rows.
+    BackendFault
+        If it does not return one of them.
+
+    Examples
+    --------
+    >>> from carag.backends import NativeBackend, rows_of
+    >>> backend, root = NativeBackend(2), StateRoot()
+    >>> rows = rows_of([[1, 0]], [1 << 27], [3])
+    >>> state = backend.add(rows, batch="first")
+    >>> root.add(rows)
+    >>> state_root(backend, [3]) == root.hex()
+    True
+    """
+    root, wanted = StateRoot(), ascending(keys)
+    for rows in blocks_of(rows_at(backend, wanted), wanted):
+        root.add(rows)
+    return root.hex()

@@ -1,0 +1,85 @@
+"""Let a second backend follow a store behind the place that is searched, until the store moves there.
+
+Changes go to the first place, then to the second, and each follows the store's labels by notes of its own. So what the
+second missed, because it was away or is new, it makes up for with the next change or opening; until then it is not
+asked, and the report says so.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from carag.backends import Shadowed
+from carag.errors import CaragError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from carag.engine.rows.backend import KeptBackend
+    from carag.engine.rows.file import KeptFile
+    from carag.engine.rows.kept import Change, KeptRows
+    from carag.store.values import Labels
+
+__all__ = ["KeptShadowed", "follow"]
+
+
+def follow(rows: KeptRows, known: int, progress: Callable[[str, int, int, str], None]) -> None:
+    """Bring rows up to an instant of their store, which is its last."""
+    if rows.known_at != known:
+        rows.switch(rows.prepare(progress), known)
+    rows.settle()
+
+
+class KeptShadowed:
+    """Rows in one place, and a copy in a backend.
+
+    Parameters
+    ----------
+    rows : KeptFile or KeptBackend
+    shadow : KeptBackend
+    """
+
+    def __init__(self, rows: KeptFile | KeptBackend, shadow: KeptBackend) -> None:
+        self._rows, self._shadow = rows, shadow
+        self.index = Shadowed(
+            rows.index, shadow.index, is_level=lambda: 0 <= rows.known_at == shadow.known_at
+        )
+
+    @property
+    def known_at(self) -> int:
+        """See :class:`~carag.engine.rows.kept.KeptRows`."""
+        return self._rows.known_at
+
+    @property
+    def added(self) -> int:
+        """See :class:`~carag.engine.rows.kept.KeptRows`."""
+        return self._rows.added
+
+    def prepare(self, progress: Callable[[str, int, int, str], None]) -> Change:
+        """See :class:`~carag.engine.rows.kept.KeptRows`."""
+        return self._rows.prepare(progress)
+
+    def switch(self, change: Change, known: int) -> None:
+        """See :class:`~carag.engine.rows.kept.KeptRows`."""
+        self._rows.switch(change, known)
+
+    def settle(self) -> None:
+        """See :class:`~carag.engine.rows.kept.KeptRows`: and let the shadow follow; if it fails, that is counted."""
+        self._rows.settle()
+        try:
+            follow(self._shadow, self._rows.known_at, lambda *_: None)
+        except CaragError as error:
+            self.index.fell_behind(error)
+
+    def is_copy_of(self, labels: Labels) -> bool:
+        """See :class:`~carag.engine.rows.kept.KeptRows`; of the first place alone."""
+        return self._rows.is_copy_of(labels)
+
+    def check_sound(self) -> None:
+        """See :class:`~carag.engine.rows.kept.KeptRows`."""
+        self._rows.check_sound()
+
+    def close(self) -> None:
+        """See :class:`~carag.engine.rows.kept.KeptRows`."""
+        self._rows.close()
+        self._shadow.close()

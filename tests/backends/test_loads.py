@@ -1,0 +1,86 @@
+"""Loads on every backend that is made in this process, and on PostgreSQL: unseen until they are published."""
+
+from __future__ import annotations
+
+import pytest
+
+from carag.backends import MemoryEpochs, NativeBackend, PostgresBackend, ShardedBackend
+from tests.backends.conftest import Sharded
+from tests.backends.in_memory import MemoryBackend, Store
+from tests.backends.loads import DIM, Loads
+from tests.backends.postgres_servers import psycopg_or_skip
+
+psycopg = psycopg_or_skip()
+
+
+class TestNative(Loads):
+    """In this process; a second connection is the same object."""
+
+    def make(self):
+        return NativeBackend(DIM)
+
+    def connect(self, backend):
+        return backend
+
+
+class TestVersioned(Loads):
+    """What Redis, Qdrant and Milvus have in common."""
+
+    def make(self):
+        return MemoryBackend(Store())
+
+    def connect(self, backend):
+        return MemoryBackend(backend.store)
+
+
+class TestShardedVersions(Loads):
+    """Three shards; a second connection shares their epochs."""
+
+    def make(self):
+        self.stores, self.epochs = [Store() for _ in range(3)], MemoryEpochs()
+        return self.connect(None)
+
+    def connect(self, backend):
+        return ShardedBackend([MemoryBackend(one) for one in self.stores], self.epochs)
+
+
+class TestPostgres(Loads):
+    """One server."""
+
+    @pytest.fixture(autouse=True)
+    def _with(self, servers, name):
+        self.url, self.name = servers[0].url, name
+
+    def make(self):
+        return PostgresBackend(self.url, collection=self.name)
+
+    def connect(self, backend):
+        return self.make()
+
+
+class TestFencedPostgres(TestPostgres):
+    """An account that owns no table, under row-level security."""
+
+    @pytest.fixture(autouse=True)
+    def _with(self, servers, name):
+        account = name.replace("collection ", "account_")
+        with psycopg.connect(servers[0].url, autocommit=True) as admin:
+            admin.execute(f"CREATE ROLE {account} LOGIN")
+        owner = PostgresBackend(servers[0].url, collection=name, dim=DIM)
+        owner.let_use(account)
+        owner.close()
+        self.url, self.name = servers[0].as_account(account), name
+
+
+class TestShardedPostgres(Loads):
+    """Three servers, and their epochs on a fourth."""
+
+    @pytest.fixture(autouse=True)
+    def _with(self, servers, name):
+        self.servers, self.name = servers, name
+
+    def make(self):
+        return Sharded(self.servers, self.name)
+
+    def connect(self, backend):
+        return backend.again()

@@ -1,0 +1,350 @@
+"""Streams and copies: wherever a run is killed nothing half is seen, the next goes on, and the root is the same."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from carag.backends import (
+    MemoryEpochs,
+    NativeBackend,
+    PostgresBackend,
+    Rows,
+    ShardedBackend,
+    StateRoot,
+    copy_rows,
+    load_rows,
+    rows_of,
+    state_root,
+)
+from carag.errors import BackendFault, BackendUnavailable, InvalidArgument
+from carag.policy import policy_word
+from tests.backends.in_memory import MemoryBackend, Store
+from tests.backends.loads import DIM, KEYS, ROWS, blocks, killed_writers, part, seen
+from tests.backends.postgres_servers import psycopg_or_skip
+from tests.backends.worlds import drawn_world
+
+psycopg_or_skip()
+FEW = part(ROWS, 0, 12)
+
+
+def filled(rows: Rows = ROWS) -> NativeBackend:
+    backend = NativeBackend(rows.vectors.shape[1])
+    backend.add(rows, batch="first")
+    return backend
+
+
+# -- the state root
+
+
+def test_the_state_root_is_what_the_page_defines():
+    """By hand: a prefix, then key, word, times, entity, length and coordinates, all big-endian."""
+    word = policy_word(5)
+    rows = rows_of(
+        [[0, -1], [1, 0]], [word, word], [7, 2], public_at=[3, 4], expires_at=[8, 9], entities=[1, 0]
+    )
+    text = b"carag rows 1\n" + b"".join(
+        bytes.fromhex(one)
+        for one in (
+            f"{2:016x} {word:08x} {4:08x} {9:08x} {0:08x} {2:08x} 3f800000 00000000",
+            f"{7:016x} {word:08x} {3:08x} {8:08x} {1:08x} {2:08x} 00000000 bf800000",
+        )
+    )
+    assert hashlib.sha256(text).hexdigest() == state_root(filled(rows), [2, 7])
+
+
+@pytest.mark.filterwarnings("ignore::carag.errors.UnlabelledWarning")
+@given(st.integers(0, 2**32), st.integers(1, 50), st.integers(1, 50))
+def test_the_state_root_is_of_the_rows_and_not_of_how_they_are_read(seed, size, other):
+    """Whatever the order within a block, and the size of the blocks."""
+    rng = np.random.default_rng(seed)
+    rows = drawn_world(rng).rows
+    order = np.argsort(rows.keys)
+    roots = set()
+    for step in (size, other):
+        root = StateRoot()
+        for begin in range(0, len(order), step):
+            some = rng.permutation(order[begin : begin + step])
+            root.add(Rows(*(column[some] for column in rows)))
+        roots.add(root.hex())
+    assert {state_root(filled(rows), rows.keys)} == roots
+
+
+@pytest.mark.parametrize("column", Rows._fields)
+def test_whatever_is_changed_changes_the_root(column):
+    """A key, one bit of a vector, a word, a time, an entity."""
+    changed = {name: values.copy() for name, values in FEW._asdict().items()}
+    bits = changed[column].view(np.uint32) if column == "vectors" else changed[column]
+    bits[-1] ^= 1 if column != "keys" else 1 << 40
+    roots = []
+    for rows in (FEW, Rows(**changed)):
+        root = StateRoot()
+        root.add(rows)
+        roots.append(root.hex())
+    assert roots[0] != roots[1]
+
+
+def test_a_root_takes_ascending_keys_alone_and_names_all_rows():
+    """A key that comes twice or too late, or a number of keys that is not that of the rows, is refused."""
+    root = StateRoot()
+    root.add(part(ROWS, 5, 10))
+    for late in (part(ROWS, 9, 12), part(ROWS, 0, 3)):
+        with pytest.raises(InvalidArgument, match="ascending"):
+            root.add(late)
+    with pytest.raises(InvalidArgument, match="holds 200 rows; want the 199"):
+        state_root(filled(), KEYS[1:])
+    with pytest.raises(BackendFault, match="returned 199"):
+        state_root(filled(), [*KEYS[1:], 777])
+
+
+# -- copies that are killed
+
+
+def killed_at(store: Store, death: float, run) -> bool:
+    """Run until the engine dies at a write, before it or, with a half more, after; tell whether it did."""
+    store.writes, store.dies_at = 0, death
+    try:
+        run()
+    except BackendUnavailable:
+        return True
+    finally:
+        store.dies_at = None
+    return False
+
+
+def deaths(run_on) -> list[float]:
+    store = Store()
+    run_on(store)
+    return [write + half for write in range(1, store.writes + 1) for half in (0, 0.5)]
+
+
+def copied(store: Store, rows: Rows = FEW) -> str:
+    return copy_rows(filled(rows), MemoryBackend(store), rows.keys).root
+
+
+@pytest.mark.parametrize("death", deaths(copied))
+def test_a_copy_is_seen_whole_or_not_at_all_wherever_it_is_killed(death):
+    """And the next run goes on to the same root, without duplicates."""
+    store = Store()
+    assert killed_at(store, death, lambda: copied(store))
+    assert seen(MemoryBackend(store)) in (set(), {*FEW.keys.tolist()})
+    assert state_root(filled(FEW), FEW.keys) == copied(store)
+    assert {*FEW.keys.tolist()} == seen(MemoryBackend(store))
+    assert len(FEW.keys) == len(store.versions)
+
+
+def loaded(stores: list[Store], epochs: MemoryEpochs) -> None:
+    shards = ShardedBackend([MemoryBackend(one) for one in stores], epochs)
+    try:
+        load_rows(shards, blocks(FEW, 5), batch="load")
+    finally:
+        shards.close()
+
+
+@pytest.mark.parametrize("shard", range(2))
+@pytest.mark.parametrize("death", range(1, 18))
+def test_a_load_of_shards_is_seen_whole_or_not_at_all(shard, death):
+    """Whichever of two shards dies, at whichever of its writes, also where one has published and the other has not."""
+    stores, epochs = [Store(), Store()], MemoryEpochs()
+    was_killed = killed_at(stores[shard], death, lambda: loaded(stores, epochs))
+    after = ShardedBackend([MemoryBackend(one) for one in stores], epochs)
+    assert seen(after) == (set() if was_killed else {*FEW.keys.tolist()})
+    loaded(stores, epochs)
+    assert {*FEW.keys.tolist()} == seen(after)
+    assert state_root(filled(FEW), FEW.keys) == state_root(after, FEW.keys)
+    assert len(FEW.keys) == sum(len(one.versions) for one in stores)
+    after.close()
+
+
+class Ended(Exception):
+    """The stream is cut off, as its process would be."""
+
+
+def cut(at: int):
+    """Yield blocks, and end when so many rows were asked for."""
+    for number, block in enumerate(blocks()):
+        if number * 40 >= at:
+            raise Ended
+        yield block
+
+
+def test_a_file_takes_a_load_up_where_it_was_saved(tmp_path, monkeypatch):
+    """Rows before the last saving are not written again; the file is there once all are."""
+    monkeypatch.setattr("carag.backends.native._SAVE_ROWS", 50)
+    path = tmp_path / "index.carag"
+
+    def opened():
+        return NativeBackend(DIM, path=path)
+
+    with pytest.raises(Ended):
+        load_rows(opened(), cut(160), batch="load")
+    assert not path.exists()
+    assert 160 == opened().loaded("load")  # of four blocks that came, each two were saved
+    with pytest.raises(InvalidArgument, match="is open"):
+        opened().loaded("another")
+    load_rows(opened(), blocks(), batch="load")
+    assert [path] == [*tmp_path.iterdir()]
+    assert state_root(filled(), KEYS) == state_root(opened(), KEYS)
+    with pytest.raises(InvalidArgument, match="holds rows"):
+        load_rows(opened(), blocks(), batch="other")
+
+
+def test_a_load_of_a_file_can_be_given_up(tmp_path, monkeypatch):
+    """By another process than the one that began it."""
+    monkeypatch.setattr("carag.backends.native._SAVE_ROWS", 50)
+    path = tmp_path / "index.carag"
+    with pytest.raises(Ended):
+        load_rows(NativeBackend(DIM, path=path), cut(160), batch="load")
+    NativeBackend(DIM, path=path).unload()
+    assert [] == [*tmp_path.iterdir()]
+
+
+def test_a_writer_that_is_killed_is_followed_by_one_that_goes_on(servers, name):
+    """SIGKILL in the midst of a block, seven times: nothing is seen, nothing is lost, and nothing is there twice."""
+    reader = PostgresBackend(servers[0].url, collection=name, dim=16)
+    killed_writers(f"{servers[0].url}&collection={name}", reader, (1, 2, 3, 1, 2, 4, 5))
+    reader.close()
+
+
+def test_a_stream_is_taken_no_faster_than_it_is_written():
+    """A block is asked for once the one before is confirmed."""
+    backend, asked = MemoryBackend(Store()), []
+
+    def watched():
+        for number, block in enumerate(blocks()):
+            asked.append(backend.loaded("load"))
+            assert number * 40 == asked[-1]
+            yield block
+
+    load_rows(backend, watched(), batch="load")
+    assert [0, 40, 80, 120, 160] == asked
+
+
+# -- what is not the same is refused
+
+
+def test_blocks_of_another_size_go_on_within_one():
+    """Of a block that is there in part the rest is written."""
+    backend = MemoryBackend(Store())
+    with pytest.raises(Ended):
+        load_rows(backend, cut(80), batch="load")
+    load_rows(backend, blocks(size=33), batch="load")
+    assert state_root(filled(), KEYS) == state_root(backend, KEYS)
+
+
+def test_another_stream_of_the_same_name_is_refused():
+    """One that is shorter than what is written, that has other rows there, or that is empty."""
+    backend = MemoryBackend(Store())
+    with pytest.raises(Ended):
+        load_rows(backend, cut(80), batch="load")
+    with pytest.raises(InvalidArgument, match="ended after 40 rows, and 80 of it were written"):
+        load_rows(backend, [part(ROWS, 0, 40)], batch="load")
+    with pytest.raises(BackendFault, match="8 of 8 rows read back"):
+        load_rows(backend, [part(ROWS, 100, 140)], batch="load")
+    with pytest.raises(InvalidArgument, match="no rows"):
+        load_rows(MemoryBackend(Store()), iter(()), batch="load")
+    assert set() == seen(backend)
+
+
+class Losing(MemoryBackend):
+    """Does something to what is stored once a number of rows are."""
+
+    def __init__(self, store, harm):
+        super().__init__(store)
+        self.harm = harm
+
+    def count_loaded(self, batch):
+        self.harm(self.store.versions)
+        return super().count_loaded(batch)
+
+
+def _lost(versions):
+    versions.pop(next(iter(versions)), None)
+
+
+def _other_word(versions):
+    at = next(iter(versions))
+    versions[at] = (*versions[at][:2], policy_word(77), *versions[at][3:])
+
+
+def _turned(versions):
+    at = next(iter(versions))
+    versions[at] = (versions[at][0], -versions[at][1], *versions[at][2:])
+
+
+@pytest.mark.parametrize(
+    ("harm", "said"),
+    [
+        (_lost, "11 rows are there of 12"),
+        (_other_word, "there of 12|1 of 12 rows"),
+        (_turned, "1 of 12 rows"),
+    ],
+)
+def test_a_target_that_lost_or_changed_a_row_is_never_published(harm, said):
+    """Nor when it is tried again; begun anew it is whole."""
+    store, source = Store(), filled(FEW)
+    for _ in range(2):
+        with pytest.raises(BackendFault, match=said):
+            copy_rows(source, Losing(store, harm), FEW.keys)
+        harm = lambda _: None  # noqa: E731 - the harm is done
+        assert set() == seen(MemoryBackend(store))
+    copy = copy_rows(source, MemoryBackend(store), FEW.keys, restart=True)
+    assert state_root(source, FEW.keys) == copy.root
+
+
+@pytest.mark.parametrize(
+    ("harm", "said"), [(_other_word, "1 of 12"), (_turned, "1 of 12"), (_lost, "returned|differ")]
+)
+def test_a_copy_that_was_changed_since_is_told_apart(harm, said):
+    """It is not overwritten; nor is a collection that holds other rows."""
+    store, source = Store(), filled(FEW)
+    copy_rows(source, MemoryBackend(store), FEW.keys)
+    harm(store.versions)
+    with pytest.raises(BackendFault, match=said):
+        copy_rows(source, MemoryBackend(store), FEW.keys)
+    with pytest.raises(InvalidArgument, match="holds 200 rows; want the 12"):
+        copy_rows(source, filled(), FEW.keys)
+
+
+def test_keys_that_are_not_all_of_the_source_are_refused():
+    """Then rows would be left behind."""
+    target = NativeBackend(DIM)
+    with pytest.raises(InvalidArgument, match="holds 200 rows; want the 199"):
+        copy_rows(filled(), target, KEYS[1:])
+    with pytest.raises(BackendFault, match="returned 199"):
+        copy_rows(filled(), target, [*KEYS[1:], 500])
+    assert set() == seen(target)
+
+
+def test_a_copy_of_an_earlier_epoch_is_given_up_only_on_demand():
+    """What is written of it are other rows than the source holds now."""
+    source, store = filled(FEW), Store()
+    assert killed_at(store, 9, lambda: copy_rows(source, MemoryBackend(store), FEW.keys))
+    source.relabel([3], [policy_word(9)], batch="later")
+    with pytest.raises(InvalidArgument, match="is open"):
+        copy_rows(source, MemoryBackend(store), FEW.keys)
+    root = copy_rows(source, MemoryBackend(store), FEW.keys, restart=True).root
+    assert state_root(source, FEW.keys) == root
+
+
+class EightMembers:
+    """A backend with the members of the protocol and no more."""
+
+    def __init__(self, backend):
+        for name in ("add", "relabel", "delete", "search", "count", "get", "state", "close"):
+            setattr(self, name, getattr(backend, name))
+        self.capabilities = backend.capabilities
+
+
+def test_a_backend_that_takes_no_loads_is_a_source_alone():
+    """Rows would be seen there before all of them are."""
+    source = EightMembers(filled())
+    assert copy_rows(source, NativeBackend(DIM), KEYS).root == state_root(filled(), KEYS)
+    with pytest.raises(InvalidArgument, match="takes no load"):
+        copy_rows(filled(), EightMembers(NativeBackend(DIM)), KEYS)
+    with pytest.raises(InvalidArgument, match="takes no load"):
+        load_rows(EightMembers(NativeBackend(DIM)), blocks(), batch="load")

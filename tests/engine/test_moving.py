@@ -1,0 +1,204 @@
+"""A store moves from place to place: copied, compared to the last bit, switched, and back; each an act of its own."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from carag.backends import NativeBackend
+from carag.cli import Exit
+from carag.cli.app import run
+from carag.engine.rows import moving
+from carag.engine.rows.moving import copy_backend, switch_backend
+from carag.errors import BackendFault, BackendUnavailable, InvalidArgument, StoreLocked
+from carag.policy import policy_word
+from tests.backends.in_memory import MemoryBackend, Store
+from tests.engine.documents import DIM, document, ids
+from tests.engine.test_backend import READER, REVIEW, filled, found, opened
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Kept(MemoryBackend):
+    """Rows that stay when a command has closed what it opened."""
+
+    def __init__(self, store: Store, collection: str = "rows") -> None:
+        super().__init__(store)
+        self._collection = collection
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    with opened(tmp_path / "store") as engine:
+        filled(engine)
+        engine.add([document(0, text="Branches report on another day.")])
+    return tmp_path / "store"
+
+
+def answers(home: Path, backend: Any = None, **settings: Any) -> list[Any]:
+    with opened(home, backend, **settings) as engine:
+        engine._collection.check()
+        return [found(engine, session) for session in (REVIEW, READER)]
+
+
+def test_a_store_moves_there_and_back_with_one_root(home: Path) -> None:
+    """From the file to one backend, to another, and to a file again: the answers stay, to the last bit."""
+    before, places = answers(home), [Store(), Store()]
+    roots = set()
+    path = ["native", Kept(places[0], "one"), Kept(places[1], "two"), "native"]
+    for here, there in itertools.pairwise(path):
+        copied = copy_backend(home, here, there)
+        assert before == answers(home, here)
+        switched = switch_backend(home, there)
+        assert (copied.rows, copied.root) == (switched.rows, switched.root)
+        roots.add(copied.root)
+        assert before == answers(home, there)
+    assert 1 == len(roots)
+    assert before == answers(home)
+    assert not (home / "index.copy").exists()
+
+
+def test_a_store_is_switched_only_to_a_copy_of_its_own(home: Path) -> None:
+    """What was not copied is refused, and nothing is noted; a copy is not searched by naming it."""
+    place = Kept(Store())
+    for there in (place, "native"):
+        with pytest.raises(InvalidArgument, match=r"no copy|searched in native already"):
+            switch_backend(home, there)
+    copy_backend(home, "native", place)
+    with pytest.raises(InvalidArgument, match="carag backend switch"):
+        opened(home, place)
+    with pytest.raises(InvalidArgument, match="carag backend switch"):
+        copy_backend(home, place, "native")
+    switch_backend(home, place)
+    with pytest.raises(InvalidArgument, match="searched in memory, collection rows already"):
+        switch_backend(home, place)
+    with pytest.raises(InvalidArgument, match="the same place"):
+        copy_backend(home, place, Kept(Store()))
+    with pytest.raises(InvalidArgument, match="name it with backend"):
+        opened(home)
+
+
+def _lost(versions: dict[Any, Any]) -> None:
+    versions.pop(next(iter(versions)))
+
+
+def _other_word(versions: dict[Any, Any]) -> None:
+    at = next(iter(versions))
+    versions[at] = (*versions[at][:2], policy_word(1 << 20), *versions[at][3:])
+
+
+def _turned(versions: dict[Any, Any]) -> None:
+    at = next(iter(versions))
+    versions[at] = (versions[at][0], -versions[at][1], *versions[at][2:])
+
+
+@pytest.mark.parametrize("harm", [_lost, _other_word, _turned])
+def test_a_copy_that_is_not_the_store_is_refused(home: Path, harm: Any) -> None:
+    """A row that is gone, another word, another vector: the store stays where it is."""
+    before, place = answers(home), Kept(Store())
+    copy_backend(home, "native", place)
+    harm(place.store.versions)
+    for _ in range(2):
+        with pytest.raises(BackendFault, match=r"returned|1 of 12 rows are missing or differ"):
+            switch_backend(home, place)
+    assert before == answers(home)
+
+
+def test_a_store_that_changed_since_is_copied_again(home: Path) -> None:
+    """The switch refuses what is behind; another copy brings it up, or a shadow does as it goes."""
+    place = Kept(Store())
+    copy_backend(home, "native", place)
+    with opened(home) as engine:
+        engine.add([document("new")])
+        engine.remove(["d/3"])
+        engine.add([document(1, text="Branches report on a third day.")])
+    with pytest.raises((InvalidArgument, BackendFault), match=r"returned|holds|differ"):
+        switch_backend(home, place)
+    copy_backend(home, "native", place)
+    with opened(home, shadow=place) as engine:
+        engine.add([document("newer")])
+        assert engine.shadow is not None
+        assert not engine.shadow.differs
+        expected = ids(engine, REVIEW)
+    switch_backend(home, place)
+    with opened(home, place) as engine:
+        assert expected == ids(engine, REVIEW)
+        engine._collection.check()
+
+
+def test_the_place_before_is_the_shadow_after(home: Path) -> None:
+    """It follows what comes, and the store goes back to it."""
+    one, two = Kept(Store(), "one"), Kept(Store(), "two")
+    for here, there in (("native", one), (one, two)):
+        copy_backend(home, here, there)
+        switch_backend(home, there)
+    with opened(home, two, shadow=one) as engine:
+        engine.add([document("after")])
+        found(engine, REVIEW)
+        assert engine.shadow is not None
+        assert not engine.shadow.differs
+    switch_backend(home, one)
+    with opened(home, one) as engine:
+        assert "d/after" in ids(engine, REVIEW)
+
+
+@pytest.mark.parametrize("death", [1, 1.5, 4, 9.5, 14, 15, 15.5, 16, 16.5, 17, 17.5])
+def test_a_copy_that_was_killed_is_finished_by_the_next(home: Path, death: float) -> None:
+    """Nothing is searched there meanwhile, and the store stays where it is."""
+    before, store = answers(home), Store()
+    store.dies_at = death
+    with pytest.raises(BackendUnavailable):
+        copy_backend(home, "native", Kept(store))
+    store.dies_at = None
+    assert before == answers(home)
+    copied = copy_backend(home, "native", Kept(store))
+    assert (copied.rows, copied.root) == switch_backend(home, Kept(store))[:2]
+    assert len(store.versions) == copied.rows
+    assert before == answers(home, Kept(store))
+
+
+def test_a_store_is_moved_by_nobody_else_meanwhile(home: Path) -> None:
+    """An engine holds the lock."""
+    with opened(home):
+        for move in (
+            lambda: copy_backend(home, "native", Kept(Store())),
+            lambda: switch_backend(home, "native"),
+        ):
+            with pytest.raises(StoreLocked):
+                move()
+
+
+def test_rows_that_are_not_the_stores_are_not_taken_for_a_copy(home: Path) -> None:
+    """A collection of another store, were it as large."""
+    other = NativeBackend(DIM, collection="other")
+    with opened(home.parent / "other", other) as engine:
+        filled(engine)
+    with pytest.raises((InvalidArgument, BackendFault), match=r"differ|returned"):
+        copy_backend(home, "native", other)
+    with pytest.raises(InvalidArgument, match="no copy"):
+        switch_backend(home, other)
+
+
+def test_the_commands_say_what_was_moved(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Rows, root and place, never an address; one that cannot be done is bad input."""
+    place, before = Store(), answers(home)
+    monkeypatch.setattr(moving, "backend_by_url", lambda _: Kept(place))
+    store, to = ("--store", str(home)), ("--to", "redis://:secret@node")
+    assert Exit.BAD_INPUT == run(["backend", "switch", *store, *to])
+    assert Exit.OK == run(["backend", "copy", *store, "--from", "native", *to, "--json"])
+    said = capsys.readouterr()
+    copied = json.loads(said.out)
+    assert {"backend": "memory 1", "collection": "rows", "rows": 12} == {
+        name: value for name, value in copied.items() if name != "root"
+    }
+    assert Exit.OK == run(["backend", "switch", *store, *to])
+    after = capsys.readouterr()
+    assert f"12 rows are searched in memory 1, collection rows\n  state root {copied['root']}\n" == after.out
+    assert "secret" not in said.err + after.err
+    assert before == answers(home, Kept(place))

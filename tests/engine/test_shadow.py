@@ -1,0 +1,187 @@
+"""A store with a shadow: the first place answers, the second follows and is compared, and what differs is counted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from carag.audit import Record
+from carag.backends import Checked, NativeBackend, Shadowed, ShadowReport
+from carag.engine.backup import back_up, restore
+from carag.errors import BackendUnavailable, InvalidArgument
+from carag.policy import policy_word
+from tests.backends.worlds import EVERYTHING, World, plain_rows
+from tests.engine.documents import DIM, QUESTION, document, ids
+from tests.engine.test_backend import READER, REVIEW, filled, found, opened
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def numbers(report: ShadowReport | None) -> dict[str, float]:
+    """What a report counts, but for how much was asked."""
+    assert report is not None
+    return {name: value for name, value in report.gauges().items() if value and name != "shadow_asked"}
+
+
+def shadow() -> NativeBackend:
+    return NativeBackend(DIM, collection="next")
+
+
+@pytest.mark.parametrize("first", ["file", "backend"])
+def test_a_shadow_follows_and_nothing_differs(tmp_path: Path, first: str) -> None:
+    """Whatever comes, changes and goes; the answers are those of the first place, and so is what is on record."""
+    own = NativeBackend(DIM, collection="own") if first == "backend" else None
+    second = shadow()
+    with opened(tmp_path / "store", own, shadow=second) as engine, opened(tmp_path / "other") as other:
+        for one in (engine, other):
+            filled(one)
+            one.add([document(0, text="Branches report on another day."), document("more")])
+            one.remove(["d/3"])
+        for session in (REVIEW, READER):
+            assert found(other, session) == found(engine, session)
+        assert {"shadow_is_level": 1.0} == numbers(engine.shadow)
+        assert engine.shadow is not None
+        assert engine.shadow.asked >= 2
+        assert not engine.shadow.differs
+        assert len(engine._collection.index) == second.state().shards[0].rows
+        receipt = engine.retrieve(QUESTION, READER).receipt
+        named = Record.parse(receipt.record).event.index.backend
+        assert (None if own is None else "own") == (named and named.collection)
+
+
+def test_a_store_without_a_shadow_has_no_report(tmp_path: Path) -> None:
+    with opened(tmp_path / "store") as engine:
+        assert engine.shadow is None
+
+
+HARMS = {
+    "lost": (
+        lambda backend, key: backend.delete([key], batch="lost"),
+        {"shadow_missing", "shadow_keys", "shadow_counts", "shadow_words"},
+    ),
+    "closed": (
+        lambda backend, key: backend.relabel([key], [policy_word(1 << 20)], batch="closed"),
+        {"shadow_words"},
+    ),
+}
+
+
+@pytest.mark.parametrize("harm", HARMS)
+def test_a_shadow_that_differs_is_reported_by_numbers(
+    tmp_path: Path, harm: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A row that it lost, or another word: the answer is right, and the log tells no key and no text."""
+    second = shadow()
+    with opened(tmp_path / "store", shadow=second) as engine:
+        filled(engine)
+        before = found(engine, REVIEW)
+        do, expected = HARMS[harm]
+        (key,) = engine._collection.index._first.keys()[:1].tolist()
+        do(second, key)
+        assert before == found(engine, REVIEW)
+        differing = {name for name in numbers(engine.shadow) if name != "shadow_is_level"}
+        assert expected <= differing
+        assert engine.shadow is not None
+        assert engine.shadow.differs
+    assert "differs from what was answered" in caplog.text
+    assert "Branches" not in caplog.text
+    assert "d/0" not in caplog.text
+
+
+class Away:
+    """A backend that can be away."""
+
+    def __init__(self, backend: NativeBackend) -> None:
+        self._backend = backend
+        self.is_away = False
+
+    def __getattr__(self, name: str) -> Any:
+        if self.is_away and name not in ("capabilities", "close"):
+            raise BackendUnavailable("it is away; d/0 holds Branches")
+        return getattr(self._backend, name)
+
+
+def test_a_shadow_that_is_away_harms_no_answer_and_makes_up_for_what_it_missed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A search that it does not answer and a change that it does not follow are counted; then it is not asked."""
+    second = Away(shadow())
+    with opened(tmp_path / "store", shadow=second) as engine:
+        filled(engine)
+        found(engine, REVIEW)
+        second.is_away = True
+        found(engine, REVIEW)
+        engine.add([document("more")])
+        assert "d/more" in ids(engine, REVIEW)
+        report = engine.shadow
+        assert report is not None
+        assert (False, 1, 1) == (report.is_level, report.changes_failed, min(report.failed, 1))
+        assert report.unasked >= 1
+        assert report.differs
+        second.is_away = False
+        engine.add([document("last")])
+        found(engine, REVIEW)
+        assert engine.shadow is not None
+        assert (True, 0) == (engine.shadow.is_level, engine.shadow.missing)
+    assert "BackendUnavailable" in caplog.text
+    assert "d/0" not in caplog.text
+    with opened(tmp_path / "store") as engine:
+        engine.add([document("without it")])
+    with opened(tmp_path / "store", shadow=second) as engine:
+        assert {"shadow_is_level": 1.0} == numbers(engine.shadow)
+
+
+def test_a_shadow_that_is_away_when_a_store_is_opened_is_refused(tmp_path: Path) -> None:
+    """Whoever names one wants it; whoever cannot have it leaves it out."""
+    second = Away(shadow())
+    second.is_away = True
+    with pytest.raises(BackendUnavailable):
+        opened(tmp_path / "store", shadow=second)
+    with opened(tmp_path / "store") as engine:
+        filled(engine)
+
+
+def test_only_an_empty_collection_or_the_stores_own_copy_becomes_a_shadow(tmp_path: Path) -> None:
+    """Not that of another store, nor the place that is searched; and none that promises too little."""
+    own, second, poor = NativeBackend(DIM, collection="own"), shadow(), shadow()
+    with opened(tmp_path / "store", own, shadow=second) as engine:
+        filled(engine)
+    for backend, given, said in (
+        (own, own, "want another collection"),
+        (own, "native", "is no shadow"),
+    ):
+        with pytest.raises(InvalidArgument, match=said):
+            opened(tmp_path / "store", backend, shadow=given)
+    with pytest.raises(InvalidArgument, match="put none there"):
+        opened(tmp_path / "other", shadow=second)
+    poor.capabilities = poor.capabilities._replace(read_your_writes=False)
+    with pytest.raises(InvalidArgument, match="read_your_writes"):
+        opened(tmp_path / "other", shadow=poor)
+    with pytest.raises(InvalidArgument, match="carag backend switch"):
+        opened(tmp_path / "store", "native") and opened(tmp_path / "store", second)
+
+
+def test_a_restored_store_has_no_part_in_the_shadow_of_the_original(tmp_path: Path) -> None:
+    """Its rows are the original's, as those of a backend are."""
+    second = shadow()
+    with opened(tmp_path / "store", shadow=second) as engine:
+        filled(engine)
+    back_up(tmp_path / "store", tmp_path / "data", keys=tmp_path / "keys")
+    restore(tmp_path / "data", tmp_path / "keys", tmp_path / "copy")
+    with pytest.raises(InvalidArgument, match="put none there"):
+        opened(tmp_path / "copy", shadow=second)
+
+
+def test_plans_that_may_miss_rows_are_compared_by_their_count_alone() -> None:
+    """Two graphs need not find the same."""
+    world = World.of(plain_rows(400, DIM))
+    backend = NativeBackend(DIM)
+    backend.add(world.rows, batch="first")
+    shadowed = Shadowed(world.index, Checked(backend, world.labels, DIM), is_level=lambda: True)
+    query = np.ones(DIM)
+    for plan in ("graph", "exact", "certified"):
+        shadowed.search(query, 5, EVERYTHING, plan=plan)
+    assert {"shadow_is_level": 1.0, "shadow_approximate": 1.0} == numbers(shadowed.report())
