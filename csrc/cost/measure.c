@@ -73,10 +73,11 @@ static size_t draw_rows(measurement *job, bool in_order)
     return count;
 }
 
-/* Read the first byte of the page of this, which is seldom what is timed. */
+/* Where this is in a file, read the first byte of its page, which is seldom what is timed. */
 static void touch_page(measurement *job, const void *of)
 {
-    job->touched += *(const uint8_t *)((uintptr_t)of / PAGE * PAGE);
+    if (carag_is_in_file(job->sample->reader.index, of))
+        job->touched += *(const uint8_t *)((uintptr_t)of / PAGE * PAGE);
 }
 
 /* Of a mapped file, bring in the pages of the rows drawn, and of the packs and words at these positions, but not the rows:
