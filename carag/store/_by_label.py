@@ -71,7 +71,7 @@ def chunks_and_labels(
 
 
 def _marks(keys: Sequence[int]) -> str:
-    return ", ".join("?" * len(keys))
+    return ", ".join("?" * len(keys)) or "NULL"
 
 
 def _beside(keys: Sequence[int]) -> str:

@@ -19,7 +19,7 @@ import os
 import threading
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 
@@ -36,6 +36,7 @@ from carag.store.values import Change, Counts, Labels, StoredChunk, StoredFiling
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -43,6 +44,10 @@ if TYPE_CHECKING:
     from carag.store.values import PastLabel
 
 __all__ = ["CorpusStore"]
+
+_NOTE: Final = (
+    "INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+)
 
 
 class CorpusStore:
@@ -52,7 +57,7 @@ class CorpusStore:
     """
 
     def __init__(
-        self, path: Path, connection: sqlite3.Connection, *, timeout: float, clock: Callable[[], int]
+        self, path: Path, connection: sqlite3.Connection | None, *, timeout: float, clock: Callable[[], int]
     ) -> None:
         self.path = path
         self._clock = clock
@@ -286,7 +291,7 @@ class CorpusStore:
         """Return the content hashes of the filings among these that are stored, as :meth:`content_hash` does."""
         query = (
             "SELECT accession_number, content_hash FROM current_filings "
-            "WHERE accession_number IN (SELECT value FROM json_each(?))"
+            "WHERE accession_number IN (SELECT CAST(value AS TEXT) FROM json_each(?))"
         )
         with self._reading() as sql:
             return dict(sql.execute(query, (json.dumps(list(accession_numbers)),)).fetchall())
@@ -331,11 +336,11 @@ class CorpusStore:
 
     def labels_by(self, known_at: int) -> int:
         """Return the number of labels opened by an instant: their keys are those below it, without a gap."""
-        return self._number("SELECT coalesce(sum(opened), 0) FROM changes WHERE known_at <= ?", known_at)
+        return self._number("SELECT CAST(coalesce(sum(opened), 0) AS BIGINT) FROM changes WHERE known_at <= ?", known_at)
 
-    def closed_labels(self, *, after: int) -> NDArray[np.int64]:
-        """Return the keys, ascending, of the labels closed after an instant in microseconds."""
-        return self._keys("SELECT label FROM labels WHERE known_to > ?", (after,))
+    def closed_labels(self, *, after: int, until: int = rows.EVER) -> NDArray[np.int64]:
+        """Return the keys, ascending, of the labels closed after an instant in microseconds, and by another."""
+        return self._keys("SELECT label FROM labels WHERE known_to > ? AND known_to <= ?", (after, until))
 
     def filing_labels(self, accession_number: str, *, known_at: int | None = None) -> NDArray[np.int64]:
         """Return the keys of one filing's labels that are open, or were at an instant; empty if it is not stored."""
@@ -440,8 +445,24 @@ class CorpusStore:
             check_text(f"meta {name}", value)
         if "epoch" in notes:
             raise InvalidArgument("the epoch is the store's own; choose another name")
-        with self._writing() as sql:
-            sql.executemany("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)", notes.items())
+        with self._noting() as sql:
+            sql.executemany(_NOTE, notes.items())
+
+    # --- other processes ---
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other processes may write: of a file none may."""
+        return False
+
+    def own_note(self, name: str) -> str:
+        """Return the name of a note about a file that lies beside this process alone."""
+        return name
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Let one process at a time do what is more than one transaction."""
+        yield
 
     # --- transactions ---
 
@@ -462,6 +483,9 @@ class CorpusStore:
             finally:
                 if sql.in_transaction:
                     sql.execute("ROLLBACK")
+
+    def _noting(self) -> AbstractContextManager[sqlite3.Connection]:
+        return self._writing()
 
     def _snapshot(self, query: str, parameters: Any = ()) -> Iterator[Any]:
         """Stream rows over a connection of their own."""

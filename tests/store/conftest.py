@@ -1,19 +1,60 @@
-"""Open an empty store for each test of the room."""
+"""Open an empty store for each test of the room; the laws of a store are held over a file and over PostgreSQL."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import itertools
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from carag.store.store import CorpusStore
+from tests.store.shared import StoreServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+OVER_BOTH = {"test_store", "test_by_label", "test_label_history"}
+"""The modules whose tests run over PostgreSQL, too."""
+OF_A_FILE = {
+    "test_a_full_disk_loses_nothing",
+    "test_a_text_is_read_of_passages_alone",
+    "test_both_are_one_statement",
+}
+"""Those among them that reach into the file."""
+NUMBERS = itertools.count()
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if metafunc.module.__name__.rpartition(".")[2] in OVER_BOTH:
+        is_of_a_file = metafunc.function.__name__ in OF_A_FILE
+        places = ["file"] if is_of_a_file else ["file", "postgres"]
+        metafunc.parametrize("place", places, indirect=True)
+
+
+@pytest.fixture(scope="session")
+def store_server() -> Iterator[StoreServer]:
+    with StoreServer.started() as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a test's stores are: in the postgres case every path is a schema of its own."""
+    if getattr(request, "param", "file") == "file":
+        return
+    server: StoreServer = request.getfixturevalue("store_server")
+    schemas: dict[Path, str] = {}
+
+    def opened(path: Path, *, create: bool = True, timeout: float = 5.0, **more: Any) -> CorpusStore:
+        if path not in schemas:
+            schemas[path] = server.new(f"laws_{next(NUMBERS)}")
+        return server.opened(schemas[path], path, **more)
+
+    monkeypatch.setattr(CorpusStore, "open", opened)
+
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[CorpusStore]:
+def store(place: None, tmp_path: Path) -> Iterator[CorpusStore]:
     with CorpusStore.open(tmp_path / "corpus.db") as opened:
         yield opened
