@@ -117,7 +117,10 @@ class LabelChange:
         last = sql.execute("SELECT max(known_at) FROM changes").fetchone()[0]
         self.known_at = now if last is None else max(now, last + 1)
         self.opened = self.closed = self.relabelled = 0
-        sql.execute("INSERT INTO changes (known_at, filing, opened, closed) VALUES (?, ?, 0, 0)", (self.known_at, filings[-1]))
+        sql.execute(
+            "INSERT INTO changes (known_at, filing, opened, closed) VALUES (?, ?, 0, 0)",
+            (self.known_at, filings[-1]),
+        )
 
     def retire(self, filings: Iterable[int]) -> None:
         """Close the open labels of superseded versions."""

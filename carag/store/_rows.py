@@ -167,7 +167,8 @@ def insert_vectors(sql: sqlite3.Connection, keys: range, vectors: NDArray[np.flo
 def insert_embedded(sql: sqlite3.Connection, keys: range, hashes: Sequence[bytes]) -> None:
     """Keep what the vectors of keys are of; a text that has a vector keeps it."""
     sql.executemany(
-        "INSERT INTO embedded (sha256, key) VALUES (?, ?) ON CONFLICT DO NOTHING", zip(hashes, keys, strict=True)
+        "INSERT INTO embedded (sha256, key) VALUES (?, ?) ON CONFLICT DO NOTHING",
+        zip(hashes, keys, strict=True),
     )
 
 

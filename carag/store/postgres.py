@@ -69,7 +69,9 @@ def set_up(db: Any, schema: str, role: str) -> None:
                 db.execute(table_in_postgres(statement))
             db.execute(f"COMMENT ON SCHEMA {schema} IS '{_FORMAT}'")
         elif said != _FORMAT:
-            raise CorruptFile(f"schema {schema} holds {said or 'something'!r}, and no {_FORMAT}; name another")
+            raise CorruptFile(
+                f"schema {schema} holds {said or 'something'!r}, and no {_FORMAT}; name another"
+            )
         db.execute(f"REVOKE ALL ON SCHEMA {schema} FROM PUBLIC")
         db.execute(f"GRANT USAGE ON SCHEMA {schema} TO {role}")
         for table, rights in _MAY.items():

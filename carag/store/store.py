@@ -336,7 +336,9 @@ class CorpusStore:
 
     def labels_by(self, known_at: int) -> int:
         """Return the number of labels opened by an instant: their keys are those below it, without a gap."""
-        return self._number("SELECT CAST(coalesce(sum(opened), 0) AS BIGINT) FROM changes WHERE known_at <= ?", known_at)
+        return self._number(
+            "SELECT CAST(coalesce(sum(opened), 0) AS BIGINT) FROM changes WHERE known_at <= ?", known_at
+        )
 
     def closed_labels(self, *, after: int, until: int = rows.EVER) -> NDArray[np.int64]:
         """Return the keys, ascending, of the labels closed after an instant in microseconds, and by another."""

@@ -5,17 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from carag.audit._files import write_atomically
-from carag.audit.log.postgres import Place, psycopg_driver, talking
+from carag.audit._postgres import Place, psycopg_driver, talking
 from carag.audit.log.postgres_tables import make_tables
 from carag.errors import CorruptFile, InvalidArgument
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["REMEMBERED", "remember", "remembered", "set_up"]
+__all__ = ["REMEMBERED", "SHARED_AT", "remember", "remembered", "set_up"]
 
 REMEMBERED: Final = "evidence.url"
-"""Name of the file in a log's directory that holds the server's URL."""
+"""Name of the file in a log's directory that holds the URL of the server with its evidence."""
+SHARED_AT: Final = "shared.url"
+"""The same of the server that has the log itself, which other processes write, too."""
 
 
 def set_up(admin: str, evidence: str) -> None:
@@ -45,20 +47,20 @@ def set_up(admin: str, evidence: str) -> None:
         make_tables(db, place.schema, place.role)
 
 
-def remember(directory: Path, place: Place) -> None:
+def remember(directory: Path, place: Place, name: str = REMEMBERED) -> None:
     """Note where a log has its evidence, so that it is never opened without."""
-    write_atomically(directory / REMEMBERED, f"{place}\n".encode())
+    write_atomically(directory / name, f"{place}\n".encode())
 
 
-def remembered(directory: Path) -> Place | None:
-    """Return where a log has its evidence; None if it has it in files alone.
+def remembered(directory: Path, name: str = REMEMBERED) -> Place | None:
+    """Return where a log has its evidence; None if it has it in files alone. Or, by name of the file, the log itself.
 
     Raises
     ------
     CorruptFile
         If the note is malformed.
     """
-    note = directory / REMEMBERED
+    note = directory / name
     if not note.exists():
         return None
     try:
@@ -66,5 +68,6 @@ def remembered(directory: Path) -> Place | None:
         return Place.parse(line)
     except (ValueError, InvalidArgument) as error:
         raise CorruptFile(
-            f"{note} does not name a server; write it again: carag audit postgres --store {directory}"
+            f"{note} does not name a server; write it again: carag "
+            f"{'share' if name == SHARED_AT else 'audit postgres'} --store {directory}"
         ) from error
