@@ -50,6 +50,7 @@ class SharedLink:
 
     def __init__(self, place: Place, check: Callable[[Any, str], None]) -> None:
         self.place, self._check = place, check
+        self._schema = f"{place.schema}_{LOG}"  # also what its locks are named by: those of the documents are others
         self.mutex, self._reading = threading.RLock(), threading.RLock()
         self.undone: Callable[[], None] = lambda: None
         """Called when a turn was undone."""
@@ -113,7 +114,7 @@ class SharedLink:
                     self._owner = threading.get_ident()
                     with self._writer.transaction():
                         lock = "SELECT pg_advisory_xact_lock(hashtextextended(%s, %s))"
-                        self._writer.execute(lock, (self.place.schema, _TURN))
+                        self._writer.execute(lock, (self._schema, _TURN))
                         yield self._writer
                 except BaseException:
                     self.undone()
@@ -132,7 +133,7 @@ class SharedLink:
         """
         with self.mutex, self._talking():
             query = "SELECT pg_try_advisory_lock(hashtextextended(%s, %s))"
-            if self._writer.execute(query, (self.place.schema, _OPEN)).fetchone() != (True,):
+            if self._writer.execute(query, (self._schema, _OPEN)).fetchone() != (True,):
                 raise StoreLocked(
                     f"{what} needs {self._where} alone; end the other processes that have it open"
                 )
@@ -144,13 +145,13 @@ class SharedLink:
                 self._alone -= 1
                 if not self._writer.closed:
                     done = "SELECT pg_advisory_unlock(hashtextextended(%s, %s))"
-                    self._writer.execute(done, (self.place.schema, _OPEN))
+                    self._writer.execute(done, (self._schema, _OPEN))
 
     def is_gone(self, number: int) -> bool:
         """Tell, within a turn, whether the process of a number has left."""
         query = "SELECT pg_try_advisory_xact_lock(hashtext(%s), %s)"
         mine = number == self.number
-        return not mine and self._writer.execute(query, (self.place.schema, number)).fetchone() == (True,)
+        return not mine and self._writer.execute(query, (self._schema, number)).fetchone() == (True,)
 
     def _connected(self) -> Any:
         driver = psycopg_driver()
@@ -159,7 +160,7 @@ class SharedLink:
             undo.callback(db.close)
             at = f"{db.info.host}:{db.info.port}/{db.info.dbname}"
             self._where = f"PostgreSQL {at}, schema {self.place.schema}"
-            db.execute(f"SET search_path TO {self.place.schema}_{LOG}, {self.place.schema}_{VALUES}, pg_temp")
+            db.execute(f"SET search_path TO {self._schema}, {self.place.schema}_{VALUES}, pg_temp")
             undo.pop_all()
         return db
 
@@ -173,14 +174,14 @@ class SharedLink:
             undo.callback(db.close)
             keep_alive(db)
             check_durable(db, self._where)
-            self._check(db, f"{self.place.schema}_{LOG}")
+            self._check(db, self._schema)
             for name, value in _WAITS.items():
                 db.execute(f"SET {name} TO '{value}'")
             query = "SELECT pg_try_advisory_lock_shared(hashtextextended(%s, %s))"
-            if db.execute(query, (self.place.schema, _OPEN)).fetchone() != (True,):
+            if db.execute(query, (self._schema, _OPEN)).fetchone() != (True,):
                 raise StoreLocked(f"another process has {self._where} alone; wait until it is done")
             (self.number,) = db.execute("SELECT nextval('process')::integer").fetchone()
-            db.execute("SELECT pg_advisory_lock(hashtext(%s), %s)", (self.place.schema, self.number))
+            db.execute("SELECT pg_advisory_lock(hashtext(%s), %s)", (self._schema, self.number))
             undo.pop_all()
         return db
 

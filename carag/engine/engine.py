@@ -45,7 +45,6 @@ from carag.visible import logger
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from os import PathLike
-    from types import TracebackType
 
     from carag.audit import AuditLog, Receipt
     from carag.audit.anchors import Anchor, Anchoring, Exposure, Window
@@ -138,7 +137,7 @@ class Engine(Contents, Measured, Served):
         Parameters
         ----------
         path : path
-            A directory; one engine at a time.
+            A directory; one engine at a time. Several share a store by :func:`carag.engine.sharing.share`.
         create : bool
             Whether a directory that holds no store becomes one.
         profile : str, path or Profile, optional
@@ -218,6 +217,7 @@ class Engine(Contents, Measured, Served):
                     backend=backend,
                     accept_policy=accept_policy,
                     accept_lost_values=accept_lost_values,
+                    is_changed=accept_gate or accept_labels or accept_policy,
                 )
             )
             configuration = ConfigurationLog(log, collection.store)
@@ -439,9 +439,7 @@ class Engine(Contents, Measured, Served):
         self._check_open()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -475,6 +473,7 @@ class Engine(Contents, Measured, Served):
         check_question("chunk id" if kind is RecordKind.EXPLAIN else "question", text)
         if type(session) is not Session:  # a subclass could answer differently each time it is read
             raise InvalidArgument(f"session is a {type(session).__name__}; want a carag.Session itself")
+        self._collection.keep_up()
         request = Request(
             kind, text, session, self._clock(), Where.of(where, self._table.vocabulary.metadata)
         )

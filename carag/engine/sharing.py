@@ -53,8 +53,8 @@ def share(directory: Path, url: str, *, admin: str | None = None) -> Place:
         raise InvalidArgument(f"{directory} shares the store at {known}; name a directory of its own")
     if known is None and (found := [name for name in _OTHERS if (directory / name).exists()]):
         raise InvalidArgument(
-            f"{directory} holds {found[0]}, a store of its own, which is not moved; name an empty directory, and ingest "
-            "into the shared store"
+            f"{directory} holds {found[0]}, a store of its own, which is not moved; name an empty directory, and "
+            "ingest into the shared store"
         )
     if admin is not None:
         with talking(admin), psycopg_driver().connect(admin, autocommit=True, connect_timeout=10) as db:

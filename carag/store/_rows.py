@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 AT_ONCE: Final = 256
 """Greatest number of keys or hashes in one statement."""
-EVER: Final = 2**63 - 1
-"""An instant after all others."""
 SELECT_FILING: Final = """
     SELECT accession_number, version, form, company, filed, content_hash, facts, causes, public_at_source,
            quarantine_code, quarantine_text,

@@ -193,11 +193,15 @@ class PostgresStore(CorpusStore):
 
     def _snapshot(self, query: str, parameters: Any = ()) -> Iterator[Any]:
         """Stream rows over a connection of their own."""
-        with self._translating(), closing(self._connected()) as db, db.transaction():
-            with db.cursor(name="rows") as cursor:
-                cursor.itersize = _ROWS
-                cursor.execute(in_postgres(query), parameters or None)
-                yield from cursor
+        with (
+            self._translating(),
+            closing(self._connected()) as db,
+            db.transaction(),
+            db.cursor(name="rows") as cursor,
+        ):
+            cursor.itersize = _ROWS
+            cursor.execute(in_postgres(query), parameters or None)
+            yield from cursor
 
     def _writer_is_me(self) -> bool:
         return self._now is not None and self._thread == threading.get_ident()

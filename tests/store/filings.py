@@ -53,9 +53,20 @@ def put(store: CorpusStore, filing: StoredFiling, *texts: str) -> list[int]:
     return [int(key) for key in keys]
 
 
-TABLES = "meta filings filing_ciks entity_sets chunks changes labels vectors embedded".split()
+TABLES = [
+    "meta",
+    "filings",
+    "filing_ciks",
+    "entity_sets",
+    "chunks",
+    "changes",
+    "labels",
+    "vectors",
+    "embedded",
+]
 
 
 def contents(store: CorpusStore) -> dict[str, list[Any]]:
     with store._reading() as sql:
-        return {table: sorted(sql.execute(f"SELECT * FROM {table}").fetchall(), key=repr) for table in TABLES}
+        found = {table: sql.execute(f"SELECT * FROM {table}").fetchall() for table in TABLES}  # noqa: S608
+    return {table: sorted(rows, key=repr) for table, rows in found.items()}

@@ -80,6 +80,10 @@ class Backend(Protocol):
         """
         ...
 
+    def alone(self, what: str) -> AbstractContextManager[None]:
+        """Keep all other processes from the log; StoreLocked, and ``what`` cannot be done, if one has it open."""
+        ...
+
     def append(self, batch: Batch) -> None:
         """Add a batch and replace the checkpoint, or change nothing.
 

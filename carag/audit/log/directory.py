@@ -22,9 +22,9 @@ import secrets
 from typing import TYPE_CHECKING, Final
 
 from carag.audit._files import WriterLock, sync_directory, write_atomically
-from carag.audit.log.keyring import KeyRing
 from carag.audit._postgres import Place
 from carag.audit._shared import SharedLink
+from carag.audit.log.keyring import KeyRing
 from carag.audit.log.postgres import PostgresEvidence
 from carag.audit.log.postgres_setup import SHARED_AT, remember, remembered
 from carag.audit.log.shared import SharedBackend, check_tables
@@ -89,8 +89,8 @@ class LogDirectory:
                 return self._load(origin, clock)
             if self.founded or self._has_records():
                 raise CorruptFile(
-                    f"{self._key} is missing though the log exists; restore it from a backup, or copy audit.key, vkey and "
-                    "private.key from the directory of a process that shares the log"
+                    f"{self._key} is missing though the log exists; restore it from a backup, or copy audit.key, vkey "
+                    "and private.key from the directory of a process that shares the log"
                 )
             key = SigningKey.generate(origin or f"carag.local/{secrets.token_hex(16)}")
             write_atomically(self._key, key.to_skey().encode() + b"\n")

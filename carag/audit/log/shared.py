@@ -23,6 +23,7 @@ from carag.errors import AuditUnavailable, CorruptFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from contextlib import AbstractContextManager
 
     from carag.audit.log.backend import Batch
     from carag.audit.log.tip import Tip
@@ -95,6 +96,10 @@ class SharedBackend:
             )
             yield growth.tip(note, committed)
 
+    def alone(self, what: str) -> AbstractContextManager[None]:
+        """See :meth:`carag.audit.log.backend.Backend.alone`."""
+        return self._link.alone(what)
+
     def append(self, batch: Batch) -> None:
         """Add a batch and a checkpoint, within a turn or as one."""
         first = stored_hash_count(batch.first)
@@ -166,7 +171,7 @@ class SharedBackend:
         return self._link.execute(query, parameters, binary=True).fetchone()
 
     def _pages(self, what: str, key: str, start: int, stop: int | None) -> Iterator[tuple[int, bytes]]:
-        query = f"SELECT {what} WHERE {key} >= %s AND {key} < %s ORDER BY {key} LIMIT {_PAGE_ROWS}"  # noqa: S608
+        query = f"SELECT {what} WHERE {key} >= %s AND {key} < %s ORDER BY {key} LIMIT {_PAGE_ROWS}"
         while True:
             end = _MAX_BIGINT if stop is None else stop
             rows = self._link.execute(query, (start, end), binary=True).fetchall()

@@ -75,6 +75,10 @@ class SqliteBackend(SqliteStore):
         """Lend the end back: nobody else writes."""
         yield tip
 
+    def alone(self, what: str) -> contextlib.AbstractContextManager[None]:  # noqa: ARG002 - as above
+        """Do nothing: no other process has the log open."""
+        return contextlib.nullcontext()
+
     def append(self, batch: Batch) -> None:
         """Add a batch and replace the checkpoint, or change nothing."""
         bodies = list(enumerate(batch.bodies, batch.first))

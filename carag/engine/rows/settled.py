@@ -55,6 +55,11 @@ def settled_backend(store: CorpusStore, given: str | VectorBackend | None) -> It
             store.meta_set(_NOTE, NATIVE)
         yield None
         return
+    if store.is_shared:
+        raise InvalidArgument(
+            f"{store.path} is shared by several processes, each of which has the rows in an index of its own; leave "
+            "the backend out"
+        )
     made = closing(backend_by_url(given)) if isinstance(given, str) else nullcontext(given)
     with made as backend:
         state = backend.state()
