@@ -50,7 +50,9 @@ class SharedLink:
 
     def __init__(self, place: Place, check: Callable[[Any, str], None]) -> None:
         self.place, self._check = place, check
-        self._schema = f"{place.schema}_{LOG}"  # also what its locks are named by: those of the documents are others
+        self._schema = (
+            f"{place.schema}_{LOG}"  # also what its locks are named by: those of the documents are others
+        )
         self.mutex, self._reading = threading.RLock(), threading.RLock()
         self.undone: Callable[[], None] = lambda: None
         """Called when a turn was undone."""
