@@ -128,8 +128,12 @@ class PostgresStore(CorpusStore):
         store._turns = 0
         store._now: Any = None  # the connection of this thread's transaction
         store._closed = False
-        with store._translating():
-            _check(store._reader.get(), schema, path)
+        try:
+            with store._translating():
+                _check(store._reader.get(), schema, path)
+        except BaseException:
+            store.close()
+            raise
         return store
 
     def close(self) -> None:
@@ -207,8 +211,10 @@ class PostgresStore(CorpusStore):
         return self._now is not None and self._thread == threading.get_ident()
 
     def _connected(self) -> Any:
-        db = self._connect()
-        db.execute(f"SET search_path TO {self._schema}, pg_temp")
+        with ExitStack() as undo:
+            db = undo.enter_context(closing(self._connect()))
+            db.execute(f"SET search_path TO {self._schema}, pg_temp")
+            undo.pop_all()
         return db
 
     @contextmanager

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from carag.store.store import CorpusStore
-from tests.store.shared import StoreServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from tests.sharing import SharedServer
 
 OVER_BOTH = {"test_store", "test_by_label", "test_label_history"}
 """The modules whose tests run over PostgreSQL, too."""
@@ -22,7 +22,6 @@ OF_A_FILE = {
     "test_both_are_one_statement",
 }
 """Those among them that reach into the file."""
-NUMBERS = itertools.count()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -32,23 +31,17 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("place", places, indirect=True)
 
 
-@pytest.fixture(scope="session")
-def store_server() -> Iterator[StoreServer]:
-    with StoreServer.started() as server:
-        yield server
-
-
 @pytest.fixture(autouse=True)
 def place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a test's stores are: in the postgres case every path is a schema of its own."""
     if getattr(request, "param", "file") == "file":
         return
-    server: StoreServer = request.getfixturevalue("store_server")
+    server: SharedServer = request.getfixturevalue("sharing")
     schemas: dict[Path, str] = {}
 
     def opened(path: Path, *, create: bool = True, timeout: float = 5.0, **more: Any) -> CorpusStore:
         if path not in schemas:
-            schemas[path] = server.new(f"laws_{next(NUMBERS)}")
+            schemas[path] = server.a_corpus()
         return server.opened(schemas[path], path, **more)
 
     monkeypatch.setattr(CorpusStore, "open", opened)
