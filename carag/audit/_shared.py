@@ -91,8 +91,12 @@ class SharedLink:
             return self._writer.execute(query, parameters or None, binary=binary)
         with self._reading, self._talking():
             self._check_open()
-            if self._reader.closed:
-                self._reader = self._connected()
+            try:
+                return self._reader.execute(query, parameters or None, binary=binary)
+            except psycopg_driver().OperationalError:
+                if not self._reader.closed:
+                    raise
+            self._reader = self._connected()  # it was lost, and a read can be made again
             return self._reader.execute(query, parameters or None, binary=binary)
 
     @contextlib.contextmanager

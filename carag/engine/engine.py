@@ -473,12 +473,12 @@ class Engine(Contents, Measured, Served):
         check_question("chunk id" if kind is RecordKind.EXPLAIN else "question", text)
         if type(session) is not Session:  # a subclass could answer differently each time it is read
             raise InvalidArgument(f"session is a {type(session).__name__}; want a carag.Session itself")
-        self._collection.keep_up()
         request = Request(
             kind, text, session, self._clock(), Where.of(where, self._table.vocabulary.metadata)
         )
         self._recorder.check(request, self._models)
         with self._recorder.failures(request):
+            self._collection.keep_up()
             said = self._listener.said(text) if kind is not RecordKind.EXPLAIN else Said()
             try:
                 decision = infer(

@@ -8,6 +8,8 @@ from carag.audit._postgres import CONNECTION, psycopg_driver, talking
 from carag.audit._shared import LOG
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from carag.audit._postgres import Place
 
 __all__ = ["SharedRecords"]
@@ -46,19 +48,22 @@ class SharedRecords:
             self._db.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             self._db.execute("SELECT FROM checkpoint LIMIT 1")  # the moment that all later statements see
 
-    def execute(self, statement: str, parameters: Any = None) -> Any:
-        """Run a statement of the reader; without parameters its rows are fetched as they are read."""
+    def execute(self, statement: str, parameters: Any = ()) -> Any:
+        """Run a statement of the reader; of one that reads everything, the rows are fetched as they are used."""
         said = f"{statement} "
         for form, ours in _SAID:
             said = said.replace(form, ours)
+        if not parameters and " LIMIT " not in said:
+            return self._streamed(said)
         with talking(self._place.url, self.where):
-            if parameters:
-                return self._db.execute(said, parameters, binary=True)
-            self._streams += 1
-            stream = self._db.cursor(f"stream_{self._streams}")
+            return self._db.execute(said, parameters or None, binary=True)
+
+    def _streamed(self, said: str) -> Iterator[Any]:
+        self._streams += 1  # several may be read in turn
+        with talking(self._place.url, self.where), self._db.cursor(f"stream_{self._streams}") as stream:
             stream.itersize = _ROWS
             stream.execute(said)
-            return stream
+            yield from stream
 
     def close(self) -> None:
         """Close the connection; idempotent."""

@@ -102,6 +102,9 @@ class SharedValues(PrivateStore):
         """As above, and alone: the key file that every process has a copy of is replaced."""
         with self._link.alone("an erasure"):
             super().erase(targets, record)
+            # Not again when a log is opened next: that would replace the key once more.
+            with self._link.turn() as db:
+                db.execute("UPDATE state SET settled = %s WHERE settled < %s", (record + 1, record + 1))
 
     def _purge(self) -> None:
         """Do nothing: what the server still keeps of a row is sealed under a key that is gone."""
