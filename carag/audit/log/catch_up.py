@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from carag.audit.log.growth import Growth
 from carag.audit.log.postgres import End
 from carag.audit.log.requests import request_row
-from carag.audit.log.tip import Growth
 from carag.audit.records.record import Record
 from carag.audit.tlog.checkpoint import Checkpoint
 from carag.audit.tlog.note import Note

@@ -28,11 +28,11 @@ from carag.audit._clock import Clock, system_clock
 from carag.audit.log.catch_up import FILLED, caught_up, fill
 from carag.audit.log.directory import LogDirectory
 from carag.audit.log.group_commit import Aside, GroupCommit
+from carag.audit.log.growth import Growth
 from carag.audit.log.opening import check_extends, kept_note, read_checkpoint, read_tip
 from carag.audit.log.proving import Proving
 from carag.audit.log.rehash import Rehash, Scrubber
 from carag.audit.log.settle import settle
-from carag.audit.log.tip import Growth
 from carag.audit.receipts.receipt import Receipt
 from carag.audit.records.draft import Draft, disclosed
 from carag.audit.records.recovery import Recovery

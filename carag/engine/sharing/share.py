@@ -6,25 +6,22 @@ learn from the server: the keys. They are copied from the directory of the proce
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from carag.audit._postgres import CONNECTION, Place, psycopg_driver, talking
+from carag.audit._postgres import Place, psycopg_driver, talking
 from carag.audit.log.postgres_setup import SHARED_AT, remember, remembered
 from carag.audit.log.shared import set_up_shared
 from carag.errors import InvalidArgument
-from carag.store.postgres import PostgresStore, set_up
-from carag.store.store import CorpusStore
+from carag.store.postgres import set_up
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
-__all__ = ["has_store", "open_corpus", "share"]
+__all__ = ["share"]
 
 _SCHEMA: Final = "carag"
 """The schema of the documents, unless the URL names another; the log's and its values' have names that begin so."""
-_CORPUS: Final = "corpus.db"
-_OTHERS: Final = (_CORPUS, "audit.db", "vkey", "evidence.url")
+_OTHERS: Final = ("corpus.db", "audit.db", "vkey", "evidence.url")
 """What a directory holds that has, or had, a store of its own."""
 
 
@@ -63,33 +60,3 @@ def share(directory: Path, url: str, *, admin: str | None = None) -> Place:
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     remember(directory, place, SHARED_AT)
     return place
-
-
-def has_store(directory: Path) -> bool:
-    """Tell whether a directory has a store, of its own or a shared one."""
-    return (directory / _CORPUS).exists() or (directory / SHARED_AT).exists()
-
-
-def open_corpus(
-    directory: Path, *, create: bool = False, clock: Callable[[], int] | None = None
-) -> CorpusStore:
-    """Open the documents of a store: the file in its directory, or the shared ones.
-
-    Raises
-    ------
-    InvalidArgument, CorruptFile, StoreLocked
-        As for :meth:`carag.store.store.CorpusStore.open`.
-    BackendUnavailable
-        If the server cannot be reached.
-    """
-    more: dict[str, Any] = {} if clock is None else {"clock": clock}
-    if (place := remembered(directory, SHARED_AT)) is None:
-        return CorpusStore.open(directory / _CORPUS, create=create, **more)
-    driver = psycopg_driver()
-
-    def connected() -> Any:
-        return driver.connect(place.url, autocommit=True, **CONNECTION)
-
-    return PostgresStore.open_at(
-        connected, place.schema, directory / SHARED_AT, own=str(directory.absolute()), **more
-    )

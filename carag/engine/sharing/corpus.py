@@ -1,0 +1,48 @@
+"""Open the documents of a store, wherever they are: in its directory, or in PostgreSQL for several processes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from carag.audit._postgres import CONNECTION, psycopg_driver
+from carag.audit.log.postgres_setup import SHARED_AT, remembered
+from carag.store.postgres import PostgresStore
+from carag.store.store import CorpusStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+__all__ = ["has_store", "open_corpus"]
+
+_CORPUS: Final = "corpus.db"
+
+
+def has_store(directory: Path) -> bool:
+    """Tell whether a directory has a store, of its own or a shared one."""
+    return (directory / _CORPUS).exists() or (directory / SHARED_AT).exists()
+
+
+def open_corpus(
+    directory: Path, *, create: bool = False, clock: Callable[[], int] | None = None
+) -> CorpusStore:
+    """Open the documents of a store: the file in its directory, or the shared ones.
+
+    Raises
+    ------
+    InvalidArgument, CorruptFile, StoreLocked
+        As for :meth:`carag.store.store.CorpusStore.open`.
+    BackendUnavailable
+        If the server cannot be reached.
+    """
+    more: dict[str, Any] = {} if clock is None else {"clock": clock}
+    if (place := remembered(directory, SHARED_AT)) is None:
+        return CorpusStore.open(directory / _CORPUS, create=create, **more)
+    driver = psycopg_driver()
+
+    def connected() -> Any:
+        return driver.connect(place.url, autocommit=True, **CONNECTION)
+
+    return PostgresStore.open_at(
+        connected, place.schema, directory / SHARED_AT, own=str(directory.absolute()), **more
+    )
