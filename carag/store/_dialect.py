@@ -64,7 +64,7 @@ def table_in_postgres(statement: str) -> str:
     'CREATE TABLE vectors (key bigint PRIMARY KEY, vector bytea NOT NULL)'
     """
     for form, said in _OF_TABLES:
-        statement = re.sub(form, said, statement)  # type: ignore[call-overload]
+        statement = re.sub(form, said, statement)
     return statement
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import ExitStack, closing, contextmanager
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 
 from carag.errors import BackendUnavailable, CaragError, CorruptFile, StoreLocked
 from carag.store._dialect import InPostgres, in_postgres, table_in_postgres
@@ -80,61 +80,54 @@ def set_up(db: Any, schema: str, role: str) -> None:
 
 
 class PostgresStore(CorpusStore):
-    """An open store in PostgreSQL; open it with :meth:`open_at`.
+    """An open store in PostgreSQL. Safe to share between threads, and between processes.
 
-    Safe to share between threads, and between processes.
+    Parameters
+    ----------
+    connect : callable
+        Returns a new connection of psycopg, each statement its own transaction, to the store's database.
+    schema : str
+        Where the tables are.
+    path : Path
+        How messages call the store: the file that says where it is.
+    own : str
+        What tells the notes of this process's own files from those of others.
+    clock : callable
+        Returns microseconds since 1970: when a transaction becomes known.
+
+    Raises
+    ------
+    CorruptFile
+        If there is no store of this version.
+    BackendUnavailable
+        If the server cannot be reached.
+    CaragError
+        If the account could delete or alter what is stored.
     """
 
-    _connect: Callable[[], Any]
-
-    @classmethod
-    def open_at(
-        cls,
+    def __init__(
+        self,
         connect: Callable[[], Any],
         schema: str,
         path: Path,
         *,
         own: str = "",
         clock: Callable[[], int] = system_clock,
-    ) -> Self:
-        """Open a store.
-
-        Parameters
-        ----------
-        connect : callable
-            Returns a new connection of psycopg, each statement its own transaction, to the store's database.
-        schema : str
-            Where the tables are.
-        path : Path
-            How messages call the store: the file that says where it is.
-        own : str
-            What tells the notes of this process's own files from those of others.
-        clock : callable
-            Returns microseconds since 1970: when a transaction becomes known.
-
-        Raises
-        ------
-        CorruptFile
-            If there is no store of this version.
-        BackendUnavailable
-            If the server cannot be reached.
-        CaragError
-            If the account could delete or alter what is stored.
-        """
-        store = cls(path, None, timeout=0, clock=clock)
-        store._connect, store._schema, store._own = connect, schema, own
-        store._reader, store._writer = _Line(store._connected), _Line(store._connected)
-        store._write_lock, store._turn = threading.RLock(), threading.RLock()
-        store._turns = 0
-        store._now: Any = None  # the connection of this thread's transaction
-        store._closed = False
+    ) -> None:
+        super().__init__(path, None, timeout=0, clock=clock)
+        self._connect, self._schema, self._own = connect, schema, own
+        self._reader, self._writer = _Line(self._connected), _Line(self._connected)
+        self._write_lock, self._turn_lock = threading.RLock(), threading.RLock()
+        self._turns = 0
+        self._now: InPostgres | None = None  # the transaction that is open
+        self._thread = 0  # whose it is
+        self._closed = False
         try:
-            with store._translating():
-                _check(store._reader.get(), schema, path)
+            with self._translating():
+                _check(self._reader.get(), schema, path)
         except BaseException:
-            store.close()
+            self.close()
             raise
-        return store
 
     def close(self) -> None:
         """Close the connections; idempotent."""
@@ -155,7 +148,7 @@ class PostgresStore(CorpusStore):
     @contextmanager
     def turn(self) -> Iterator[None]:
         """Let one process at a time do what is more than one transaction; others wait. A thread may enter again."""
-        with self._turn, ExitStack() as held:
+        with self._turn_lock, ExitStack() as held:
             if not self._turns:
                 with self._translating():
                     db = held.enter_context(closing(self._connected()))
@@ -169,8 +162,8 @@ class PostgresStore(CorpusStore):
 
     @contextmanager
     def _reading(self) -> Iterator[Any]:
-        if self._writer_is_me():
-            yield self._now
+        if (now := self._now) is not None and self._thread == threading.get_ident():
+            yield now
             return
         with self._lock, self._translating():
             yield InPostgres(self._reader.get())
@@ -189,8 +182,7 @@ class PostgresStore(CorpusStore):
             db = self._writer.get()
             try:
                 with db.transaction():
-                    self._now = InPostgres(db)
-                    self._thread = threading.get_ident()
+                    self._now, self._thread = InPostgres(db), threading.get_ident()
                     yield self._now
             finally:
                 self._now = None
@@ -206,9 +198,6 @@ class PostgresStore(CorpusStore):
             cursor.itersize = _ROWS
             cursor.execute(in_postgres(query), parameters or None)
             yield from cursor
-
-    def _writer_is_me(self) -> bool:
-        return self._now is not None and self._thread == threading.get_ident()
 
     def _connected(self) -> Any:
         with ExitStack() as undo:

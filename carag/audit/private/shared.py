@@ -59,7 +59,8 @@ class SharedValues(PrivateStore):
     """
 
     def __init__(self, link: SharedLink, directory: Path, *, create: bool) -> None:
-        self._link, self._path, self._db = link, directory / "private.key", _Marked(link)
+        self._link, self._path = link, directory / "private.key"
+        self._db: Any = _Marked(link)
         new = not self.has_state(link)
         if new and not create:
             raise CorruptFile(

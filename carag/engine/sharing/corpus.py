@@ -43,6 +43,6 @@ def open_corpus(
     def connected() -> Any:
         return driver.connect(place.url, autocommit=True, **CONNECTION)
 
-    return PostgresStore.open_at(
+    return PostgresStore(
         connected, place.schema, directory / SHARED_AT, own=str(directory.absolute()), **more
     )
