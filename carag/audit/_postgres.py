@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -12,7 +13,16 @@ from carag.errors import AuditUnavailable, InvalidArgument, MissingExtra
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["CONNECTION", "Place", "check_durable", "keep_alive", "psycopg_driver", "talking"]
+__all__ = [
+    "CONNECTION",
+    "Place",
+    "check_durable",
+    "connected",
+    "keep_alive",
+    "psycopg_driver",
+    "security_of",
+    "talking",
+]
 
 DEFAULT_SCHEMA: Final = "carag_audit"
 """The schema of a log's evidence, unless the URL names another."""
@@ -27,6 +37,7 @@ CONNECTION: Final = {
 }
 _KEEPALIVE: Final = {"idle": 30, "interval": 10, "count": 3}  # seconds, seconds, tries
 """The same on the server, which drops a writer whose machine is gone, and its lock, within a minute."""
+_LOCAL: Final = {"", "localhost", "127.0.0.1", "::1"}
 SETTINGS: Final = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on"}
 """What a server must have so that what it acknowledged survives a power cut."""
 
@@ -92,6 +103,25 @@ class Place(NamedTuple):
         if self.schema == DEFAULT_SCHEMA:
             return self.url
         return f"{self.url}{'&' if urlsplit(self.url).query else '?'}schema={self.schema}"
+
+
+def connected(place: Place) -> Any:
+    """Connect to a server, each statement its own transaction.
+
+    To another machine the connection is encrypted and the server's certificate verified, unless ``sslmode`` says
+    otherwise, in the URL or the environment.
+    """
+    return psycopg_driver().connect(place.url, autocommit=True, **CONNECTION, **security_of(place.url))
+
+
+def security_of(url: str) -> dict[str, str]:
+    """Return what a connection asks for beyond its URL, so that no text goes over a network in clear."""
+    fields = psycopg_driver().conninfo.conninfo_to_dict(url)
+    hosts = str(fields.get("hostaddr") or fields.get("host") or os.environ.get("PGHOST", "")).split(",")
+    is_local = all(host in _LOCAL or host.startswith(("/", "@")) for host in hosts)
+    if is_local or "sslmode" in fields or "PGSSLMODE" in os.environ:
+        return {}
+    return {"sslmode": "verify-full"}
 
 
 def keep_alive(db: Any) -> None:

@@ -12,7 +12,7 @@ import contextlib
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
-from carag.audit._postgres import CONNECTION, check_durable, keep_alive, psycopg_driver, talking
+from carag.audit._postgres import check_durable, connected, keep_alive, psycopg_driver, talking
 from carag.errors import AuditUnavailable, StoreLocked
 
 if TYPE_CHECKING:
@@ -160,9 +160,8 @@ class SharedLink:
         return not mine and self._writer.execute(query, (self._schema, number)).fetchone() == (True,)
 
     def _connected(self) -> Any:
-        driver = psycopg_driver()
         with talking(self.place.url), contextlib.ExitStack() as undo:
-            db = driver.connect(self.place.url, autocommit=True, **CONNECTION)
+            db = connected(self.place)
             undo.callback(db.close)
             at = f"{db.info.host}:{db.info.port}/{db.info.dbname}"
             self._where = f"PostgreSQL {at}, schema {self.place.schema}"

@@ -42,6 +42,8 @@ _MAY: Final = {
 """What the application's account may do."""
 _ROWS: Final = 2000
 """Rows fetched at a time of those that are streamed."""
+_PATIENCE: Final = "60s"
+"""How long another writer's transaction is waited for."""
 _WRITES, _TURNS = 0, 1
 """Seeds of the two advisory locks of a store: of one transaction, and of a whole run that writes."""
 
@@ -203,6 +205,7 @@ class PostgresStore(CorpusStore):
         with ExitStack() as undo:
             db = undo.enter_context(closing(self._connect()))
             db.execute(f"SET search_path TO {self._schema}, pg_temp")
+            db.execute(f"SET lock_timeout TO '{_PATIENCE}'")
             undo.pop_all()
         return db
 
@@ -254,13 +257,12 @@ def _check(db: Any, schema: str, path: Path) -> None:
             f"{path}: schema {schema} holds {said or 'nothing'!r}, this CARAG reads {_FORMAT!r}; set the store up: "
             "carag share --admin"
         )
-    tables = ["meta", *(name for name in _MAY if name != "meta")]
     query = (
         "SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s "
         "AND c.relname = ANY(%s) AND (pg_has_role(current_user, c.relowner, 'MEMBER') "
         "OR has_table_privilege(c.oid, 'DELETE, TRUNCATE') OR NOT has_table_privilege(c.oid, 'SELECT'))"
     )
-    for (table,) in db.execute(query, (schema, tables)).fetchall():
+    for (table,) in db.execute(query, (schema, list(_MAY))).fetchall():
         raise CaragError(
             f"{path}: the account may delete or alter what is in {table}, or not read it; connect as the account "
             "that carag share --admin let use it, which is no owner"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from carag.audit._postgres import CONNECTION, psycopg_driver, talking
+from carag.audit._postgres import connected, talking
 from carag.audit._shared import LOG
 
 if TYPE_CHECKING:
@@ -41,9 +41,8 @@ class SharedRecords:
     def __init__(self, place: Place) -> None:
         self.where = f"PostgreSQL, schema {place.schema}"
         self._place, self._streams = place, 0
-        driver = psycopg_driver()
         with talking(place.url, self.where):
-            self._db = driver.connect(place.url, autocommit=True, **CONNECTION)
+            self._db = connected(place)
             self._db.execute(f"SET search_path TO {place.schema}_{LOG}, pg_temp")
             self._db.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             self._db.execute("SELECT FROM checkpoint LIMIT 1")  # the moment that all later statements see

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from carag.audit._postgres import CONNECTION, psycopg_driver
+from carag.audit._postgres import connected, keep_alive
 from carag.audit.log.postgres_setup import SHARED_AT, remembered
 from carag.store.postgres import PostgresStore
 from carag.store.store import CorpusStore
@@ -38,11 +38,12 @@ def open_corpus(
     more: dict[str, Any] = {} if clock is None else {"clock": clock}
     if (place := remembered(directory, SHARED_AT)) is None:
         return CorpusStore.open(directory / _CORPUS, create=create, **more)
-    driver = psycopg_driver()
 
-    def connected() -> Any:
-        return driver.connect(place.url, autocommit=True, **CONNECTION)
+    def connection() -> Any:
+        db = connected(place)
+        keep_alive(db)
+        return db
 
     return PostgresStore(
-        connected, place.schema, directory / SHARED_AT, own=str(directory.absolute()), **more
+        connection, place.schema, directory / SHARED_AT, own=str(directory.absolute()), **more
     )
