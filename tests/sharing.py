@@ -64,6 +64,25 @@ class SharedServer:
             set_up(db, schema, ROLE)
         return schema
 
+    def emptied(self, schema: str) -> str:
+        """Empty documents that nobody has open; return their schema."""
+        tables = (
+            "embedded",
+            "vectors",
+            "labels",
+            "changes",
+            "chunks",
+            "entity_sets",
+            "filing_ciks",
+            "filings",
+        )
+        self.alter(
+            "SET synchronous_commit TO off",
+            *(f"DELETE FROM {schema}.{table}" for table in (*tables, "meta")),  # noqa: S608
+            f"INSERT INTO {schema}.meta VALUES ('epoch', '0')",  # noqa: S608
+        )
+        return schema
+
     def opened(self, schema: str, path: Path, **more: Any) -> PostgresStore:
         return PostgresStore(self.connect, schema, path, **more)
 

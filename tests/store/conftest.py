@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from carag.store.postgres import PostgresStore
     from tests.sharing import SharedServer
 
 OVER_BOTH = {"test_store", "test_by_label", "test_label_history"}
@@ -38,11 +39,20 @@ def place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
         return
     server: SharedServer = request.getfixturevalue("sharing")
     schemas: dict[Path, str] = {}
+    stores: dict[Path, PostgresStore] = {}
 
     def opened(path: Path, *, create: bool = True, timeout: float = 5.0, **more: Any) -> CorpusStore:
         if path not in schemas:
-            schemas[path] = server.a_corpus()
-        return server.opened(schemas[path], path, **more)
+            free = next((one for one, store in stores.items() if store._closed), None)
+            if free is None:
+                schemas[path] = server.a_corpus()
+            else:  # a law opens hundreds, one after another
+                del stores[free]
+                schemas[path] = server.emptied(schemas[free])
+        else:
+            assert path in stores, "its schema was given to another store"
+        stores[path] = server.opened(schemas[path], path, **more)
+        return stores[path]
 
     monkeypatch.setattr(CorpusStore, "open", opened)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import TYPE_CHECKING, Any, Final
 
+from carag.audit._files import write_atomically
 from carag.audit._postgres import connected, keep_alive
 from carag.audit.log.postgres_setup import SHARED_AT, remembered
 from carag.store.postgres import PostgresStore
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["has_store", "open_corpus"]
 
 _CORPUS: Final = "corpus.db"
+_OWN: Final = "shared.id"
+"""Name of the file that tells the notes of this directory's own files from those of others, on whatever machine."""
 
 
 def has_store(directory: Path) -> bool:
@@ -44,6 +48,11 @@ def open_corpus(
         keep_alive(db)
         return db
 
-    return PostgresStore(
-        connection, place.schema, directory / SHARED_AT, own=str(directory.absolute()), **more
-    )
+    return PostgresStore(connection, place.schema, directory / SHARED_AT, own=_own(directory), **more)
+
+
+def _own(directory: Path) -> str:
+    file = directory / _OWN
+    if not file.exists():
+        write_atomically(file, secrets.token_hex(16).encode("ascii"))
+    return file.read_text("ascii")
