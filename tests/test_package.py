@@ -83,6 +83,7 @@ SUB_ROOMS: dict[str, dict[str, set[str]]] = {
         **{name: set() for name in _BASE},
         "tlog": set(),
         "records": {"tlog"},
+        "_postgres": {"_files"},
         "_shared": {"_postgres"},
         "private": {"tlog", "records", "_shared", *_BASE},
         "state": {"tlog", "records"},

@@ -1,4 +1,4 @@
-"""Reach the PostgreSQL server of a log: what its address is, how a connection is made, and how its errors are told."""
+"""Reach the PostgreSQL server of a log: its address, and where that is noted; how a connection is made, and fails."""
 
 from __future__ import annotations
 
@@ -8,18 +8,24 @@ import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from carag.errors import AuditUnavailable, InvalidArgument, MissingExtra
+from carag.audit._files import write_atomically
+from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument, MissingExtra
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 __all__ = [
     "CONNECTION",
+    "REMEMBERED",
+    "SHARED_AT",
     "Place",
     "check_durable",
     "connected",
     "keep_alive",
     "psycopg_driver",
+    "remember",
+    "remembered",
     "security_of",
     "talking",
 ]
@@ -40,6 +46,10 @@ _KEEPALIVE: Final = {"idle": 30, "interval": 10, "count": 3}  # seconds, seconds
 _LOCAL: Final = {"", "localhost", "127.0.0.1", "::1"}
 SETTINGS: Final = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on"}
 """What a server must have so that what it acknowledged survives a power cut."""
+REMEMBERED: Final = "evidence.url"
+"""Name of the file in a log's directory that holds the URL of the server with its evidence."""
+SHARED_AT: Final = "shared.url"
+"""The same of the server that has the log itself, which other processes write, too."""
 
 
 class Place(NamedTuple):
@@ -139,6 +149,32 @@ def check_durable(db: Any, where: str) -> None:
             raise AuditUnavailable(
                 f"{where} has {name} = {found}, so a power cut takes acknowledged records; want {name} = {wanted}"
             )
+
+
+def remember(directory: Path, place: Place, name: str = REMEMBERED) -> None:
+    """Note where a log has its evidence, so that it is never opened without."""
+    write_atomically(directory / name, f"{place}\n".encode())
+
+
+def remembered(directory: Path, name: str = REMEMBERED) -> Place | None:
+    """Return where a log has its evidence; None if it has it in files alone. Or, by name of the file, the log itself.
+
+    Raises
+    ------
+    CorruptFile
+        If the note is malformed.
+    """
+    note = directory / name
+    if not note.exists():
+        return None
+    try:
+        (line,) = note.read_text("utf-8").splitlines()
+        return Place.parse(line)
+    except (ValueError, InvalidArgument) as error:
+        raise CorruptFile(
+            f"{note} does not name a server; write it again: carag "
+            f"{'share' if name == SHARED_AT else 'audit postgres'} --store {directory}"
+        ) from error
 
 
 def psycopg_driver() -> Any:

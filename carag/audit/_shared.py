@@ -50,9 +50,8 @@ class SharedLink:
 
     def __init__(self, place: Place, check: Callable[[Any, str], None]) -> None:
         self.place, self._check = place, check
-        self._schema = (
-            f"{place.schema}_{LOG}"  # also what its locks are named by: those of the documents are others
-        )
+        # Also what its locks are named by: those of the documents are others.
+        self._schema = f"{place.schema}_{LOG}"
         self.mutex, self._reading = threading.RLock(), threading.RLock()
         self.undone: Callable[[], None] = lambda: None
         """Called when a turn was undone."""

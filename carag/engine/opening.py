@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from carag.audit import AuditLog
+from carag.audit._postgres import SHARED_AT
 from carag.audit.anchors import Anchoring
-from carag.audit.log.postgres_setup import SHARED_AT
 from carag.engine.collection import Collection, no_progress
 from carag.engine.kept_embedder import NO_EMBEDDER
 from carag.engine.kept_profile import keep_names

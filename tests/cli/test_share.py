@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from typing import TYPE_CHECKING
 
@@ -59,6 +60,9 @@ def test_two_directories_share_one_store(
     for home in (one, two):
         code, out = said("audit", "verify", "--store", home, "--key", one / "vkey")
         assert (code, "verified" in out) == (Exit.OK, True), out
+
+    code, out = said("audit", "show", 3, "--store", two, "--json")
+    assert (code, json.loads(out)["commits_to"]["query"]) == (Exit.OK, "can be opened")
 
     sharing.alter(
         f"ALTER TABLE {schema}_log.record DISABLE TRIGGER carag_append_only",

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
+from carag.audit._postgres import SHARED_AT, remembered
 from carag.audit.auditor.shared import SharedRecords
-from carag.audit.log.postgres_setup import SHARED_AT, remembered
 from carag.audit.log.sqlite import SqliteBackend
 from carag.audit.records.key_change import ED25519, KeyAction, KeyChange
 from carag.audit.records.record import Record

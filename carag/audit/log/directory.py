@@ -22,11 +22,10 @@ import secrets
 from typing import TYPE_CHECKING, Final
 
 from carag.audit._files import WriterLock, sync_directory, write_atomically
-from carag.audit._postgres import Place
+from carag.audit._postgres import SHARED_AT, Place, remember, remembered
 from carag.audit._shared import SharedLink
 from carag.audit.log.keyring import KeyRing
 from carag.audit.log.postgres import PostgresEvidence
-from carag.audit.log.postgres_setup import SHARED_AT, remember, remembered
 from carag.audit.log.shared import SharedBackend, check_tables
 from carag.audit.log.sqlite import SqliteBackend
 from carag.audit.private.shared import SharedValues

@@ -9,6 +9,8 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any, Final
 
+from carag.audit._postgres import connected, talking
+from carag.audit._shared import VALUES
 from carag.audit.private.keys import PrivateKeys
 from carag.audit.private.store import PrivateStore
 from carag.errors import CorruptFile
@@ -17,10 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
+    from carag.audit._postgres import Place
     from carag.audit._shared import SharedLink
     from carag.audit.records.erasure import Target
 
-__all__ = ["SharedValues", "make_values"]
+__all__ = ["ReadValues", "SharedValues", "make_values"]
 
 _TABLES: Final = {
     "shelf": "id bigint PRIMARY KEY, wrapped bytea NOT NULL",
@@ -118,6 +121,37 @@ class SharedValues(PrivateStore):
     @contextlib.contextmanager
     def _reading(self) -> Iterator[None]:
         yield
+
+
+class ReadValues:
+    """Values of a log that is shared, read as of one moment: the statements of a reader of ``private.db``.
+
+    Parameters
+    ----------
+    place : Place
+
+    Raises
+    ------
+    AuditUnavailable
+        If the server cannot be reached, or has no such log.
+    """
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        with talking(place.url):
+            self._db = connected(place)
+            self._db.execute(f"SET search_path TO {place.schema}_{VALUES}, pg_temp")
+            self._db.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        self.execute("SELECT wrapping FROM state")  # the moment that all later statements see
+
+    def execute(self, statement: str, parameters: Any = ()) -> Any:
+        """Run a statement; return its rows."""
+        with talking(self._place.url):
+            return _Marked(self._db).execute(statement, parameters)
+
+    def close(self) -> None:
+        """Close the connection; idempotent."""
+        self._db.close()
 
 
 class _Marked:

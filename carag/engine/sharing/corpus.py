@@ -6,8 +6,7 @@ import secrets
 from typing import TYPE_CHECKING, Any, Final
 
 from carag.audit._files import write_atomically
-from carag.audit._postgres import connected, keep_alive
-from carag.audit.log.postgres_setup import SHARED_AT, remembered
+from carag.audit._postgres import SHARED_AT, connected, keep_alive, remembered
 from carag.store.postgres import PostgresStore
 from carag.store.store import CorpusStore
 

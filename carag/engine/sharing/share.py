@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from carag.audit._postgres import Place, psycopg_driver, talking
-from carag.audit.log.postgres_setup import SHARED_AT, remember, remembered
+from carag.audit._postgres import SHARED_AT, Place, psycopg_driver, remember, remembered, talking
 from carag.audit.log.shared import set_up_shared
 from carag.errors import InvalidArgument
 from carag.store.postgres import set_up
@@ -21,6 +20,8 @@ __all__ = ["share"]
 
 _SCHEMA: Final = "carag"
 """The schema of the documents, unless the URL names another; the log's and its values' have names that begin so."""
+_LONGEST: Final = 50
+"""Characters of that name."""
 _OTHERS: Final = ("corpus.db", "audit.db", "vkey", "evidence.url")
 """What a directory holds that has, or had, a store of its own."""
 
@@ -46,6 +47,10 @@ def share(directory: Path, url: str, *, admin: str | None = None) -> Place:
         If the server refuses.
     """
     place = Place.parse(url, what="the store's address", schema=_SCHEMA)
+    if len(place.schema) > _LONGEST:  # the server would cut longer ones off, and two be one
+        raise InvalidArgument(
+            f"schema {place.schema!r} is longer than {_LONGEST} characters; name a shorter one"
+        )
     if (known := remembered(directory, SHARED_AT)) not in (None, place):
         raise InvalidArgument(f"{directory} shares the store at {known}; name a directory of its own")
     if known is None and (found := [name for name in _OTHERS if (directory / name).exists()]):
