@@ -90,8 +90,12 @@ def _end(served: Served) -> None:
     served.process.wait(60)
 
 
-def rate(both: tuple[Office, Office], rounds: int, count: int) -> dict[str, Any]:
-    """Count requests a second of one service, and of both, in turn; each process has a core of its own."""
+def rate(both: tuple[Office, Office], admin: str, rounds: int, count: int) -> dict[str, Any]:
+    """Count requests a second of one service, and of both, in turn; each process has a core of its own.
+
+    Beside it what a request costs of processor time, in milliseconds, of a service and of the server: a busy machine
+    hardly changes that, and their ratio is how many services one core of the server feeds.
+    """
     cores = sorted(os.sched_getaffinity(0))[:2]
     with ExitStack() as running:
         services = [running.enter_context(one.served()) for one in both]
@@ -103,6 +107,12 @@ def rate(both: tuple[Office, Office], rounds: int, count: int) -> dict[str, Any]
         for sender in senders:
             sender.send(count)
             sender.seconds()
+        servers = _backends(admin)
+        before = _cpu_seconds([services[0].process.pid]), _cpu_seconds(servers)
+        senders[0].send(count)
+        senders[0].seconds()
+        after = _cpu_seconds([services[0].process.pid]), _cpu_seconds(servers)
+        costs = [1000 * (late - early) / count for early, late in zip(before, after, strict=True)]
         found: dict[str, list[float]] = {"one": [], "two": []}
         for _ in range(rounds):
             for name, some in (("one", senders[:1]), ("two", senders)):
@@ -113,7 +123,32 @@ def rate(both: tuple[Office, Office], rounds: int, count: int) -> dict[str, Any]
                     sender.seconds()
                 found[name].append(len(some) * count / (time.perf_counter() - start))
     one, two = (statistics.median(found[name]) for name in ("one", "two"))
-    return {"one": round(one, 1), "two": round(two, 1), "ratio": round(two / one, 2), "cores": len(cores)}
+    return {
+        "one": round(one, 1),
+        "two": round(two, 1),
+        "ratio": round(two / one, 2),
+        "cores": len(cores),
+        "service_ms": round(costs[0], 2),
+        "server_ms": round(costs[1], 2),
+    }
+
+
+def _backends(admin: str) -> list[int]:
+    """Return the processes of the server that work for the services."""
+    import psycopg
+
+    with psycopg.connect(admin) as db:
+        query = "SELECT pid FROM pg_stat_activity WHERE usename = %s"
+        return [pid for (pid,) in db.execute(query, (ROLE,)).fetchall()]
+
+
+def _cpu_seconds(pids: Sequence[int]) -> float:
+    """Add up the processor time of processes of this machine (Linux)."""
+    ticks = 0
+    for pid in pids:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12])  # utime and stime, proc(5)
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 class _Sender:
@@ -168,7 +203,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="carag-shared-") as place:
         both = offices(Path(place), options.server, f"bench_{time.time_ns()}", embedder=options.embedder)
         if options.rate:
-            print(json.dumps(rate(both, options.rounds, options.count)))
+            print(json.dumps(rate(both, options.server, options.rounds, options.count)))
         if not options.kills:
             return 0
         found = kill_one_of_two(both, options.kills)
