@@ -176,8 +176,8 @@ class ConfigurationLog:
 
     def keep_gate(self, text: bytes, record: int) -> GateReport:
         """Note a gate, as canonical JSON, and the record that commits to it; :meth:`models` records that it is kept."""
-        report = GateReport.of(json.loads(text), record)
         with self._log.alone("another gate"):
+            report = GateReport.of(json.loads(text), record)
             self._store.meta_update({_GATE: text.decode(), _GATE_RECORD: str(record)})
         return report
 
