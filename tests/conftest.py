@@ -15,6 +15,8 @@ from tests import canary
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tests.sharing import SharedServer
+
 # Machines are noisy: a slow example is no failure. CI repeats the same examples on every run.
 settings.register_profile("carag", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("carag")
@@ -52,6 +54,15 @@ def ingested(tmp_path_factory: pytest.TempPathFactory, small_corpus: Path) -> Pa
     with Engine.open(path, embedder="wordllama") as engine:
         engine.ingest(small_corpus)
     return path
+
+
+@pytest.fixture(scope="session")
+def sharing() -> Iterator[SharedServer]:
+    """A PostgreSQL server for stores that several processes share."""
+    from tests.sharing import SharedServer
+
+    with SharedServer.started() as server:
+        yield server
 
 
 @pytest.fixture

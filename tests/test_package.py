@@ -76,19 +76,21 @@ MAY_IMPORT = {
         "audit",
     },
 }
-_BASE = {"_clock", "_files", "_sqlite"}
+_BASE = {"_clock", "_files", "_postgres", "_sqlite"}
 # Inside a divided room: a folder or file may import those named here, and itself; nothing else of the room.
 SUB_ROOMS: dict[str, dict[str, set[str]]] = {
     "audit": {
         **{name: set() for name in _BASE},
         "tlog": set(),
         "records": {"tlog"},
-        "private": {"tlog", "records", *_BASE},
+        "_postgres": {"_files"},
+        "_shared": {"_postgres"},
+        "private": {"tlog", "records", "_shared", *_BASE},
         "state": {"tlog", "records"},
         "receipts": {"tlog", "records", "state", *_BASE},
-        "log": {"tlog", "records", "private", "receipts", *_BASE},
+        "log": {"tlog", "records", "private", "receipts", "_shared", *_BASE},
         "operations": {"tlog", "records", "receipts", "log"},
-        "auditor": {"tlog", "records", "receipts", "log", *_BASE},
+        "auditor": {"tlog", "records", "receipts", "log", "_shared", *_BASE},
         "anchors": {"tlog", "records", "receipts", "log", "auditor", *_BASE},
     },
     "profiles.edgar": {

@@ -30,7 +30,7 @@ from carag.service.wire import receipt_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Kills", "kill", "main"]
+__all__ = ["Kills", "Load", "examined", "kill", "main"]
 
 _CLIENTS: Final = 6
 _MOST: Final = 100
@@ -56,6 +56,8 @@ class Kills:
     """Why the log did not verify, round by round."""
     codes: list[int] = field(default_factory=list)
     """With what each process ended, that was asked to end."""
+    otherwise: int = 0
+    """Processes that did not go on when another one was killed."""
 
 
 def kill(place: Path, rounds: int, *, by: signal.Signals = signal.SIGKILL, seed: int = 7) -> Kills:
@@ -64,7 +66,7 @@ def kill(place: Path, rounds: int, *, by: signal.Signals = signal.SIGKILL, seed:
     office, before = Office(place), 0
     vkey = (office.home / "vkey").read_text().strip()
     for _ in range(rounds):
-        load = _Load(office)
+        load = Load(office)
         with office.served() as served:
             load.start(served.port)
             load.wait(dice.randrange(1, _MOST))
@@ -76,11 +78,11 @@ def kill(place: Path, rounds: int, *, by: signal.Signals = signal.SIGKILL, seed:
         kills.cut += load.cut
         if by is not signal.SIGKILL:
             kills.codes.append(code)
-        before = _examined(office.home, vkey, load, before, kills)
+        before = examined(office.home, vkey, load, before, kills)
     return kills
 
 
-class _Load:
+class Load:
     """Clients that ask until the service is gone."""
 
     def __init__(self, office: Office) -> None:
@@ -94,6 +96,7 @@ class _Load:
         self._threads: list[threading.Thread] = []
 
     def start(self, port: int) -> None:
+        """Let all clients ask."""
         self._threads = [
             threading.Thread(target=self._run, args=(port, token, number))
             for number, token in enumerate(self._tokens)
@@ -107,6 +110,7 @@ class _Load:
             time.sleep(0.005)
 
     def join(self) -> None:
+        """Wait until all clients have given up."""
         for one in self._threads:
             one.join()
 
@@ -136,7 +140,7 @@ class _Load:
             self.receipts += [receipt_of(text) for text in texts if text is not None]
 
 
-def _examined(home: Path, vkey: str, load: _Load, before: int, kills: Kills) -> int:
+def examined(home: Path, vkey: str, load: Load, before: int, kills: Kills) -> int:
     """Compare one round's answers with the log, read without its writer; return the log's size."""
     last = max(load.receipts, key=lambda one: one.seq, default=None)
     kept = [] if last is None else [kept_receipt(last.to_bytes(), vkey)]

@@ -50,7 +50,7 @@ SETTINGS: Final = (
 """Parameters of commands that the file can give, under the names they have there."""
 _PAGE: Final = "docs/reference/configuration.md"
 _MAX_BYTES: Final = 1 << 16
-_MARKS: Final = ("corpus.db", "audit.db")
+_MARKS: Final = ("corpus.db", "audit.db", "shared.url")
 """A directory with one of these files is a store, or a copy of its log."""
 _ROOT: Final = 0
 """The number of the user who may write anywhere."""

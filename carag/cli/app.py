@@ -101,6 +101,7 @@ for _command in (
     store.upgrade,
     store.backup,
     store.restore,
+    store.share,
     trust.trust,
 ):
     app.command()(_command)

@@ -287,9 +287,9 @@ def _reviewed(
 def _compared(reader: LogReader, found: Examination, store: Path) -> Examination:
     """Compare a log that is consistent in itself with its copy in PostgreSQL, if the directory names one."""
     from carag.audit import Verdict
+    from carag.audit._postgres import remembered
     from carag.audit.auditor.evidence import compare_evidence
     from carag.audit.log.postgres import EvidenceReader
-    from carag.audit.log.postgres_setup import remembered
     from carag.audit.private.openable import PrivateReader
 
     try:

@@ -36,7 +36,8 @@ def names(
     from carag.retrieval.public_names import MAX_BYTES
 
     content = read_bytes(file, most=MAX_BYTES + 1)
-    with opened_log(store):  # its lock is the store's: no engine reads by the old table meanwhile
+    # The log's lock is the store's: no engine reads by the old table meanwhile.
+    with opened_log(store) as log, log.alone("a table of names"):
         table = keep_names(store, content, file.name)
     say(f"{len(table.rows)} names of {len({row.cik for row in table.rows})} companies are kept in {store}")
     say(f"  SHA-256 {table.sha256}", style="dim")

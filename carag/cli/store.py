@@ -1,4 +1,4 @@
-"""Keep a store: ``carag upgrade`` brings it up to date, ``backup`` and ``restore`` copy it, ``backend`` moves rows."""
+"""Keep a store: ``upgrade`` it, ``backup`` and ``restore`` it, move its rows to a ``backend``, ``share`` it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from carag.engine.opening import Upgraded
     from carag.engine.rows.moving import Copied
 
-__all__ = ["backend", "backup", "restore", "upgrade"]
+__all__ = ["backend", "backup", "restore", "share", "upgrade"]
 
 _MAX_KEPT: Final = (64 << 20) + 1
 """Bytes read of a receipt; none is longer (``carag.audit.receipts``)."""
@@ -77,6 +77,34 @@ def _show(found: Upgraded, store: Path) -> None:
         f"  names  {f'{found.names} rows, SHA-256 {found.names_sha256}' if found.names else 'no public table'}"
     )
     say(f"all are of one instant; nothing was embedded; {found.seconds:.1f} s", style="dim")
+
+
+def share(
+    url: Annotated[
+        str,
+        typer.Argument(
+            metavar="URL",
+            help="postgresql://ROLE@HOST/DATABASE, with ?schema=NAME if it is not carag; the password in ~/.pgpass.",
+        ),
+    ],
+    store: Store,
+    admin: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Make role, tables and grants first, as this administrator."),
+    ] = None,
+) -> int:
+    """Let several processes share one store: texts, labels and the log in PostgreSQL, and a directory for each.
+
+    The directory is that of this process: keys, index, state. It must not hold a store of its own. For another
+    process share the same URL from another directory, and copy [b]audit.key[/b], [b]vkey[/b] and [b]private.key[/b].
+
+    [dim]carag share postgresql://carag_app@db/carag --store one --admin postgresql://dba@db/carag[/dim]
+    """
+    from carag.engine.sharing import share as shared
+
+    place = shared(store, url, admin=admin)
+    say(f"the store of {store} is schema {place.schema} of the server; every process needs the same keys")
+    return Exit.OK
 
 
 def backup(

@@ -21,6 +21,7 @@ from carag.engine.rows.backend import KeptBackend
 from carag.engine.rows.file import KeptFile
 from carag.engine.rows.settled import settled_backend, settled_shadow
 from carag.engine.rows.shadowed import KeptShadowed
+from carag.engine.sharing import open_corpus
 from carag.engine.state import StoreState
 from carag.errors import CorruptFile, InvalidArgument
 from carag.retrieval import (
@@ -32,7 +33,6 @@ from carag.retrieval import (
     is_embedder,
     own_embedder,
 )
-from carag.store.store import CorpusStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from carag.index import TextIndex
     from carag.policy import Profile
     from carag.retrieval import Embedder
+    from carag.store.store import CorpusStore
 
 __all__ = ["Collection", "Progress", "no_progress"]
 
@@ -132,7 +133,7 @@ class Collection:
         self.profile = profile or settle_profile(store, None)
         self._path = index_path
         self._lock = ReadWriteLock()
-        self._writer = threading.RLock()
+        self._writer, self._following = threading.RLock(), threading.RLock()
         self.state = StoreState(store, index_path.with_suffix(_SUFFIXES["state"]))
         try:
             rows = (
@@ -230,7 +231,7 @@ class Collection:
         InvalidArgument
             If the store was written with another embedder, or there is no store and none is made.
         """
-        with CorpusStore.open(home / "corpus.db", create=create, clock=clock) as store:
+        with open_corpus(home, create=create, clock=clock) as store:
             kept = store.meta_get("embedder")
             if embedder is None:
                 embedder = kept or DEFAULT_EMBEDDER
@@ -305,15 +306,21 @@ class Collection:
             yield
 
     def refresh(self, progress: Progress) -> None:
-        """Bring state and index up to the store."""
-        known = self.store.known()
-        # The state goes first, for it can still prove what a search finds in the index of an earlier instant.
-        self.state.refresh()
-        self.catalogue.refresh()
-        if (self.known_at, self._words.known_at) != (known, known):
-            self._follow(known, progress)
-        self._rows.settle()
-        self._words.save(least=True)
+        """Bring state and index up to the store as it is now; what other processes bring meanwhile is not looked at."""
+        with self._following:
+            known = self.store.known()
+            # The state goes first, for it can still prove what a search finds in the index of an earlier instant.
+            self.state.refresh(known)
+            self.catalogue.refresh()
+            if (self.known_at, self._words.known_at) != (known, known):
+                self._follow(known, progress)
+            self._rows.settle()
+            self._words.save(least=True)
+
+    def keep_up(self) -> None:
+        """Bring state and index up to what other processes wrote, so that what comes next sees it."""
+        if self.store.is_shared and self.store.known() != self.known_at:
+            self.refresh(no_progress)
 
     def check(self) -> None:
         """Check that index, words and state hold the store's open labels and no others, all of its last instant.
@@ -355,8 +362,8 @@ class Collection:
 
     def _follow(self, known: int, progress: Progress) -> None:
         """Bring rows and words to an instant of the store: searches meanwhile are of the one before, never of both."""
-        rows = self._rows.prepare(progress)
-        words = self._words.prepare(progress)
+        rows = self._rows.prepare(progress, known)
+        words = self._words.prepare(progress, known)
         with self._lock.writing():
             self._rows.switch(rows, known)
             self._words.switch(words, known)

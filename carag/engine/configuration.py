@@ -19,15 +19,16 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from carag.audit import Access, Evaluation, IndexChange, Ingest, ModelChange, PolicyChange
 from carag.engine.results import GateReport
+from carag.engine.sharing import open_corpus
 from carag.errors import MALFORMED, CorruptFile, InvalidArgument
 from carag.policy import known_at_microseconds
-from carag.store.store import CorpusStore
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from carag.audit import AuditLog, Event, Models
     from carag.engine.state import StoreState
+    from carag.store.store import CorpusStore
 
 __all__ = ["GATE_SUITE", "ConfigurationLog", "record_trust"]
 
@@ -175,8 +176,9 @@ class ConfigurationLog:
 
     def keep_gate(self, text: bytes, record: int) -> GateReport:
         """Note a gate, as canonical JSON, and the record that commits to it; :meth:`models` records that it is kept."""
-        report = GateReport.of(json.loads(text), record)
-        self._store.meta_update({_GATE: text.decode(), _GATE_RECORD: str(record)})
+        with self._log.alone("another gate"):
+            report = GateReport.of(json.loads(text), record)
+            self._store.meta_update({_GATE: text.decode(), _GATE_RECORD: str(record)})
         return report
 
     def _evaluated(self, text: str, noted: str) -> GateReport | None:
@@ -292,7 +294,7 @@ class ConfigurationLog:
 
 def record_trust(log: AuditLog, directory: Path, factory: str, *, withdrawn: bool = False) -> None:
     """Record in a store's log what :meth:`ConfigurationLog.trust` says, now."""
-    with CorpusStore.open(directory / "corpus.db", create=False) as store:
+    with open_corpus(directory) as store:
         at = known_at_microseconds(datetime.now(UTC))
         ConfigurationLog(log, store).trust(factory, withdrawn=withdrawn, at=at)
 

@@ -204,14 +204,15 @@ class Contents:
 
     def _ingest_filings(self, path: Path, progress: Progress, only: Selection | None) -> IngestReport:
         started = self._clock()
-        report = self._ingestor.run(path, progress=progress, only=only)
-        self._settle(
-            started,
-            "INGESTED",
-            documents=report.added + report.changed,
-            chunks=report.chunks,
-            quarantined=report.newly_quarantined,
-        )
+        with self._collection.store.turn():
+            report = self._ingestor.run(path, progress=progress, only=only)
+            self._settle(
+                started,
+                "INGESTED",
+                documents=report.added + report.changed,
+                chunks=report.chunks,
+                quarantined=report.newly_quarantined,
+            )
         return report
 
     def add(
@@ -253,15 +254,16 @@ class Contents:
         self, documents: Iterable[Document], stop: Callable[[], bool] = never, by: str | None = None
     ) -> AddReport:
         started = self._clock()
-        report = self._documents.add(documents, stop=stop)
-        self._settle(
-            started,
-            "DOCUMENTS_ADDED",
-            documents=report.added + report.changed,
-            chunks=report.chunks,
-            quarantined=report.quarantined,
-            by=by,
-        )
+        with self._collection.store.turn():
+            report = self._documents.add(documents, stop=stop)
+            self._settle(
+                started,
+                "DOCUMENTS_ADDED",
+                documents=report.added + report.changed,
+                chunks=report.chunks,
+                quarantined=report.quarantined,
+                by=by,
+            )
         return report
 
     def remove(self, ids: Iterable[str], *, by: str | None = None) -> int:
@@ -277,8 +279,9 @@ class Contents:
         """
         self._check_open()
         started = self._clock()
-        removed = self._documents.remove(ids)
-        self._settle(started, "DOCUMENTS_REMOVED", documents=removed, by=by)
+        with self._collection.store.turn():
+            removed = self._documents.remove(ids)
+            self._settle(started, "DOCUMENTS_REMOVED", documents=removed, by=by)
         return removed
 
     def counts(self) -> Counts:

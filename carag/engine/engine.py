@@ -45,7 +45,6 @@ from carag.visible import logger
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from os import PathLike
-    from types import TracebackType
 
     from carag.audit import AuditLog, Receipt
     from carag.audit.anchors import Anchor, Anchoring, Window
@@ -139,7 +138,7 @@ class Engine(Contents, Measured, Served):
         Parameters
         ----------
         path : path
-            A directory; one engine at a time.
+            A directory; one engine at a time. Several share a store by :func:`carag.engine.sharing.share`.
         create : bool
             Whether a directory that holds no store becomes one.
         profile : str, path or Profile, optional
@@ -222,6 +221,7 @@ class Engine(Contents, Measured, Served):
                     shadow=shadow,
                     accept_policy=accept_policy,
                     accept_lost_values=accept_lost_values,
+                    is_changed=accept_gate or accept_labels or accept_policy,
                 )
             )
             configuration = ConfigurationLog(log, collection.store)
@@ -438,9 +438,7 @@ class Engine(Contents, Measured, Served):
         self._check_open()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -479,6 +477,7 @@ class Engine(Contents, Measured, Served):
         )
         self._recorder.check(request, self._models)
         with self._recorder.failures(request):
+            self._collection.keep_up()
             said = self._listener.said(text) if kind is not RecordKind.EXPLAIN else Said()
             try:
                 decision = infer(

@@ -8,14 +8,16 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, Final, NoReturn
 
+from carag.engine.sharing import open_corpus
 from carag.errors import InvalidArgument
 from carag.index import Index
 from carag.limits import check_label
-from carag.store.store import CorpusStore
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+    from carag.store.store import CorpusStore
 
 __all__ = ["NO_EMBEDDER", "KeptEmbedder", "embedder_kept_in"]
 
@@ -86,7 +88,7 @@ def embedder_kept_in(directory: Path) -> tuple[str, str]:
     InvalidArgument
         If the directory holds no store, or the store keeps none, or its name is none that a record can hold.
     """
-    with CorpusStore.open(directory / "corpus.db", create=False) as store:
+    with open_corpus(directory) as store:
         return _kept(store)
 
 

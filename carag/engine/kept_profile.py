@@ -11,14 +11,16 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from carag.engine.sharing import open_corpus
 from carag.errors import MALFORMED, CorruptFile, InvalidArgument
 from carag.policy import Profile
 from carag.retrieval.public_names import PublicNames
 from carag.retrieval.reading import Declared
-from carag.store.store import CorpusStore
 
 if TYPE_CHECKING:
     from os import PathLike
+
+    from carag.store.store import CorpusStore
 
 __all__ = ["keep_names", "kept_profile", "profile_of", "settle_profile"]
 
@@ -76,7 +78,7 @@ def profile_of(directory: str | PathLike[str]) -> Profile:
     CorruptFile
         As for :func:`kept_profile`.
     """
-    with CorpusStore.open(Path(directory, "corpus.db"), create=False) as store:
+    with open_corpus(Path(directory)) as store:
         profile = kept_profile(store)
     if profile is None:
         raise InvalidArgument(
@@ -110,7 +112,7 @@ def keep_names(directory: str | PathLike[str], content: bytes, file: str) -> Pub
             "store of filings"
         )
     names = PublicNames.parse(content, file)
-    with CorpusStore.open(Path(directory, "corpus.db"), create=False) as store:
+    with open_corpus(Path(directory)) as store:
         names.keep(store)
     return names
 

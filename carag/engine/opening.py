@@ -9,10 +9,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from carag.audit import AuditLog
+from carag.audit._postgres import SHARED_AT
 from carag.audit.anchors import Anchoring
 from carag.engine.collection import Collection, no_progress
 from carag.engine.kept_embedder import NO_EMBEDDER
 from carag.engine.kept_profile import keep_names
+from carag.engine.sharing import has_store
 from carag.errors import CorruptFile, InvalidArgument
 from carag.policy import known_at_microseconds
 from carag.retrieval.public_names import PublicNames
@@ -53,13 +55,15 @@ def opened(
     scrub_every: float | None,
     accept_policy: bool,
     accept_lost_values: bool,
+    is_changed: bool,
     evidence: str | None,
     backend: str | VectorBackend | None,
     shadow: str | VectorBackend | None,
 ) -> Iterator[Opened]:
     """Open a store directory until the context ends; parameters and errors as for :meth:`carag.Engine.open`.
 
-    ``clock`` returns microseconds since 1970.
+    ``clock`` returns microseconds since 1970. ``is_changed``: whether what is in force may change, for which no other
+    process may have the store open.
     """
     _check_home(home, create=create)
     with ExitStack() as resources:
@@ -74,6 +78,8 @@ def opened(
                 evidence=evidence,
             )
         )
+        if is_changed:
+            resources.enter_context(log.alone("what changes what is in force"))
         if scrub_every is not None:
             log.scrub_in_background(every=scrub_every)
         anchoring = resources.enter_context(
@@ -149,7 +155,7 @@ def upgrade(
     """
     started = time.monotonic()
     _check_home(home, create=False)
-    with AuditLog.open(home):  # its lock is the store's
+    with AuditLog.open(home) as log, log.alone("an upgrade"):  # its lock is the store's
         if names is not None:
             keep_names(home, *names)
         with Collection.open(
@@ -175,12 +181,12 @@ def _now() -> int:
 
 
 def _check_home(home: Path, *, create: bool) -> None:
-    database = home / "corpus.db"
-    if not create and not database.exists():
+    is_there = has_store(home)
+    if not create and not is_there:
         raise InvalidArgument(
             f"{home} holds no store; make one with: carag init --profile NAME --store {home}"
         )
-    if database.exists() and not (home / "vkey").exists():
+    if is_there and not (home / SHARED_AT).exists() and not (home / "vkey").exists():
         raise CorruptFile(
             f"{home} has documents and no audit log: its history is gone; restore audit.db, audit.key and "
             "vkey from a backup, or ingest into a new store"

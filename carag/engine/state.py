@@ -65,10 +65,10 @@ class StoreState:
         """The instant of the store that the state is of, in microseconds since 1970; -1 before the first."""
         return int(self._tree.note("known") or -1)
 
-    def refresh(self) -> None:
-        """Bring the state up to the store."""
+    def refresh(self, now: int | None = None) -> None:
+        """Bring the state up to the store, or to an instant of its labels in microseconds."""
         with self._lock:
-            known, now = self.known_at, self._store.known()
+            known, now = self.known_at, self._store.known() if now is None else now
             named = hashlib.sha256(self._key).hexdigest()
             is_ours = self._tree.note("placed_by") == named and self._store.known(known) == known
             if not is_ours:

@@ -16,7 +16,7 @@ from carag.errors import CorruptFile
 from carag.index import TOKENS_VERSION, TextIndex, tokenize
 from carag.labelling.canonical_json import canonical_json
 from carag.labelling.naming import named
-from carag.store.values import Labels
+from carag.store.values import EVER, Labels
 from carag.visible import logger
 
 if TYPE_CHECKING:
@@ -140,9 +140,10 @@ class KeptWords:
         self.known_at = -1
         self.index = self._load()
 
-    def prepare(self, progress: Callable[[str, int, int, str], None]) -> LabelChanges:
-        """Add the passages that came in since, and return what :meth:`switch` needs for a search to find them."""
-        opened = self._store.labels(self._store.open_labels(after=self._store.labels_by(self.known_at) - 1))
+    def prepare(self, progress: Callable[[str, int, int, str], None], known: int = EVER) -> LabelChanges:
+        """Add the passages known by an instant, and return what :meth:`switch` needs for a search to find them."""
+        first = self._store.labels_by(self.known_at)
+        opened = self._store.labels(self._store.open_labels(after=first - 1, known_at=known))
         count, saved = len(opened.keys), 0
         for start in range(0, count, _BATCH):
             some = Labels._make(column[start : start + _BATCH] for column in opened)
@@ -155,7 +156,7 @@ class KeptWords:
             if saved >= _SAVE_PASSAGES:
                 self.save()
                 saved = 0
-        return LabelChanges(opened, self._store.closed_labels(after=self.known_at))
+        return LabelChanges(opened, self._store.closed_labels(after=self.known_at, until=known))
 
     def switch(self, changes: LabelChanges, known: int) -> None:
         """Open and close labels in one step, as known at an instant; the store is not read, so nobody waits for it."""
@@ -170,13 +171,12 @@ class KeptWords:
         ):
             return
         self.index.save(self._path)
-        self._store.meta_update(
-            {
-                "words_header": header_hash(self._path, _HEADER_BYTES),
-                "words_known": str(self.known_at),
-                "words_made_of": self._made_of,
-            }
-        )
+        notes = {
+            "words_header": header_hash(self._path, _HEADER_BYTES),
+            "words_known": str(self.known_at),
+            "words_made_of": self._made_of,
+        }
+        self._store.meta_update({self._store.own_note(name): value for name, value in notes.items()})
         self._unsaved = 0
 
     def close(self) -> None:
@@ -189,7 +189,7 @@ class KeptWords:
     def _load(self) -> TextIndex:
         if not self._path.exists():
             return TextIndex()
-        kept = self._store.meta_get("words_header"), self._store.meta_get("words_made_of")
+        kept = self._noted("words_header"), self._noted("words_made_of")
         if kept != (header_hash(self._path, _HEADER_BYTES), self._made_of):
             _logger.warning("%s is not what this store saved last; reading all words anew", self._path)
             return TextIndex()
@@ -197,8 +197,11 @@ class KeptWords:
             index = TextIndex.load(self._path)
         except CorruptFile as error:
             raise CorruptFile(f"{error}; delete {self._path}, and the next opening makes it anew") from error
-        self.known_at = int(self._store.meta_get("words_known") or -1)
+        self.known_at = int(self._noted("words_known") or -1)
         return index
+
+    def _noted(self, name: str) -> str | None:
+        return self._store.meta_get(self._store.own_note(name))
 
 
 def header_hash(path: Path, size: int) -> str:

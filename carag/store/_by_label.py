@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from carag.errors import InvalidArgument
 from carag.store import _rows as rows
+from carag.store.values import EVER
 
 if TYPE_CHECKING:
     import sqlite3
@@ -71,7 +72,7 @@ def chunks_and_labels(
 
 
 def _marks(keys: Sequence[int]) -> str:
-    return ", ".join("?" * len(keys))
+    return ", ".join("?" * len(keys)) or "NULL"
 
 
 def _beside(keys: Sequence[int]) -> str:
@@ -80,7 +81,7 @@ def _beside(keys: Sequence[int]) -> str:
 
 
 def _until(known_at: int | None) -> int:
-    return rows.EVER if known_at is None else known_at
+    return EVER if known_at is None else known_at
 
 
 def _held(

@@ -61,7 +61,7 @@ _INSERT: Final = """
     VALUES (?, ?, ?, ?, ?, ?, ?, ?)"""
 
 # Labels are numbered in the order they were opened, without a gap, so a sum gives the first label of an instant.
-_FIRST: Final = "(SELECT coalesce(sum(opened), 0) FROM changes WHERE known_at <= :{})"
+_FIRST: Final = "(SELECT CAST(coalesce(sum(opened), 0) AS BIGINT) FROM changes WHERE known_at <= :{})"
 _CHANGED: Final = (
     "chunk_id, text_sha256, labels.word, valid_from, valid_to FROM labels JOIN chunks USING (key)"
 )
@@ -117,7 +117,10 @@ class LabelChange:
         last = sql.execute("SELECT max(known_at) FROM changes").fetchone()[0]
         self.known_at = now if last is None else max(now, last + 1)
         self.opened = self.closed = self.relabelled = 0
-        sql.execute("INSERT INTO changes VALUES (?, ?, 0, 0)", (self.known_at, filings[-1]))
+        sql.execute(
+            "INSERT INTO changes (known_at, filing, opened, closed) VALUES (?, ?, 0, 0)",
+            (self.known_at, filings[-1]),
+        )
 
     def retire(self, filings: Iterable[int]) -> None:
         """Close the open labels of superseded versions."""

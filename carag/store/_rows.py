@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 AT_ONCE: Final = 256
 """Greatest number of keys or hashes in one statement."""
-EVER: Final = 2**63 - 1
-"""An instant after all others."""
 SELECT_FILING: Final = """
     SELECT accession_number, version, form, company, filed, content_hash, facts, causes, public_at_source,
            quarantine_code, quarantine_text,
@@ -53,7 +51,7 @@ SELECT_LABEL: Final = """
          LEFT JOIN entity_sets ON labels.entity = entity_sets.number"""
 SELECT_LABEL_AT_OR_AFTER: Final = f"""{SELECT_LABEL}
     WHERE known_from <= ? AND key = coalesce(
-        (SELECT key FROM chunks WHERE chunk_id >= ? ORDER BY chunk_id LIMIT 1), (SELECT key FROM chunks LIMIT 1))
+        (SELECT key FROM chunks WHERE chunk_id >= ? ORDER BY chunk_id LIMIT 1), (SELECT min(key) FROM chunks))
     ORDER BY valid_from"""  # noqa: S608 - a constant
 """Labels of a passage, or of the next passage by id; after the last passage, of the first."""
 INSERT_CHUNK: Final = """
@@ -66,7 +64,7 @@ def supersede(sql: sqlite3.Connection, accession_numbers: Iterable[str]) -> dict
     """End the current versions of filings; return the row and the version of each that had one, by accession number."""
     found = sql.execute(
         "SELECT accession_number, filing, version FROM current_filings "
-        "WHERE accession_number IN (SELECT value FROM json_each(?))",
+        "WHERE accession_number IN (SELECT CAST(value AS TEXT) FROM json_each(?))",
         (json.dumps(list(accession_numbers)),),
     ).fetchall()
     sql.executemany(
@@ -122,7 +120,7 @@ def add_metadata(sql: sqlite3.Connection, filing: StoredFiling) -> int:
         sql.execute("UPDATE chunks SET word = word | ? WHERE filing = ?", (QUARANTINE, number))
         sql.execute("UPDATE filings SET history = '' WHERE filing = ?", (number,))
     ciks = ((as_int(cik), number) for cik in filing.ciks)
-    sql.executemany("INSERT OR IGNORE INTO filing_ciks (cik, filing) VALUES (?, ?)", ciks)
+    sql.executemany("INSERT INTO filing_ciks (cik, filing) VALUES (?, ?) ON CONFLICT DO NOTHING", ciks)
     return int(number)
 
 
@@ -167,7 +165,8 @@ def insert_vectors(sql: sqlite3.Connection, keys: range, vectors: NDArray[np.flo
 def insert_embedded(sql: sqlite3.Connection, keys: range, hashes: Sequence[bytes]) -> None:
     """Keep what the vectors of keys are of; a text that has a vector keeps it."""
     sql.executemany(
-        "INSERT OR IGNORE INTO embedded (sha256, key) VALUES (?, ?)", zip(hashes, keys, strict=True)
+        "INSERT INTO embedded (sha256, key) VALUES (?, ?) ON CONFLICT DO NOTHING",
+        zip(hashes, keys, strict=True),
     )
 
 
@@ -217,7 +216,7 @@ def check_dim(sql: sqlite3.Connection, vectors: NDArray[np.float32]) -> None:
 
 def raise_epoch(sql: sqlite3.Connection) -> None:
     """Count one more transaction that changed rows or labels."""
-    sql.execute("UPDATE meta SET value = CAST(value + 1 AS TEXT) WHERE name = 'epoch'")
+    sql.execute("UPDATE meta SET value = CAST(CAST(value AS BIGINT) + 1 AS TEXT) WHERE name = 'epoch'")
 
 
 def holding(found: Sequence[tuple[Any, ...]], as_of: int | None, known_at: int) -> tuple[Any, ...]:

@@ -24,18 +24,29 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from carag.errors import CorruptFile, InvalidArgument
-from carag.limits import check_text, quoted
+from carag.limits import quoted
 from carag.store import _by_label as by_label
 from carag.store import _rows as rows
 from carag.store._entity_sets import EntitySets
 from carag.store._label_history import CLOSED_BETWEEN, OPENED_BETWEEN, history, linked_facts, system_clock
+from carag.store._notes import Notes
 from carag.store._schema import connect, create_or_check, translating
 from carag.store._transaction import Transaction
-from carag.store.values import Change, Counts, Labels, StoredChunk, StoredFiling, StoredLabel, check_integer
+from carag.store.values import (
+    EVER,
+    Change,
+    Counts,
+    Labels,
+    StoredChunk,
+    StoredFiling,
+    StoredLabel,
+    check_integer,
+)
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -45,14 +56,14 @@ if TYPE_CHECKING:
 __all__ = ["CorpusStore"]
 
 
-class CorpusStore:
+class CorpusStore(Notes):
     """An open store file, for reading and writing; open it with :meth:`open`.
 
     Safe to share between threads. Long reads run on a snapshot of their own, which writes do not change.
     """
 
     def __init__(
-        self, path: Path, connection: sqlite3.Connection, *, timeout: float, clock: Callable[[], int]
+        self, path: Path, connection: sqlite3.Connection | None, *, timeout: float, clock: Callable[[], int]
     ) -> None:
         self.path = path
         self._clock = clock
@@ -170,7 +181,7 @@ class CorpusStore:
         CorruptFile
             If the text does not have the stored hash.
         """
-        until = rows.EVER if known_at is None else known_at
+        until = EVER if known_at is None else known_at
         query = f"{rows.SELECT_CHUNK} WHERE chunk_id = ? AND known_from <= ? ORDER BY valid_from"
         with self._reading() as sql:
             found = sql.execute(query, (chunk_id, until)).fetchall()
@@ -251,7 +262,7 @@ class CorpusStore:
         One row is read in either case, so the time taken does not reveal whether the passage exists. None if the
         passage found was not known at ``known_at``, or the store is empty.
         """
-        until = rows.EVER if known_at is None else known_at
+        until = EVER if known_at is None else known_at
         with self._reading() as sql:
             found = sql.execute(rows.SELECT_LABEL_AT_OR_AFTER, (until, chunk_id)).fetchall()
         held = rows.holding(found, as_of, until) if found else None
@@ -286,7 +297,7 @@ class CorpusStore:
         """Return the content hashes of the filings among these that are stored, as :meth:`content_hash` does."""
         query = (
             "SELECT accession_number, content_hash FROM current_filings "
-            "WHERE accession_number IN (SELECT value FROM json_each(?))"
+            "WHERE accession_number IN (SELECT CAST(value AS TEXT) FROM json_each(?))"
         )
         with self._reading() as sql:
             return dict(sql.execute(query, (json.dumps(list(accession_numbers)),)).fetchall())
@@ -321,7 +332,7 @@ class CorpusStore:
 
     def known(self, at: int | None = None) -> int:
         """Return the microsecond of the last change, or of the last by an instant; -1 if there was none yet."""
-        until = rows.EVER if at is None else at
+        until = EVER if at is None else at
         return self._number("SELECT coalesce(max(known_at), -1) FROM changes WHERE known_at <= ?", until)
 
     def open_labels(self, *, after: int = -1, known_at: int | None = None) -> NDArray[np.int64]:
@@ -331,11 +342,13 @@ class CorpusStore:
 
     def labels_by(self, known_at: int) -> int:
         """Return the number of labels opened by an instant: their keys are those below it, without a gap."""
-        return self._number("SELECT coalesce(sum(opened), 0) FROM changes WHERE known_at <= ?", known_at)
+        return self._number(
+            "SELECT CAST(coalesce(sum(opened), 0) AS BIGINT) FROM changes WHERE known_at <= ?", known_at
+        )
 
-    def closed_labels(self, *, after: int) -> NDArray[np.int64]:
-        """Return the keys, ascending, of the labels closed after an instant in microseconds."""
-        return self._keys("SELECT label FROM labels WHERE known_to > ?", (after,))
+    def closed_labels(self, *, after: int, until: int = EVER) -> NDArray[np.int64]:
+        """Return the keys, ascending, of the labels closed after an instant in microseconds, and by another."""
+        return self._keys("SELECT label FROM labels WHERE known_to > ? AND known_to <= ?", (after, until))
 
     def filing_labels(self, accession_number: str, *, known_at: int | None = None) -> NDArray[np.int64]:
         """Return the keys of one filing's labels that are open, or were at an instant; empty if it is not stored."""
@@ -415,33 +428,17 @@ class CorpusStore:
         """The number of transactions that have changed rows or labels."""
         return self._number("SELECT value FROM meta WHERE name = 'epoch'")
 
-    # --- notes of the engine ---
+    # --- other processes ---
 
-    def meta_get(self, name: str) -> str | None:
-        """Return a note, such as the embedder's fingerprint, or None."""
-        with self._reading() as sql:
-            row = sql.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
-        return None if row is None else str(row[0])
+    @property
+    def is_shared(self) -> bool:
+        """Whether other processes may write: of a file none may."""
+        return False
 
-    def meta_set(self, name: str, value: str) -> None:
-        """Keep a note; see :meth:`meta_update`."""
-        self.meta_update({name: value})
-
-    def meta_update(self, notes: Mapping[str, str]) -> None:
-        """Keep several notes, all or none; each replaces an older note of the same name.
-
-        Raises
-        ------
-        InvalidArgument
-            If a name is ``epoch``, which is the store's own, or a name or value is not text.
-        """
-        for name, value in notes.items():
-            check_text("meta name", name)
-            check_text(f"meta {name}", value)
-        if "epoch" in notes:
-            raise InvalidArgument("the epoch is the store's own; choose another name")
-        with self._writing() as sql:
-            sql.executemany("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)", notes.items())
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Let one process at a time do what is more than one transaction."""
+        yield
 
     # --- transactions ---
 
@@ -462,6 +459,9 @@ class CorpusStore:
             finally:
                 if sql.in_transaction:
                     sql.execute("ROLLBACK")
+
+    def _noting(self) -> AbstractContextManager[sqlite3.Connection]:
+        return self._writing()
 
     def _snapshot(self, query: str, parameters: Any = ()) -> Iterator[Any]:
         """Stream rows over a connection of their own."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from carag.policy import Value
 
 __all__ = [
+    "EVER",
     "Change",
     "Counts",
     "Labels",
@@ -33,6 +34,8 @@ __all__ = [
     "content_hash",
 ]
 
+EVER: Final = 2**63 - 1
+"""An instant after all others, in microseconds since 1970."""
 NO_METADATA: Final[Mapping[str, Value]] = MappingProxyType({})
 """The metadata of what states none."""
 

@@ -1,7 +1,7 @@
 """Real PostgreSQL servers with pgvector, from a package, that a test may kill.
 
 Not below pytest's directory: started by root, a server runs as another user, who cannot reach into that, and a socket's
-path is short. Nothing is synced to disk: processes are killed here, never the machine.
+path is short. Nothing is synced to disk, unless a test asks for it: processes are killed here, never the machine.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ if TYPE_CHECKING:
 __all__ = ["Server", "postgres_servers", "psycopg_or_skip"]
 
 _NEW = ("-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync", "--no-instructions")
-_SETTINGS = ("fsync=off", "listen_addresses=", "max_prepared_transactions=16", "max_connections=60")
+_SETTINGS = ("listen_addresses=", "max_prepared_transactions=16", "max_connections=60")
 
 
 class Server:
     """One server; ``url`` is its administrator's."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, syncs: bool = False) -> None:
         self.directory = directory
+        self.settings = (*_SETTINGS, f"fsync={'on' if syncs else 'off'}")
         self.url = f"postgresql://postgres@/postgres?host={directory}"
         self.process: subprocess.Popen[bytes] | None = None
         self._run("initdb", "-D", str(directory / "data"), *_NEW)
@@ -42,7 +43,7 @@ class Server:
 
     def start(self) -> None:
         """Start it, and return when it answers."""
-        settings = [word for one in _SETTINGS for word in ("-c", one)]
+        settings = [word for one in self.settings for word in ("-c", one)]
         data = str(self.directory / "data")
         self.process = subprocess.Popen(
             [_programs() / "postgres", "-D", data, "-k", str(self.directory), *settings],
@@ -121,8 +122,8 @@ def psycopg_or_skip() -> Any:
 
 
 @contextlib.contextmanager
-def postgres_servers(count: int) -> Iterator[list[Server]]:
-    """Start some servers."""
+def postgres_servers(count: int, *, syncs: bool = False) -> Iterator[list[Server]]:
+    """Start some servers; ``syncs`` what they are told to their disk, or only say so."""
     psycopg_or_skip()
     if _user() is not None:  # who must be able to reach the programs
         for above in _programs().parents:
@@ -134,7 +135,7 @@ def postgres_servers(count: int) -> Iterator[list[Server]]:
             undo.callback(shutil.rmtree, directory, ignore_errors=True)
             if _user() is not None:
                 shutil.chown(directory, _user())
-            servers.append(Server(directory))
+            servers.append(Server(directory, syncs=syncs))
             undo.callback(servers[-1].kill)
             servers[-1].start()
         yield servers

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bench.service.kills import Kills, _examined, _Load, kill
+from bench.service.kills import Kills, Load, examined, kill
 from bench.service.office import Office
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def test_the_count_finds_a_log_that_was_put_back(tmp_path: Path) -> None:
     """With the store of before the load in its place, every answer is lost, and the log does not verify."""
     office = Office(tmp_path)
     before = shutil.copytree(office.home, tmp_path / "before")
-    load, kills = _Load(office), Kills()
+    load, kills = Load(office), Kills()
     with office.served() as served:
         load.start(served.port)
         load.wait(6)
@@ -46,6 +46,6 @@ def test_the_count_finds_a_log_that_was_put_back(tmp_path: Path) -> None:
         load.join()
     shutil.rmtree(office.home)
     before.rename(office.home)
-    _examined(office.home, (office.home / "vkey").read_text().strip(), load, 0, kills)
+    examined(office.home, (office.home / "vkey").read_text().strip(), load, 0, kills)
     assert kills.lost == len(load.receipts) > 5
     assert len(kills.damaged) == 1

@@ -1,8 +1,7 @@
-"""Make filings, passages and vectors for a store, and read its file past it."""
+"""Make filings, passages and vectors for a store, and read all that it holds past its methods."""
 
 from __future__ import annotations
 
-import sqlite3
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +11,6 @@ from carag.policy import VERSION_WORD
 from carag.store.values import StoredChunk, StoredFiling
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from numpy.typing import NDArray
 
     from carag.store.store import CorpusStore
@@ -56,9 +53,20 @@ def put(store: CorpusStore, filing: StoredFiling, *texts: str) -> list[int]:
     return [int(key) for key in keys]
 
 
-def contents(path: Path) -> list[str]:
-    connection = sqlite3.connect(path)
-    try:
-        return list(connection.iterdump())
-    finally:
-        connection.close()
+TABLES = [
+    "meta",
+    "filings",
+    "filing_ciks",
+    "entity_sets",
+    "chunks",
+    "changes",
+    "labels",
+    "vectors",
+    "embedded",
+]
+
+
+def contents(store: CorpusStore) -> dict[str, list[Any]]:
+    with store._reading() as sql:
+        found = {table: sql.execute(f"SELECT * FROM {table}").fetchall() for table in TABLES}  # noqa: S608
+    return {table: sorted(rows, key=repr) for table, rows in found.items()}

@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
+from carag.audit._postgres import SHARED_AT, remembered
+from carag.audit.auditor.shared import SharedRecords
 from carag.audit.log.sqlite import SqliteBackend
 from carag.audit.records.key_change import ED25519, KeyAction, KeyChange
 from carag.audit.records.record import Record
@@ -43,7 +45,7 @@ class LogReader:
     Parameters
     ----------
     directory : path
-        Holds ``audit.db``, and ``vkey`` if none is given.
+        Holds ``audit.db``, or ``shared.url`` of a log in PostgreSQL, and ``vkey`` if none is given.
     vkey : str, optional
         The log's public key from a source you trust: the key in the directory can be replaced together with the log.
 
@@ -70,16 +72,19 @@ class LogReader:
     """
 
     def __init__(self, directory: str | PathLike[str], *, vkey: str | None = None) -> None:
-        self.path = Path(directory) / "audit.db"
+        self._file = Path(directory) / "audit.db"
+        self.path = str(self._file)
         self.key = key_of(Path(directory), vkey)
         self.trusts_own_key = vkey is None
-        self._before = self._files()
-        self._wal = self._before[1] is not None
-        self._db = self._connect()
+        self._db: Any
+        if (place := remembered(Path(directory), SHARED_AT)) is not None:
+            self._db, self._wal = SharedRecords(place), True
+            self.path = self._db.where
+        else:
+            self._before = self._files()
+            self._wal = self._before[1] is not None
+            self._db = self._begun()
         try:
-            with self._reading():
-                self._db.execute("BEGIN")  # reads one state until this reader is closed
-                self._check_tables()
             self.checkpoint = self._newest_checkpoint()
         except BaseException:
             self._db.close()
@@ -186,7 +191,7 @@ class LogReader:
     def _files(self) -> list[tuple[int, int, int] | None]:
         """Identify the files: the database, and the write-ahead log if it is not empty."""
         found: list[tuple[int, int, int] | None] = []
-        for path in (self.path, Path(f"{self.path}-wal")):
+        for path in (self._file, Path(f"{self._file}-wal")):
             try:
                 stat = path.stat()
             except FileNotFoundError:
@@ -198,19 +203,30 @@ class LogReader:
             raise AuditUnavailable(f"{self.path} is missing or empty; name the directory of an audit log")
         return found
 
+    def _begun(self) -> sqlite3.Connection:
+        db = self._connect()
+        try:
+            with self._reading():
+                db.execute("BEGIN")  # reads one state until this reader is closed
+                self._check_tables(db)
+        except BaseException:
+            db.close()
+            raise
+        return db
+
     def _connect(self) -> sqlite3.Connection:
         # Without a write-ahead log the file alone is complete, and `immutable` creates not even a lock file. With one,
         # SQLite must read both files, and keeps the state of this BEGIN while the writer continues.
         mode = "mode=ro" if self._wal else "mode=ro&immutable=1"
-        uri = f"file:{quote(str(self.path.absolute()))}?{mode}"
+        uri = f"file:{quote(str(self._file.absolute()))}?{mode}"
         with self._reading():
             return sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
 
-    def _check_tables(self) -> None:
-        self._db.execute("PRAGMA trusted_schema=OFF")
-        self._db.execute("PRAGMA cell_size_check=ON")
+    def _check_tables(self, db: sqlite3.Connection) -> None:
+        db.execute("PRAGMA trusted_schema=OFF")
+        db.execute("PRAGMA cell_size_check=ON")
         # Compare the statements themselves: a view or virtual table of that name could execute an attacker's code.
-        found = {sql for (sql,) in self._db.execute("SELECT sql FROM sqlite_schema WHERE type = 'table'")}
+        found = {sql for (sql,) in db.execute("SELECT sql FROM sqlite_schema WHERE type = 'table'")}
         if not set(SqliteBackend.SCHEMA) <= found:
             raise AuditUnavailable(f"{self.path} does not have the tables of an audit log")
 
@@ -265,7 +281,7 @@ class LogReader:
         return row[0]
 
 
-def _rows(cursor: sqlite3.Cursor) -> Iterator[tuple[Any, ...]]:
+def _rows(cursor: Any) -> Iterator[tuple[Any, ...]]:
     for row in cursor:  # noqa: UP028 - yield from would close the cursor, which fails once the file is closed
         yield row
 

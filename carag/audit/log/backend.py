@@ -16,8 +16,11 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from contextlib import AbstractContextManager
 
+    from carag.audit.log.tip import Tip
     from carag.audit.tlog.merkle import Node
+    from carag.audit.tlog.note import NoteKey
 
 __all__ = ["Backend", "Batch"]
 
@@ -64,6 +67,23 @@ class Backend(Protocol):
         """Name of the store in messages: a path."""
         ...
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether other processes append, too."""
+        ...
+
+    def turn(self, tip: Tip, key: NoteKey) -> AbstractContextManager[Tip]:
+        """Hold off all other writers, and lend the log's end as it is now; what is appended meanwhile is one commit.
+
+        ``tip`` is the end as this process knows it. What others appended since must lead to a checkpoint that the key
+        signed: else CorruptFile.
+        """
+        ...
+
+    def alone(self, what: str) -> AbstractContextManager[None]:
+        """Keep all other processes from the log; StoreLocked, and ``what`` cannot be done, if one has it open."""
+        ...
+
     def append(self, batch: Batch) -> None:
         """Add a batch and replace the checkpoint, or change nothing.
 
@@ -105,6 +125,10 @@ class Backend(Protocol):
 
     def unended(self) -> tuple[int, ...]:
         """Return the sequence numbers of begin records without an end, in order."""
+        ...
+
+    def left_behind(self) -> tuple[int, ...]:
+        """Return those of :meth:`unended` that no process will end, because the one that began has left."""
         ...
 
     def close(self) -> None:

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from carag.audit.log.growth import Growth
+from carag.audit.log.postgres import End
 from carag.audit.log.requests import request_row
-from carag.audit.log.tip import Growth
 from carag.audit.records.record import Record
 from carag.audit.tlog.checkpoint import Checkpoint
 from carag.audit.tlog.note import Note
 from carag.errors import CorruptFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from carag.audit.log.backend import Backend
     from carag.audit.log.postgres import PostgresEvidence
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from carag.audit.private.store import PrivateStore
     from carag.audit.tlog.note import NoteKey
 
-__all__ = ["FILLED", "caught_up", "fill"]
+__all__ = ["FILLED", "caught_up", "fill", "grown"]
 
 FILLED: Final = "EVIDENCE_FILLED"
 """Code of the recovery record after which an empty server got all records; chunk ids of those are not known there."""
@@ -56,26 +57,46 @@ def caught_up(backend: Backend, evidence: PostgresEvidence, tip: Tip, key: NoteK
             "restore the newest backup of the database, or keep the evidence in an empty schema, which is filled: "
             "carag audit postgres"
         )
-    note = Note.parse(text)
-    checkpoint = Checkpoint.parse(note.text)
-    if not key.verifies(note) or checkpoint.size != size:
-        raise CorruptFile(f"{evidence.where}: the newest checkpoint is not signed by the log's own key")
-    growth, committed = Growth(tip), tip.committed
-    for seq, body in evidence.bodies(tip.frontier.size, size):
-        try:
-            record = Record.parse(body)
-        except CorruptFile as error:
-            raise CorruptFile(f"{evidence.where}: record {seq} is none: {error}") from error
-        if (record.seq, seq, record.log) != (growth.size, growth.size, checkpoint.origin):
-            raise CorruptFile(f"{evidence.where}: record {growth.size} is missing")
-        growth.add(record.event, body)
-        committed = record.committed
-    if (growth.size, growth.frontier.root()) != (size, checkpoint.root):
-        raise CorruptFile(f"{evidence.where}: the records are not those that the log signed")
+    more = evidence.bodies(tip.frontier.size, size)
+    growth, note, committed = grown(tip, key, End(size, text), more, evidence.where)
     if growth.bodies:
         backend.append(growth.batch(note))
         return growth.tip(note, committed)
     return tip
+
+
+def grown(
+    tip: Tip, key: NoteKey, end: End, bodies: Iterable[tuple[int, bytes]], where: str
+) -> tuple[Growth, Note, int]:
+    """Let a log's end grow by records that somebody else kept, up to a checkpoint that the log's key signed.
+
+    Returns
+    -------
+    Growth, Note, int
+        The last is the commit time of the last record.
+
+    Raises
+    ------
+    CorruptFile
+        If the key did not sign the checkpoint, or the records do not lead to it; ``where`` is whose they are.
+    """
+    note = Note.parse(end.note)
+    checkpoint = Checkpoint.parse(note.text)
+    if not key.verifies(note) or checkpoint.size != end.size:
+        raise CorruptFile(f"{where}: the newest checkpoint is not signed by the log's own key")
+    growth, committed = Growth(tip), tip.committed
+    for seq, body in bodies:
+        try:
+            record = Record.parse(body)
+        except CorruptFile as error:
+            raise CorruptFile(f"{where}: record {seq} is none: {error}") from error
+        if (record.seq, seq, record.log) != (growth.size, growth.size, checkpoint.origin):
+            raise CorruptFile(f"{where}: record {growth.size} is missing")
+        growth.add(record.event, body)
+        committed = record.committed
+    if (growth.size, growth.frontier.root()) != (end.size, checkpoint.root):
+        raise CorruptFile(f"{where}: the records are not those that the log signed")
+    return growth, note, committed
 
 
 def fill(backend: Backend, evidence: PostgresEvidence, private: PrivateStore) -> None:

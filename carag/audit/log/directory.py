@@ -4,6 +4,7 @@
 ``audit.db``          records, tree nodes, newest checkpoint; nothing personal
 ``private.db``        salts and values of the commitments, sealed; may be destroyed without harm to any proof
 ``private.key``       the keys that unseal them; if backups of ``private.db`` omit it, erasure reaches those too
+``shared.url``        the address of the server that has records and values instead, for several processes; see there
 ``evidence.url``      the address of the server that has the records too, and the table of requests; without it, none
 ``audit.key``         the signing keys (0600)
 ``vkey``              the public keys, for everyone; written last, so its presence means that the log exists
@@ -21,10 +22,14 @@ import secrets
 from typing import TYPE_CHECKING, Final
 
 from carag.audit._files import WriterLock, sync_directory, write_atomically
+from carag.audit._postgres import SHARED_AT, Place, remember, remembered
+from carag.audit._shared import SharedLink
 from carag.audit.log.keyring import KeyRing
-from carag.audit.log.postgres import Place, PostgresEvidence
-from carag.audit.log.postgres_setup import remember, remembered
+from carag.audit.log.postgres import PostgresEvidence
+from carag.audit.log.shared import SharedBackend, check_tables
 from carag.audit.log.sqlite import SqliteBackend
+from carag.audit.private.shared import SharedValues
+from carag.audit.private.store import PrivateStore, is_missing
 from carag.audit.tlog.keys import SigningKey
 from carag.audit.tlog.note import Note
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument
@@ -65,6 +70,13 @@ class LogDirectory:
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._lock = WriterLock(path / "audit.lock")
             self.founded = self._vkey.exists()
+        self._link: SharedLink | None = None
+        try:
+            if (place := remembered(path, SHARED_AT)) is not None:
+                self._link = SharedLink(place, check_tables)
+        except BaseException:
+            self._lock.release()
+            raise
 
     def signing_key(self, origin: str | None, clock: Callable[[], int] | None = None) -> KeyRing:
         """Load the log's keys, or generate the first on first use.
@@ -74,16 +86,31 @@ class LogDirectory:
         with self._reachable():
             if self._key.exists():
                 return self._load(origin, clock)
-            if self.founded or self.records.exists():
-                raise CorruptFile(f"{self._key} is missing though the log exists; restore it from a backup")
+            if self.founded or self._has_records():
+                raise CorruptFile(
+                    f"{self._key} is missing though the log exists; restore it from a backup, or copy audit.key, vkey "
+                    "and private.key from the directory of a process that shares the log"
+                )
             key = SigningKey.generate(origin or f"carag.local/{secrets.token_hex(16)}")
             write_atomically(self._key, key.to_skey().encode() + b"\n")
         return self._ring(key, clock)
 
     def open_backend(self, empty: str) -> Backend:
         """Open ``audit.db``; one that is lost is made again where a server has all that was in it."""
+        if self._link is not None:
+            return SharedBackend(self._link, empty)
         create = not self.founded or remembered(self.path) is not None
         return SqliteBackend(self.records, create=create, empty=empty)
+
+    def lacks_values(self) -> bool:
+        """Tell whether there are no sealed values, not even none."""
+        return is_missing(self.private) if self._link is None else not SharedValues.has_state(self._link)
+
+    def open_values(self, *, create: bool) -> PrivateStore:
+        """Open the sealed values."""
+        if self._link is not None:
+            return SharedValues(self._link, self.path, create=create)
+        return PrivateStore(self.private, create=create)
 
     def open_evidence(self, url: str | None) -> PostgresEvidence | None:
         """Open the server that is given, or else the one that the directory names; None if there is neither.
@@ -97,6 +124,10 @@ class LogDirectory:
         place = known if url is None else Place.parse(url)
         if place is None:
             return None
+        if self._link is not None:
+            raise InvalidArgument(
+                f"{self.path} shares its log, which is in PostgreSQL already; leave the evidence out"
+            )
         evidence = PostgresEvidence(place)
         try:
             if place == known:
@@ -140,7 +171,14 @@ class LogDirectory:
 
     def release(self) -> None:
         """Release the lock for other writers."""
+        if self._link is not None:
+            self._link.close()
         self._lock.release()
+
+    def _has_records(self) -> bool:
+        if self._link is None:
+            return self.records.exists()
+        return bool(self._link.execute("SELECT EXISTS (SELECT FROM checkpoint)").fetchone()[0])
 
     def _load(self, origin: str | None, clock: Callable[[], int] | None) -> KeyRing:
         if self._key.stat().st_mode & 0o077:

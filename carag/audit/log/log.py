@@ -28,31 +28,32 @@ from carag.audit._clock import Clock, system_clock
 from carag.audit.log.catch_up import FILLED, caught_up, fill
 from carag.audit.log.directory import LogDirectory
 from carag.audit.log.group_commit import Aside, GroupCommit
+from carag.audit.log.growth import Growth
 from carag.audit.log.opening import check_extends, kept_note, read_checkpoint, read_tip
+from carag.audit.log.proving import Proving
 from carag.audit.log.rehash import Rehash, Scrubber
 from carag.audit.log.settle import settle
-from carag.audit.log.tip import Growth
-from carag.audit.private.store import PrivateStore, is_missing
 from carag.audit.receipts.receipt import Receipt
 from carag.audit.records.draft import Draft, disclosed
-from carag.audit.records.record import Passage, Record, text_hash
 from carag.audit.records.recovery import Recovery
 from carag.audit.records.retention import DEFAULT_CLASS, retention_class
-from carag.audit.tlog import merkle
 from carag.audit.tlog.batch_paths import BatchPaths
 from carag.audit.tlog.checkpoint import Checkpoint
 from carag.audit.tlog.merkle import EMPTY_ROOT
-from carag.audit.tlog.proof import ConsistencyProof, InclusionProof
+from carag.audit.tlog.proof import InclusionProof
 from carag.errors import AuditUnavailable, CaragError, CorruptFile, InvalidArgument
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from carag.audit.log.backend import Backend
     from carag.audit.log.keyring import KeyRing
     from carag.audit.log.postgres import PostgresEvidence
     from carag.audit.log.tip import Tip
+    from carag.audit.private.store import PrivateStore
     from carag.audit.records.event import Event
+    from carag.audit.records.record import Passage
     from carag.audit.tlog.note import Note
 
 __all__ = ["AuditLog"]
@@ -74,7 +75,7 @@ class _Placed:
         return InclusionProof(self.seq, tuple(self.paths.path(self.seq)), self.note).to_text()
 
 
-class AuditLog:
+class AuditLog(Proving):
     """An append-only, signed log in a directory. Use :meth:`open`; safe to share between threads.
 
     Examples
@@ -168,8 +169,8 @@ class AuditLog:
             if (server := home.open_evidence(evidence)) is not None:
                 undo.callback(server.close)
                 tip = caught_up(store, server, tip, key.verifier)
-            is_lost = store.size() > 0 and is_missing(home.private)
-            opened = partial(PrivateStore, home.private, create=accept_lost_values or not is_lost)
+            is_lost = store.size() > 0 and home.lacks_values()
+            opened = partial(home.open_values, create=accept_lost_values or not is_lost)
             # A new log creates private.db first, because the vkey means that all files exist. An existing log is first
             # checked against rollback, because private.db may have been rolled back together with the records.
             private = None if home.founded else undo.enter_context(contextlib.closing(opened()))
@@ -211,24 +212,6 @@ class AuditLog:
     def watch(self, guard: Callable[[Event], None] | None) -> None:
         """Call a guard before each append; if it raises, the record is refused. ``None`` removes the guard."""
         self._guard = guard
-
-    def consistency_hashes(self, old_size: int, size: int) -> tuple[bytes, ...]:
-        """Prove that ``size`` records begin with ``old_size``: the hashes of :meth:`consistency`, between any two.
-
-        Raises
-        ------
-        InvalidArgument
-            Unless ``0 < old_size <= size`` and the log has as many records.
-        """
-        self._check_open()
-        if size > self.size:
-            raise InvalidArgument(f"there are no {size} records; the log has {self.size}")
-        return tuple(merkle.consistency_proof(self._backend.node, old_size, size))
-
-    @property
-    def size(self) -> int:
-        """Number of records."""
-        return self._tip.frontier.size
 
     @property
     def private(self) -> PrivateStore:
@@ -280,70 +263,6 @@ class AuditLog:
         placed = self._appender.submit(draft)
         return Receipt(placed.seq, placed.body, placed.proof(), disclosed(draft.openings), draft.texts)
 
-    def checkpoint(self) -> str:
-        """Return the newest signed checkpoint. Kept elsewhere, it makes a later rollback detectable."""
-        return self._tip.note.to_text()
-
-    def record(self, seq: int) -> Record:
-        """Read a record.
-
-        Raises
-        ------
-        InvalidArgument
-            If there is no such record.
-        CorruptFile
-            If its bytes are not a record.
-        """
-        self._check_seq(seq, self._tip)
-        return Record.parse(self._backend.body(seq))
-
-    def prove(self, seq: int) -> str:
-        """Prove a record under the newest checkpoint, as a ``c2sp.org/tlog-proof@v1`` text."""
-        tip = self._tip
-        self._check_seq(seq, tip)
-        hashes = merkle.inclusion_proof(self._backend.node, seq, tip.frontier.size)
-        return InclusionProof(seq, tuple(hashes), tip.note).to_text()
-
-    def consistency(self, old_size: int) -> str:
-        """Prove that the first ``old_size`` records are unchanged.
-
-        Returns
-        -------
-        str
-            The ``add-checkpoint`` request body of ``c2sp.org/tlog-witness``.
-        """
-        tip = self._tip
-        self._check_open()
-        hashes = merkle.consistency_proof(self._backend.node, old_size, tip.frontier.size)
-        return ConsistencyProof(old_size, tuple(hashes), tip.note).to_text()
-
-    def receipt(self, seq: int, passages: Sequence[tuple[str, str]] = ()) -> Receipt:
-        """Make a receipt again, under the newest checkpoint, without openings of the record's commitments.
-
-        Opening question and answer needs a role and is recorded: see :func:`~carag.audit.disclose`, whose result can be
-        added with ``dataclasses.replace(receipt, openings=...)``. Only the first receipt has proofs of the index state.
-
-        Parameters
-        ----------
-        seq : int
-        passages : sequence of (chunk id, text)
-            The texts of the record's hits, in its order; the log itself keeps only their hashes.
-
-        Raises
-        ------
-        InvalidArgument
-            If there is no such record or the passages are not its own.
-        """
-        proof = self.prove(seq)
-        body = self._backend.body(seq)
-        hits = Record.parse(body).hits
-        named = zip(hits, passages, strict=False)
-        if len(hits) != len(passages) or not all(
-            hit.is_of(chunk, text_hash(text)) for hit, (chunk, text) in named
-        ):
-            raise InvalidArgument(f"record {seq} names {len(hits)} passages; these are not their texts")
-        return Receipt(seq, body, proof, passages=tuple(passages))
-
     def verify(self) -> Checkpoint:
         """Re-hash the whole log, from its records, and return the checkpoint that covers it.
 
@@ -358,7 +277,7 @@ class AuditLog:
         rehash = Rehash(self._backend, self.origin)
         for _ in rehash.advance(self.size):
             self._check_open()
-        with self._writing:
+        with self._writing, self._turn():
             self._check_open()
             checkpoint = Checkpoint.parse(read_checkpoint(self._backend, self._key.verifier).text)
             for _ in rehash.advance(self.size):
@@ -437,42 +356,54 @@ class AuditLog:
         """Write the drafts as one batch; called by the group commit's thread only."""
         with self._writing:
             self._check_writable()
-            tip = self._tip
-            growth, committed = Growth(tip), max(self._clock(), tip.committed)
-            placed: dict[int, Draft] = {}
-            places: list[int | CaragError] = []
-            for draft in drafts:
-                if (refusal := growth.refusal(draft.event)) is not None:
-                    places.append(refusal)
-                    continue
-                seq = growth.size
-                growth.add(draft.event, draft.placed(seq, committed))
-                placed[seq] = draft
-                places.append(seq)
-            if not placed:
-                return [place for place in places if isinstance(place, CaragError)]
-            note = self._key.sign(Checkpoint(self.origin, growth.size, growth.frontier.root()).to_text())
-            batch = growth.batch(note)
-            self._private.put({seq: draft.openings for seq, draft in placed.items()})
-            with self._aside.doing(self._private.sync):
-                if self._evidence is not None:
-                    self._evidence.append(batch, placed.values())
-                self._backend.append(batch)
-            self._tip = growth.tip(note, committed)
+            with self._turn() as tip:
+                places, growth, end = self._written(tip, drafts)
+            self._tip = end
         paths = BatchPaths(tip.frontier, growth.frontier, growth.nodes)
         return [
             place
             if isinstance(place, CaragError)
-            else _Placed(place, growth.bodies[place - growth.first], note, paths)
+            else _Placed(place, growth.bodies[place - growth.first], end.note, paths)
             for place in places
         ]
+
+    def _written(self, tip: Tip, drafts: Sequence[Draft]) -> tuple[list[int | CaragError], Growth, Tip]:
+        """Write the drafts behind the log's end, in its turn; return their places, what came and the new end."""
+        growth, committed = Growth(tip), max(self._clock(), tip.committed)
+        placed: dict[int, Draft] = {}
+        places: list[int | CaragError] = []
+        for draft in drafts:
+            if (refusal := growth.refusal(draft.event)) is not None:
+                places.append(refusal)
+                continue
+            seq = growth.size
+            growth.add(draft.event, draft.placed(seq, committed))
+            placed[seq] = draft
+            places.append(seq)
+        if not placed:
+            return places, growth, tip
+        note = self._key.sign(Checkpoint(self.origin, growth.size, growth.frontier.root()).to_text())
+        batch = growth.batch(note)
+        self._private.put({seq: draft.openings for seq, draft in placed.items()})
+        with self._aside.doing(self._private.sync):
+            if self._evidence is not None:
+                self._evidence.append(batch, placed.values())
+            self._backend.append(batch)
+        return places, growth, growth.tip(note, committed)
+
+    @contextlib.contextmanager
+    def _turn(self) -> Iterator[Tip]:
+        """Hold off writers in other processes, and lend the log's end with what they appended."""
+        with self._backend.turn(self._tip, self._key.verifier) as tip:
+            self._tip = tip
+            yield tip
 
     def _recover(self) -> None:
         """Record the requests that an earlier process left unfinished."""
         if self._private.holds_from(self.size):
             self.append(Recovery("UNFINISHED_APPEND"))
-        while begins := sorted(self._tip.unended)[:_MAX_BEGINS_A_RECORD]:
-            self.append(Recovery("UNENDED_BEGINS", tuple(begins)))
+        while begins := self._backend.left_behind()[:_MAX_BEGINS_A_RECORD]:
+            self.append(Recovery("UNENDED_BEGINS", begins))
 
     def _stop(self) -> None:
         """Stop the threads, after writing the queued records."""
@@ -486,10 +417,21 @@ class AuditLog:
         if os.getpid() != self._pid:  # the lock, the files and the frontier belong to the parent process
             raise AuditUnavailable(f"the log in {self._home.path} was opened before a fork; open it after")
 
-    def _check_seq(self, seq: int, tip: Tip) -> None:
-        self._check_open()
-        if not 0 <= seq < tip.frontier.size:
-            raise InvalidArgument(f"there is no record {seq}; the log has {tip.frontier.size}")
+    def _followed(self) -> Tip:
+        """Return the log's end, with what other processes have appended by now."""
+        if self._backend.is_shared and not self._closed:
+            with self._writing, self._turn():
+                pass
+        return self._tip
+
+    def check_unshared(self, what: str) -> None:
+        """Refuse what a log cannot do that several processes write: their copies of its key would differ."""
+        if self._backend.is_shared:
+            raise InvalidArgument(f"{what} is not possible in a log that several processes write")
+
+    def alone(self, what: str) -> AbstractContextManager[None]:
+        """Keep other processes from the log while what they rely on is changed; StoreLocked if one has it open."""
+        return self._backend.alone(what)
 
     def _check_writable(self) -> None:
         if self._scrubber.damage is not None:

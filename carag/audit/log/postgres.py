@@ -15,13 +15,19 @@ connection is made anew by the next batch. Needs ``psycopg`` 3 (``pip install ca
 from __future__ import annotations
 
 import contextlib
-import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from urllib.parse import parse_qsl, urlencode, urlsplit
 
+from carag.audit._postgres import (
+    CONNECTION,
+    Place,
+    check_durable,
+    keep_alive,
+    psycopg_driver,
+    talking,
+)
 from carag.audit.log.postgres_tables import COLUMNS, wrong_with
 from carag.audit.log.requests import RequestRow, request_rows
-from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument, MissingExtra, StoreLocked
+from carag.errors import AuditUnavailable, CorruptFile, StoreLocked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -29,80 +35,11 @@ if TYPE_CHECKING:
     from carag.audit.log.backend import Batch
     from carag.audit.records.draft import Draft
 
-__all__ = ["End", "EvidenceReader", "Place", "PostgresEvidence", "psycopg_driver", "talking"]
+__all__ = ["End", "EvidenceReader", "Place", "PostgresEvidence"]
 
-DEFAULT_SCHEMA: Final = "carag_audit"
-"""The schema of a log, unless the URL names another."""
-_NAME: Final = re.compile(r"[a-z_][a-z0-9_]{0,62}", re.ASCII)
 _MAX_BIGINT: Final = (1 << 63) - 1
 _PAGE_ROWS: Final = 1000
 """Rows fetched at a time."""
-_CONNECTION: Final = {
-    "connect_timeout": 10,  # seconds
-    # TCP keepalive, by which a silent network is an error within a minute; libpq, "Parameter Key Words".
-    "keepalives_idle": 30,  # seconds
-    "keepalives_interval": 10,  # seconds
-    "keepalives_count": 3,
-    "tcp_user_timeout": 30_000,  # milliseconds
-}
-_KEEPALIVE: Final = {"idle": 30, "interval": 10, "count": 3}  # seconds, seconds, tries
-"""The same on the server, which drops a writer whose machine is gone, and its lock, within a minute."""
-_SETTINGS: Final = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on"}
-
-
-class Place(NamedTuple):
-    """A database and a schema in it, as one URL: ``postgresql://ROLE@HOST/DATABASE?schema=NAME``.
-
-    Examples
-    --------
-    >>> Place.parse("postgresql://carag_app@db.example/audit")
-    Place(url='postgresql://carag_app@db.example/audit', schema='carag_audit', role='carag_app')
-    """
-
-    url: str
-    """For libpq, which does not know of the schema."""
-    schema: str
-    role: str
-
-    @classmethod
-    def parse(cls, text: str) -> Place:
-        """Read a URL.
-
-        Raises
-        ------
-        InvalidArgument
-            If it is none of PostgreSQL, names no role, or holds a password, which belongs in ``~/.pgpass``.
-        MissingExtra
-            If psycopg is not installed.
-        """
-        driver = psycopg_driver()
-        schema, url = DEFAULT_SCHEMA, text
-        try:
-            parts = urlsplit(text)
-            asked = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
-            named = [value for name, value in asked if name == "schema"]
-            if named:
-                url = parts._replace(query=urlencode([one for one in asked if one[0] != "schema"])).geturl()
-                (schema,) = named
-            fields = driver.conninfo.conninfo_to_dict(url)
-        except (AttributeError, TypeError, ValueError, driver.Error):
-            fields = {}
-        is_url = isinstance(text, str) and text.startswith(("postgresql://", "postgres://"))
-        has_secret = any("password" in name for name in fields)
-        if not is_url or has_secret or "user" not in fields:  # without the text: it may hold a password
-            raise InvalidArgument(
-                "evidence is no URL of PostgreSQL without a password; want "
-                "postgresql://ROLE@HOST/DATABASE?schema=NAME, the schema only if it is not carag_audit, and the "
-                "password in ~/.pgpass"
-            )
-        for name in (schema, fields["user"]):
-            check_name(str(name))
-        return cls(url, schema, str(fields["user"]))
-
-    def __str__(self) -> str:
-        if self.schema == DEFAULT_SCHEMA:
-            return self.url
-        return f"{self.url}{'&' if urlsplit(self.url).query else '?'}schema={self.schema}"
 
 
 class End(NamedTuple):
@@ -200,7 +137,7 @@ class EvidenceReader:
     def _connected(self) -> Any:
         driver = psycopg_driver()
         with talking(self.place.url), contextlib.ExitStack() as undo:
-            db = driver.connect(self.place.url, autocommit=True, **_CONNECTION)
+            db = driver.connect(self.place.url, autocommit=True, **CONNECTION)
             undo.callback(db.close)
             self._where = (
                 f"PostgreSQL {db.info.host}:{db.info.port}/{db.info.dbname}, schema {self.place.schema}"
@@ -324,16 +261,8 @@ class PostgresEvidence(EvidenceReader):
         with self._talking(), contextlib.ExitStack() as undo:
             undo.callback(db.close)
             db.isolation_level = driver.IsolationLevel.READ_COMMITTED
-            db.execute("SET synchronous_commit TO on")
-            for name, value in _KEEPALIVE.items():
-                db.execute(f"SET tcp_keepalives_{name} TO {value}")
-            for name, wanted in _SETTINGS.items():
-                (found,) = db.execute(f"SHOW {name}").fetchone()
-                if found != wanted:
-                    raise AuditUnavailable(
-                        f"{self._where} has {name} = {found}, so a power cut takes acknowledged records; "
-                        f"want {name} = {wanted}"
-                    )
+            keep_alive(db)
+            check_durable(db, self._where)
             if wrong := list(wrong_with(db, self.place.schema)):
                 raise AuditUnavailable(
                     f"{self._where} is not as it was set up: {'; '.join(wrong)}. See who did that; then set it up "
@@ -351,30 +280,3 @@ class PostgresEvidence(EvidenceReader):
                 raise StoreLocked(f"another writer holds {self._where}; close it first")
             undo.pop_all()
         return db
-
-
-def psycopg_driver() -> Any:
-    """Import psycopg; MissingExtra if it is not installed."""
-    try:
-        import psycopg
-    except ImportError as error:
-        raise MissingExtra("evidence in PostgreSQL needs: pip install carag-engine[postgres]") from error
-    return psycopg
-
-
-@contextlib.contextmanager
-def talking(url: str, where: str = "PostgreSQL") -> Iterator[None]:
-    """Translate the driver's errors into AuditUnavailable, without the URL, which may hold a password."""
-    try:
-        yield
-    except psycopg_driver().Error as error:
-        said = (str(error).strip().partition("\n")[0] or type(error).__name__).replace(url, "the server")
-        raise AuditUnavailable(f"{where} cannot be used for the audit log: {said}") from None
-
-
-def check_name(name: str) -> None:
-    """Check that a name is safe, because it becomes part of statements."""
-    if not (isinstance(name, str) and _NAME.fullmatch(name)):
-        raise InvalidArgument(
-            f"{name!r} is no schema or role; want lower case letters, digits and underscores"
-        )

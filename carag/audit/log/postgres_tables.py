@@ -8,14 +8,16 @@ make an INSERT do something else: other triggers, rules, row security, inheritan
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["COLUMNS", "make_tables", "wrong_with"]
+__all__ = ["COLUMNS", "SHARED", "Tables", "make_tables", "wrong_with"]
 
-COLUMNS: Final[dict[str, dict[str, str]]] = {
+Tables: TypeAlias = dict[str, dict[str, str]]
+
+COLUMNS: Final[Tables] = {
     "record": {"seq": "bigint", "body": "bytea"},
     "checkpoint": {"size": "bigint", "note": "text"},
     "request": {
@@ -33,7 +35,15 @@ COLUMNS: Final[dict[str, dict[str, str]]] = {
         "subject": "bytea",
     },
 }
-"""Columns and types of each table; the first is its key."""
+"""Columns and types of each table of the evidence; the first is its key."""
+SHARED: Final[Tables] = {
+    "record": {"seq": "bigint", "body": "bytea"},
+    "node": {"i": "bigint", "hash": "bytea"},
+    "checkpoint": {"size": "bigint", "note": "text"},
+    "begun": {"seq": "bigint", "process": "integer"},
+    "ended": {"seq": "bigint"},
+}
+"""Those of a log that several processes write (:mod:`carag.audit.log.shared`)."""
 _NULLABLE: Final = {"chunks", "texts", "conversation", "question", "response", "subject"}
 _TRIGGER: Final = "carag_append_only"
 """Name of the trigger of each table and of the function that it calls."""
@@ -42,7 +52,7 @@ _TRIGGER_TYPE: Final = 2 | 8 | 16 | 32
 """``pg_trigger.tgtype``: before, delete, update, truncate; for each statement (src/include/catalog/pg_trigger.h)."""
 
 
-def make_tables(db: Any, schema: str, role: str) -> None:
+def make_tables(db: Any, schema: str, role: str, tables: Tables = COLUMNS) -> None:
     """Make what is missing of schema, tables, triggers and grants; run by an administrator, who owns them."""
     if db.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (role,)).fetchone() is None:
         db.execute(f"CREATE ROLE {role} LOGIN")
@@ -54,7 +64,7 @@ def make_tables(db: Any, schema: str, role: str) -> None:
         + _SOURCE.replace("'", "''")
         + "'"
     )
-    for table, columns in COLUMNS.items():
+    for table, columns in tables.items():
         name, (key, kind), *rest = f"{schema}.{table}", *columns.items()
         more = "".join(f", {one} {of}{'' if one in _NULLABLE else ' NOT NULL'}" for one, of in rest)
         db.execute(f"CREATE TABLE IF NOT EXISTS {name} ({key} {kind} PRIMARY KEY{more})")
@@ -68,24 +78,24 @@ def make_tables(db: Any, schema: str, role: str) -> None:
         db.execute(f"GRANT SELECT, INSERT ON {name} TO {role}")
 
 
-def wrong_with(db: Any, schema: str) -> Iterator[str]:
+def wrong_with(db: Any, schema: str, tables: Tables = COLUMNS) -> Iterator[str]:
     """Say what is not as :func:`make_tables` made it, and who may do more than insert and read."""
     found = _columns(db, schema)
     if not found:
         yield "there are no tables"
         return
-    for table, columns in COLUMNS.items():
+    for table, columns in tables.items():
         if found.get(table) != columns:
             yield f"table {table} is missing or has other columns"
-    yield from _triggers(db, schema)
-    yield from _grants(db, schema)
+    yield from _triggers(db, schema, tables)
+    yield from _grants(db, schema, tables)
     query = (
         "SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s AND "
         "c.relname = ANY(%s) AND (c.relkind <> 'r' OR c.relpersistence <> 'p' OR c.relrowsecurity OR c.relispartition "
         "OR EXISTS (SELECT 1 FROM pg_rewrite w WHERE w.ev_class = c.oid) "
         "OR EXISTS (SELECT 1 FROM pg_inherits i WHERE c.oid IN (i.inhparent, i.inhrelid)))"
     )
-    for (table,) in db.execute(query, (schema, list(COLUMNS))).fetchall():
+    for (table,) in db.execute(query, (schema, list(tables))).fetchall():
         yield f"{table} is no plain table: it is unlogged, or has rules, row security or heirs"
 
 
@@ -101,7 +111,7 @@ def _columns(db: Any, schema: str) -> dict[str, dict[str, str]]:
     return found
 
 
-def _triggers(db: Any, schema: str) -> Iterator[str]:
+def _triggers(db: Any, schema: str, tables: Tables) -> Iterator[str]:
     query = (
         "SELECT c.relname, t.tgname, t.tgtype, t.tgenabled = 'A', t.tgqual IS NULL AND cardinality(t.tgattr) = 0 "
         "AND l.lanname = 'plpgsql' AND p.proowner = c.relowner, p.prosrc FROM pg_trigger t "
@@ -110,7 +120,7 @@ def _triggers(db: Any, schema: str) -> Iterator[str]:
         "WHERE n.nspname = %s AND NOT t.tgisinternal ORDER BY c.relname, t.tgname"
     )
     rows = db.execute(query, (schema,)).fetchall()
-    for table in COLUMNS:
+    for table in tables:
         mine = {name: rest for one, name, *rest in rows if one == table}
         ours = mine.pop(_TRIGGER, None)
         if ours is None:
@@ -121,8 +131,8 @@ def _triggers(db: Any, schema: str) -> Iterator[str]:
             yield f"{table} has a trigger {name}, which is not CARAG's"
 
 
-def _grants(db: Any, schema: str) -> Iterator[str]:
-    tables = (
+def _grants(db: Any, schema: str, tables: Tables) -> Iterator[str]:
+    privileges = (
         "FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
         "{more} CROSS JOIN LATERAL aclexplode({acl}) a "
         "WHERE n.nspname = %(schema)s AND c.relname = ANY(%(tables)s) AND a.grantee <> c.relowner"
@@ -130,15 +140,15 @@ def _grants(db: Any, schema: str) -> Iterator[str]:
     of = "SELECT c.relname, COALESCE((SELECT rolname FROM pg_roles WHERE oid = a.grantee), 'everybody'), "
     query = (
         f"{of} a.privilege_type "  # noqa: S608 - put together of constants
-        f"{tables.format(more='', acl='c.relacl')}"
+        f"{privileges.format(more='', acl='c.relacl')}"
         f" UNION {of} a.privilege_type "
-        f"{tables.format(more='JOIN pg_attribute t ON t.attrelid = c.oid', acl='t.attacl')}"
+        f"{privileges.format(more='JOIN pg_attribute t ON t.attrelid = c.oid', acl='t.attacl')}"
         f" UNION SELECT 'the schema', COALESCE((SELECT rolname FROM pg_roles WHERE oid = a.grantee), 'everybody'), "
         "a.privilege_type FROM pg_namespace n CROSS JOIN LATERAL aclexplode(n.nspacl) a "
         "WHERE n.nspname = %(schema)s AND a.grantee <> n.nspowner AND a.privilege_type <> 'USAGE' ORDER BY 1, 2, 3"
     )
     writers: dict[str, set[str]] = {}
-    for table, role, privilege in db.execute(query, {"schema": schema, "tables": list(COLUMNS)}).fetchall():
+    for table, role, privilege in db.execute(query, {"schema": schema, "tables": list(tables)}).fetchall():
         if privilege == "INSERT":
             writers.setdefault(table, set()).add(role)
         elif privilege != "SELECT":
@@ -150,5 +160,5 @@ def _grants(db: Any, schema: str) -> Iterator[str]:
         "SELECT DISTINCT current_user FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
         "WHERE n.nspname = %s AND c.relname = ANY(%s) AND pg_has_role(current_user, c.relowner, 'MEMBER')"
     )
-    for (role,) in db.execute(query, (schema, list(COLUMNS))).fetchall():
+    for (role,) in db.execute(query, (schema, list(tables))).fetchall():
         yield f"role {role} is an owner or superuser, who may alter and delete"

@@ -11,6 +11,7 @@ acknowledged.
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from carag.audit.log.backend import Batch
+    from carag.audit.log.tip import Tip
+    from carag.audit.tlog.note import NoteKey
 
 __all__ = ["SqliteBackend"]
 
@@ -36,6 +39,7 @@ class SqliteBackend(SqliteStore):
     ``node.i`` is :func:`~carag.audit.tlog.merkle.stored_hash_index`, so a proof is a few look-ups by key.
     """
 
+    is_shared = False
     SCHEMA = (
         "CREATE TABLE rec (seq INTEGER PRIMARY KEY, body BLOB NOT NULL)",
         "CREATE TABLE node (i INTEGER PRIMARY KEY, hash BLOB NOT NULL)",
@@ -65,6 +69,15 @@ class SqliteBackend(SqliteStore):
         if reader is not None:
             reader.close()
         super().close()  # last, because the last connection checkpoints
+
+    @contextlib.contextmanager
+    def turn(self, tip: Tip, key: NoteKey) -> Iterator[Tip]:  # noqa: ARG002 - as for a log with several writers
+        """Lend the end back: nobody else writes."""
+        yield tip
+
+    def alone(self, what: str) -> contextlib.AbstractContextManager[None]:  # noqa: ARG002 - as above
+        """Do nothing: no other process has the log open."""
+        return contextlib.nullcontext()
 
     def append(self, batch: Batch) -> None:
         """Add a batch and replace the checkpoint, or change nothing."""
@@ -120,6 +133,10 @@ class SqliteBackend(SqliteStore):
         """Return the sequence numbers of begin records without an end, in order."""
         with self._reading():
             return tuple(seq for (seq,) in self._reader.execute("SELECT seq FROM begun ORDER BY seq"))
+
+    def left_behind(self) -> tuple[int, ...]:
+        """Return all begin records without an end: they are an earlier process's."""
+        return self.unended()
 
     def _one(self, query: str, *parameters: object) -> Any:
         with self._reading():

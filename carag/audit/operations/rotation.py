@@ -64,6 +64,7 @@ def rotate(log: AuditLog, *, overlap: int = OVERLAP_SECONDS, why: str = "SCHEDUL
     """
     if overlap < 0:
         raise InvalidArgument(f"the keys overlap by {overlap} seconds; want 0 or more")
+    log.check_unshared("a change of keys")
     fresh = log.keys.stage()
     until = log.keys.now() + overlap * 1_000_000
     event = KeyChange(action=KeyAction.ROTATE, algorithm=ED25519, public=fresh.public, until=until, why=why)
@@ -106,6 +107,7 @@ def add_mldsa(log: AuditLog, *, why: str = "POST_QUANTUM") -> Receipt:
     InvalidArgument
         If the log has one already.
     """
+    log.check_unshared("a second key")
     if any(isinstance(key, MlDsaKey) for key in log.keys.listed):
         raise InvalidArgument(f"{log.origin} has an ML-DSA-44 key already")
     key = MlDsaSigningKey.generate(log.origin)

@@ -9,12 +9,14 @@ import contextlib
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from carag.audit._postgres import SHARED_AT, remembered
 from carag.audit.private.keys import PrivateKeys, unseal, unwrap
+from carag.audit.private.shared import ReadValues
 from carag.audit.private.store import HOLDERS_A_SHELF
 from carag.errors import AuditUnavailable
 
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
     from carag.audit.records.commitment import Opening
 
-__all__ = ["PrivateReader", "openable"]
+__all__ = ["PrivateReader", "has_values", "openable"]
 
 
 class PrivateReader:
@@ -43,14 +45,13 @@ class PrivateReader:
 
     def __init__(self, directory: str | PathLike[str]) -> None:
         path = Path(directory) / "private.db"
-        if not path.is_file():
+        if not has_values(directory):
             raise AuditUnavailable(f"{path} is missing: what records commit to cannot be opened here")
         self._path, self._shelves = path, dict[int, AESGCM]()
         with self._reading():
             self._db = _connected(path)
         try:
             with self._reading():
-                self._db.execute("BEGIN")  # reads one state until this reader is closed
                 (wrapping,) = self._db.execute("SELECT wrapping FROM state").fetchone()
             self._wrapping = PrivateKeys(path.with_name("private.key"), create=False).wrapping(
                 bytes(wrapping)
@@ -102,12 +103,21 @@ class PrivateReader:
             raise AuditUnavailable(f"{self._path} cannot be read: {error}") from error
 
 
-def _connected(path: Path) -> sqlite3.Connection:
+def has_values(directory: str | PathLike[str]) -> bool:
+    """Tell whether a directory has values, in its file or on the server of a log that is shared."""
+    return Path(directory, "private.db").is_file() or Path(directory, SHARED_AT).is_file()
+
+
+def _connected(path: Path) -> Any:
+    """Open the values to read one state, until they are closed."""
+    if (place := remembered(path.parent, SHARED_AT)) is not None:
+        return ReadValues(place)
     wal = Path(f"{path}-wal")
     # As in the reader of the log: without a write-ahead log the file alone is complete.
     mode = "mode=ro" if wal.is_file() and wal.stat().st_size else "mode=ro&immutable=1"
     db = sqlite3.connect(f"file:{quote(str(path.absolute()))}?{mode}", uri=True, isolation_level=None)
     db.execute("PRAGMA trusted_schema=OFF")
+    db.execute("BEGIN")
     return db
 
 
@@ -129,13 +139,13 @@ def openable(directory: str | PathLike[str], seq: int, names: Iterable[str]) -> 
     {'actor': 'can be opened'}
     """
     path = Path(directory) / "private.db"
-    if not path.is_file():
+    if not has_values(directory):
         return dict.fromkeys(names, "not kept in this directory")
     try:
         with closing(_connected(path)) as db:
             kept = {name for (name,) in db.execute("SELECT field FROM value WHERE seq = ?", (seq,))}
             gone = dict(db.execute("SELECT field, record FROM erased WHERE seq = ?", (seq,)))
-    except sqlite3.Error:
+    except (sqlite3.Error, AuditUnavailable):
         return dict.fromkeys(names, "cannot be told: private.db cannot be read")
     return {
         name: "can be opened"

@@ -95,20 +95,26 @@ class PrivateStore(SqliteStore):
                 f"it with private.key from a backup, or go on without, on record, with: carag audit accept "
                 f"--lost-values --store {path.parent}"
             )
-        self._keys = PrivateKeys(path.with_name("private.key"), create=new)
-        self._mutex, self._erasing = threading.RLock(), threading.Lock()
-        self._unsettled = True  # until settle() is called
-        self._forget()
+        self._begin(PrivateKeys(path.with_name("private.key"), create=new))
         super().__init__(
             path, create=True, first=[("INSERT INTO state VALUES (0, ?, 0)", (self._keys.newest,))]
         )
         try:
-            self._wrapping_id = bytes(self._one("SELECT wrapping FROM state"))
-            self._wrapping = self._keys.wrapping(self._wrapping_id)
-            self._keys.keep_only(self._wrapping_id)  # of two, if an erasure was interrupted
+            self._unlock()
         except BaseException:
             self.close()
             raise
+
+    def _begin(self, keys: PrivateKeys) -> None:
+        self._keys = keys
+        self._mutex, self._erasing = threading.RLock(), threading.Lock()
+        self._unsettled = True  # until settle() is called
+        self._forget()
+
+    def _unlock(self) -> None:
+        self._wrapping_id = bytes(self._one("SELECT wrapping FROM state"))
+        self._wrapping = self._keys.wrapping(self._wrapping_id)
+        self._keys.keep_only(self._wrapping_id)  # of two, if an erasure was interrupted
 
     # -- openings
 
@@ -199,7 +205,7 @@ class PrivateStore(SqliteStore):
                 return
             with self._writing() as db:
                 db.execute("DELETE FROM planned")  # of an erasure that was never recorded
-                db.execute("UPDATE state SET settled = MAX(settled, ?)", (size,))
+                db.execute("UPDATE state SET settled = ? WHERE settled < ?", (size, size))
             self._unsettled = False
 
     @contextlib.contextmanager
@@ -259,13 +265,17 @@ class PrivateStore(SqliteStore):
             self._forget()
             self._wrapping_id, self._wrapping = newest, wrapping
             self._keys.keep_only(newest)
-            with self._reading():
-                busy, *_ = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-            if busy:
-                raise AuditUnavailable(
-                    f"{self._path} is being read by another program, so its write-ahead log still has what was "
-                    "erased; end that program and open the log again"
-                )
+            self._purge()
+
+    def _purge(self) -> None:
+        """Leave nothing of deleted rows in the write-ahead log."""
+        with self._reading():
+            busy, *_ = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if busy:
+            raise AuditUnavailable(
+                f"{self._path} is being read by another program, so its write-ahead log still has what was "
+                "erased; end that program and open the log again"
+            )
 
     def erased_by(self, seq: int) -> dict[str, int]:
         """Return the fields of a record that were erased, with the records that erased them."""
@@ -281,7 +291,8 @@ class PrivateStore(SqliteStore):
         """Place a hold on a subject's openings, those of some records, or all."""
         with self._mutex, self._writing() as db:
             holder = None if subject is None else self._holder(db, self._subject_tag(subject))[0]
-            db.execute("INSERT OR REPLACE INTO hold VALUES (?, ?, ?, ?)", (placed, holder, first, last))
+            db.execute("DELETE FROM hold WHERE placed = ?", (placed,))
+            db.execute("INSERT INTO hold VALUES (?, ?, ?, ?)", (placed, holder, first, last))
 
     def release(self, placed: int) -> None:
         """Release a hold."""
@@ -324,7 +335,8 @@ class PrivateStore(SqliteStore):
                 h for (h,) in db.execute("SELECT holder FROM value WHERE seq = ? AND field = ?", target)
             )
         db.executemany("DELETE FROM value WHERE seq = ? AND field = ?", targets)
-        db.executemany("INSERT OR IGNORE INTO erased VALUES (?, ?, ?)", [(*each, record) for each in targets])
+        done = [(*each, record) for each in targets]
+        db.executemany("INSERT INTO erased VALUES (?, ?, ?) ON CONFLICT DO NOTHING", done)
         for holder in touched:
             self._replace_holder(db, holder)
         for shelf in {holder // HOLDERS_A_SHELF for holder in touched}:

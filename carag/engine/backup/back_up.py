@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from carag.audit import AuditLog, Recovery
 from carag.audit._files import sync_directory, write_atomically
+from carag.audit._postgres import REMEMBERED
 from carag.audit.auditor.examine import examine_log
-from carag.audit.log.postgres_setup import REMEMBERED
 from carag.audit.receipts.verify import Verdict
 from carag.engine.backup.manifest import ANCHORS, KEYS, MANIFEST, Held, Manifest, copied
 from carag.engine.backup.pinned import Pinned

@@ -23,6 +23,7 @@ import time
 from typing import TYPE_CHECKING, Final, Self
 
 from carag.audit import RecordKind
+from carag.audit._postgres import SHARED_AT
 from carag.audit.records.record import Record
 from carag.engine.backup.manifest import KEYS
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument, StoreLocked
@@ -84,6 +85,10 @@ class Pinned:
 
     def __init__(self, home: Path) -> None:
         names = ("audit.db", "private.db", "corpus.db")
+        if (home / SHARED_AT).exists():
+            raise InvalidArgument(
+                f"the store of {home} is in PostgreSQL: back up its database there, and audit.key, vkey and private.key"
+            )
         if missing := [name for name in (*names, "vkey", *KEYS) if not (home / name).is_file()]:
             raise InvalidArgument(f"{home} holds no whole store: {missing[0]} is missing; name another")
         self._home = home

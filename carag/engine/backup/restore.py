@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from carag.audit import AuditLog, Checkpoint, Recovery
 from carag.audit._files import write_atomically
+from carag.audit._postgres import REMEMBERED
 from carag.audit.anchors.anchor import Submission
 from carag.audit.anchors.pin import check_pin
 from carag.audit.anchors.review import ReaderHistory
 from carag.audit.auditor.examine import examine_log
 from carag.audit.auditor.reader import LogReader
-from carag.audit.log.postgres_setup import REMEMBERED
 from carag.audit.receipts.verify import Verdict
 from carag.audit.tlog.log_verifier import parse_vkeys
 from carag.audit.tlog.note import Note

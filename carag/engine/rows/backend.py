@@ -15,6 +15,7 @@ from carag.backends import Checked, rows_of
 from carag.engine.rows.kept import Change
 from carag.errors import BackendUnavailable
 from carag.policy import QUARANTINE, VERSION_WORD
+from carag.store.values import EVER
 from carag.visible import logger
 
 if TYPE_CHECKING:
@@ -81,9 +82,9 @@ class KeptBackend:
             self.known_at = -1
             self._note({_SWEPT: -1})
 
-    def prepare(self, progress: Callable[[str, int, int, str], None]) -> Change:
+    def prepare(self, progress: Callable[[str, int, int, str], None], known: int = EVER) -> Change:
         """See :class:`~carag.engine.rows.kept.KeptRows`."""
-        opened = self._store.open_labels(after=self._store.labels_by(self.known_at) - 1)
+        opened = self._store.open_labels(after=self._store.labels_by(self.known_at) - 1, known_at=known)
         new = opened[~self._are_here(opened)]
         for start in range(0, len(new), _BATCH):
             some = new[start : start + _BATCH]
@@ -100,7 +101,7 @@ class KeptBackend:
             self.added += len(some)
             done = start + len(some)
             progress("index", done, len(new), f"{done} of {len(new)} rows")
-        closed = self._store.closed_labels(after=self.known_at)
+        closed = self._store.closed_labels(after=self.known_at, until=known)
         return Change(opened, self._store.labels(opened).words, closed[self._are_here(closed)])
 
     def switch(self, change: Change, known: int) -> None:

@@ -12,6 +12,7 @@ from carag.errors import CorruptFile
 from carag.index import FILE_VERSION, Index
 from carag.retrieval import add_labels
 from carag.retrieval.words import header_hash
+from carag.store.values import EVER
 from carag.visible import logger
 
 if TYPE_CHECKING:
@@ -83,13 +84,13 @@ class KeptFile:
         self.added = 0
         self.index = self._load()
 
-    def prepare(self, progress: Callable[[str, int, int, str], None]) -> Change:
+    def prepare(self, progress: Callable[[str, int, int, str], None], known: int = EVER) -> Change:
         """See :class:`~carag.engine.rows.kept.KeptRows`.
 
         Labels are added in the order of their keys, so the same store gives the same graph. After a kill, the next call
         opens the rows that were added and not opened.
         """
-        opened = self._store.open_labels(after=self._store.labels_by(self.known_at) - 1)
+        opened = self._store.open_labels(after=self._store.labels_by(self.known_at) - 1, known_at=known)
         is_here = np.isin(opened, self.index.keys(), assume_unique=True)
         words = np.empty(len(opened), np.uint32)
         words[is_here] = self._store.labels(opened[is_here]).words
@@ -103,8 +104,8 @@ class KeptFile:
             progress("index", done, len(new), f"{done} of {len(new)} rows")
             if done % _SAVE_ROWS < _INDEX_BATCH and done >= _SAVE_ROWS:
                 self._save()
-        closed = [key for key in self._store.closed_labels(after=self.known_at).tolist() if key in self.index]
-        return Change(opened, words, np.array(closed, np.int64))
+        closed = self._store.closed_labels(after=self.known_at, until=known).tolist()
+        return Change(opened, words, np.array([key for key in closed if key in self.index], np.int64))
 
     def switch(self, change: Change, known: int) -> None:
         """See :class:`~carag.engine.rows.kept.KeptRows`."""
@@ -148,7 +149,7 @@ class KeptFile:
         """Load the index file if this store saved it last; otherwise start an empty index."""
         if not self._path.exists():
             return Index(self._dim())
-        if self._store.meta_get("index_header") != header_hash(self._path, _HEADER_BYTES):
+        if self._noted("index_header") != header_hash(self._path, _HEADER_BYTES):
             _logger.warning(
                 "%s is not the file that this store saved last; building the index anew", self._path
             )
@@ -166,8 +167,8 @@ class KeptFile:
                 target=self._verify, args=(index,), name="carag-verify", daemon=True
             )
             self._verifying.start()
-        self.known_at = int(self._store.meta_get("index_known") or -1)
-        self._deleted = int(self._store.meta_get("index_deleted") or 0)
+        self.known_at = int(self._noted("index_known") or -1)
+        self._deleted = int(self._noted("index_deleted") or 0)
         return index
 
     def _verify(self, index: Index) -> None:
@@ -186,5 +187,9 @@ class KeptFile:
 
     def _save(self) -> None:
         self.index.save(self._path)
-        self._store.meta_update(notes_of_file(self._path, self.known_at, self._deleted))
+        notes = notes_of_file(self._path, self.known_at, self._deleted)
+        self._store.meta_update({self._store.own_note(name): value for name, value in notes.items()})
         self._unsaved = 0
+
+    def _noted(self, name: str) -> str | None:
+        return self._store.meta_get(self._store.own_note(name))

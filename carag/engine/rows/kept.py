@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from carag.store.values import EVER
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -43,8 +45,11 @@ class KeptRows(Protocol):
         """Rows that were added since it was opened."""
         ...
 
-    def prepare(self, progress: Callable[[str, int, int, str], None]) -> Change:
-        """Add the labels that came in since, closed, and return what :meth:`switch` needs for a search to find them."""
+    def prepare(self, progress: Callable[[str, int, int, str], None], known: int = EVER) -> Change:
+        """Add the labels that came in since, closed, and return what :meth:`switch` needs for a search to find them.
+
+        Those known by an instant of the store, in microseconds since 1970.
+        """
         ...
 
     def switch(self, change: Change, known: int) -> None:

@@ -67,6 +67,7 @@ def settled_backend(store: CorpusStore, given: str | VectorBackend | None) -> It
             store.meta_set(PLACE, NATIVE)
         yield None
         return
+    _check_alone(store, "backend")
     made = closing(backend_by_url(given)) if isinstance(given, str) else nullcontext(given)
     with made as backend:
         state = backend.state()
@@ -91,12 +92,21 @@ def settled_shadow(store: CorpusStore, given: str | VectorBackend | None) -> Ite
         raise InvalidArgument(
             f"{NATIVE!r} is no shadow: the index here is made from the store; name a backend"
         )
+    _check_alone(store, "shadow")
     made = closing(backend_by_url(given)) if isinstance(given, str) else nullcontext(given)
     with made as backend:
         state = backend.state()
         check_promises(state.backend, backend.capabilities)
         _check_shadow(store, state)
         yield backend
+
+
+def _check_alone(store: CorpusStore, what: str) -> None:
+    if store.is_shared:
+        raise InvalidArgument(
+            f"{store.path} is shared by several processes, each of which has the rows in an index of its own; leave "
+            f"the {what} out"
+        )
 
 
 def _check_shadow(store: CorpusStore, state: IndexState) -> None:

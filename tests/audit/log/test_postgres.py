@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from carag.audit import Basis, Recovery, erase
-from carag.audit.log import postgres
+from carag.audit import Basis, Recovery, _postgres, erase
 from carag.audit.log.postgres import Place
 from carag.audit.log.postgres_setup import set_up
 from carag.audit.log.sqlite import SqliteBackend
@@ -314,7 +313,7 @@ def test_a_record_written_past_the_log_stops_it(tmp_path, build, database):
 
 def test_a_server_that_does_not_wait_for_its_disk_is_refused(tmp_path, build, database, monkeypatch):
     """The settings are asked for, not believed."""
-    monkeypatch.setitem(postgres._SETTINGS, "wal_level", "none")
+    monkeypatch.setitem(_postgres.SETTINGS, "wal_level", "none")
     with pytest.raises(AuditUnavailable, match=r"wal_level = replica.*want wal_level = none"):
         build.open_log(tmp_path)
 

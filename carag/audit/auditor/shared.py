@@ -1,0 +1,69 @@
+"""Read a log that several processes write: the statements of a reader, on a PostgreSQL server, as of one moment."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from carag.audit._postgres import connected, talking
+from carag.audit._shared import LOG
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from carag.audit._postgres import Place
+
+__all__ = ["SharedRecords"]
+
+_ROWS: Final = 500
+"""Records fetched at a time."""
+_SAID: Final = (
+    (" rec ", " record "),
+    (" cp ", " checkpoint "),
+    ("?", "%s"),
+    ('instr(body, CAST(\'"kind":"key"\' AS BLOB))', 'position(\'"kind":"key"\'::bytea IN body) > 0'),
+)
+"""What the reader's statements are on the server."""
+
+
+class SharedRecords:
+    """A connection with the reader's statements, which needs only the SELECT privilege.
+
+    Parameters
+    ----------
+    place : Place
+
+    Raises
+    ------
+    AuditUnavailable
+        If the server cannot be reached, or has no such log.
+    """
+
+    def __init__(self, place: Place) -> None:
+        self.where = f"PostgreSQL, schema {place.schema}"
+        self._place, self._streams = place, 0
+        with talking(place.url, self.where):
+            self._db = connected(place)
+            self._db.execute(f"SET search_path TO {place.schema}_{LOG}, pg_temp")
+            self._db.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            self._db.execute("SELECT FROM checkpoint LIMIT 1")  # the moment that all later statements see
+
+    def execute(self, statement: str, parameters: Any = ()) -> Any:
+        """Run a statement of the reader; of one that reads everything, the rows are fetched as they are used."""
+        said = f"{statement} "
+        for form, ours in _SAID:
+            said = said.replace(form, ours)
+        if not parameters and " LIMIT " not in said:
+            return self._streamed(said)
+        with talking(self._place.url, self.where):
+            return self._db.execute(said, parameters or None, binary=True)
+
+    def _streamed(self, said: str) -> Iterator[Any]:
+        self._streams += 1  # several may be read in turn
+        with talking(self._place.url, self.where), self._db.cursor(f"stream_{self._streams}") as stream:
+            stream.itersize = _ROWS
+            stream.execute(said)
+            yield from stream
+
+    def close(self) -> None:
+        """Close the connection; idempotent."""
+        self._db.close()

@@ -1,0 +1,195 @@
+"""Keep a log in PostgreSQL, where several processes append to it in turns: one tree, one sequence of records.
+
+A turn begins at the log's end as it is then. What other processes appended since this one's last turn is read first,
+hashed and compared with the checkpoint that they signed with the log's key; so every process knows the whole tree's
+edge, and notices in its own turn what is not so. Records, tree, checkpoint and sealed values of a batch are one
+transaction: after a kill all of them are there or none.
+
+The application's role can insert and read, a trigger stops everybody else (:mod:`carag.audit.log.postgres_tables`).
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from carag.audit._shared import LOG, VALUES, SharedLink
+from carag.audit.log.catch_up import grown
+from carag.audit.log.postgres import End
+from carag.audit.log.postgres_tables import SHARED, make_tables, wrong_with
+from carag.audit.private.shared import make_values
+from carag.audit.tlog.merkle import stored_hash_count, stored_hash_index
+from carag.errors import AuditUnavailable, CorruptFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from contextlib import AbstractContextManager
+
+    from carag.audit.log.backend import Batch
+    from carag.audit.log.tip import Tip
+    from carag.audit.tlog.note import NoteKey
+
+__all__ = ["SharedBackend", "check_tables", "set_up_shared"]
+
+_PAGE_ROWS: Final = 1000
+"""Rows fetched at a time."""
+_MAX_BIGINT: Final = (1 << 63) - 1
+_NEWEST: Final = "SELECT size, note FROM checkpoint ORDER BY size DESC LIMIT 1"
+
+
+def set_up_shared(db: Any, schema: str, role: str) -> None:
+    """Make what is missing of a log's tables, triggers and grants; run by an administrator, who owns them."""
+    with db.transaction():
+        make_tables(db, f"{schema}_{LOG}", role, SHARED)
+        db.execute(f"CREATE SEQUENCE IF NOT EXISTS {schema}_{LOG}.process AS integer CYCLE")
+        db.execute(f"GRANT USAGE ON SEQUENCE {schema}_{LOG}.process TO {role}")
+        make_values(db, f"{schema}_{VALUES}", role)
+
+
+def check_tables(db: Any, schema: str) -> None:
+    """Refuse tables, triggers or grants that are not as they were set up."""
+    if wrong := list(wrong_with(db, schema, SHARED)):
+        raise AuditUnavailable(
+            f"the log in schema {schema} is not as it was set up: {'; '.join(wrong)}. See who did that; then set it up "
+            "again as an administrator: carag share --admin"
+        )
+
+
+class SharedBackend:
+    """The backend of a process among several; see :class:`~carag.audit.log.backend.Backend`.
+
+    Parameters
+    ----------
+    link : SharedLink
+    empty : str
+        The checkpoint of the empty log, kept if there is none.
+    """
+
+    is_shared = True
+
+    def __init__(self, link: SharedLink, empty: str) -> None:
+        self._link = link
+        with link.turn() as db:
+            if db.execute(_NEWEST).fetchone() is None:
+                db.execute("INSERT INTO checkpoint VALUES (0, %s)", (empty,))
+
+    @property
+    def where(self) -> str:
+        """The server, the database and the schema."""
+        return self._link.where
+
+    @contextmanager
+    def turn(self, tip: Tip, key: NoteKey) -> Iterator[Tip]:
+        """See :meth:`carag.audit.log.backend.Backend.turn`: what others appended is taken over first."""
+        with self._link.turn() as db:
+            size, text = db.execute(_NEWEST).fetchone()
+            if text == tip.note.to_text():
+                yield tip
+                return
+            if size < tip.frontier.size:
+                raise CorruptFile(
+                    f"{self.where}: rollback: there are {size} records, and this process knows {tip.frontier.size}; "
+                    "restore the newest backup of the database"
+                )
+            growth, note, committed = grown(
+                tip, key, End(size, text), self.bodies(tip.frontier.size, size), self.where
+            )
+            yield growth.tip(note, committed)
+
+    def alone(self, what: str) -> AbstractContextManager[None]:
+        """See :meth:`carag.audit.log.backend.Backend.alone`."""
+        return self._link.alone(what)
+
+    def append(self, batch: Batch) -> None:
+        """Add a batch and a checkpoint, within a turn or as one."""
+        first = stored_hash_count(batch.first)
+        with self._link.turn() as db:
+            if db.execute(_NEWEST).fetchone()[0] != batch.first:
+                raise AuditUnavailable(f"{self.where} no longer ends where this process left it")
+            _insert(db, "record", batch.first, batch.bodies)
+            _insert(db, "node", first, [node.hash for node in batch.nodes])
+            db.execute("INSERT INTO checkpoint VALUES (%s, %s)", (batch.size, batch.note))
+            if batch.begun:
+                query = "INSERT INTO begun SELECT unnest(%s::bigint[]), %s"
+                db.execute(query, (list(batch.begun), self._link.number))
+            if batch.ended:
+                db.execute("INSERT INTO ended SELECT unnest(%s::bigint[])", (list(batch.ended),))
+
+    def check_writable(self) -> None:
+        """Do nothing: every turn sees for itself."""
+
+    def size(self) -> int:
+        """Return one more than the last sequence number."""
+        return int(self._one("SELECT coalesce(max(seq) + 1, 0) FROM record")[0])
+
+    def body(self, seq: int) -> bytes:
+        """Return a record's bytes; CorruptFile if it is missing."""
+        return self._bytes(self._one("SELECT body FROM record WHERE seq = %s", seq), f"record {seq}")
+
+    def bodies(self, start: int, stop: int | None = None) -> Iterator[tuple[int, bytes]]:
+        """Yield (sequence number, bytes) of the records in ``start <= seq < stop``, in order."""
+        yield from self._pages("seq, body FROM record", "seq", start, stop)
+
+    def node(self, level: int, n: int) -> bytes:
+        """Return the hash of a perfect subtree; CorruptFile if it is missing."""
+        row = self._one("SELECT hash FROM node WHERE i = %s", stored_hash_index(level, n))
+        return self._bytes(row, f"tree node ({level}, {n})")
+
+    def nodes(self, start: int, stop: int | None = None) -> Iterator[tuple[int, bytes]]:
+        """Yield (storage index, hash) of the nodes with ``start <= index < stop``, in order."""
+        yield from self._pages("i, hash FROM node", "i", start, stop)
+
+    def checkpoint(self) -> str:
+        """Return the newest checkpoint; CorruptFile if there is none."""
+        row = self._one(_NEWEST)
+        if row is None:
+            raise CorruptFile(f"{self.where} has no checkpoint; restore it from a backup")
+        return str(row[1])
+
+    def unended(self) -> tuple[int, ...]:
+        """Return the sequence numbers of begin records without an end, in order."""
+        return tuple(seq for seq, _ in self._unended())
+
+    def left_behind(self) -> tuple[int, ...]:
+        """Return those of :meth:`unended` whose processes have left without ending them."""
+        with self._link.turn():
+            found = self._unended()
+            gone = {one for one in {process for _, process in found} if self._link.is_gone(one)}
+        return tuple(seq for seq, process in found if process in gone)
+
+    def close(self) -> None:
+        """Close the connections; idempotent."""
+        self._link.close()
+
+    def _unended(self) -> list[tuple[int, int]]:
+        query = (
+            "SELECT seq, process FROM begun WHERE NOT EXISTS (SELECT FROM ended WHERE ended.seq = begun.seq) "
+        )
+        return list(self._link.execute(f"{query} ORDER BY seq").fetchall())
+
+    def _one(self, query: str, *parameters: object) -> Any:
+        return self._link.execute(query, parameters, binary=True).fetchone()
+
+    def _pages(self, what: str, key: str, start: int, stop: int | None) -> Iterator[tuple[int, bytes]]:
+        query = f"SELECT {what} WHERE {key} >= %s AND {key} < %s ORDER BY {key} LIMIT {_PAGE_ROWS}"
+        while True:
+            end = _MAX_BIGINT if stop is None else stop
+            rows = self._link.execute(query, (start, end), binary=True).fetchall()
+            for place, found in rows:
+                yield place, bytes(found)
+            if len(rows) < _PAGE_ROWS:
+                return
+            start = rows[-1][0] + 1
+
+    def _bytes(self, row: tuple[Any, ...] | None, what: str) -> bytes:
+        if row is None:
+            raise CorruptFile(f"{self.where}: {what} is missing; restore the database from a backup")
+        return bytes(row[0])
+
+
+def _insert(db: Any, table: str, first: int, items: Iterable[bytes]) -> None:
+    query = (
+        f"INSERT INTO {table} SELECT %s::bigint + place - 1, item "  # noqa: S608 - the tables of this file
+        "FROM unnest(%b::bytea[]) WITH ORDINALITY AS t (item, place)"
+    )
+    db.execute(query, (first, list(items)))

@@ -1,0 +1,168 @@
+"""Keep the sealed values of a log that several processes write, beside its records, in the same transaction.
+
+They are sealed as in ``private.db``, under keys that lie in no database: every process has a copy of ``private.key``.
+An erasure replaces that key, and so nobody else may have the log open then; afterwards the others need the new file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any, Final
+
+from carag.audit._postgres import connected, talking
+from carag.audit._shared import VALUES
+from carag.audit.private.keys import PrivateKeys
+from carag.audit.private.store import PrivateStore
+from carag.errors import CorruptFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from carag.audit._postgres import Place
+    from carag.audit._shared import SharedLink
+    from carag.audit.records.erasure import Target
+
+__all__ = ["ReadValues", "SharedValues", "make_values"]
+
+_TABLES: Final = {
+    "shelf": "id bigint PRIMARY KEY, wrapped bytea NOT NULL",
+    "holder": "id bigint PRIMARY KEY, pseudonym bytea NOT NULL UNIQUE, wrapped bytea NOT NULL",
+    "value": "seq bigint, field text, holder bigint NOT NULL, box bytea NOT NULL, PRIMARY KEY (seq, field)",
+    "erased": "seq bigint, field text, record bigint NOT NULL, PRIMARY KEY (seq, field)",
+    "planned": "seq bigint, field text, PRIMARY KEY (seq, field)",
+    "hold": "placed bigint PRIMARY KEY, holder bigint, first bigint, last bigint",
+    "state": "id bigint PRIMARY KEY CHECK (id = 0), wrapping bytea NOT NULL, settled bigint NOT NULL",
+}
+"""Columns as in :attr:`~carag.audit.private.store.PrivateStore.SCHEMA`."""
+
+
+def make_values(db: Any, schema: str, role: str) -> None:
+    """Make what is missing of the tables and grants; run by an administrator, who owns them."""
+    db.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
+    db.execute(f"REVOKE ALL ON SCHEMA {schema} FROM PUBLIC")
+    db.execute(f"GRANT USAGE ON SCHEMA {schema} TO {role}")
+    for table, columns in _TABLES.items():
+        db.execute(f"CREATE TABLE IF NOT EXISTS {schema}.{table} ({columns})")
+        db.execute(f"REVOKE ALL ON {schema}.{table} FROM PUBLIC, {role}")
+        db.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON {schema}.{table} TO {role}")
+    db.execute(f"CREATE INDEX IF NOT EXISTS value_holder ON {schema}.value (holder)")
+
+
+class SharedValues(PrivateStore):
+    """Sealed openings in PostgreSQL; see :class:`~carag.audit.private.store.PrivateStore`.
+
+    Parameters
+    ----------
+    link : SharedLink
+    directory : Path
+        Where ``private.key`` is.
+    create : bool
+        Whether the first values may be about to be written.
+    """
+
+    def __init__(self, link: SharedLink, directory: Path, *, create: bool) -> None:
+        self._link, self._path = link, directory / "private.key"
+        self._db: Any = _Marked(link)
+        new = not self.has_state(link)
+        if new and not create:
+            raise CorruptFile(
+                f"{link.where} has records and no values that they commit to; restore the newest backup of the database"
+            )
+        self._begin(PrivateKeys(self._path, create=new))
+        # Before all that takes the lock of a turn: who holds one of the two waits for no other.
+        self._mutex = link.mutex
+        link.undone = self._forget
+        if new:
+            with link.turn() as db:
+                db.execute("INSERT INTO state VALUES (0, %s, 0) ON CONFLICT DO NOTHING", (self._keys.newest,))
+        self._unlock()
+
+    @staticmethod
+    def has_state(link: SharedLink) -> bool:
+        """Tell whether values were ever kept there."""
+        return bool(link.execute("SELECT EXISTS (SELECT FROM state)").fetchone()[0])
+
+    def close(self) -> None:
+        """Do nothing: the connections are the log's."""
+
+    def sync(self) -> None:
+        """Do nothing: what a turn wrote is durable with it."""
+
+    def check_writable(self) -> None:
+        """Do nothing: every turn sees for itself."""
+
+    def holds_from(self, size: int) -> bool:  # noqa: ARG002 - as in the class above
+        """Tell that there are no values without their record: both are one transaction."""
+        return False
+
+    @contextlib.contextmanager
+    def settling(self) -> Iterator[None]:
+        """As above, and alone: a record of another process must not be settled in between."""
+        with self._link.alone("an erasure or a hold"), super().settling():
+            yield
+
+    def erase(self, targets: Iterable[Target], record: int) -> None:
+        """As above, and alone: the key file that every process has a copy of is replaced."""
+        with self._link.alone("an erasure"):
+            super().erase(targets, record)
+            # Not again when a log is opened next: that would replace the key once more.
+            with self._link.turn() as db:
+                db.execute("UPDATE state SET settled = %s WHERE settled < %s", (record + 1, record + 1))
+
+    def _purge(self) -> None:
+        """Do nothing: what the server still keeps of a row is sealed under a key that is gone."""
+
+    @contextlib.contextmanager
+    def _transaction(self, *, sync: bool = True) -> Iterator[Any]:  # noqa: ARG002 - as in the class above
+        with self._link.turn() as db:
+            yield _Marked(db)
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[None]:
+        yield
+
+
+class ReadValues:
+    """Values of a log that is shared, read as of one moment: the statements of a reader of ``private.db``.
+
+    Parameters
+    ----------
+    place : Place
+
+    Raises
+    ------
+    AuditUnavailable
+        If the server cannot be reached, or has no such log.
+    """
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        with talking(place.url):
+            self._db = connected(place)
+            self._db.execute(f"SET search_path TO {place.schema}_{VALUES}, pg_temp")
+            self._db.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        self.execute("SELECT wrapping FROM state")  # the moment that all later statements see
+
+    def execute(self, statement: str, parameters: Any = ()) -> Any:
+        """Run a statement; return its rows."""
+        with talking(self._place.url):
+            return _Marked(self._db).execute(statement, parameters)
+
+    def close(self) -> None:
+        """Close the connection; idempotent."""
+        self._db.close()
+
+
+class _Marked:
+    """Statements with SQLite's marks of parameters, on a connection of PostgreSQL."""
+
+    def __init__(self, db: Any) -> None:
+        self._db = db
+
+    def execute(self, statement: str, parameters: Any = ()) -> Any:
+        return self._db.execute(statement.replace("?", "%s"), parameters or None)
+
+    def executemany(self, statement: str, rows: Iterable[Any]) -> None:
+        with self._db.cursor() as cursor:
+            cursor.executemany(statement.replace("?", "%s"), rows)

@@ -1,0 +1,57 @@
+"""Open the documents of a store, wherever they are: in its directory, or in PostgreSQL for several processes."""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING, Any, Final
+
+from carag.audit._files import write_atomically
+from carag.audit._postgres import SHARED_AT, connected, keep_alive, remembered
+from carag.store.postgres import PostgresStore
+from carag.store.store import CorpusStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+__all__ = ["has_store", "open_corpus"]
+
+_CORPUS: Final = "corpus.db"
+_OWN: Final = "shared.id"
+"""Name of the file that tells the notes of this directory's own files from those of others, on whatever machine."""
+
+
+def has_store(directory: Path) -> bool:
+    """Tell whether a directory has a store, of its own or a shared one."""
+    return (directory / _CORPUS).exists() or (directory / SHARED_AT).exists()
+
+
+def open_corpus(
+    directory: Path, *, create: bool = False, clock: Callable[[], int] | None = None
+) -> CorpusStore:
+    """Open the documents of a store: the file in its directory, or the shared ones.
+
+    Raises
+    ------
+    InvalidArgument, CorruptFile, StoreLocked
+        As for :meth:`carag.store.store.CorpusStore.open`.
+    BackendUnavailable
+        If the server cannot be reached.
+    """
+    more: dict[str, Any] = {} if clock is None else {"clock": clock}
+    if (place := remembered(directory, SHARED_AT)) is None:
+        return CorpusStore.open(directory / _CORPUS, create=create, **more)
+
+    def connection() -> Any:
+        db = connected(place)
+        keep_alive(db)
+        return db
+
+    return PostgresStore(connection, place.schema, directory / SHARED_AT, own=_own(directory), **more)
+
+
+def _own(directory: Path) -> str:
+    file = directory / _OWN
+    if not file.exists():
+        write_atomically(file, secrets.token_hex(16).encode("ascii"))
+    return file.read_text("ascii")

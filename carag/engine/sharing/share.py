@@ -1,0 +1,67 @@
+"""Share a store between processes: texts, labels and the log in PostgreSQL, and a directory for each process.
+
+A process's directory holds what is its own, copies of what the store says (index, words, state), and what it must not
+learn from the server: the keys. They are copied from the directory of the process that shares the store already.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from carag.audit._postgres import SHARED_AT, Place, psycopg_driver, remember, remembered, talking
+from carag.audit.log.shared import set_up_shared
+from carag.errors import InvalidArgument
+from carag.store.postgres import set_up
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["share"]
+
+_SCHEMA: Final = "carag"
+"""The schema of the documents, unless the URL names another; the log's and its values' have names that begin so."""
+_LONGEST: Final = 50
+"""Characters of that name."""
+_OTHERS: Final = ("corpus.db", "audit.db", "vkey", "evidence.url")
+"""What a directory holds that has, or had, a store of its own."""
+
+
+def share(directory: Path, url: str, *, admin: str | None = None) -> Place:
+    """Note that a directory's store is in PostgreSQL, and as an administrator set it up there.
+
+    Parameters
+    ----------
+    directory : Path
+        Made if it is missing; without a store of its own.
+    url : str
+        ``postgresql://ROLE@HOST/DATABASE?schema=NAME``, the account of the application. The password is in
+        ``~/.pgpass``.
+    admin : str, optional
+        The same database as an administrator, who makes role, schemas, tables and grants. What is there is kept.
+
+    Raises
+    ------
+    InvalidArgument
+        If the directory has a store of its own, or shares another one.
+    AuditUnavailable
+        If the server refuses.
+    """
+    place = Place.parse(url, what="the store's address", schema=_SCHEMA)
+    if len(place.schema) > _LONGEST:  # the server would cut longer ones off, and two be one
+        raise InvalidArgument(
+            f"schema {place.schema!r} is longer than {_LONGEST} characters; name a shorter one"
+        )
+    if (known := remembered(directory, SHARED_AT)) not in (None, place):
+        raise InvalidArgument(f"{directory} shares the store at {known}; name a directory of its own")
+    if known is None and (found := [name for name in _OTHERS if (directory / name).exists()]):
+        raise InvalidArgument(
+            f"{directory} holds {found[0]}, a store of its own, which is not moved; name an empty directory, and "
+            "ingest into the shared store"
+        )
+    if admin is not None:
+        with talking(admin), psycopg_driver().connect(admin, autocommit=True, connect_timeout=10) as db:
+            set_up_shared(db, place.schema, place.role)
+            set_up(db, place.schema, place.role)
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    remember(directory, place, SHARED_AT)
+    return place

@@ -1,0 +1,62 @@
+"""Keep an engine's notes in a store, by name."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Final
+
+from carag.errors import InvalidArgument
+from carag.limits import check_text
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Mapping
+    from contextlib import AbstractContextManager
+
+__all__ = ["Notes"]
+
+_NOTE: Final = (
+    "INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+)
+
+
+class Notes(ABC):
+    """The part of :class:`~carag.store.store.CorpusStore` that keeps notes."""
+
+    def meta_get(self, name: str) -> str | None:
+        """Return a note, such as the embedder's fingerprint, or None."""
+        with self._reading() as sql:
+            row = sql.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def meta_set(self, name: str, value: str) -> None:
+        """Keep a note; see :meth:`meta_update`."""
+        self.meta_update({name: value})
+
+    def meta_update(self, notes: Mapping[str, str]) -> None:
+        """Keep several notes, all or none; each replaces an older note of the same name.
+
+        Raises
+        ------
+        InvalidArgument
+            If a name is ``epoch``, which is the store's own, or a name or value is not text.
+        """
+        for name, value in notes.items():
+            check_text("meta name", name)
+            check_text(f"meta {name}", value)
+        if "epoch" in notes:
+            raise InvalidArgument("the epoch is the store's own; choose another name")
+        with self._noting() as sql:
+            sql.executemany(_NOTE, notes.items())
+
+    def own_note(self, name: str) -> str:
+        """Return the name of a note about a file that lies beside this process alone."""
+        return name
+
+    @abstractmethod
+    def _reading(self) -> AbstractContextManager[sqlite3.Connection]:
+        """Lend the connection that reads."""
+
+    @abstractmethod
+    def _noting(self) -> AbstractContextManager[sqlite3.Connection]:
+        """Lend the connection that writes, in a transaction that changes no row of documents."""

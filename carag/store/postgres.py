@@ -1,0 +1,269 @@
+"""Keep the corpus in PostgreSQL, so that several processes share one store: the same tables, statements and promises.
+
+Who sets it up (:func:`set_up`) owns the tables. The account of the application may add rows, and change the few columns
+that a store ever changes; it may delete nothing, and alter nothing. One transaction of all processes writes at a time,
+under an advisory lock, as a file has one writer; and none waits for it to read.
+
+What lies beside a process alone, the files of its index, is noted under a name of its own (:meth:`own_note`).
+"""
+
+from __future__ import annotations
+
+import threading
+from contextlib import ExitStack, closing, contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from carag.errors import BackendUnavailable, CaragError, CorruptFile, StoreLocked
+from carag.store._dialect import InPostgres, in_postgres, table_in_postgres
+from carag.store._label_history import system_clock
+from carag.store._schema import SCHEMA_VERSION, TABLES
+from carag.store.store import CorpusStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+__all__ = ["PostgresStore", "set_up"]
+
+_FORMAT: Final = f"corpus of CARAG, schema {SCHEMA_VERSION}"
+_MAY: Final = {
+    "meta": "SELECT, INSERT, UPDATE (value)",
+    "filings": "SELECT, INSERT, UPDATE (superseded_by_version, content_hash, facts, quarantine_code, "
+    "quarantine_text, history)",
+    "filing_ciks": "SELECT, INSERT",
+    "entity_sets": "SELECT, INSERT",
+    "chunks": "SELECT, INSERT, UPDATE (word)",
+    "changes": "SELECT, INSERT, UPDATE (opened, closed)",
+    "labels": "SELECT, INSERT, UPDATE (known_to)",
+    "vectors": "SELECT, INSERT",
+    "embedded": "SELECT, INSERT",
+    "current_filings": "SELECT",
+}
+"""What the application's account may do."""
+_ROWS: Final = 2000
+"""Rows fetched at a time of those that are streamed."""
+_PATIENCE: Final = "60s"
+"""How long another writer's transaction is waited for."""
+_WRITES, _TURNS = 0, 1
+"""Seeds of the two advisory locks of a store: of one transaction, and of a whole run that writes."""
+
+
+def set_up(db: Any, schema: str, role: str) -> None:
+    """Make the tables of an empty store, for the account of an application; what is there is kept.
+
+    Parameters
+    ----------
+    db : psycopg.Connection
+        An administrator's, who will own the tables.
+    schema, role : str
+        Checked to be plain names.
+
+    Raises
+    ------
+    CorruptFile
+        If the schema holds something else.
+    """
+    with db.transaction():
+        if (said := _comment(db, schema)) is None:
+            db.execute(f"CREATE SCHEMA {schema}")
+            db.execute(f"SET LOCAL search_path TO {schema}")
+            for statement in TABLES:
+                db.execute(table_in_postgres(statement))
+            db.execute(f"COMMENT ON SCHEMA {schema} IS '{_FORMAT}'")
+        elif said != _FORMAT:
+            raise CorruptFile(
+                f"schema {schema} holds {said or 'something'!r}, and no {_FORMAT}; name another"
+            )
+        db.execute(f"REVOKE ALL ON SCHEMA {schema} FROM PUBLIC")
+        db.execute(f"GRANT USAGE ON SCHEMA {schema} TO {role}")
+        for table, rights in _MAY.items():
+            db.execute(f"REVOKE ALL ON {schema}.{table} FROM PUBLIC, {role}")
+            db.execute(f"GRANT {rights} ON {schema}.{table} TO {role}")
+
+
+class PostgresStore(CorpusStore):
+    """An open store in PostgreSQL. Safe to share between threads, and between processes.
+
+    Parameters
+    ----------
+    connect : callable
+        Returns a new connection of psycopg, each statement its own transaction, to the store's database.
+    schema : str
+        Where the tables are.
+    path : Path
+        How messages call the store: the file that says where it is.
+    own : str
+        What tells the notes of this process's own files from those of others.
+    clock : callable
+        Returns microseconds since 1970: when a transaction becomes known.
+
+    Raises
+    ------
+    CorruptFile
+        If there is no store of this version.
+    BackendUnavailable
+        If the server cannot be reached.
+    CaragError
+        If the account could delete or alter what is stored.
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[], Any],
+        schema: str,
+        path: Path,
+        *,
+        own: str = "",
+        clock: Callable[[], int] = system_clock,
+    ) -> None:
+        super().__init__(path, None, timeout=0, clock=clock)
+        self._connect, self._schema, self._own = connect, schema, own
+        self._reader, self._writer = _Line(self._connected), _Line(self._connected)
+        self._write_lock, self._turn_lock = threading.RLock(), threading.RLock()
+        self._turns = 0
+        self._now: InPostgres | None = None  # the transaction that is open
+        self._thread = 0  # whose it is
+        self._closed = False
+        try:
+            with self._translating():
+                _check(self._reader.get(), schema, path)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close the connections; idempotent."""
+        with self._write_lock, self._lock:
+            self._closed = True
+            for line in (self._reader, self._writer):
+                line.close()
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other processes may write."""
+        return True
+
+    def own_note(self, name: str) -> str:
+        """Return the name of a note of this process's own files."""
+        return f"{name} of {self._own}" if self._own else name
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Let one process at a time do what is more than one transaction; others wait. A thread may enter again."""
+        with self._turn_lock, ExitStack() as held:
+            if not self._turns:
+                with self._translating():
+                    db = held.enter_context(closing(self._connected()))
+                    db.execute("SET lock_timeout TO 0")
+                    db.execute("SELECT pg_advisory_lock(hashtextextended(%s, %s))", (self._schema, _TURNS))
+            self._turns += 1
+            try:
+                yield
+            finally:
+                self._turns -= 1
+
+    @contextmanager
+    def _reading(self) -> Iterator[Any]:
+        if (now := self._now) is not None and self._thread == threading.get_ident():
+            yield now
+            return
+        with self._lock, self._translating():
+            yield InPostgres(self._reader.get())
+
+    @contextmanager
+    def _writing(self) -> Iterator[Any]:
+        with self._noting() as sql:
+            sql.execute("SELECT pg_advisory_xact_lock(hashtextextended(?, ?))", (self._schema, _WRITES))
+            yield sql
+
+    @contextmanager
+    def _noting(self) -> Iterator[Any]:
+        with self._write_lock, self._translating():
+            if self._now is not None:
+                raise CaragError("a transaction of the store is open in this thread; end it first")
+            db = self._writer.get()
+            try:
+                with db.transaction():
+                    self._now, self._thread = InPostgres(db), threading.get_ident()
+                    yield self._now
+            finally:
+                self._now = None
+
+    def _snapshot(self, query: str, parameters: Any = ()) -> Iterator[Any]:
+        """Stream rows over a connection of their own."""
+        with (
+            self._translating(),
+            closing(self._connected()) as db,
+            db.transaction(),
+            db.cursor(name="rows") as cursor,
+        ):
+            cursor.itersize = _ROWS
+            cursor.execute(in_postgres(query), parameters or None)
+            yield from cursor
+
+    def _connected(self) -> Any:
+        with ExitStack() as undo:
+            db = undo.enter_context(closing(self._connect()))
+            db.execute(f"SET search_path TO {self._schema}, pg_temp")
+            db.execute(f"SET lock_timeout TO '{_PATIENCE}'")
+            undo.pop_all()
+        return db
+
+    @contextmanager
+    def _translating(self) -> Iterator[None]:
+        if self._closed:
+            raise CaragError(f"the store {self.path} is closed; open it again")
+        import psycopg
+
+        try:
+            yield
+        except psycopg.errors.LockNotAvailable as error:
+            raise StoreLocked(f"{self.path} is held by another writer; wait until it is done") from error
+        except psycopg.OperationalError as error:
+            said = str(error).strip().partition("\n")[0]
+            raise BackendUnavailable(f"the store of {self.path} cannot be reached: {said}") from error
+        except psycopg.Error as error:
+            said = str(error).strip().partition("\n")[0]
+            raise CaragError(f"{self.path}: {said}; nothing was stored") from error
+
+
+class _Line:
+    """A connection that is made when it is needed, and again once it is lost."""
+
+    def __init__(self, connect: Callable[[], Any]) -> None:
+        self._connect = connect
+        self._db: Any = None
+
+    def get(self) -> Any:
+        if self._db is None or self._db.closed:
+            self._db = self._connect()
+        return self._db
+
+    def close(self) -> None:
+        if self._db is not None:
+            self._db.close()
+
+
+def _comment(db: Any, schema: str) -> str | None:
+    query = "SELECT coalesce(obj_description(oid, 'pg_namespace'), '') FROM pg_namespace WHERE nspname = %s"
+    row = db.execute(query, (schema,)).fetchone()
+    return None if row is None else str(row[0])
+
+
+def _check(db: Any, schema: str, path: Path) -> None:
+    """Refuse tables of another version, and an account that owns them or could delete."""
+    if (said := _comment(db, schema)) != _FORMAT:
+        raise CorruptFile(
+            f"{path}: schema {schema} holds {said or 'nothing'!r}, this CARAG reads {_FORMAT!r}; set the store up: "
+            "carag share --admin"
+        )
+    query = (
+        "SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s "
+        "AND c.relname = ANY(%s) AND (pg_has_role(current_user, c.relowner, 'MEMBER') "
+        "OR has_table_privilege(c.oid, 'DELETE, TRUNCATE') OR NOT has_table_privilege(c.oid, 'SELECT'))"
+    )
+    for (table,) in db.execute(query, (schema, list(_MAY))).fetchall():
+        raise CaragError(
+            f"{path}: the account may delete or alter what is in {table}, or not read it; connect as the account "
+            "that carag share --admin let use it, which is no owner"
+        )

@@ -1,0 +1,52 @@
+"""Two services over one shared store: whichever ends at any moment, nothing that a client got is lost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bench.service.kills import Kills, Load, examined
+from bench.service.shared import kill_one_of_two, offices
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.sharing import SharedServer
+
+
+@pytest.mark.parametrize(
+    "rounds", [pytest.param(2, marks=pytest.mark.release), pytest.param(20, marks=pytest.mark.full)]
+)
+def test_no_answer_of_either_process_is_lost(tmp_path: Path, sharing: SharedServer, rounds: int) -> None:
+    """One is killed while both answer and the other goes on; each answer is in the one log, and verifies with both.
+
+    The log is examined as a whole each time: one sequence of records, one tree, which continues every receipt's.
+    """
+    both = offices(tmp_path, sharing.url, sharing.a_schema())
+    found = kill_one_of_two(both, rounds)
+    assert (found.lost, found.refused, found.unaccounted, found.damaged, found.otherwise) == (0, 0, 0, [], 0)
+    assert found.acknowledged > 10 * rounds
+    assert found.cut >= 2 * rounds
+
+
+@pytest.mark.release
+def test_the_count_finds_records_that_the_server_lost(tmp_path: Path, sharing: SharedServer) -> None:
+    """With the last record taken out by an administrator, an answer is lost, and nothing verifies."""
+    schema = sharing.a_schema()
+    one, _ = offices(tmp_path, sharing.url, schema)
+    load, kills = Load(one), Kills()
+    with one.served() as served:
+        load.start(served.port)
+        load.wait(6)
+        served.process.kill()
+        load.join()
+    last = max(receipt.seq for receipt in load.receipts)
+    sharing.alter(
+        f"ALTER TABLE {schema}_log.record DISABLE TRIGGER carag_append_only",
+        f"DELETE FROM {schema}_log.record WHERE seq = {last}",  # noqa: S608
+        f"ALTER TABLE {schema}_log.record ENABLE ALWAYS TRIGGER carag_append_only",
+    )
+    examined(one.home, (one.home / "vkey").read_text().strip(), load, 0, kills)
+    assert kills.lost == 1
+    assert len(kills.damaged) == 1

@@ -1,0 +1,100 @@
+"""A PostgreSQL server with shared stores, as an administrator sets them up and applications open them."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from carag.engine.sharing import share
+from carag.store.postgres import PostgresStore, set_up
+from tests.backends.postgres_servers import Server, postgres_servers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+ROLE: Final = "carag_app"
+KEYS: Final = ("audit.key", "vkey", "private.key")
+_NUMBERS = itertools.count()
+
+
+class SharedServer:
+    """A server that syncs to its disk, as a log wants it."""
+
+    def __init__(self, server: Server) -> None:
+        self.server, self.url = server, server.url
+        self._schemas: dict[str, str] = {}
+
+    @classmethod
+    @contextmanager
+    def started(cls) -> Iterator[SharedServer]:
+        with postgres_servers(1, syncs=True) as (server,):
+            made = cls(server)
+            made.alter(f"CREATE ROLE {ROLE} LOGIN")
+            yield made
+
+    def admin(self) -> Any:
+        import psycopg
+
+        return psycopg.connect(self.url, autocommit=True)
+
+    def alter(self, *statements: str) -> list[tuple[Any, ...]]:
+        """Do what the server's administrator can; return the rows of the last statement."""
+        with self.admin() as db:
+            done = [db.execute(statement) for statement in statements][-1]
+            return done.fetchall() if done.description else []
+
+    def connect(self) -> Any:
+        import psycopg
+
+        return psycopg.connect(self.server.as_account(ROLE), autocommit=True)
+
+    def a_schema(self) -> str:
+        return f"shared_{next(_NUMBERS)}"
+
+    def address(self, schema: str) -> str:
+        return f"{self.server.as_account(ROLE)}&schema={schema}"
+
+    def a_corpus(self) -> str:
+        """Set up documents alone; return the schema."""
+        schema = self.a_schema()
+        with self.admin() as db:
+            set_up(db, schema, ROLE)
+        return schema
+
+    def emptied(self, schema: str) -> str:
+        """Empty documents that nobody has open; return their schema."""
+        tables = (
+            "embedded",
+            "vectors",
+            "labels",
+            "changes",
+            "chunks",
+            "entity_sets",
+            "filing_ciks",
+            "filings",
+        )
+        self.alter(
+            "SET synchronous_commit TO off",
+            *(f"DELETE FROM {schema}.{table}" for table in (*tables, "meta")),  # noqa: S608
+            f"INSERT INTO {schema}.meta VALUES ('epoch', '0')",  # noqa: S608
+        )
+        return schema
+
+    def opened(self, schema: str, path: Path, **more: Any) -> PostgresStore:
+        return PostgresStore(self.connect, schema, path, **more)
+
+    def shared(self, directory: Path, schema: str | None = None) -> str:
+        """Let a directory share a store, by default a new one; return its schema."""
+        made = schema or self.a_schema()
+        share(directory, self.address(made), admin=None if schema else self.url)
+        return made
+
+    def joined(self, directory: Path, other: Path, schema: str) -> Path:
+        """Let a directory share the store of another one, with its keys."""
+        self.shared(directory, schema)
+        for name in KEYS:
+            shutil.copy(other / name, directory / name)
+        return directory
