@@ -159,7 +159,8 @@ def simulate(
     minutes = int(assumed.seconds // 60) + 1
     slow = rng.random((minutes, cluster.replicas, cluster.nodes)) < assumed.slow_share
     losses = _losses(rng, cluster, assumed)
-    after = _hedge_after(rng, piece, cluster, assumed)
+    # Of draws of its own, so that the same seed draws the same whether it hedges or not.
+    after = _hedge_after(np.random.default_rng([seed, 1]), piece, cluster, assumed)
     answers: list[tuple[NDArray[np.float64], NDArray[np.bool_]]] = []
     works: list[NDArray[np.float64]] = []
     for some in np.array_split(when, max(1, questions * cluster.shards // _AT_ONCE)):
@@ -179,9 +180,9 @@ def simulate(
 
 
 def _losses(rng: Generator, cluster: Cluster, assumed: Assumptions) -> list[_Loss]:
-    """Lose a node again and again, each time another."""
+    """Lose a node again and again, at equal distances, whichever it is."""
     count = int(assumed.seconds // assumed.seconds_between_losses)
-    starts = (np.arange(count) + rng.random(count)) * assumed.seconds_between_losses
+    starts = (np.arange(count) + 0.5) * assumed.seconds_between_losses
     return [
         _Loss(
             start,
@@ -216,7 +217,7 @@ def _asked(
     size, minute = (len(when), cluster.nodes), (when // 60).astype(int)
     first = rng.integers(cluster.replicas, size=size)
     calls, lost = [], []
-    # Both are drawn always, so that the same seed draws the same whether it hedges or not.
+    # Both are drawn always, for the same reason.
     for which in (first, (first + 1) % cluster.replicas):
         call = _call(rng, piece, cluster, len(when))
         ms = call.ms * np.where(
