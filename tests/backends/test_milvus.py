@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
-import shutil
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,20 +14,14 @@ from carag.errors import BackendUnavailable, InvalidArgument
 from carag.index import Plan
 from carag.policy import policy_word
 from tests.backends.conformance import Conformance
-from tests.backends.milvus_server import MilvusServer
+from tests.backends.milvus_server import MilvusServer, milvus_or_skip
 from tests.backends.rows import rows
 from tests.backends.worlds import EVERYTHING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-if not (find_spec("pymilvus") and find_spec("milvus")):
-    pytest.skip("needs a Milvus server and its client: pip install milvus pymilvus", allow_module_level=True)
-if os.geteuid() or not all(map(shutil.which, ("ip", "setpriv", "unshare"))):
-    pytest.skip(
-        "Milvus listens on every interface, so it needs root, ip, setpriv and unshare to be alone",
-        allow_module_level=True,
-    )
+milvus_or_skip()
 
 NAMES = itertools.count()
 
