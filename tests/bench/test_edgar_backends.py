@@ -47,9 +47,8 @@ def test_what_a_system_may_not_do_is_counted(rows):
     """A passage that is not admissible, and a canary that is given away."""
     told = backends.judged(rows)
     assert (0, 0, 0) == (told["violating"], told["canaries_disclosed"], told["errors"])
-    at = next(
-        i for i, row in enumerate(rows) if row.system == "carag-auto" and row.retrieved and not row.gold
-    )
+    ours = [(i, row) for i, row in enumerate(rows) if row.system == "carag-auto"]
+    at = next(i for i, row in ours if row.retrieved and row.retrieved[0] not in row.gold)
     bad = dataclasses.replace(
         rows[at], retrieved_admissible=(False, *rows[at].retrieved_admissible[1:]), touched=()
     )
