@@ -134,8 +134,8 @@ def _pieces(pieces: list[dict[str, Any]], shards: list[dict[str, Any]]) -> str:
     for shard in shards:
         own = [one for one in pieces if (one["rows"], one["dim"]) == (shard["rows"], shard["dim"])]
         lines.append(
-            f"{shard['rows']:,} rows × {shard['dim']} without structure, plan `certified`, one thread, seed "
-            f"{shard['seed']}; {_made(own)}. In memory it takes {shard['bytes_a_row']:,} bytes a row, as a file "
+            f"{shard['rows']:,} rows × {shard['dim']} without structure, plan `certified`, CPU time of its thread, "
+            f"seed {shard['seed']}; {_made(own)}. In memory it takes {shard['bytes_a_row']:,} bytes a row, as a file "
             f"{shard['file_bytes_a_row']:,}; mapped, it opens in {_ms(shard['open_ms'])} ms."
         )
         rows = [

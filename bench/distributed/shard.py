@@ -18,7 +18,7 @@ from carag.index import Index
 from carag.policy import Mask, policy_word
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
@@ -73,7 +73,8 @@ def measured(rows: int, dim: int, questions: int, seed: int, scratch: Path) -> I
                 "admissible": count,
                 "plan": "certified",
                 "n": questions,
-                "ms": [_search(index, one, mask) for one in asked],
+                # Of this thread alone, which does nothing but search: other work on the core is not in it.
+                "ms": [_search(index, one, mask, time.thread_time) for one in asked],
             }
         resident = _resident() - before
         path = scratch / "shard.carag"
@@ -91,10 +92,10 @@ def measured(rows: int, dim: int, questions: int, seed: int, scratch: Path) -> I
     path.unlink()
 
 
-def _search(index: Index, query: NDArray[np.float32], mask: Mask) -> float:
-    start = time.perf_counter()
+def _search(index: Index, query: NDArray[np.float32], mask: Mask, clock: Callable[[], float]) -> float:
+    start = clock()
     found = index.search(query, K, mask, plan="certified", threads=1)
-    taken = 1000 * (time.perf_counter() - start)
+    taken = 1000 * (clock() - start)
     assert found.counts[0] == min(K, found.stats.admissible)
     return round(taken, 4)
 
@@ -107,7 +108,7 @@ def _opened(path: Path, asked: NDArray[np.float32], policies: dict[int, Mask]) -
         start = time.perf_counter()
         with Index.load(path, mmap=True) as index:
             opened = time.perf_counter() - start
-            cold[str(count)] = _search(index, asked[0], mask)
+            cold[str(count)] = _search(index, asked[0], mask, time.perf_counter)
     return {"open_ms": round(1000 * opened, 1), "first_cold_ms": cold}
 
 

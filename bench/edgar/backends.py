@@ -75,6 +75,9 @@ def main() -> int:
     parser.add_argument("--attacks", type=int, default=20)
     parser.add_argument("--trials", type=int, default=2_000)
     parser.add_argument(
+        "--worlds", type=int, default=2, help="stores rebuilt without what a session may not see"
+    )
+    parser.add_argument(
         "--page", action="store_true", help="write docs/benchmarks.md from the committed results"
     )
     given = parser.parse_args()
@@ -102,8 +105,8 @@ def _run(place: str, given: argparse.Namespace) -> dict[str, Any]:
             pairs=given.pairs,
             built=given.pairs // 4,
             attacks=given.attacks,
-            compared=200,
-            worlds=2,
+            compared=100 * given.worlds,
+            worlds=given.worlds,
             trials=given.trials,
             fused_trials=given.trials,
             systems=_SYSTEMS,
