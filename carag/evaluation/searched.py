@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from carag.backends import Checked, backend_by_url
 from carag.backends.urls import in_collection
-from carag.engine.rows.settled import leave_backend
+from carag.engine.rows.settled import NATIVE, leave_backend
 from carag.index import Index
 from carag.store.store import CorpusStore
 
@@ -41,10 +41,10 @@ class Searched:
 
     @classmethod
     def beside(cls, url: str | None) -> Self:
-        """Search each store in a collection of its own, beside the one that a URL names; None: in its file."""
-        if url is None:
+        """Search each store in a collection of its own, beside the one that a URL names; without one, in its file."""
+        if url in (None, NATIVE):
             return cls()
-        return cls(lambda: in_collection(url, f"bench{secrets.token_hex(8)}"))
+        return cls(lambda: in_collection(str(url), f"bench{secrets.token_hex(8)}"))
 
     @classmethod
     def already(cls, store: Path, url: str | None) -> Self:

@@ -108,7 +108,7 @@ def test_every_store_gets_a_collection_of_its_own(tmp_path: Path) -> None:
     first, second, again = (searched.settings(store)["backend"] for store in (*stores, stores[0]))
     assert first == again != second
     assert first.startswith("redis://node-1,node-2/bench")
-    assert {} == Searched.beside(None).settings(stores[0])
+    assert {} == Searched.beside(None).settings(stores[0]) == Searched.beside("native").settings(stores[0])
 
 
 def test_a_store_of_ones_own_is_searched_where_it_is(tmp_path: Path) -> None:
