@@ -28,6 +28,7 @@ import numpy as np
 from bench.commit import commit
 from bench.sections import replaced
 from carag.audit import Record, Verdict, verify_receipt
+from carag.backends import Checked
 from carag.engine import Engine
 from carag.evaluation.cases.corpus import build_corpus
 from carag.evaluation.cases.ground_truth import GroundTruth
@@ -192,7 +193,7 @@ def asked_of_both(
             embedder.embed_query(question.text)
         pairs = cross(truth, built.questions, built.gold, embedder.vectors, count=_ASKED, seed=1)
     script = _script()
-    common = {"create": False, "embedder": embedder, "clock": lambda: NOW}
+    common: dict[str, Any] = {"create": False, "embedder": embedder, "clock": lambda: NOW}
     told = dict.fromkeys(
         ("asked", "asked_differing", "receipts_verified", "receipts_by_script", "receipts_naming"), 0
     )
@@ -201,7 +202,9 @@ def asked_of_both(
         Engine.open(there, **common, **opening) as engine,
         tempfile.TemporaryDirectory() as scratch,
     ):
-        kind = engine._collection.index.state().backend  # noqa: SLF001 - what a record must name
+        index = engine._collection.index  # noqa: SLF001 - what a record must name
+        assert isinstance(index, Checked)
+        kind = index.state().backend
         for pair in pairs:
             one, other = (each.ask(pair.question.text, pair.session) for each in (here, engine))
             data = other.receipt.to_bytes()
@@ -212,7 +215,7 @@ def asked_of_both(
             told["receipts_verified"] += verify_receipt(data, engine.vkey).verdict is Verdict.VERIFIED
             with contextlib.redirect_stdout(io.StringIO()):
                 told["receipts_by_script"] += script([str(path), "--key", engine.vkey]) == 0
-            said = Record.parse(other.receipt.record).event.index  # type: ignore[union-attr]
+            said = getattr(Record.parse(other.receipt.record).event, "index", None)
             # A refusal searched nothing, and says so by having no index.
             told["receipts_naming"] += said is None or said.backend.name == kind
     return told

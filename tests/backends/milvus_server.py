@@ -159,14 +159,15 @@ class Relay:
             except OSError:
                 return
             with far, selectors.DefaultSelector() as ready:
-                ready.register(near, selectors.EVENT_READ, far)
-                ready.register(far, selectors.EVENT_READ, near)
+                ready.register(near, selectors.EVENT_READ, (near, far))
+                ready.register(far, selectors.EVENT_READ, (far, near))
                 try:
                     while True:
                         for key, _ in ready.select():
-                            if not (some := key.fileobj.recv(1 << 16)):
+                            source, target = key.data
+                            if not (some := source.recv(1 << 16)):
                                 return
-                            key.data.sendall(some)
+                            target.sendall(some)
                 except OSError:
                     return
 
