@@ -43,7 +43,7 @@ class TestMilvus(Conformance):
     questions = 40
     all_questions = 2_000
     lies = 100
-    all_lies = 4_000
+    all_lies = 1_000
     relabels = 20
     flips = 10
 
