@@ -124,7 +124,8 @@ def _ready(name: str, scope: Scope, rows: Rows, held: ExitStack) -> tuple[list[_
     home.mkdir(parents=True)
     with ExitStack() as undo:
         backend = undo.enter_context(place.open(home, rows.vectors.shape[1]))
-        seconds = fill(backend, rows, scope.minutes)
+        # Without the native index there is nothing to divide by, so it is waited for.
+        seconds = fill(backend, rows, scope.minutes if name != NATIVE else float("inf"))
         entries = list(_entries(name, backend, rows, scope))
         held.push(undo.pop_all())
     return entries, seconds
