@@ -81,6 +81,7 @@ def measured(rows: int, dim: int, questions: int, seed: int, scratch: Path) -> I
         index.save(path)
     yield {
         "kind": "shard",
+        "place": "native",
         "rows": rows,
         "dim": dim,
         "seed": seed,
