@@ -265,6 +265,7 @@ def _made(records: list[dict[str, Any]]) -> str:
 
 
 def _ms(value: float) -> str:
+    """Write three digits, or all before the point."""
     return f"{value:,.3g}" if value < 1000 else f"{value:,.0f}"
 
 
