@@ -180,8 +180,8 @@ def _small(found: list[dict[str, Any]]) -> str:
     return (
         f"{first['shards']} such shards of {first['rows']:,} rows, a process each, on {first['cores']} "
         f"{'core' if first['cores'] == 1 else 'cores'}, asked through pipes, beside what the simulation makes of one "
-        f"such process alone; {_made(found)}. The simulation is off by {min(off):+.0%} to {max(off):+.0%}.\n\n"
-        + _table(headings, rows)
+        f"such process alone; {_made(found)}. The simulation is off by {min(off):+.0%} to {max(off):+.0%}, most where a "
+        "search takes less than it takes to wake a process.\n\n" + _table(headings, rows)
     )
 
 
@@ -204,10 +204,10 @@ def _sizes(found: list[dict[str, Any]]) -> str:
             f"{100 * one['admissible_a_shard'] / one['shard_rows']:.3g} %",
             *(_ms(one[f"p{at}_ms"]) for at in (50, 95, 99)),
             f"{one['refused']:,}",
-            f"{one['core_seconds']:,.3g}",
+            _ms(one["core_seconds"]),
             f"{one['machines']:,}",
             f"{one['memory_gb']:g}, {one['disk_gb']:g}" if "memory_gb" in one else "not measured",
-            f"{one['per_second']:,.3g}",
+            _ms(one["per_second"]),
         ]
         for one in order
     ]
