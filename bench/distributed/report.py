@@ -180,8 +180,8 @@ def _small(found: list[dict[str, Any]]) -> str:
     return (
         f"{first['shards']} such shards of {first['rows']:,} rows, a process each, on {first['cores']} "
         f"{'core' if first['cores'] == 1 else 'cores'}, asked through pipes, beside what the simulation makes of one "
-        f"such process alone; {_made(found)}. The simulation is off by {min(off):+.0%} to {max(off):+.0%}, most where a "
-        "search takes less than it takes to wake a process.\n\n" + _table(headings, rows)
+        f"such process alone; {_made(found)}. The simulation is off by {min(off):+.0%} to {max(off):+.0%}, most where "
+        "a search takes less than it takes to wake a process.\n\n" + _table(headings, rows)
     )
 
 
