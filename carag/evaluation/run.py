@@ -23,7 +23,7 @@ from carag.evaluation.run_metadata import RunMetadata, Trials, Worlds, machine_n
 from carag.evaluation.safety.attacks import attack
 from carag.evaluation.safety.judging import JUDGED_SYSTEMS, judge_answers, judged_json
 from carag.evaluation.safety.noninterference import Comparison, compare_rebuilt_stores
-from carag.evaluation.safety.trials import run_fused_trials, run_trials
+from carag.evaluation.safety.trials import QUERIES, run_fused_trials, run_trials
 from carag.evaluation.searched import Searched
 from carag.evaluation.systems.runner import PartialRows, Runner
 from carag.evaluation.systems.systems import Systems
@@ -45,6 +45,8 @@ __all__ = ["NOW", "Settings", "check_requirements", "run"]
 
 NOW: Final = datetime(2026, 11, 1, tzinfo=UTC)
 """Instant at which every question is asked: fixed, so that a session of today sees the same on every day."""
+_BATCH: Final = 32
+"""Random queries that a backend is asked at once."""
 _EXTRA_OF_MODEL: Final = {"minilm": "models", "wordllama": "models", "local": "local", "bedrock": "bedrock"}
 """Which extra of the package serves a model, by the part of the model's name before the colon."""
 _MODEL_SYSTEMS: Final = (ORACLE, "vanilla", "carag-certified")
@@ -362,8 +364,10 @@ def _trials(
         where = index.state().backend if isinstance(index, Checked) else ""
         if not count:
             return (), where
+        # A server must answer a batch within its time-out.
+        batch = _BATCH if isinstance(index, Checked) else QUERIES
         plain = [
-            run_trials(index, truth.store, plan=plan, count=count, seed=seed)
+            run_trials(index, truth.store, plan=plan, count=count, seed=seed, batch=batch)
             for plan in ("auto", "certified")
         ]
         catalogue = Catalogue(truth.store, truth.profile)

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from carag.store.store import CorpusStore
     from carag.store.values import Labels
 
-__all__ = ["run_fused_trials", "run_trials"]
+__all__ = ["QUERIES", "run_fused_trials", "run_trials"]
 
-_QUERIES: Final = 1024
+QUERIES: Final = 1024
 """Queries of a batch, which share one random policy."""
 
 
 def run_trials(
-    index: Index | Checked, store: CorpusStore, *, plan: str, count: int, seed: int, batch: int = _QUERIES
+    index: Index | Checked, store: CorpusStore, *, plan: str, count: int, seed: int, batch: int = QUERIES
 ) -> Trials:
     """Draw queries and policies, search, and count violations.
 
