@@ -357,13 +357,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--role", required=True)
     parser.add_argument("--purpose", required=True)
     parser.add_argument("--subject", help="who asks; recorded as a salted commitment")
+    parser.add_argument(
+        "--backend", metavar="URL", help="where the store's vectors are, if not in its index file"
+    )
     given = parser.parse_args(arguments)
     from carag.engine import Engine
 
     session = Session(role=given.role, purpose=given.purpose, subject=given.subject)
     with ExitStack() as stack:
         try:
-            engine = stack.enter_context(Engine.open(given.store, create=False))
+            engine = stack.enter_context(Engine.open(given.store, create=False, backend=given.backend))
         except CaragError as error:
             parser.exit(1, f"{parser.prog}: {error}\n")
         asyncio.run(_stdio(serve(engine=engine, session=session)))

@@ -8,6 +8,10 @@ Every read is of consistency ``Strong``: with less, a relabel that was confirmed
 for the next tick of the server's clock, 200 ms apart by default, and that is the least that a question takes here. A
 version ends by being written anew, since Milvus changes no single field.
 
+A server that was killed and started again says within seconds that it is healthy, and refuses every question until
+the session of the one before has run out, ``common.session.ttl``, 30 seconds by default. With sessions of 10, 30 and 90
+it answered after 16, 35 and 96 seconds, with all that it had confirmed.
+
 What was tested is the real server of 2.3.5, one process; its cluster could not be started without a broker that no
 package index has. It returns 16,384 rows of a query at most, and is asked for no more.
 """

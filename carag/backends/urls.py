@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from carag.errors import InvalidArgument
 from carag.limits import quoted
@@ -11,7 +12,7 @@ from carag.limits import quoted
 if TYPE_CHECKING:
     from carag.backends.protocol import VectorBackend
 
-__all__ = ["backend_by_url"]
+__all__ = ["backend_by_url", "in_collection"]
 
 _BACKENDS: Final = {
     "postgresql": ("carag.backends.postgres.backend", "PostgresBackend"),
@@ -50,3 +51,21 @@ def backend_by_url(url: str) -> VectorBackend:
     module, name = _BACKENDS[scheme]
     made: VectorBackend = getattr(import_module(module), name)(url)
     return made
+
+
+def in_collection(url: str, name: str) -> str:
+    """Name another collection of the same server.
+
+    Examples
+    --------
+    >>> in_collection("redis://node-1:7000,node-2:7000/filings", "other")
+    'redis://node-1:7000,node-2:7000/other'
+    >>> in_collection("postgresql://carag_app@db.example/vectors?collection=filings&sslmode=require", "other")
+    'postgresql://carag_app@db.example/vectors?sslmode=require&collection=other'
+    """
+    scheme, mark, rest = url.partition("://")
+    if scheme != "postgresql":
+        return f"{scheme}{mark}{rest.partition('/')[0]}/{name}"
+    parts = urlsplit(url)
+    asked = [one for one in parse_qsl(parts.query, keep_blank_values=True) if one[0] != "collection"]
+    return parts._replace(query=urlencode([*asked, ("collection", name)])).geturl()

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import carag
+from carag.backends import Checked
 from carag.evaluation.cases.corpus import BuiltCorpus, build_corpus, names_of, source_of
 from carag.evaluation.cases.ground_truth import GroundTruth
 from carag.evaluation.cases.pairs import Pair, cross, pairs_for_model
@@ -22,12 +23,13 @@ from carag.evaluation.run_metadata import RunMetadata, Trials, Worlds, machine_n
 from carag.evaluation.safety.attacks import attack
 from carag.evaluation.safety.judging import JUDGED_SYSTEMS, judge_answers, judged_json
 from carag.evaluation.safety.noninterference import Comparison, compare_rebuilt_stores
-from carag.evaluation.safety.trials import run_fused_trials, run_trials
+from carag.evaluation.safety.trials import QUERIES, run_fused_trials, run_trials
+from carag.evaluation.searched import Searched
 from carag.evaluation.systems.runner import PartialRows, Runner
 from carag.evaluation.systems.systems import Systems
 from carag.extras import require
 from carag.generation import generator_by_name
-from carag.index import Index, TextIndex
+from carag.index import TextIndex
 from carag.retrieval import Catalogue, ConfidenceGate, embedder_by_name, threshold_for
 
 if TYPE_CHECKING:
@@ -43,6 +45,8 @@ __all__ = ["NOW", "Settings", "check_requirements", "run"]
 
 NOW: Final = datetime(2026, 11, 1, tzinfo=UTC)
 """Instant at which every question is asked: fixed, so that a session of today sees the same on every day."""
+_BATCH: Final = 32
+"""Random queries that a backend is asked at once."""
 _EXTRA_OF_MODEL: Final = {"minilm": "models", "wordllama": "models", "local": "local", "bedrock": "bedrock"}
 """Which extra of the package serves a model, by the part of the model's name before the colon."""
 _MODEL_SYSTEMS: Final = (ORACLE, "vanilla", "carag-certified")
@@ -87,6 +91,8 @@ class Settings:
     systems : tuple of str
     own : tuple of OwnSystem
         Systems that the user brings, asked besides.
+    backend : str or None
+        URL of a backend that CARAG's own systems search; in a collection of their own beside the one that it names.
     """
 
     size: str
@@ -108,11 +114,14 @@ class Settings:
     seed: int = 0
     systems: tuple[str, ...] = field(default=SYSTEMS)
     own: tuple[OwnSystem, ...] = ()
+    backend: str | None = None
 
     def identity(self) -> dict[str, Any]:
         """Return all settings that the rows of our systems depend on, as JSON values."""
-        left_out = {"cache", "data", "judge", "judge_pairs", "own", "systems"}
+        left_out = {"backend", "cache", "data", "judge", "judge_pairs", "own", "systems"}
         named = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in left_out}
+        if self.backend is not None:  # of which the rest may hold a secret
+            named["backend"] = self.backend.partition("://")[0]
         return {**named, "systems": list(self.systems), "version": carag.__version__}
 
 
@@ -142,6 +151,7 @@ def run(
     generator: Generator | None = None,
     model: Generator | None = None,
     judge: Judge | None = None,
+    searched: Searched | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Path:
     """Run the benchmark and write its rows and its report.
@@ -150,7 +160,7 @@ def run(
     ----------
     out : Path
         A directory; a run of the same settings that was interrupted there is resumed.
-    embedder, generator, model, judge : optional
+    embedder, generator, model, judge, searched : optional
         Used instead of those that settings name; tests and caches bring their own.
 
     Returns
@@ -173,6 +183,7 @@ def run(
         model = generator_by_name(settings.model)
     if judge is None and settings.judge is not None:
         judge = judge_by_name(settings.judge)
+    searched = searched or Searched.beside(settings.backend)
     own = {one.name: one.source_sha256 for one in settings.own}
     identity = {**settings.identity(), "names": names_of(settings.size, settings.data).sha256}
     with PartialRows(out, identity, own) as rows:
@@ -185,14 +196,16 @@ def run(
             seed=settings.seed,
             say=say,
         )
+        if searched.is_elsewhere:  # the cache's store stays what it is for other runs
+            built = replace(built, store=_copied(built.store, out / "searched"))
         truth = GroundTruth.open(built.store, now=NOW)
         try:
             pairs = _pairs(settings, built, truth, chosen, say)
             # No engine may hold the store while it is copied.
-            compared = _compare(settings, built, truth, pairs, models, out, say)
-            _ask(settings, built, truth, pairs, models, runner)
+            compared = _compare(settings, built, truth, pairs, models, searched, out, say)
+            _ask(settings, built, truth, pairs, models, searched, runner)
             if judge is not None:
-                verdicts = _judge(settings, built, truth, pairs, models, judge, say)
+                verdicts = _judge(settings, built, truth, pairs, models, searched, judge, say)
                 (out / "judge.json").write_text(verdicts, "utf-8")
             words = truth.words()
             if settings.attacks:
@@ -205,21 +218,30 @@ def run(
                     count=settings.attacks,
                     names=settings.systems,
                     own=settings.own,
+                    searched=searched,
                     scratch=out / "attacked",
                 )
             if model is not None:
                 second = replace(models, generator=model, once=True)
                 some = pairs_for_model(pairs, count=settings.model_pairs, seed=settings.seed)
-                _ask(replace(settings, systems=_MODEL_SYSTEMS, own=()), built, truth, some, second, runner)
-            trials = _trials(settings, built, truth, say)
+                few = replace(settings, systems=_MODEL_SYSTEMS, own=())
+                _ask(few, built, truth, some, second, searched, runner)
+            trials, where = _trials(settings, built, truth, models, searched, say)
             found = rows.finish(out / "rows.jsonl")
-            metadata = _metadata(settings, built, truth, trials, compared, found)
+            metadata = _metadata(settings, built, truth, trials, compared, found, where)
         finally:
             truth.store.close()
     (out / "words.json").write_text(json.dumps(words, sort_keys=True, separators=(",", ":")) + "\n", "utf-8")
     (out / "run.json").write_text(metadata.to_json(), "utf-8")
     write_files(out / "rows.jsonl", out)
     return out / "rows.jsonl"
+
+
+def _copied(store: Path, copy: Path) -> Path:
+    """Copy a store that no engine holds, unless a run that was stopped did."""
+    if not copy.exists():
+        shutil.copytree(store, copy, ignore=shutil.ignore_patterns("*.lock"))
+    return copy
 
 
 def _pairs(
@@ -244,10 +266,15 @@ def _ask(
     truth: GroundTruth,
     pairs: list[Pair],
     models: Models,
+    searched: Searched,
     runner: Runner,
 ) -> None:
     with Systems(
-        built.store, truth, models, seed=settings.seed, names=settings.systems, own=settings.own
+        *(built.store, truth, models),
+        seed=settings.seed,
+        names=settings.systems,
+        own=settings.own,
+        searched=searched,
     ) as systems:
         runner.ask(truth, pairs, systems, systems.names, models.generator.name)
 
@@ -258,12 +285,15 @@ def _judge(
     truth: GroundTruth,
     pairs: list[Pair],
     models: Models,
+    searched: Searched,
     judge: Judge,
     say: Callable[[str], None],
 ) -> str:
     """Have answers judged to as many pairs as are wanted, chosen as for the second generator."""
     some = pairs_for_model(pairs, count=settings.judge_pairs, seed=settings.seed)
-    with Systems(built.store, truth, models, seed=settings.seed, names=JUDGED_SYSTEMS) as systems:
+    with Systems(
+        built.store, truth, models, seed=settings.seed, names=JUDGED_SYSTEMS, searched=searched
+    ) as systems:
         return judged_json(judge, judge_answers(judge, truth, some, systems, say=say))
 
 
@@ -273,6 +303,7 @@ def _compare(
     truth: GroundTruth,
     pairs: list[Pair],
     models: Models,
+    searched: Searched,
     out: Path,
     say: Callable[[str], None],
 ) -> Comparison | None:
@@ -287,7 +318,7 @@ def _compare(
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir()
     compared = compare_rebuilt_stores(
-        built.store, truth, _many_of_few_sessions(settings, truth, pairs), scratch, models
+        built.store, truth, _many_of_few_sessions(settings, truth, pairs), scratch, models, searched
     )
     shutil.rmtree(scratch)
     kept.write_text(json.dumps(asdict(compared)) + "\n", encoding="utf-8")
@@ -314,32 +345,36 @@ def _many_of_few_sessions(settings: Settings, truth: GroundTruth, pairs: list[Pa
 
 
 def _trials(
-    settings: Settings, built: BuiltCorpus, truth: GroundTruth, say: Callable[[str], None]
-) -> tuple[Trials, ...]:
-    if not settings.trials:
-        return ()
-    say(f"{2 * settings.trials + settings.fused_trials} randomised pairs at the level of retrieval")
-    asked = [question.text for question in built.questions]
+    settings: Settings,
+    built: BuiltCorpus,
+    truth: GroundTruth,
+    models: Models,
+    searched: Searched,
+    say: Callable[[str], None],
+) -> tuple[tuple[Trials, ...], str]:
+    """Ask at random; return what was found, and the backend that was searched, if it was one."""
+    count = settings.trials
+    if count:
+        say(f"{2 * count + settings.fused_trials} randomised pairs at the level of retrieval")
+    asked, seed = [question.text for question in built.questions], settings.seed
     with (
-        Index.load(built.store / "index.carag") as index,
+        searched.index(built.store, truth.store, models.embedder.dim) as index,
         TextIndex.load(built.store / "index.words") as text,
     ):
-        count, seed = settings.trials, settings.seed
-        return (
-            *(
-                run_trials(index, truth.store, plan=plan, count=count, seed=seed)
-                for plan in ("auto", "certified")
-            ),
-            run_fused_trials(
-                index,
-                text,
-                Catalogue(truth.store, truth.profile),
-                truth.store,
-                asked,
-                count=settings.fused_trials,
-                seed=seed,
-            ),
+        where = index.state().backend if isinstance(index, Checked) else ""
+        if not count:
+            return (), where
+        # A server must answer a batch within its time-out.
+        batch = _BATCH if isinstance(index, Checked) else QUERIES
+        plain = [
+            run_trials(index, truth.store, plan=plan, count=count, seed=seed, batch=batch)
+            for plan in ("auto", "certified")
+        ]
+        catalogue = Catalogue(truth.store, truth.profile)
+        fused = run_fused_trials(
+            index, text, catalogue, truth.store, asked, count=settings.fused_trials, seed=seed
         )
+    return (*plain, fused), where
 
 
 def _metadata(
@@ -349,6 +384,7 @@ def _metadata(
     trials: tuple[Trials, ...],
     compared: Comparison | None,
     rows: list[Row],
+    where: str,
 ) -> RunMetadata:
     filed = sorted(day for row in range(len(truth)) if (day := truth.public_day(row)))
     notes = [
@@ -358,6 +394,7 @@ def _metadata(
         if built.names.rows
         else "questions are read by the names in filings alone: there is no public table beside them",
         *(f"{one.name} is of a file with SHA-256 {one.source_sha256}" for one in settings.own),
+        *([f"CARAG's systems search in {where}"] if where else []),
     ]
     return RunMetadata(
         corpus="builtin" if settings.size == "small" else settings.size,

@@ -21,6 +21,7 @@ from carag.evaluation.report.strata import EVERYTHING, SliceName
 from carag.evaluation.report.summary import Verdict, verdict
 from carag.evaluation.row import ORACLE, rows_sha256
 from carag.evaluation.run_metadata import OWN_STORE, RunMetadata, machine_name
+from carag.evaluation.searched import Searched
 from carag.evaluation.systems.runner import PartialRows, Runner
 from carag.evaluation.systems.systems import Systems
 from carag.extras import require
@@ -64,6 +65,7 @@ def run_store(
     embedder: str | Embedder | None = None,
     generator: str | Generator = "extractive",
     own: Sequence[OwnSystem] = (),
+    backend: str | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> StoreResult:
     """Ask a store, ordinary retrieval over the same vectors and the oracle, and write rows and a report.
@@ -82,6 +84,8 @@ def run_store(
         One that runs on this machine.
     own : sequence of OwnSystem
         Asked besides. Their factories are given every passage of the store.
+    backend : str, optional
+        URL of the backend that the store's rows are in, as for :meth:`carag.Engine.open`.
 
     Raises
     ------
@@ -102,10 +106,12 @@ def run_store(
             raise InvalidArgument(f"the store in {store} holds no passage; ingest documents first")
         asked = read_questions(questions, truth)
         planted = {} if canaries is None else read_canaries(canaries, truth)
+        searched = Searched.already(store, backend)
         model = generator_by_name(generator) if isinstance(generator, str) else own_generator(generator)
         _check_local("generator", model)
         # Opened and closed once, so that the index file is that of the labels just read.
-        Engine.open(store, create=False, embedder=embedder, generator=model).close()
+        opening = {"create": False, "generator": model, **searched.settings(store)}
+        Engine.open(store, embedder=embedder, **opening).close()
         kept = embedder or truth.store.meta_get("embedder") or ""
         chosen = TimedEmbedder(embedder_by_name(kept) if isinstance(kept, str) else own_embedder(kept))
         _check_local("embedder", chosen)
@@ -122,7 +128,7 @@ def run_store(
             runner = Runner(rows, chosen, 0, say)
             pairs = own_pairs(asked, planted, truth, chosen)
             models = Models(chosen, model, gate_for(truth.profile, chosen.name))
-            with Systems(store, truth, models, seed=0, names=_SYSTEMS, own=own) as systems:
+            with Systems(store, truth, models, seed=0, names=_SYSTEMS, own=own, searched=searched) as systems:
                 _check_unchanged(store, truth, known)
                 runner.ask(truth, pairs, systems, systems.names, model.name)
             found = rows.finish(out / "rows.jsonl")
@@ -147,7 +153,7 @@ def run_store(
         (out / "run.json").write_text(metadata.to_json(), "utf-8")
         report = write_files(out / "rows.jsonl", out)
         passed = verdict(report.sections[0].slices[SliceName(EVERYTHING)], OURS) is Verdict.NO_LEAK_SEEN
-        with Engine.open(store, create=False, embedder=chosen, generator=model) as engine:
+        with Engine.open(store, embedder=chosen, **opening) as engine:
             _check_unchanged(store, truth, known)
             receipt = engine.evaluated(
                 SUITE,

@@ -18,8 +18,6 @@ from tests.backends.worlds import EVERYTHING, Labels, plain_rows
 if TYPE_CHECKING:
     from carag.backends.versioned import VersionedBackend
 
-_PATIENCE = 60.0
-"""Seconds in which an engine must answer again once its machine is back."""
 QUERY = np.ones(16, np.float32)
 
 
@@ -28,6 +26,8 @@ class Kills:
 
     rounds = 1
     all_rounds = 15
+    patience = 60.0
+    """Seconds in which an engine must answer again once its machine is back."""
 
     def open(self, collection: str) -> VersionedBackend:
         raise NotImplementedError
@@ -44,7 +44,7 @@ class Kills:
 
     def _again(self, collection: str) -> Checked:
         """Open the collection, once it can be."""
-        until = time.monotonic() + _PATIENCE
+        until = time.monotonic() + self.patience
         while True:
             try:
                 backend = self.open(collection)
@@ -92,7 +92,7 @@ class Kills:
         self.restart(round_)
         self._again(collection)
         before = len(answers)
-        until = time.monotonic() + _PATIENCE
+        until = time.monotonic() + self.patience
         while len(answers) == before and not failures:
             assert time.monotonic() < until
             time.sleep(0.01)

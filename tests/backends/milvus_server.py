@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import selectors
+import shutil
 import signal
 import socket
 import subprocess
@@ -16,8 +17,11 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
+
+import pytest
 
 _CLONE_NEWNET: Final = 0x4000_0000
 _PORT: Final = 19_530
@@ -26,31 +30,49 @@ _PATIENCE: Final = 300
 """Seconds that the server may take to start."""
 _TICK: Final = 20
 """Milliseconds between two of the instants that a strong read waits for; the server's own default is 200."""
+_SESSION: Final = 300
+"""Seconds without a sign of life after which a server is taken for dead, also by itself where the machine is busy; its
+own default is 30. One that was killed is waited for as long when it starts again."""
+
+
+def milvus_or_skip() -> None:
+    """Skip the tests of a module, and say so, where the server cannot be had."""
+    if not (find_spec("pymilvus") and find_spec("milvus")):
+        pytest.skip(
+            "needs a Milvus server and its client: pip install milvus pymilvus", allow_module_level=True
+        )
+    if os.geteuid() or not all(map(shutil.which, ("ip", "setpriv", "unshare"))):
+        pytest.skip(
+            "Milvus listens on every interface, so it needs root, ip, setpriv and unshare to be alone",
+            allow_module_level=True,
+        )
 
 
 class MilvusServer:
     """One process, its log and data below a directory; needs root, who alone may make a network namespace."""
 
-    def __init__(self, directory: Path, *, tick: int = _TICK) -> None:
+    def __init__(self, directory: Path, *, tick: int = _TICK, session: int = _SESSION) -> None:
         import milvus
 
         config = milvus.MilvusServerConfig(data_dir=str(directory))
         settings = {
             "proxy.timeTickInterval": tick,
             "quotaAndLimits.flushRate.enabled": "false",
-            "common.session.ttl": _PATIENCE,  # or it ends itself where the machine is busy
+            "common.session.ttl": session,
         }
         for name, value in settings.items():
             config.set(name, value)
         config.resolve()
         self.directory, self.package = directory, Path(milvus.__file__).parent / "data"
         milvus._initialize_data_files(str(self.package))  # half a minute, once
+        self.starts = 0
         self.process = self._start()
         self.relay = Relay(self)
         self.uri = f"http://127.0.0.1:{self.relay.port}"
         self.wait()
 
     def _start(self) -> subprocess.Popen[bytes]:
+        self.starts += 1
         binary = self.package / "bin" / "milvus"
         environment = {
             **os.environ,
@@ -70,8 +92,9 @@ class MilvusServer:
                 stderr=log,
             )
 
-    def wait(self) -> None:
-        """Until it says that it is healthy."""
+    def wait(self, *, starts: int = 1) -> None:
+        """Until it says that it is healthy; one that ends before is started again, so often at most."""
+        most = self.starts + starts - 1
         until = time.monotonic() + _PATIENCE
         with Relay(self, _HEALTH) as health:
             while True:
@@ -81,7 +104,9 @@ class MilvusServer:
                             return
                 except (OSError, urllib.error.URLError):
                     pass
-                assert self.process.poll() is None, (self.directory / "log").read_text()[-3000:]
+                if self.process.poll() is not None:
+                    assert self.starts < most, (self.directory / "log").read_text()[-3000:]
+                    self.process = self._start()
                 assert time.monotonic() < until, f"no Milvus after {_PATIENCE} s"
                 time.sleep(0.2)
 
@@ -89,9 +114,10 @@ class MilvusServer:
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
 
-    def restart(self) -> None:
+    def restart(self, *, starts: int = 5) -> None:
+        """Start it again, as whoever supervises it does: as often as it takes."""
         self.process = self._start()
-        self.wait()
+        self.wait(starts=starts)
 
     def stop(self) -> None:
         self.relay.close()
@@ -133,14 +159,15 @@ class Relay:
             except OSError:
                 return
             with far, selectors.DefaultSelector() as ready:
-                ready.register(near, selectors.EVENT_READ, far)
-                ready.register(far, selectors.EVENT_READ, near)
+                ready.register(near, selectors.EVENT_READ, (near, far))
+                ready.register(far, selectors.EVENT_READ, (far, near))
                 try:
                     while True:
                         for key, _ in ready.select():
-                            if not (some := key.fileobj.recv(1 << 16)):
+                            source, target = key.data
+                            if not (some := source.recv(1 << 16)):
                                 return
-                            key.data.sendall(some)
+                            target.sendall(some)
                 except OSError:
                     return
 

@@ -133,8 +133,8 @@ def postgres_servers(count: int, *, syncs: bool = False) -> Iterator[list[Server
         for _ in range(count):
             directory = Path(tempfile.mkdtemp(prefix="carag-pg-"))
             undo.callback(shutil.rmtree, directory, ignore_errors=True)
-            if _user() is not None:
-                shutil.chown(directory, _user())
+            if (user := _user()) is not None:
+                shutil.chown(directory, user)
             servers.append(Server(directory, syncs=syncs))
             undo.callback(servers[-1].kill)
             servers[-1].start()

@@ -76,6 +76,16 @@ def test_a_bad_file_leaves_no_directory_and_no_record(
     assert records(home) == before
 
 
+def test_an_unknown_backend_leaves_no_directory_and_no_record(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = records(home)
+    assert run([*COMMAND, "--backend", "oracle://host/rows"]) == Exit.BAD_INPUT
+    assert "there is no backend of vectors 'oracle'" in " ".join(capsys.readouterr().err.split())
+    assert not (home / "out").exists()
+    assert records(home) == before
+
+
 def test_no_module_of_a_store_is_run(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

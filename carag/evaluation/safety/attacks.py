@@ -10,6 +10,7 @@ from carag.engine import Engine
 from carag.evaluation.cases.adversaries import attacked_pairs, plan_attacks, write_amendments, write_planted
 from carag.evaluation.cases.ground_truth import GroundTruth
 from carag.evaluation.row import ORACLE
+from carag.evaluation.searched import Searched
 from carag.evaluation.systems.systems import Systems
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def attack(
     count: int,
     names: Sequence[str],
     own: Sequence[OwnSystem] = (),
+    searched: Searched | None = None,
     scratch: Path,
 ) -> dict[str, int]:
     """Plant filings in a copy of a store and ask for what they hide; return the words of its chunks.
@@ -47,25 +49,28 @@ def attack(
     names : sequence of str
     own : sequence of OwnSystem
         Systems that the user brings; each is made again, over the copy.
+    searched : Searched, optional
+        Where the copy is searched.
     scratch : Path
         Directory that is made, and deleted at the end.
     """
     attacks = plan_attacks(truth, pairs, count=count, seed=runner.seed)
     if not attacks:
         return {}
-    now = truth.now
+    now, searched = truth.now, searched or Searched()
     runner.say(f"attacking {len(attacks)} companies")
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir()
     shutil.copytree(store, scratch / "store", ignore=shutil.ignore_patterns("*.lock"))
     write_planted(attacks, scratch / "planted.jsonl")
     write_amendments(attacks, scratch / "amendments.jsonl")
-    with Engine.open(scratch / "store", create=False, embedder=models.embedder) as engine:
+    home = scratch / "store"
+    with Engine.open(home, create=False, embedder=models.embedder, **searched.settings(home)) as engine:
         engine.ingest(scratch / "planted.jsonl")
-    _relabel_while_asked(scratch, attacks, pairs, models, runner, now)
-    planted = GroundTruth.open(scratch / "store", now=now)
+    _relabel_while_asked(scratch, attacks, pairs, models, runner, now, searched)
+    planted = GroundTruth.open(home, now=now)
     rest = attacked_pairs(planted, attacks, models.embedder, pairs)
-    with Systems(scratch / "store", planted, models, seed=runner.seed, names=names, own=own) as systems:
+    with Systems(home, planted, models, seed=runner.seed, names=names, own=own, searched=searched) as systems:
         runner.ask(planted, rest, systems, systems.names, models.generator.name)
     words = planted.words()
     planted.store.close()
@@ -80,6 +85,7 @@ def _relabel_while_asked(
     models: Models,
     runner: Runner,
     now: datetime,
+    searched: Searched,
 ) -> None:
     """Ask one engine about the planted reports while they are superseded, and score what it answers afterwards.
 
@@ -92,7 +98,8 @@ def _relabel_while_asked(
         for pair in attacked_pairs(before, attacks, models.embedder, pairs)
         if pair.kind == "adversary:relabel"
     ]
-    with Systems(store, before, models, seed=runner.seed, names=(ORACLE, "carag-certified")) as systems:
+    ours = (ORACLE, "carag-certified")
+    with Systems(store, before, models, seed=runner.seed, names=ours, searched=searched) as systems:
         news = threading.Thread(target=systems.engine.ingest, args=(scratch / "amendments.jsonl",))
         news.start()
         while True:

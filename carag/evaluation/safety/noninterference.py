@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from carag.engine import Engine
 from carag.evaluation.cases.reference_policy import ReferenceLabel, ReferencePolicy, reference_session
+from carag.evaluation.searched import Searched
 from carag.policy import as_of_minutes
 
 if TYPE_CHECKING:
@@ -108,8 +109,10 @@ def compare_rebuilt_stores(
     pairs: Iterable[Pair],
     scratch: Path,
     models: Models,
+    searched: Searched | None = None,
 ) -> Comparison:
-    """Ask each pair of the store and of one rebuilt without what its session may not use."""
+    """Ask each pair of the store and of one rebuilt without what its session may not use; both searched alike."""
+    where = searched or Searched()
     by_session: dict[Any, list[Pair]] = {}
     for pair in pairs:
         if truth.admissible(pair.session, pair.question.text) is not None:
@@ -129,6 +132,7 @@ def compare_rebuilt_stores(
             gate=models.gate,
             clock=lambda: truth.now,
             accept_labels=True,
+            **where.settings(home),
         ) as engine:
             return [session_view(engine.ask(pair.question.text, pair.session)) for pair in some]
 

@@ -20,19 +20,20 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from carag.backends import Checked
     from carag.index import Index, TextIndex
     from carag.retrieval import Catalogue
     from carag.store.store import CorpusStore
     from carag.store.values import Labels
 
-__all__ = ["run_fused_trials", "run_trials"]
+__all__ = ["QUERIES", "run_fused_trials", "run_trials"]
 
-_QUERIES: Final = 1024
+QUERIES: Final = 1024
 """Queries of a batch, which share one random policy."""
 
 
 def run_trials(
-    index: Index, store: CorpusStore, *, plan: str, count: int, seed: int, batch: int = _QUERIES
+    index: Index | Checked, store: CorpusStore, *, plan: str, count: int, seed: int, batch: int = QUERIES
 ) -> Trials:
     """Draw queries and policies, search, and count violations.
 
@@ -67,7 +68,7 @@ def run_trials(
 
 
 def run_fused_trials(
-    index: Index,
+    index: Index | Checked,
     text: TextIndex,
     catalogue: Catalogue,
     store: CorpusStore,
@@ -80,7 +81,7 @@ def run_fused_trials(
 
     Parameters
     ----------
-    index, text : Index, TextIndex
+    index, text : Index or Checked, TextIndex
         Of the store's last instant.
     questions : sequence of str
         Of which each is asked with a random vector, as if it meant something else.

@@ -17,6 +17,7 @@ from carag.engine import Engine
 from carag.errors import InvalidArgument, ModelUnavailable, Refused
 from carag.evaluation.models import AlwaysAnswering, RecordingGenerator, ShowingWithheld
 from carag.evaluation.row import ORACLE, SYSTEMS, K
+from carag.evaluation.searched import Searched
 from carag.evaluation.systems.baselines import Hnsw
 from carag.evaluation.systems.output import Output
 from carag.evaluation.systems.own import checked, corpus_of, take
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from carag.evaluation.systems.own import OwnSystem
     from carag.policy import Decision, Profile, Session
     from carag.retrieval import Embedder, Passage
+    from carag.retrieval.retriever import Searchable
     from carag.store.store import CorpusStore
 
 __all__ = ["Systems"]
@@ -92,6 +94,8 @@ class Systems:
         Systems that are wanted; hnswlib is needed only by those that use it.
     own : sequence of OwnSystem
         Systems that the user brings, asked besides.
+    searched : Searched, optional
+        Where CARAG's own search; by default in the store's index file. The others have their vectors in memory.
     """
 
     def __init__(
@@ -103,8 +107,9 @@ class Systems:
         seed: int,
         names: Iterable[str] = SYSTEMS,
         own: Sequence[OwnSystem] = (),
+        searched: Searched | None = None,
     ) -> None:
-        ours = tuple(names)
+        ours, searched = tuple(names), searched or Searched()
         self.names = (*ours, *(one.name for one in own))
         if unknown := set(ours) - set(SYSTEMS):
             raise InvalidArgument(
@@ -124,14 +129,6 @@ class Systems:
         self._table = truth.profile.table
         self._reported: set[str] = set()
         self._resources = ExitStack()
-        index = self._resources.enter_context(Index.load(store / "index.carag"))
-        words = self._resources.enter_context(TextIndex.load(store / "index.words"))
-        collection = _AsLoaded(truth.store, index, words, embedder, truth.store.known(), truth.profile)
-        ranker = ranker_by_name(FUSED, self._reference.catalogue)
-        self._retrievers = {
-            limit: Retriever(collection, ranker, exact_limit=EXACT_LIMIT if limit is None else limit)
-            for limit in set(_EXACT_LIMITS.values())
-        }
         self.engine = self._resources.enter_context(
             Engine.open(
                 store,
@@ -140,8 +137,15 @@ class Systems:
                 generator=self._recorded,
                 gate=gate,
                 clock=lambda: truth.now,
+                **searched.settings(store),
             )
         )
+        collection = self._as_loaded(store, searched)
+        ranker = ranker_by_name(FUSED, self._reference.catalogue)
+        self._retrievers = {
+            limit: Retriever(collection, ranker, exact_limit=EXACT_LIMIT if limit is None else limit)
+            for limit in set(_EXACT_LIMITS.values())
+        }
         self._hnsw = Hnsw(truth.vectors, seed=seed) if self._need_graph() else None
         self._run: dict[str, Callable[[Pair], Output]] = {
             ORACLE: self._oracle,
@@ -163,6 +167,15 @@ class Systems:
     @truth.setter
     def truth(self, truth: GroundTruth) -> None:
         self._truth, self._reference = truth, ReferenceRanker(truth)
+
+    def _as_loaded(self, store: Path, searched: Searched) -> Searchable:
+        """Load what was saved last; rows in a backend move on with the engine, and so must what goes with them."""
+        if searched.is_in_backend(store):
+            return self.engine._collection  # noqa: SLF001 - one engine may hold a store
+        index = self._resources.enter_context(Index.load(store / "index.carag"))
+        words = self._resources.enter_context(TextIndex.load(store / "index.words"))
+        known_at = self.truth.store.known()
+        return _AsLoaded(self.truth.store, index, words, self.embedder, known_at, self.truth.profile)
 
     def _need_graph(self) -> bool:
         return bool({"vanilla", "hnswlib-callback", *_POSTFILTER} & set(self.names))
