@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from carag.backends import Shadowed
 from carag.errors import CaragError
+from carag.store.values import EVER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +27,7 @@ __all__ = ["KeptShadowed", "follow"]
 def follow(rows: KeptRows, known: int, progress: Callable[[str, int, int, str], None]) -> None:
     """Bring rows up to an instant of their store, which is its last."""
     if rows.known_at != known:
-        rows.switch(rows.prepare(progress), known)
+        rows.switch(rows.prepare(progress, known), known)
     rows.settle()
 
 
@@ -55,9 +56,9 @@ class KeptShadowed:
         """See :class:`~carag.engine.rows.kept.KeptRows`."""
         return self._rows.added
 
-    def prepare(self, progress: Callable[[str, int, int, str], None]) -> Change:
+    def prepare(self, progress: Callable[[str, int, int, str], None], known: int = EVER) -> Change:
         """See :class:`~carag.engine.rows.kept.KeptRows`."""
-        return self._rows.prepare(progress)
+        return self._rows.prepare(progress, known)
 
     def switch(self, change: Change, known: int) -> None:
         """See :class:`~carag.engine.rows.kept.KeptRows`."""
