@@ -118,7 +118,7 @@ class Checked:
         BackendFault
             If it is earlier than one that was seen before, or of another collection.
         """
-        return self._newest(self._backend.state())
+        return self._newest(self._backend.state)
 
     def close(self) -> None:
         """Give up the backend's connections; idempotent."""
@@ -138,7 +138,7 @@ class Checked:
         """
         if rows.vectors.shape[1:] != (self._dim,):
             raise InvalidArgument(f"vectors have shape {rows.vectors.shape}; want (n, {self._dim})")
-        return self._newest(self._backend.add(rows, batch=batch))
+        return self._newest(lambda: self._backend.add(rows, batch=batch))
 
     def relabel(self, keys: Sequence[int], words: Sequence[int], *, batch: str) -> IndexState:
         """Give rows new words; what these close is closed from now on, whenever the backend confirms it.
@@ -151,12 +151,12 @@ class Checked:
             If it is not sure that they were changed: what was to be closed stays so. Do it again, by the same name.
         """
         with self._labels.holding(dict(zip(keys, words, strict=True))):
-            return self._newest(self._backend.relabel(keys, words, batch=batch))
+            return self._newest(lambda: self._backend.relabel(keys, words, batch=batch))
 
     def delete(self, keys: Sequence[int], *, batch: str) -> IndexState:
         """Delete rows, as :meth:`relabel` closes them."""
         with self._labels.holding(dict.fromkeys(keys, QUARANTINE)):
-            return self._newest(self._backend.delete(keys, batch=batch))
+            return self._newest(lambda: self._backend.delete(keys, batch=batch))
 
     # ------------------------------------------------------------ read
 
@@ -254,20 +254,23 @@ class Checked:
 
     # ------------------------------------------------------------ one epoch
 
-    def _newest(self, state: IndexState) -> IndexState:
+    def _newest(self, ask: Callable[[], IndexState]) -> IndexState:
+        """Ask for a state; what was seen before it was asked for is no later, though what others saw meanwhile may be."""
+        seen = self._last
+        state = ask()
+        if state.collection != seen.collection:
+            raise BackendFault(f"the backend turned from {seen.collection!r} to {state.collection!r}")
+        if state.epoch < seen.epoch:
+            raise BackendFault(
+                f"the backend is at epoch {state.epoch}, and was at {seen.epoch}: it lost changes that it had "
+                "confirmed, or an older copy answered; put the newest in its place"
+            )
+        if any(left >= right for left, right in pairwise(state.words)):
+            raise BackendFault("the backend's words are not in order")
         with self._lock:
-            last = self._last
-            if state.collection != last.collection:
-                raise BackendFault(f"the backend turned from {last.collection!r} to {state.collection!r}")
-            if state.epoch < last.epoch:
-                raise BackendFault(
-                    f"the backend is at epoch {state.epoch}, and was at {last.epoch}: it lost changes that it had "
-                    "confirmed, or an older copy answered; put the newest in its place"
-                )
-            if any(left >= right for left, right in pairwise(state.words)):
-                raise BackendFault("the backend's words are not in order")
-            self._last = state
-            return state
+            if state.epoch >= self._last.epoch:
+                self._last = state
+        return state
 
     def _at_one_epoch(self, ask: Callable[[IndexState], _Answer]) -> _Answer:
         """Take the epoch first; begin anew where it is gone, because a writer moved it meanwhile."""

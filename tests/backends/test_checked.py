@@ -243,6 +243,21 @@ def test_an_epoch_that_goes_back_is_no_epoch():
             checked.search(ONES, 5, EVERYTHING)
 
 
+def test_a_state_that_was_overtaken_on_its_way_is_no_epoch_that_went_back():
+    """What was read before a change may arrive after it, on another connection; what is seen stays the newest."""
+    changes: list[Any] = []
+
+    def slowly(own: Any) -> Any:
+        state = own()
+        if changes:
+            changes.pop()()
+        return state
+
+    _, checked, _ = opened(plain_rows(5, DIM), state=slowly)
+    changes.append(lambda: checked.relabel([0], [CLOSED], batch="close"))
+    assert (1, 2) == (checked.state().epoch, checked.state().epoch)
+
+
 def test_a_count_is_asked_once_an_epoch():
     """Its answer cannot change; after a change it is asked again."""
     backend, checked, _ = opened(plain_rows(50, DIM))
