@@ -255,7 +255,7 @@ class Checked:
     # ------------------------------------------------------------ one epoch
 
     def _newest(self, ask: Callable[[], IndexState]) -> IndexState:
-        """Ask for a state; what was seen before it was asked for is no later, though what others saw meanwhile may be."""
+        """Ask for a state: it is no earlier than what was seen before, if than what others saw meanwhile."""
         seen = self._last
         state = ask()
         if state.collection != seen.collection:
