@@ -11,7 +11,8 @@ with 5,000. A count is such a search that returns all names, so it is asked once
 memory, where no node may evict any (``noeviction``): a part that is gone is noticed and refused. Replication is
 asynchronous: a batch that was confirmed can be lost when a replica takes over, which a reader that had seen its epoch
 notices and refuses. The graph plan is not offered: under a filter it returned short lists and two thirds of the
-nearest.
+nearest. Redis 8.2.3 crashed once in thousands of runs of our tests, as it deleted a row from a vector set (``VREM``,
+``select_neighbors``): what was asked then was refused until the node was started again.
 """
 
 from __future__ import annotations
