@@ -17,8 +17,9 @@
  * from the centre of its cell, in the direction of the query, than the cells' reach. bench/ann measures what that
  * costs: recall stays above 0.99 in every cell.
  *
- * Which packs hold an admissible row is learned from the words of all their rows; or, where few are admissible and the
- * nearest cells were not enough, from the classes: their rows are marked, and no other word is read.
+ * Which packs hold an admissible row is learned from the words of all their rows; or, where few are admissible, the
+ * nearest cells were not enough and there is no copy by word, from the classes: their rows are marked, and no other word
+ * is read.
  *
  * By words. Where a tenth of the rows is admissible, half of the packs hold one, and most of what is read of them is of rows
  * that are not. So when the nearest cells have given a floor, and the words that pass have fewer rows than the packs that
@@ -277,10 +278,11 @@ static void fetch_cell(const carag_scan *job, uint32_t cell)
         fetch(view->bits.packs + at / CARAG_PACK * pack_bytes, pack_bytes);
 }
 
-/* From here on go by marks, where it is cheaper to mark the rows that may be open than to test the words of all. */
+/* From here on go by marks, where it is cheaper to mark the rows that may be open than to test the words of all. It is not
+ * where there is a copy by word: what goes on by cells then is about to end. */
 static void mark_open(carag_scan *job)
 {
-    if (job->selection->admissible * MARK_MAX_SHARE > job->reader->rows)
+    if (job->reader->view->sorted || job->selection->admissible * MARK_MAX_SHARE > job->reader->rows)
         return;
     carag_mark(job->reader, job->selection, job->scratch->marks);
     job->marks = job->scratch->marks;
@@ -319,7 +321,7 @@ bool carag_scan_cells(carag_scan *job, uint32_t count)
     const uint64_t before = job->effort->estimates - job->opened;
     bool is_done = true;
     for (; job->next < cells->count; job->next++) {
-        if (!job->marks && !job->reader->view->sorted && count == cells->count && job->tested >= job->selection->admissible / MARK_AFTER &&
+        if (!job->marks && count == cells->count && job->tested >= job->selection->admissible / MARK_AFTER &&
             job->tested >= TRIED_ROWS)
             mark_open(job);
         const uint32_t cell = scratch->cells[job->next];
