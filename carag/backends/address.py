@@ -90,6 +90,21 @@ class Address:
             raise InvalidArgument(f"a secret would be sent in the clear; take a scheme with TLS, of {known}")
         return cls(hosts, collection, is_encrypted, unquote(user), secret)
 
+    def only_host(self, engine: str, part: str) -> tuple[str, int]:
+        """Return host and port of an engine whose machines are not named one by one.
+
+        Raises
+        ------
+        InvalidArgument
+            If there are several; the message says of which part of the engine one is wanted.
+        """
+        host, *others = self.hosts
+        if others:
+            raise InvalidArgument(
+                f"{engine} is asked at one address; want HOST:PORT of one {part}, or of what is before them"
+            )
+        return host
+
 
 def check_collection(name: object) -> None:
     """Check the name of a collection, for whoever gives one without an address."""

@@ -24,7 +24,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import numpy as np
 
 from carag.backends.address import Address, patiently
-from carag.backends.versioned import KEEP, NEVER, Nearest, VersionedLoads, Versions, rows_from
+from carag.backends.versioned import (
+    KEEP,
+    NEVER,
+    NUMBERS,
+    Nearest,
+    VersionedLoads,
+    Versions,
+    rows_from,
+    version_item,
+)
 from carag.errors import BackendUnavailable, InvalidArgument
 from carag.extras import require
 
@@ -50,7 +59,6 @@ _MOST: Final = 16_384
 """The greatest number of rows that Milvus returns of a query."""
 _LONGEST: Final = 65_535
 """The greatest length of a text field, in bytes."""
-_NUMBERS: Final = ("key", "word", "public_at", "expires_at", "entity", "e0", "e1")
 _STRONG: Final = {"consistency_level": "Strong"}
 
 
@@ -127,7 +135,7 @@ class MilvusBackend(VersionedLoads):
         dim: int,
         texts: Sequence[tuple[str, int, bool]],
         kinds: Any,
-        numbers: Sequence[str] = _NUMBERS,
+        numbers: Sequence[str] = NUMBERS,
     ) -> None:
         schema = self._client.create_schema(auto_id=False, enable_dynamic_field=False)
         for field, length, is_primary in texts:
@@ -164,20 +172,9 @@ class MilvusBackend(VersionedLoads):
     # ------------------------------------------------------------ write
 
     def _put(self, versions: Versions) -> None:
-        rows = versions.rows
-        columns = (
-            rows.keys,
-            rows.words,
-            rows.public_at,
-            rows.expires_at,
-            rows.entities,
-            versions.e0,
-            versions.e1,
-        )
-        numbers = zip(*(column.tolist() for column in columns), strict=True)
         entities = [
-            {"id": f"{one[0]}:{one[5]}", "vector": vector, **dict(zip(_NUMBERS, one, strict=True))}
-            for one, vector in zip(numbers, rows.vectors, strict=True)
+            {"id": f"{one['key']}:{one['e0']}", "vector": vector, **one}
+            for one, vector in zip(versions.numbered(), versions.rows.vectors, strict=True)
         ]
         for start in range(0, len(entities), _AT_ONCE):
             self._talk("upsert", self._collection, entities[start : start + _AT_ONCE])
@@ -197,8 +194,8 @@ class MilvusBackend(VersionedLoads):
 
     def _reopen_after(self, epoch: int) -> None:
         condition = f"e1 > {epoch} and e1 < {NEVER}"
-        while found := self._query(condition, [*_NUMBERS, "vector"], limit=_AT_ONCE):
-            self._end(Versions.listed([_values(one) for one in found], 0), NEVER)
+        while found := self._query(condition, [*NUMBERS, "vector"], limit=_AT_ONCE):
+            self._end(Versions.listed([_item(one) for one in found], 0), NEVER)
 
     # ------------------------------------------------------------ read
 
@@ -219,8 +216,8 @@ class MilvusBackend(VersionedLoads):
         found: list[dict[str, Any]] = []
         for start in range(0, len(keys) if self._exists() else 0, _AT_ONCE):
             some = keys[start : start + _AT_ONCE]
-            found += self._query(f"key in {list(some)} and {_holds(register.epoch)}", [*_NUMBERS, "vector"])
-        return Versions.listed([_values(one) for one in found], register.dim)
+            found += self._query(f"key in {list(some)} and {_holds(register.epoch)}", [*NUMBERS, "vector"])
+        return Versions.listed([_item(one) for one in found], register.dim)
 
     def _counted(self, admitted: Admitted, register: Register) -> int:
         (found,) = self._query(_filter(admitted, register.epoch), ["count(*)"])
@@ -238,11 +235,11 @@ class MilvusBackend(VersionedLoads):
             anns_field="vector",
             filter=_filter(admitted, register.epoch),
             limit=k,
-            output_fields=[*_NUMBERS, "vector"],
+            output_fields=[*NUMBERS, "vector"],
             search_params={"metric_type": "IP"},
             **_STRONG,
         )
-        rows = {hit["entity"]["key"]: _values(hit["entity"]) for hits in answers for hit in hits}
+        rows = {hit["entity"]["key"]: _item(hit["entity"]) for hits in answers for hit in hits}
         return Nearest(
             [[hit["entity"]["key"] for hit in hits] for hits in answers],
             [[hit["distance"] for hit in hits] for hits in answers],
@@ -253,11 +250,7 @@ class MilvusBackend(VersionedLoads):
 def _connected(address: Address, timeout: float) -> Any:
     from pymilvus import MilvusClient
 
-    (host, port), *others = address.hosts
-    if others:
-        raise InvalidArgument(
-            "Milvus is asked at one address; want HOST:PORT of one proxy, or of what is before them"
-        )
+    host, port = address.only_host("Milvus", "proxy")
     return MilvusClient(
         uri=f"{'https' if address.is_encrypted else 'http'}://{host}:{port}",
         token=f"{address.user}:{address.secret}" if address.user else address.secret,
@@ -266,8 +259,8 @@ def _connected(address: Address, timeout: float) -> Any:
     )
 
 
-def _values(entity: dict[str, Any]) -> tuple[Any, ...]:
-    return entity["key"], entity["vector"], *(entity[name] for name in _NUMBERS[1:])
+def _item(entity: dict[str, Any]) -> tuple[object, ...]:
+    return version_item(entity, entity["vector"])
 
 
 def _quoted(names: Sequence[str]) -> str:

@@ -21,8 +21,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from uuid import UUID, uuid5
 
 from carag.backends.address import DEFAULT_COLLECTION, Address, check_collection, patiently
-from carag.backends.versioned import KEEP, NEVER, Nearest, VersionedLoads, Versions, rows_from
-from carag.errors import BackendUnavailable, InvalidArgument
+from carag.backends.versioned import (
+    KEEP,
+    NEVER,
+    NUMBERS,
+    Nearest,
+    VersionedLoads,
+    Versions,
+    rows_from,
+    version_item,
+)
+from carag.errors import BackendUnavailable
 from carag.extras import require
 
 if TYPE_CHECKING:
@@ -44,7 +53,6 @@ _TIMEOUT: Final = 30
 """Seconds that the server may take to answer."""
 _AT_ONCE: Final = 500
 """Points of one request."""
-_FIELDS: Final = ("key", "word", "public_at", "expires_at", "entity", "e0", "e1")
 _NAMES: Final = UUID("9c2f5b52-6c0e-4f43-8f0c-3f0f6d2d7a41")
 """The space of the names of texts in the register (RFC 9562, version 5)."""
 
@@ -144,7 +152,7 @@ class QdrantBackend(VersionedLoads):
             )
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Payload indexes have no effect", UserWarning)
-            for name in _FIELDS:
+            for name in NUMBERS:
                 self._talk(
                     "create_payload_index",
                     self._collection,
@@ -188,25 +196,12 @@ class QdrantBackend(VersionedLoads):
     def _put(self, versions: Versions) -> None:
         from qdrant_client.models import PointStruct
 
-        rows = versions.rows
-        columns = (
-            rows.keys,
-            rows.words,
-            rows.public_at,
-            rows.expires_at,
-            rows.entities,
-            versions.e0,
-            versions.e1,
-        )
-        payloads = [
-            dict(zip(_FIELDS, values, strict=True))
-            for values in zip(*(column.tolist() for column in columns), strict=True)
-        ]
+        payloads, vectors = versions.numbered(), versions.rows.vectors
         for start in range(0, len(payloads), _AT_ONCE):
             some = slice(start, start + _AT_ONCE)
             points = [
                 PointStruct(id=_point(payload["key"], payload["e0"]), vector=vector.tolist(), payload=payload)
-                for payload, vector in zip(payloads[some], rows.vectors[some], strict=True)
+                for payload, vector in zip(payloads[some], vectors[some], strict=True)
             ]
             self._write("upsert", self._collection, points=points)
 
@@ -243,7 +238,7 @@ class QdrantBackend(VersionedLoads):
                 with_vectors=True,
             )
             found += points
-        return Versions.listed([_values(point) for point in found], register.dim)
+        return Versions.listed([_item(point) for point in found], register.dim)
 
     def _counted(self, admitted: Admitted, register: Register) -> int:
         asked = _filter(admitted, register.epoch)
@@ -269,7 +264,7 @@ class QdrantBackend(VersionedLoads):
         answers = [
             one.points for one in self._read("query_batch_points", self._collection, requests=requests)
         ]
-        rows = {point.payload["key"]: _values(point) for points in answers for point in points}
+        rows = {point.payload["key"]: _item(point) for points in answers for point in points}
         return Nearest(
             [[point.payload["key"] for point in points] for points in answers],
             [[point.score for point in points] for points in answers],
@@ -280,11 +275,7 @@ class QdrantBackend(VersionedLoads):
 def _connected(address: Address) -> Any:
     from qdrant_client import QdrantClient
 
-    (host, port), *others = address.hosts
-    if others:
-        raise InvalidArgument(
-            "Qdrant is asked at one address; want HOST:PORT of one node, or of what is before them"
-        )
+    host, port = address.only_host("Qdrant", "node")
     return QdrantClient(
         host=host,
         port=port,
@@ -312,9 +303,8 @@ def _point(key: int, e0: int) -> str:
     return str(UUID(int=key << 64 | e0))
 
 
-def _values(point: Any) -> tuple[Any, ...]:
-    payload = point.payload
-    return payload["key"], point.vector, *(payload[name] for name in _FIELDS[1:])
+def _item(point: Any) -> tuple[object, ...]:
+    return version_item(point.payload, point.vector)
 
 
 def _range(name: str, **bounds: float) -> Any:

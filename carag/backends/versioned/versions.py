@@ -10,14 +10,26 @@ from carag.backends.protocol import Rows
 from carag.errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-__all__ = ["NEVER", "Versions", "check_rows", "no_rows", "row_keys", "row_words", "rows_from"]
+__all__ = [
+    "NEVER",
+    "NUMBERS",
+    "Versions",
+    "check_rows",
+    "no_rows",
+    "row_keys",
+    "row_words",
+    "rows_from",
+    "version_item",
+]
 
 NEVER: Final = (1 << 53) - 1
 """The end of a version that holds: the greatest integer that is exact also where an engine compares doubles."""
+NUMBERS: Final = ("key", "word", "public_at", "expires_at", "entity", "e0", "e1")
+"""What an engine holds of a version beside its vector, by name."""
 _TYPES: Final[tuple[np.dtype[Any], ...]] = tuple(
     np.dtype(name) for name in ("int64", "float32", "uint32", "uint32", "uint32", "uint32")
 )
@@ -45,6 +57,21 @@ class Versions(NamedTuple):
         rows = rows_from(items, dim)
         e0, e1 = (np.array([item[i] for item in items], np.int64) for i in (6, 7))
         return cls(rows, e0, e1)
+
+    def numbered(self) -> list[dict[str, int]]:
+        """Return the numbers of each version by name: what :func:`version_item` reads."""
+        keys, _, words, public_at, expires_at, entities = self.rows
+        columns = (keys, words, public_at, expires_at, entities, self.e0, self.e1)
+        return [
+            dict(zip(NUMBERS, values, strict=True))
+            for values in zip(*(column.tolist() for column in columns), strict=True)
+        ]
+
+
+def version_item(numbers: Mapping[str, int], vector: object) -> tuple[object, ...]:
+    """Order what an engine holds of a version as :meth:`Versions.listed` takes it."""
+    key, *others = (numbers[name] for name in NUMBERS)
+    return key, vector, *others
 
 
 def rows_from(items: Sequence[Sequence[object]], dim: int) -> Rows:
