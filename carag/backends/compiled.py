@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import date
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from carag.backends.protocol import Admitted
 from carag.errors import InvalidArgument
-from carag.limits import quoted
-from carag.policy import MAX_ENTITY, NEVER, Mask, Policy, as_of_minutes
-from carag.policy.bits import whole_number
+from carag.policy import MAX_ENTITY, Mask, Policy
+from carag.policy.mask import check_policy
+from carag.policy.time import instants
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    from datetime import date, datetime
 
-__all__ = ["admitted_at", "minutes"]
+__all__ = ["admitted_at"]
 
 
 def admitted_at(
@@ -48,14 +47,8 @@ def admitted_at(
     >>> admitted_at(words, Mask(required=4), 0, None) is None
     True
     """
-    if type(policy) is not Policy and type(policy) is not Mask:
-        raise InvalidArgument(
-            f"policy is {quoted(policy)}; want a carag.Policy or carag.Mask: nothing is searched without one"
-        )
-    public = 0 if as_of is None else minutes("as_of", as_of)
-    alive = public if alive_at is None else minutes("alive_at", alive_at)
-    if alive < public:
-        raise InvalidArgument(f"alive_at is minute {alive}; want minute {public}, which is as_of, or later")
+    check_policy(policy)
+    public, alive = instants(as_of, alive_at)
     whole = Policy(policy) if isinstance(policy, Mask) else policy
     allowed, denied = whole.allow_entities, whole.deny_entities
     for listed in (allowed or (), denied):
@@ -73,18 +66,3 @@ def admitted_at(
 @lru_cache(maxsize=256)
 def _admitted(policy: Policy, words: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(word for word in words if any(mask.admits(word) for mask in policy.masks))
-
-
-def minutes(name: str, instant: datetime | date | int) -> int:
-    """Read an instant, or a day, as minutes since 1970-01-01T00:00Z."""
-    if isinstance(instant, date):
-        return as_of_minutes(instant, name=name)
-    try:
-        number = whole_number(instant)
-    except TypeError:
-        number = -1
-    if not 0 <= number < NEVER:
-        raise InvalidArgument(
-            f"{name} is {quoted(instant)}; want an instant, or minutes from 0 to {NEVER - 1}"
-        )
-    return number

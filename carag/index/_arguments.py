@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
-from datetime import date
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
@@ -17,13 +16,13 @@ from carag.index._core import ffi, lib
 from carag.index.results import DTYPE_CODES, PLAN_CODES, Plan
 from carag.limits import quoted
 from carag.policy.bits import whole_number
-from carag.policy.mask import MAX_ENTITY, Mask, Policy
-from carag.policy.time import as_of_minutes
+from carag.policy.mask import MAX_ENTITY, Mask, Policy, check_policy
+from carag.policy.time import instants
 from carag.policy.word import QUARANTINE, VERSION_WORD
 
 if TYPE_CHECKING:
     from collections.abc import Sized
-    from datetime import datetime
+    from datetime import date, datetime
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -349,15 +348,8 @@ def predicate(
     policy: object, as_of: datetime | date | int | None, alive_at: datetime | date | int | None
 ) -> Test:
     """Compile a policy for the core, with the instants at which a row must be public, and alive."""
-    if type(policy) is not Policy and type(policy) is not Mask:
-        raise InvalidArgument(
-            f"policy is {quoted(policy)}; want a carag.Policy or carag.Mask: nothing is searched without one"
-        )
-    public = 0 if as_of is None else _minutes("as_of", as_of)
-    alive = public if alive_at is None else _minutes("alive_at", alive_at)
-    if alive < public:
-        raise InvalidArgument(f"alive_at is minute {alive}; want minute {public}, which is as_of, or later")
-    return _compiled(policy, public, alive)
+    check_policy(policy)
+    return _compiled(policy, *instants(as_of, alive_at))
 
 
 def predicates(
@@ -389,12 +381,6 @@ def searched(name: str, search: Any) -> Test:
             f"{name} is {quoted(search)}; want a carag.policy.Search, with policy, as_of and alive_at"
         ) from None
     return predicate(policy, as_of, alive_at)
-
-
-def _minutes(name: str, instant: datetime | date | int) -> int:
-    if isinstance(instant, date):
-        return as_of_minutes(instant, name=name)
-    return integer(name, instant, 0, lib.CARAG_NEVER_PUBLIC - 1)
 
 
 @lru_cache(maxsize=1024)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from carag.policy.bits import Bits
     from carag.policy.word import PolicyFlag
 
-__all__ = ["MAX_ENTITY", "MAX_MASKS", "NO_ENTITY", "Mask", "Policy"]
+__all__ = ["MAX_ENTITY", "MAX_MASKS", "NO_ENTITY", "Mask", "Policy", "check_policy"]
 
 MAX_MASKS: Final = 8
 """The greatest number of masks of a policy."""
@@ -270,3 +270,17 @@ def _shown(bits: int, flags: type[PolicyFlag]) -> str:
 def _is_listed(ascending: tuple[int, ...], entity: int) -> bool:
     at = bisect_left(ascending, entity)
     return at < len(ascending) and ascending[at] == entity
+
+
+def check_policy(policy: object) -> None:
+    """Check that what is searched under is a policy, and no subclass that may admit more.
+
+    Raises
+    ------
+    InvalidArgument
+        If it is neither a Policy nor a Mask.
+    """
+    if type(policy) is not Policy and type(policy) is not Mask:
+        raise InvalidArgument(
+            f"policy is {quoted(policy)}; want a carag.Policy or carag.Mask: nothing is searched without one"
+        )

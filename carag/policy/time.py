@@ -12,8 +12,17 @@ from zoneinfo import ZoneInfo
 
 from carag.errors import InvalidArgument
 from carag.limits import quoted
+from carag.policy.bits import whole_number
 
-__all__ = ["EASTERN", "NEVER", "as_of_minutes", "from_minutes", "known_at_microseconds", "parse_moment"]
+__all__ = [
+    "EASTERN",
+    "NEVER",
+    "as_of_minutes",
+    "from_minutes",
+    "instants",
+    "known_at_microseconds",
+    "parse_moment",
+]
 
 EASTERN: ZoneInfo
 """EDGAR's clock: acceptance times are Eastern, and a filing day ends at midnight Eastern."""
@@ -109,6 +118,40 @@ def known_at_microseconds(value: datetime) -> int:
     if microseconds < 0:
         raise InvalidArgument(f"known_at {value.isoformat()} is before 1970; nothing was known then")
     return microseconds
+
+
+def instants(as_of: datetime | date | int | None, alive_at: datetime | date | int | None) -> tuple[int, int]:
+    """Read the minutes at which a row must be public, and alive: by default 0, and then the same.
+
+    Raises
+    ------
+    InvalidArgument
+        If one is no instant, or the second is before the first.
+
+    Examples
+    --------
+    >>> instants(None, None), instants(5, None), instants(5, datetime(1970, 1, 1, 0, 7, tzinfo=UTC))
+    ((0, 0), (5, 5), (5, 7))
+    """
+    public = 0 if as_of is None else _minutes("as_of", as_of)
+    alive = public if alive_at is None else _minutes("alive_at", alive_at)
+    if alive < public:
+        raise InvalidArgument(f"alive_at is minute {alive}; want minute {public}, which is as_of, or later")
+    return public, alive
+
+
+def _minutes(name: str, instant: datetime | date | int) -> int:
+    if isinstance(instant, date):
+        return as_of_minutes(instant, name=name)
+    try:
+        number = whole_number(instant)
+    except TypeError:
+        number = -1
+    if not 0 <= number < NEVER:
+        raise InvalidArgument(
+            f"{name} is {quoted(instant)}; want an instant, or minutes from 0 to {NEVER - 1}"
+        )
+    return number
 
 
 def parse_moment(text: str) -> datetime | date:
