@@ -171,12 +171,13 @@ class KeptWords:
         ):
             return
         self.index.save(self._path)
-        notes = {
-            "words_header": header_hash(self._path, _HEADER_BYTES),
-            "words_known": str(self.known_at),
-            "words_made_of": self._made_of,
-        }
-        self._store.meta_update({self._store.own_note(name): value for name, value in notes.items()})
+        self._store.own_update(
+            {
+                "words_header": header_hash(self._path, _HEADER_BYTES),
+                "words_known": str(self.known_at),
+                "words_made_of": self._made_of,
+            }
+        )
         self._unsaved = 0
 
     def close(self) -> None:
@@ -189,7 +190,7 @@ class KeptWords:
     def _load(self) -> TextIndex:
         if not self._path.exists():
             return TextIndex()
-        kept = self._noted("words_header"), self._noted("words_made_of")
+        kept = self._store.own_get("words_header"), self._store.own_get("words_made_of")
         if kept != (header_hash(self._path, _HEADER_BYTES), self._made_of):
             _logger.warning("%s is not what this store saved last; reading all words anew", self._path)
             return TextIndex()
@@ -197,11 +198,8 @@ class KeptWords:
             index = TextIndex.load(self._path)
         except CorruptFile as error:
             raise CorruptFile(f"{error}; delete {self._path}, and the next opening makes it anew") from error
-        self.known_at = int(self._noted("words_known") or -1)
+        self.known_at = int(self._store.own_get("words_known") or -1)
         return index
-
-    def _noted(self, name: str) -> str | None:
-        return self._store.meta_get(self._store.own_note(name))
 
 
 def header_hash(path: Path, size: int) -> str:

@@ -53,6 +53,14 @@ class Notes(ABC):
         """Return the name of a note about a file that lies beside this process alone."""
         return name
 
+    def own_get(self, name: str) -> str | None:
+        """Return such a note, or None."""
+        return self.meta_get(self.own_note(name))
+
+    def own_update(self, notes: Mapping[str, str]) -> None:
+        """Keep several such notes; see :meth:`meta_update`."""
+        self.meta_update({self.own_note(name): value for name, value in notes.items()})
+
     @abstractmethod
     def _reading(self) -> AbstractContextManager[sqlite3.Connection]:
         """Lend the connection that reads."""

@@ -149,7 +149,7 @@ class KeptFile:
         """Load the index file if this store saved it last; otherwise start an empty index."""
         if not self._path.exists():
             return Index(self._dim())
-        if self._noted("index_header") != header_hash(self._path, _HEADER_BYTES):
+        if self._store.own_get("index_header") != header_hash(self._path, _HEADER_BYTES):
             _logger.warning(
                 "%s is not the file that this store saved last; building the index anew", self._path
             )
@@ -167,8 +167,8 @@ class KeptFile:
                 target=self._verify, args=(index,), name="carag-verify", daemon=True
             )
             self._verifying.start()
-        self.known_at = int(self._noted("index_known") or -1)
-        self._deleted = int(self._noted("index_deleted") or 0)
+        self.known_at = int(self._store.own_get("index_known") or -1)
+        self._deleted = int(self._store.own_get("index_deleted") or 0)
         return index
 
     def _verify(self, index: Index) -> None:
@@ -187,9 +187,5 @@ class KeptFile:
 
     def _save(self) -> None:
         self.index.save(self._path)
-        notes = notes_of_file(self._path, self.known_at, self._deleted)
-        self._store.meta_update({self._store.own_note(name): value for name, value in notes.items()})
+        self._store.own_update(notes_of_file(self._path, self.known_at, self._deleted))
         self._unsaved = 0
-
-    def _noted(self, name: str) -> str | None:
-        return self._store.meta_get(self._store.own_note(name))
