@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from carag.audit._postgres import Place
 
-__all__ = ["LOG", "VALUES", "SharedLink"]
+__all__ = ["LOG", "VALUES", "SharedLink", "reading"]
 
 LOG: Final = "log"
 VALUES: Final = "values"
@@ -29,6 +29,19 @@ _TURN, _OPEN = 0, 1
 """Seeds of two advisory locks: of a turn, and of all that have the log open. A process's own is under its number."""
 _WAITS: Final = {"lock_timeout": "30s", "idle_in_transaction_session_timeout": "30s"}
 """How long a turn is waited for, and how long one may stand still: a process that hangs must not stop all others."""
+
+
+def reading(place: Place, part: str, first: str) -> Any:
+    """Connect to read a part of a log, :data:`LOG` or :data:`VALUES`, as of the moment of the first statement."""
+    db = connected(place)
+    try:
+        db.execute(f"SET search_path TO {place.schema}_{part}, pg_temp")
+        db.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        db.execute(first)
+    except BaseException:
+        db.close()
+        raise
+    return db
 
 
 class SharedLink:

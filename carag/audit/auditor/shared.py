@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from carag.audit._postgres import connected, talking
-from carag.audit._shared import LOG
+from carag.audit._postgres import talking
+from carag.audit._shared import LOG, reading
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,10 +42,7 @@ class SharedRecords:
         self.where = f"PostgreSQL, schema {place.schema}"
         self._place, self._streams = place, 0
         with talking(place.url, self.where):
-            self._db = connected(place)
-            self._db.execute(f"SET search_path TO {place.schema}_{LOG}, pg_temp")
-            self._db.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            self._db.execute("SELECT FROM checkpoint LIMIT 1")  # the moment that all later statements see
+            self._db = reading(place, LOG, "SELECT FROM checkpoint LIMIT 1")
 
     def execute(self, statement: str, parameters: Any = ()) -> Any:
         """Run a statement of the reader; of one that reads everything, the rows are fetched as they are used."""

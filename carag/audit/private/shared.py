@@ -9,8 +9,8 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any, Final
 
-from carag.audit._postgres import connected, talking
-from carag.audit._shared import VALUES
+from carag.audit._postgres import talking
+from carag.audit._shared import VALUES, reading
 from carag.audit.private.keys import PrivateKeys
 from carag.audit.private.store import PrivateStore
 from carag.errors import CorruptFile
@@ -139,10 +139,7 @@ class ReadValues:
     def __init__(self, place: Place) -> None:
         self._place = place
         with talking(place.url):
-            self._db = connected(place)
-            self._db.execute(f"SET search_path TO {place.schema}_{VALUES}, pg_temp")
-            self._db.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        self.execute("SELECT wrapping FROM state")  # the moment that all later statements see
+            self._db = reading(place, VALUES, "SELECT wrapping FROM state")
 
     def execute(self, statement: str, parameters: Any = ()) -> Any:
         """Run a statement; return its rows."""
