@@ -126,7 +126,8 @@ typedef enum carag_why {
     CARAG_WHY_CHEAPEST, /* by the cost model */
     CARAG_WHY_ALL,      /* every admissible row is wanted: no graph can touch fewer */
     CARAG_WHY_BUDGET,   /* the graph had spent what the exact answer costs */
-    CARAG_WHY_FILL      /* the graph, or the estimate, ended with too few rows */
+    CARAG_WHY_FILL,     /* the graph, or the estimate, ended with too few rows */
+    CARAG_WHY_NEAR      /* by how many rows near the query are admissible */
 } carag_why;
 
 typedef struct carag_search_params {

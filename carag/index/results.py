@@ -71,6 +71,7 @@ class Why(StrEnum):
     ALL = "most admissible rows are wanted"
     BUDGET = "the graph had spent what an exact answer costs"
     FILL = "too few rows were found"
+    NEAR = "by how many rows near the query are admissible"
 
 
 DTYPE_CODES: Final = {
@@ -92,6 +93,7 @@ WHY_CODES: Final = {
     Why.ALL: lib.CARAG_WHY_ALL,
     Why.BUDGET: lib.CARAG_WHY_BUDGET,
     Why.FILL: lib.CARAG_WHY_FILL,
+    Why.NEAR: lib.CARAG_WHY_NEAR,
 }
 _PLANS: Final = {code: plan for plan, code in PLAN_CODES.items()}
 _WHYS: Final = {code: why for why, code in WHY_CODES.items()}

@@ -2,9 +2,10 @@
  *
  * The classes are asked first, so the number of admissible rows is known exactly before anything is searched. None: the
  * answer is empty. Otherwise the plan asked for, or for CARAG_PLAN_AUTO the certified one where no more rows than
- * params->exact_limit are admissible, and the cheaper of exact and scan (search/plan.c) where more are. Such a scan may end
- * as a walk over the graph: that is decided a query, when the nearest cells are scanned, and the walk begins with what they
- * gave. A walk that is given up hands what it found back to the scan.
+ * params->exact_limit are admissible, and the cheaper of exact and scan (search/plan.c) where more are: chosen once for
+ * all queries, or by each where its near rows decide. Such a scan may end as a walk over the graph: that is decided a
+ * query, when the nearest cells are scanned, and the walk begins with what they gave. A walk that is given up hands what
+ * it found back to the scan.
  *
  * Rules that hold for every plan
  *   all         a search that wants every admissible row is exact: no graph can touch fewer rows
@@ -47,7 +48,7 @@ typedef struct search_call {
     size_t wanted; /* min(k, admissible): what an answer must reach */
     size_t limit;   /* min(k, rows): what it may hold */
     size_t ef;     /* for the graph: at least wanted, at most the rows there are */
-    carag_plan plan;
+    carag_plan plan; /* CARAG_PLAN_AUTO: each query chooses */
     bool may_walk; /* a scan may end as a walk over the graph */
     carag_why why;
     carag_scratch **scratches; /* one a worker */
@@ -140,7 +141,8 @@ static bool scan_and_walk(const search_call *call, carag_scratch *scratch, bool 
     done->ran = CARAG_PLAN_GRAPH;
     if (budget > 0 && walk(call, &scan, budget))
         return true;
-    done->why = budget > 0 ? CARAG_WHY_BUDGET : call->why;
+    if (budget > 0)
+        done->why = CARAG_WHY_BUDGET;
     if (is_asked) {
         carag_scan_leave(&scan);
         return false;
@@ -181,6 +183,10 @@ static void search_query(const search_call *call, carag_scratch *scratch, size_t
     done->count = 0;
     if (call->why == CARAG_WHY_NOTHING)
         return;
+    if (done->ran == CARAG_PLAN_AUTO) {
+        done->ran = carag_plan_probe(&call->reader, &call->selection, scratch);
+        done->why = CARAG_WHY_NEAR;
+    }
     if (!is_exact(done->ran))
         run_approximate(call, scratch, q, done);
     if (is_exact(done->ran))
@@ -332,7 +338,7 @@ static void decide(search_call *call)
         call->plan = CARAG_PLAN_EXACT; /* how much there is to find is not known: nothing but a full look will do */
     } else if (call->plan == CARAG_PLAN_AUTO) {
         call->plan = carag_plan_choose(&call->reader, selection, call->limit, call->out->nanoseconds);
-        call->may_walk = call->plan == CARAG_PLAN_SCAN && view->cells && view->costs.graph_distance > 0.0 &&
+        call->may_walk = call->plan != CARAG_PLAN_EXACT && view->cells && view->costs.graph_distance > 0.0 &&
                          selection->admissible * CARAG_MAX_WIDENING >= call->reader.rows;
         call->why = CARAG_WHY_CHEAPEST;
     } else if (call->plan == CARAG_PLAN_SCAN &&

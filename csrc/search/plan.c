@@ -1,17 +1,19 @@
 /* search/plan.c - choose the cheapest plan by a cost model, in nanoseconds, of parts that were measured on this index
  * and this machine (cost/measure.c).
  *
- * Once a call, from the number of admissible rows, which is known exactly:
- *
  *      exact   admissible codes, then RERANKED_FACTOR times those wanted by vector; or all by vector when they are few
  *      scan    the cells ranked, the words of the part of the rows that sampled queries had to look at, of those the packs
  *              that hold an admissible row, or instead of both the packs of the words that pass; the survivors by code,
  *              those wanted and some more by vector
  *
- * and the smaller wins; ties go to the exact plan. Whether a scan goes on as a walk over the graph is decided once a query,
- * when its nearest cells are done, and their floor, their pass rate and the rows still within reach are known
- * (carag_plan_budget). The walk is not considered when the pool would have to widen more than it may: its recall would fall
- * short, and a scan of few rows is cheap.
+ * The exact plan costs what the number of admissible rows says, which is known. A scan costs less the nearer to the query
+ * they are. So for all queries of a call it is the exact plan where even a scan that ends with the first cells takes no less
+ * than half of that; and a scan where a usual one takes less than half of it, or one that goes to the last cell takes less.
+ * Else each query chooses, by the words of the rows nearest to it (carag_plan_probe).
+ *
+ * Whether a scan goes on as a walk over the graph is decided once a query, too, when its nearest cells are done, and their
+ * floor, their pass rate and the rows still within reach are known (carag_plan_budget). The walk is not considered when the
+ * pool would have to widen more than it may: its recall would fall short, and a scan of few rows is cheap.
  */
 #include "carag_internal.h"
 #include "row/row.h"
@@ -19,21 +21,14 @@
 
 #include <math.h>
 
-#define STOP_MIN_SHARE 64 /* where less than 1/64 of the rows in cells are admissible, a scan goes to the last cell */
-#define STOP_MIN_ROWS CARAG_CELL_ROWS /* admissible rows below which it does, too */
+#define FEW_SHARE 12.0 /* where less than 1/12 of the rows are admissible, a scan stops only if more of the near ones are */
+#define SURE_FACTOR 2.0 /* by which a plan must be the cheaper one, lest the rows near a query decide: */
+#define NEAR_FACTOR 2.0 /* for a scan, where so many times the admissible share of all rows are admissible */
 #define RERANKED_FACTOR 2.5 /* vectors an exact search scores per row wanted, as seen on every set of bench/ann */
 #define POOLS 2.0 /* widths of the pool: rows that came through beyond which a walk would spend it, and miss some */
 #define WORD_FACTOR 2.0 /* what a row costs in a scan by words, in rows opened by cells: those end as the floor rises */
 #define WORD_SURVIVORS 3.0 /* times as many rows come through in it, which go by a floor that few cells gave */
-#define RUNS 6.0            /* of rows of one class in a pack, about: each admissible or not by itself */
-
-/* Whether a scan may stop before the last cell, when the first cells show that near rows are open. Decided by counts
- * alone, so that a scan is the same on every machine. */
-bool carag_plan_stops(const carag_view *view, const carag_selection *selection)
-{
-    return view->cells && selection->admissible * STOP_MIN_SHARE >= view->cells->rows &&
-           selection->admissible >= STOP_MIN_ROWS;
-}
+#define RUNS 6.0 /* of rows of one class in a pack, about: each admissible or not by itself */
 
 static double exact_cost(const carag_costs *costs, double admissible, double limit)
 {
@@ -55,6 +50,13 @@ static double cells_cost(const carag_reader *reader, const carag_selection *sele
     return reached * (costs->word + opened_packs(reader, selection) * costs->pack / CARAG_PACK);
 }
 
+/* Whether a scan may stop before the last cell, where so large a part of the rows near the query is admissible. Decided by
+ * counts alone, so that a scan is the same on every machine. */
+bool carag_plan_stops(const carag_reader *reader, const carag_selection *selection, double rate)
+{
+    return (double)selection->admissible * FEW_SHARE >= reader->rows || rate * FEW_SHARE >= 1.0;
+}
+
 /* Nanoseconds of looking at all rows by words; no end of them without a copy in that order. */
 static double words_cost(const carag_reader *reader, const carag_selection *selection)
 {
@@ -62,27 +64,35 @@ static double words_cost(const carag_reader *reader, const carag_selection *sele
     return view->sorted ? WORD_FACTOR * (double)selection->labelled * view->costs.pack / CARAG_PACK : INFINITY;
 }
 
-/* Nanoseconds of a scan. With a fraction p of the rows admissible, the k-th nearest admissible row is about as far away as
- * the (k / p)-th nearest of all rows: so it looks at what a scan for k / p neighbours looks at. */
-double carag_plan_scan(const carag_reader *reader, const carag_selection *selection, size_t wanted)
+/* Nanoseconds of a scan that looks at so many rows. */
+static double scan_cost(const carag_reader *reader, const carag_selection *selection, size_t wanted, double reached)
 {
     const carag_view *view = reader->view;
     const carag_costs *costs = &view->costs;
-    const double limit = (double)wanted;
-    const double rows = reader->rows;
     const double admissible = (double)selection->admissible;
     const double room = (double)carag_sketch_room(wanted);
-    const double exponent = log(fmax(limit * rows / admissible / CARAG_SAMPLE_K, 1.0)) / log(CARAG_MANY_RATIO);
-    const double few = costs->reached[0];
-    const double reached =
-        carag_plan_stops(view, selection) ? fmin(few + exponent * ((double)costs->reached[1] - few), rows) : rows;
     const double survivors = costs->scored * room / (double)carag_sketch_room(CARAG_SAMPLE_K);
-    const double by_cells = cells_cost(reader, selection, reached) + fmin(admissible, survivors) * costs->code;
+    const double by_cells =
+        cells_cost(reader, selection, reached) + fmin(admissible, survivors) * costs->code;
     const double by_words =
         words_cost(reader, selection) + fmin(admissible, WORD_SURVIVORS * survivors) * costs->code;
     return costs->scan_factor *
            (costs->sketch + (view->cells ? view->cells->count : 0) * costs->code_in_order + fmin(by_cells, by_words) +
             room * costs->vector);
+}
+
+/* The same of a usual query. With a fraction p of the rows admissible, the k-th nearest admissible row is about as far away
+ * as the (k / p)-th nearest of all rows: so it looks at what a scan for k / p neighbours looks at. */
+double carag_plan_scan(const carag_reader *reader, const carag_selection *selection, size_t wanted)
+{
+    const carag_costs *costs = &reader->view->costs;
+    const double rows = reader->rows;
+    const double few = costs->reached[0];
+    const double times = (double)wanted * rows / (double)selection->admissible / CARAG_SAMPLE_K;
+    const double exponent = log(fmax(times, 1.0)) / log(CARAG_MANY_RATIO);
+    const bool stops = reader->view->cells && carag_plan_stops(reader, selection, 0.0);
+    return scan_cost(reader, selection, wanted,
+                     stops ? fmin(few + exponent * ((double)costs->reached[1] - few), rows) : rows);
 }
 
 /* The limits of a graph search by default. */
@@ -91,6 +101,7 @@ carag_limits carag_limits_of(const carag_costs *costs, uint64_t budget)
     return (carag_limits){.ef = costs->ef, .slack = costs->slack > 0.0F ? costs->slack : INFINITY, .budget = budget};
 }
 
+/* The plan of a call, and what each is expected to take; CARAG_PLAN_AUTO where every query is to choose. */
 carag_plan carag_plan_choose(const carag_reader *reader, const carag_selection *selection, size_t limit,
                              double out_nanoseconds[CARAG_PLANS])
 {
@@ -100,7 +111,19 @@ carag_plan carag_plan_choose(const carag_reader *reader, const carag_selection *
         return CARAG_PLAN_EXACT;
     const double scan = carag_plan_scan(reader, selection, limit);
     out_nanoseconds[CARAG_PLAN_SCAN] = scan;
-    return scan < exact ? CARAG_PLAN_SCAN : CARAG_PLAN_EXACT;
+    if (!reader->view->cells)
+        return scan < exact ? CARAG_PLAN_SCAN : CARAG_PLAN_EXACT;
+    if (exact <= SURE_FACTOR * scan_cost(reader, selection, limit, CARAG_TRIED_ROWS))
+        return CARAG_PLAN_EXACT;
+    const double sure = fmin(SURE_FACTOR * scan, scan_cost(reader, selection, limit, reader->rows));
+    return sure < exact ? CARAG_PLAN_SCAN : CARAG_PLAN_AUTO;
+}
+
+/* The plan of a query of such a call: a scan where more rows near it are admissible than anywhere. Ranks the cells. */
+carag_plan carag_plan_probe(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch)
+{
+    const double share = (double)selection->admissible / (double)reader->rows;
+    return carag_scan_rate(reader, selection, scratch) < NEAR_FACTOR * share ? CARAG_PLAN_EXACT : CARAG_PLAN_SCAN;
 }
 
 /* Rows of the cells that a scan would still go through, if its floor stayed where it is. */

@@ -40,9 +40,7 @@
 #include <string.h>
 
 #define CONFIDENCE 2.0F /* standard deviations by which an estimate may be too low */
-#define TRIED_ROWS (CARAG_CELL_ROWS / 8) /* rows of the first cells; how many are open decides whether it may stop */
-#define FEW_SHARE 12 /* where less than 1/12 of the rows are admissible, */
-#define FEW_FACTOR 2.0 /* so many times their share of the rows tried must be open */
+#define PROBED_ROWS 64 /* rows of the cells nearest to a query by which its plan is chosen */
 #define MARK_MAX_SHARE 8 /* where at most 1/8 of the rows are admissible, they are marked rather than all words tested, */
 #define MARK_AFTER 4 /* once as many words were tested as 1/4 of their number: rows near the query may be enough */
 #define ROWS_PER_CELL 8 /* rows in the pool of a walk for each cell that is scanned before it */
@@ -248,14 +246,6 @@ static void scan_words(carag_scan *job)
 
 /* ---------------------------------------------------------------- by cells */
 
-/* Of the rows of the first cells, the part that must be open for a scan to stop before the last one: where few rows are
- * admissible, what cells hardly exceed can be relied on only when they are those near the query. */
-static double least_rate(const carag_reader *reader, const carag_selection *selection)
-{
-    const double share = (double)selection->admissible / (double)reader->rows;
-    return share * FEW_SHARE < 1.0 ? FEW_FACTOR * share : 0.0;
-}
-
 /* Have in cache what a cell needs before it is scanned: it lies anywhere, and is too small for processors to foresee. The
  * packs with marked rows; or words, of which rows of a cell mostly follow each other as positions do, and its first pack. */
 static void fetch_cell(const carag_scan *job, uint32_t cell)
@@ -301,7 +291,30 @@ carag_scan carag_scan_begin(const carag_reader *reader, const carag_selection *s
         carag_rank_cells(view->cells, scratch);
     return (carag_scan){.reader = reader, .selection = selection, .scratch = scratch, .effort = effort,
                         .room = carag_sketch_room(limit), .all_open = selection->labelled == reader->rows,
-                        .stops = carag_plan_stops(view, selection), .patience = WAITING_ROWS};
+                        .stops = view->cells != NULL, .patience = WAITING_ROWS};
+}
+
+/* Of the rows in the cells nearest to the query, the part that may be open. Nothing is read of them but their words. */
+double carag_scan_rate(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch)
+{
+    const carag_cells *cells = reader->view->cells;
+    const carag_scan job = {.reader = reader, .selection = selection, .scratch = scratch};
+    uint32_t tested = 0;
+    uint32_t opened = 0;
+    carag_query_encode(reader->index, &reader->view->codes, &scratch->query);
+    carag_rank_cells(cells, scratch);
+    for (uint32_t next = 0; next < cells->count && tested < PROBED_ROWS; next++) {
+        const uint32_t cell = scratch->cells[next];
+        const uint32_t end = cells->cells[cell].end;
+        for (uint32_t at = cell ? cells->cells[cell - 1].end : 0; at < end;) {
+            uint32_t room[CARAG_PACK];
+            const carag_span span = carag_span_at(reader->view, at, end, room);
+            opened += (uint32_t)__builtin_popcount(open_rows(&job, &span));
+            at += span.count;
+            tested += span.count;
+        }
+    }
+    return (double)opened / (double)tested;
 }
 
 /* Cells that are scanned before a walk with so wide a pool. */
@@ -317,12 +330,11 @@ bool carag_scan_cells(carag_scan *job, uint32_t count)
 {
     const carag_cells *cells = job->reader->view->cells;
     const carag_scratch *scratch = job->scratch;
-    const double rate = least_rate(job->reader, job->selection);
     const uint64_t before = job->effort->estimates - job->opened;
     bool is_done = true;
     for (; job->next < cells->count; job->next++) {
         if (!job->marks && count == cells->count && job->tested >= job->selection->admissible / MARK_AFTER &&
-            job->tested >= TRIED_ROWS)
+            job->tested >= CARAG_TRIED_ROWS)
             mark_open(job);
         const uint32_t cell = scratch->cells[job->next];
         const uint32_t begin = cell ? cells->cells[cell - 1].end : 0;
@@ -342,9 +354,11 @@ bool carag_scan_cells(carag_scan *job, uint32_t count)
             continue;
         scan_positions(job, begin, end, carag_sight_of(cells, scratch, cell));
         job->opened = job->effort->estimates - before;
-        if (job->tested < TRIED_ROWS && job->tested + (end - begin) >= TRIED_ROWS)
-            job->stops = job->stops && (double)job->opened >= rate * (double)(job->tested + (end - begin));
+        const bool is_trying = job->tested < CARAG_TRIED_ROWS;
         job->tested += end - begin;
+        if (is_trying && job->tested >= CARAG_TRIED_ROWS)
+            job->stops = job->stops && carag_plan_stops(job->reader, job->selection,
+                                                        (double)job->opened / (double)job->tested);
     }
     score_waiting(job);
     return is_done;

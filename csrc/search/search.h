@@ -10,6 +10,7 @@
 
 #define CARAG_MAX_WIDENING 16 /* times ef: how far a filtered graph search may widen its pool */
 #define CARAG_SAMPLE_K 10 /* neighbours for which costs are measured */
+#define CARAG_TRIED_ROWS (CARAG_CELL_ROWS / 8) /* rows of the first cells; how many are open decides whether a scan may stop */
 #define CARAG_MANY_RATIO 8 /* costs are measured a second time, for this multiple of CARAG_SAMPLE_K neighbours */
 
 _Static_assert(sizeof(carag_near) == 8, "eight heap entries share a cache line");
@@ -103,6 +104,7 @@ bool carag_scan_rest(const carag_reader *reader, const carag_selection *rest, co
                      carag_scratch *scratch, size_t limit, carag_effort *effort);
 carag_scan carag_scan_begin(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch,
                             size_t limit, carag_effort *effort);
+double carag_scan_rate(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch);
 uint32_t carag_probed(const carag_cells *cells, size_t ef);
 bool carag_scan_cells(carag_scan *job, uint32_t count);
 void carag_scan_leave(carag_scan *job);
@@ -117,11 +119,12 @@ bool carag_take_from_pool(const carag_reader *reader, const carag_selection *sel
 void carag_rank_cells(const carag_cells *cells, carag_scratch *scratch);
 
 /* search/plan.c */
-bool carag_plan_stops(const carag_view *view, const carag_selection *selection);
+bool carag_plan_stops(const carag_reader *reader, const carag_selection *selection, double rate);
 double carag_plan_scan(const carag_reader *reader, const carag_selection *selection, size_t wanted);
 carag_limits carag_limits_of(const carag_costs *costs, uint64_t budget);
 carag_plan carag_plan_choose(const carag_reader *reader, const carag_selection *selection, size_t limit,
                              double out_nanoseconds[CARAG_PLANS]);
+carag_plan carag_plan_probe(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch);
 bool carag_plan_by_words(const carag_scan *job);
 uint64_t carag_plan_budget(const carag_scan *job, size_t ef);
 

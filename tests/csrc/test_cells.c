@@ -329,6 +329,42 @@ static void a_walk_takes_over_where_it_is_cheaper(const float *vectors)
     carag_index_free(index);
 }
 
+/* The plan of a query from this row, where a row costs so much in an exact search, and a tested word one; and whether it was
+ * chosen by the rows near it. */
+static carag_plan chosen(carag_index *index, const float *vectors, size_t row, double exact_row, int by_near)
+{
+    const carag_predicate open = one_mask(1U << 20, 0);
+    answer got;
+    view_of(index)->costs = (carag_costs){
+        .ef = 8, .reached = {1000, 2000}, .scan_factor = 1.0, .word = 1.0, .exact_row = exact_row};
+    CHECK_OK(search_one(index, vectors + row * DIM, &open, K, 0, CARAG_PLAN_AUTO, &got));
+    CHECK(got.count == K && got.why == (by_near ? CARAG_WHY_NEAR : CARAG_WHY_CHEAPEST));
+    const carag_plan plan = got.plan;
+    free_answer(&got);
+    return plan;
+}
+
+/* Of the rows of one group all are admissible, of the others few. Where neither plan is the cheaper one for sure, the
+ * exact one is for queries far from that group, and a scan for those in it. */
+static void a_query_chooses_by_the_rows_near_it(const float *vectors)
+{
+    carag_index *index = new_index(DIM, 4, 3);
+    uint32_t *words = random_words(5, N, 3);
+    for (size_t i = 0; i < N; i++)
+        words[i] |= (i * 7 % GROUPS == 0 && i % 10 != 9) || i % 30 == 1 ? 1U << 20 : 0;
+    const carag_rows rows = rows_of(vectors, words, N);
+    CHECK_OK(carag_index_add(index, &rows, NULL, NULL));
+    leave_the_cells_alone(index);
+    for (size_t near = 0; near < N; near += 60 * GROUPS) { /* multiples of GROUPS are in the first of the groups */
+        CHECK(chosen(index, vectors, near, 1.0, 1) == CARAG_PLAN_SCAN);
+        CHECK(chosen(index, vectors, near + 5, 1.0, 1) == CARAG_PLAN_EXACT);
+        CHECK(chosen(index, vectors, near, 0.1, 0) == CARAG_PLAN_EXACT);
+        CHECK(chosen(index, vectors, near + 5, 30.0, 0) == CARAG_PLAN_SCAN);
+    }
+    free(words);
+    carag_index_free(index);
+}
+
 int main(void)
 {
     float *vectors = grouped_vectors(9, N);
@@ -339,6 +375,7 @@ int main(void)
     relabelled_rows_are_seen_at_once(vectors);
     added_rows_are_found_and_join(vectors);
     a_walk_takes_over_where_it_is_cheaper(vectors);
+    a_query_chooses_by_the_rows_near_it(vectors);
     broken_cells_are_noticed(vectors);
     free(vectors);
     return 0;

@@ -89,6 +89,21 @@ def test_a_policy_of_the_query_s_neighbourhood_reads_little(grouped):
     assert near.stats.estimates.min() < 0.3 * near.stats.admissible
 
 
+def test_a_scan_for_few_rows_near_the_query_reads_little_and_misses_none():
+    """One row in fifty is admissible, all of two groups: who asks from there stops early, from elsewhere goes through all."""
+    rng = np.random.default_rng(4)
+    centres = rng.standard_normal((100, DIM))
+    groups = rng.integers(0, 100, ROWS)
+    vectors = (centres[groups] + 0.4 * rng.standard_normal((ROWS, DIM))).astype(np.float32)
+    index = Index(DIM, M=8, ef_construction=40)
+    index.add(vectors, policy_word(np.where(groups < 2, OPEN, 0)))
+    near, far = vectors[groups < 2][:50], vectors[groups >= 2][:50]
+    for queries in (near, far):
+        found, exact = (index.search(queries, 10, Mask(OPEN), plan=plan) for plan in ("scan", "exact"))
+        assert (found.similarities >= exact.similarities[:, -1:]).mean() >= 0.99
+        assert (found.stats.estimates.mean() < 0.7 * found.stats.admissible) == (queries is near)
+
+
 @pytest.mark.parametrize("mmap", [False, True], ids=["read", "mapped"])
 def test_cells_are_kept_in_the_file(grouped, saved, tmp_path, mmap):
     """A loaded index has the same cells: the same answers, the same work, the same bytes."""
