@@ -386,14 +386,25 @@ def _nearest(
 
 
 def _near(found: Sequence[SearchResult | CheckedResult], k: int) -> _Near:
-    counts = [min(k, int(one.counts[0])) for one in found]
-    every = np.concatenate([one.keys[0, :count] for one, count in zip(found, counts, strict=True)])
-    of_every = np.concatenate([one.similarities[0, :count] for one, count in zip(found, counts, strict=True)])
-    order = np.lexsort((every, -of_every))[:k]
-    plans = dict.fromkeys(one.stats.plans[0].value for one in found)
-    admissible = sum(one.stats.admissible for one in found)
     states = [one.stats.state for one in found if not isinstance(one, SearchResult)]
     if any(state.epoch != states[0].epoch for state in states):
         raise BackendUnavailable("the backend changed between two searches of one question; ask again")
-    state = states[0] if states else None
-    return _Near(Nearest(every[order], of_every[order]), "/".join(plans), admissible, state)
+    stats = [one.stats for one in found]
+    return _Near(
+        _nearest_of(found[0], k) if len(found) == 1 else _merged([_nearest_of(one, k) for one in found], k),
+        "/".join(dict.fromkeys(one.plans[0].value for one in stats)),
+        sum(one.admissible for one in stats),
+        states[0] if states else None,
+    )
+
+
+def _nearest_of(found: SearchResult | CheckedResult, k: int) -> Nearest:
+    count = min(k, int(found.counts[0]))
+    return Nearest(found.keys[0, :count], found.similarities[0, :count])
+
+
+def _merged(found: Sequence[Nearest], k: int) -> Nearest:
+    """Merge as a search orders: by similarity, then by key."""
+    keys, similarities = (np.concatenate(column) for column in zip(*found, strict=True))
+    order = np.lexsort((keys, -similarities))[:k]
+    return Nearest(keys[order], similarities[order])
