@@ -1,8 +1,10 @@
-"""Time the search by similarity alone, for each role, beside hnswlib without a policy; and find what ``auto`` misses.
+"""Time search and retrieval under ``auto``, a role each, beside hnswlib without a policy; find what ``auto`` misses.
 
-What is timed is what the ranker asks of the index: all searches of the decision, under the plan ``auto`` whatever they
-admit, and for a role that may know of hidden passages also what is nearest of them. hnswlib searches all rows, with the
-paper's settings, and knows no policy. They take turns, and the least of :data:`TIMES` times counts.
+What is timed of a search by similarity is what the ranker asks of the index: all searches of the decision, whatever
+they admit, and for a role that may know of hidden passages also what is nearest of them. hnswlib searches all rows,
+with the paper's settings, and knows no policy. What is timed of retrieval is :meth:`carag.Engine.retrieve`, fused, with
+its record: over the index, and over hnswlib in the index's place. They take turns; the least of :data:`TIMES` times
+counts.
 """
 
 from __future__ import annotations
@@ -15,17 +17,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from carag.evaluation.systems.baselines import Hnsw
+from bench.ranking.vanilla import Limited, Vanilla
+from carag.policy import NEVER, Mask, Policy
 from carag.retrieval.ranking import Dense
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
     from carag.engine import Engine
     from carag.evaluation.cases.pairs import Pair
-    from carag.retrieval.ranking import Question, Ranked, Wider
+    from carag.index import Index
+    from carag.retrieval.ranking import Question, Ranked, Ranker, Wider
 
 __all__ = ["Stage", "stages"]
 
@@ -35,61 +39,77 @@ TIMES: Final = 5
 
 @dataclass(slots=True)
 class Stage:
-    """Milliseconds of both, a pair each, and how much of the exact answer ``auto`` finds."""
+    """Milliseconds of ours and hnswlib's, a pair each, and how much of the exact answer ``auto`` finds."""
 
     role: str
-    ours: list[float] = field(default_factory=list)
-    vanilla: list[float] = field(default_factory=list)
+    searched: list[list[float]] = field(default_factory=list)
+    retrieved: list[list[float]] = field(default_factory=list)
     recalls: list[float] = field(default_factory=list)
 
     def cells(self) -> str:
         """Write the row of the table."""
-        median, most = (
-            [float(np.quantile(of, part)) for of in (self.ours, self.vanilla)] for part in (0.5, 0.95)
-        )
-        return (
-            f"| {self.role} | {len(self.ours)} | {median[0]:.3f} | {median[1]:.3f} | {most[0]:.3f} | {most[1]:.3f} | "
-            f"{np.mean(self.recalls):.4f} |"
-        )
+        parts = [f"{self.role} | {len(self.recalls)}"]
+        for taken, digits in ((self.searched, 3), (self.retrieved, 2)):
+            for ours, vanilla in np.quantile(taken, (0.5, 0.95), axis=0):
+                parts.append(f"{ours:.{digits}f} | {vanilla:.{digits}f} | {ours / vanilla:.2f}")
+        return f"| {' | '.join(parts)} | {np.mean(self.recalls):.4f} |"
 
 
 class _Listener(Dense):
     """The ranker by similarity, which keeps what it was asked last, to be asked again."""
 
+    index: Index
     question: Question
     k: int
     again: Callable[..., Ranked]
 
     def rank(self, *asked: Any, exact_limit: int | None, wider: Wider | None = None) -> Ranked:
         """Keep the question, and answer it."""
-        _, _, self.question, _, self.k = asked
+        self.index, _, self.question, _, self.k = asked
         self.again = partial(super().rank, *asked, wider=wider)
         return self.again(exact_limit=exact_limit)
 
 
-def stages(engine: Engine, pairs: Iterable[Pair], vectors: NDArray[np.float32]) -> list[Stage]:
-    """Ask both of every pair, of which none is refused, and return the roles in the order of their names."""
+def stages(
+    engine: Engine, pairs: Sequence[Pair], keys: NDArray[np.int64], vectors: NDArray[np.float32]
+) -> list[Stage]:
+    """Ask both of every pair, of which none is refused, and return the roles in the order of their names.
+
+    `keys` and `vectors` are of all rows of the index.
+    """
     retriever, listener = engine._retriever, _Listener()  # noqa: SLF001 - one engine may hold a store
-    vanilla = Hnsw(vectors, seed=0)
+    fused = retriever.ranker
+    vanilla = _in_its_place(engine, listener, pairs[0], keys, vectors)
+    rankers = Limited(fused), Limited(fused, vanilla)
     found: dict[str, Stage] = defaultdict(lambda: Stage(""))
-    before, retriever.ranker = retriever.ranker, listener
     for number, pair in enumerate(pairs):
-        engine.retrieve(pair.question.text, pair.session)
         stage = found[pair.session.role]
         stage.role = pair.session.role
-        ours, theirs = _least(
-            [
-                partial(listener.again, exact_limit=0),
-                partial(vanilla.nearest, listener.question.vector, listener.k),
-            ],
-            number,
+        stage.retrieved.append(
+            _least([partial(_retrieve, engine, pair, ranker) for ranker in rankers], number)
         )
-        stage.ours.append(ours)
-        stage.vanilla.append(theirs)
-        exact, auto = (set(listener.again(exact_limit=limit).keys) for limit in (None, 0))
+        _retrieve(engine, pair, listener)
+        again, question = listener.again, listener.question
+        nearest = partial(vanilla.graph.nearest, question.vector, listener.k)
+        stage.searched.append(_least([partial(again, exact_limit=0), nearest], number))
+        exact, auto = (set(again(exact_limit=limit).keys) for limit in (None, 0))
         stage.recalls.append(len(exact & auto) / len(exact) if exact else 1.0)
-    retriever.ranker = before
+    retriever.ranker = fused
     return [found[role] for role in sorted(found)]
+
+
+def _retrieve(engine: Engine, pair: Pair, ranker: Ranker) -> None:
+    engine._retriever.ranker = ranker  # noqa: SLF001 - as above
+    engine.retrieve(pair.question.text, pair.session)
+
+
+def _in_its_place(
+    engine: Engine, listener: _Listener, pair: Pair, keys: NDArray[np.int64], vectors: NDArray[np.float32]
+) -> Vanilla:
+    """Make what is searched instead of the index, which the ranker is given for any pair."""
+    _retrieve(engine, pair, listener)
+    index, everything = listener.index, Policy(Mask())
+    return Vanilla(index, keys, vectors, index.search(vectors[0], 1, everything, as_of=NEVER - 1).stats)
 
 
 def _least(works: Sequence[Callable[[], object]], first: int) -> list[float]:
