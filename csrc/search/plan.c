@@ -7,9 +7,9 @@
  *              those wanted and some more by vector
  *
  * The exact plan costs what the number of admissible rows says, which is known. A scan costs less the nearer to the query
- * they are. So for all queries of a call it is the exact plan where even a scan that ends with the first cells takes no less
- * than half of that; and a scan where a usual one takes less than half of it, or one that goes to the last cell takes less.
- * Else each query chooses, by the words of the rows nearest to it (carag_plan_probe).
+ * they are. So for all queries of a call it is a scan where a usual one takes less than half of that, or one that goes to
+ * the last cell takes less; and the exact plan where that costs little more than to find out. Else each query chooses, by
+ * the words of the rows nearest to it (carag_plan_probe).
  *
  * Whether a scan goes on as a walk over the graph is decided once a query, too, when its nearest cells are done, and their
  * floor, their pass rate and the rows still within reach are known (carag_plan_budget). The walk is not considered when the
@@ -22,8 +22,9 @@
 #include <math.h>
 
 #define FEW_SHARE 12.0 /* where less than 1/12 of the rows are admissible, a scan stops only if more of the near ones are */
-#define SURE_FACTOR 2.0 /* by which a plan must be the cheaper one, lest the rows near a query decide: */
-#define NEAR_FACTOR 2.0 /* for a scan, where so many times the admissible share of all rows are admissible */
+#define SURE_FACTOR 2.0 /* by which a usual scan must be cheaper than the exact plan to be chosen for all queries */
+#define PROBE_FACTOR 8.0 /* times what ranking cells costs: the least that the exact plan must, for near rows to be asked */
+#define NEAR_FACTOR 1.5 /* times the admissible share of all rows: of near ones, what makes a scan the cheaper plan */
 #define RERANKED_FACTOR 2.5 /* vectors an exact search scores per row wanted, as seen on every set of bench/ann */
 #define POOLS 2.0 /* widths of the pool: rows that came through beyond which a walk would spend it, and miss some */
 #define WORD_FACTOR 2.0 /* what a row costs in a scan by words, in rows opened by cells: those end as the floor rises */
@@ -64,6 +65,11 @@ static double words_cost(const carag_reader *reader, const carag_selection *sele
     return view->sorted ? WORD_FACTOR * (double)selection->labelled * view->costs.pack / CARAG_PACK : INFINITY;
 }
 
+static double ranking_cost(const carag_view *view)
+{
+    return (view->cells ? view->cells->count : 0) * view->costs.code_in_order;
+}
+
 /* Nanoseconds of a scan that looks at so many rows. */
 static double scan_cost(const carag_reader *reader, const carag_selection *selection, size_t wanted, double reached)
 {
@@ -77,8 +83,7 @@ static double scan_cost(const carag_reader *reader, const carag_selection *selec
     const double by_words =
         words_cost(reader, selection) + fmin(admissible, WORD_SURVIVORS * survivors) * costs->code;
     return costs->scan_factor *
-           (costs->sketch + (view->cells ? view->cells->count : 0) * costs->code_in_order + fmin(by_cells, by_words) +
-            room * costs->vector);
+           (costs->sketch + ranking_cost(view) + fmin(by_cells, by_words) + room * costs->vector);
 }
 
 /* The same of a usual query. With a fraction p of the rows admissible, the k-th nearest admissible row is about as far away
@@ -113,10 +118,9 @@ carag_plan carag_plan_choose(const carag_reader *reader, const carag_selection *
     out_nanoseconds[CARAG_PLAN_SCAN] = scan;
     if (!reader->view->cells)
         return scan < exact ? CARAG_PLAN_SCAN : CARAG_PLAN_EXACT;
-    if (exact <= SURE_FACTOR * scan_cost(reader, selection, limit, CARAG_TRIED_ROWS))
-        return CARAG_PLAN_EXACT;
-    const double sure = fmin(SURE_FACTOR * scan, scan_cost(reader, selection, limit, reader->rows));
-    return sure < exact ? CARAG_PLAN_SCAN : CARAG_PLAN_AUTO;
+    if (fmin(SURE_FACTOR * scan, scan_cost(reader, selection, limit, reader->rows)) < exact)
+        return CARAG_PLAN_SCAN;
+    return exact < PROBE_FACTOR * ranking_cost(reader->view) ? CARAG_PLAN_EXACT : CARAG_PLAN_AUTO;
 }
 
 /* The plan of a query of such a call: a scan where more rows near it are admissible than anywhere. Ranks the cells. */

@@ -40,6 +40,7 @@
 #include <string.h>
 
 #define CONFIDENCE 2.0F /* standard deviations by which an estimate may be too low */
+#define TRIED_ROWS (CARAG_CELL_ROWS / 8) /* rows of the first cells; how many are open decides whether it may stop */
 #define PROBED_ROWS 64 /* rows of the cells nearest to a query by which its plan is chosen */
 #define MARK_MAX_SHARE 8 /* where at most 1/8 of the rows are admissible, they are marked rather than all words tested, */
 #define MARK_AFTER 4 /* once as many words were tested as 1/4 of their number: rows near the query may be enough */
@@ -334,7 +335,7 @@ bool carag_scan_cells(carag_scan *job, uint32_t count)
     bool is_done = true;
     for (; job->next < cells->count; job->next++) {
         if (!job->marks && count == cells->count && job->tested >= job->selection->admissible / MARK_AFTER &&
-            job->tested >= CARAG_TRIED_ROWS)
+            job->tested >= TRIED_ROWS)
             mark_open(job);
         const uint32_t cell = scratch->cells[job->next];
         const uint32_t begin = cell ? cells->cells[cell - 1].end : 0;
@@ -354,9 +355,9 @@ bool carag_scan_cells(carag_scan *job, uint32_t count)
             continue;
         scan_positions(job, begin, end, carag_sight_of(cells, scratch, cell));
         job->opened = job->effort->estimates - before;
-        const bool is_trying = job->tested < CARAG_TRIED_ROWS;
+        const bool is_trying = job->tested < TRIED_ROWS;
         job->tested += end - begin;
-        if (is_trying && job->tested >= CARAG_TRIED_ROWS)
+        if (is_trying && job->tested >= TRIED_ROWS)
             job->stops = job->stops && carag_plan_stops(job->reader, job->selection,
                                                         (double)job->opened / (double)job->tested);
     }

@@ -10,7 +10,6 @@
 
 #define CARAG_MAX_WIDENING 16 /* times ef: how far a filtered graph search may widen its pool */
 #define CARAG_SAMPLE_K 10 /* neighbours for which costs are measured */
-#define CARAG_TRIED_ROWS (CARAG_CELL_ROWS / 8) /* rows of the first cells; how many are open decides whether a scan may stop */
 #define CARAG_MANY_RATIO 8 /* costs are measured a second time, for this multiple of CARAG_SAMPLE_K neighbours */
 
 _Static_assert(sizeof(carag_near) == 8, "eight heap entries share a cache line");
