@@ -127,17 +127,18 @@ static bool walk(const search_call *call, carag_scan *begun, uint64_t budget)
 }
 
 /* Scan the nearest cells, then the others or walk over the graph: where that was asked for, or where `may_walk` says that
- * it may be and what the nearest cells have shown makes it likely to be cheaper. False when nothing is found because a walk
- * that was asked for was given up. */
+ * it may be, the others are not scanned by words, and what the nearest have shown makes it likely to be cheaper. False when
+ * nothing is found because a walk that was asked for was given up. */
 static bool scan_and_walk(const search_call *call, carag_scratch *scratch, bool may_walk, outcome *done)
 {
     const carag_cells *cells = call->reader.view->cells;
     const bool is_asked = call->plan == CARAG_PLAN_GRAPH;
     carag_scan scan = carag_scan_begin(&call->reader, &call->selection, scratch, call->limit, &done->effort);
-    const bool is_done = cells && may_walk && carag_scan_cells(&scan, carag_probed(cells, call->ef));
-    const uint64_t budget = is_asked                ? call->selection.admissible
-                            : may_walk && !is_done ? carag_plan_budget(&scan, call->ef)
-                                                   : 0;
+    const bool goes_on = is_asked || (may_walk && !carag_scan_goes_by_words(&scan));
+    const bool is_done = cells && goes_on && carag_scan_cells(&scan, carag_probed(cells, call->ef));
+    const uint64_t budget = is_asked               ? call->selection.admissible
+                            : goes_on && !is_done ? carag_plan_budget(&scan, call->ef)
+                                                  : 0;
     done->ran = CARAG_PLAN_GRAPH;
     if (budget > 0 && walk(call, &scan, budget))
         return true;

@@ -13,7 +13,9 @@
  *
  * Whether a scan goes on as a walk over the graph is decided once a query, too, when its nearest cells are done, and their
  * floor, their pass rate and the rows still within reach are known (carag_plan_budget). The walk is not considered when the
- * pool would have to widen more than it may: its recall would fall short, and a scan of few rows is cheap.
+ * pool would have to widen more than it may: its recall would fall short, and a scan of few rows is cheap; nor where the
+ * rest is scanned by words, which the first few cells tell: a walk through rows of which one in five passes seldom wins,
+ * and more cells for it to begin with are read in vain.
  */
 #include "carag_internal.h"
 #include "row/row.h"

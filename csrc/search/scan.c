@@ -373,16 +373,21 @@ void carag_scan_leave(carag_scan *job)
         memset(job->scratch->marks, 0, ((size_t)job->reader->rows / 64 + 1) * sizeof *job->scratch->marks);
 }
 
+/* Scan the first cells, which give a floor. Whether the rest is scanned by words: those have fewer rows than what is still
+ * within reach. */
+bool carag_scan_goes_by_words(carag_scan *job)
+{
+    return job->reader->view->sorted && !carag_scan_cells(job, FIRST_CELLS) && carag_plan_by_words(job);
+}
+
 /* Scan what is left, and leave about the `limit` nearest admissible rows in scratch->found. */
 void carag_scan_finish(carag_scan *job, size_t limit)
 {
     const carag_view *view = job->reader->view;
-    if (view->cells && !carag_scan_cells(job, view->sorted ? FIRST_CELLS : view->cells->count)) {
-        if (carag_plan_by_words(job))
-            scan_words(job);
-        else
-            carag_scan_cells(job, view->cells->count);
-    }
+    if (view->cells && carag_scan_goes_by_words(job))
+        scan_words(job);
+    else if (view->cells)
+        carag_scan_cells(job, view->cells->count);
     scan_positions(job, view->cells ? view->cells->rows : 0, job->reader->rows, job->scratch->query.of_mean);
     score_waiting(job);
     carag_scan_leave(job);

@@ -106,6 +106,7 @@ carag_scan carag_scan_begin(const carag_reader *reader, const carag_selection *s
 double carag_scan_rate(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch);
 uint32_t carag_probed(const carag_cells *cells, size_t ef);
 bool carag_scan_cells(carag_scan *job, uint32_t count);
+bool carag_scan_goes_by_words(carag_scan *job);
 void carag_scan_leave(carag_scan *job);
 void carag_scan_finish(carag_scan *job, size_t limit);
 bool carag_search_graph(carag_scan *begun, size_t limit, const carag_limits *limits);
