@@ -87,7 +87,7 @@ def _sharded(urls: list[str]) -> VectorBackend:
         if not url.startswith(_SHARDS):
             raise InvalidArgument(
                 f"several addresses are the shards of one collection, and shard {number} of {len(urls)} does not begin "
-                f"with {_SHARDS}; name PostgreSQL servers, or one address of an engine that knows its own machines"
+                f"with {_SHARDS}; name PostgreSQL servers, or one address of another engine, with %20 for a space in it"
             )
     named = [collection_in(url)[1] or DEFAULT_COLLECTION for url in urls]
     if len(set(named)) > 1:
