@@ -133,7 +133,7 @@ def test_one_database_is_one_shard(servers: list[Server], collection: str) -> No
         with pytest.raises(InvalidArgument, match="shards 0 and 1 are the same database"):
             backend_by_url(f"{url} {twice}")
     with psycopg.connect(servers[0].url, autocommit=True) as db:
-        db.execute(f"CREATE DATABASE {collection}")  # type: ignore[arg-type]
+        db.execute(f"CREATE DATABASE {collection}")
     backend = backend_by_url(f"{url} {url.replace('/postgres?', f'/{collection}?')}")
     backend.add(plain_rows(9, 8), batch="first")
     assert 9 == sum(shard.rows for shard in backend.state().shards)
