@@ -214,7 +214,7 @@ class _Sender:
 
     def __exit__(self, *_: object) -> None:
         self._process.kill()
-        self._process.wait()
+        self._process.communicate()  # which closes its pipes
 
     @property
     def pid(self) -> int:
