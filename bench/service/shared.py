@@ -103,9 +103,6 @@ def rate(both: tuple[Office, Office], admin: str, rounds: int, count: int, fract
     What limits a service is its quota then, and not who else runs: ``held`` is the share of periods in which the quota
     stopped it, and ``busy`` the share of this machine's processors that was used, by whomever, while both answered.
     """
-    cores = sorted(os.sched_getaffinity(0))
-    rates: dict[str, list[float]] = {"one": [], "two": []}
-    spent: dict[str, dict[str, float]] = {"one": {}, "two": {}}
     with ExitStack() as running:
         quotas = [running.enter_context(quota(fraction)) for _ in both]
         services = [running.enter_context(one.served()) for one in both]
@@ -116,34 +113,14 @@ def rate(both: tuple[Office, Office], admin: str, rounds: int, count: int, fract
             limit.take(served.process.pid)
             sender.send(count // 4)
             sender.seconds()
-        worker = _one_backend(admin)
-
-        def used() -> dict[str, float]:
-            return {
-                "services": cpu_seconds([one.process.pid for one in services]),
-                "clients": cpu_seconds([one.pid for one in senders]),
-                "server": cpu_seconds(family(worker)),
-                "busy": busy_seconds(cores),
-                "wall": time.perf_counter(),
-            }
-
+        used = _Used([one.process.pid for one in services], [one.pid for one in senders], _one_backend(admin))
         before = [limit.held() for limit in quotas]
-        for _ in range(rounds):
-            for name, some in (("one", senders[:1]), ("two", senders)):
-                early = used()
-                for sender in some:
-                    sender.send(count)
-                for sender in some:
-                    sender.seconds()
-                taken = {what: value - early[what] for what, value in used().items()}
-                spent[name] = {what: value + spent[name].get(what, 0.0) for what, value in taken.items()}
-                rates[name].append(len(some) * count / taken["wall"])
+        rates, spent = _in_turn(senders, used, rounds, count)
         held = [
             (now[1] - then[1]) / (now[0] - then[0])
             for now, then in zip([limit.held() for limit in quotas], before, strict=True)
         ]
-        answers = 2 * (count // 4) + 3 * rounds * count
-        kept = _checked(both, services, answers)
+        kept = _checked(both, services, 2 * (count // 4) + 3 * rounds * count)
     two = spent["two"]
     return {
         "fraction": fraction,
@@ -151,14 +128,50 @@ def rate(both: tuple[Office, Office], admin: str, rounds: int, count: int, fract
         "two": round(statistics.median(rates["two"]), 1),
         "ratio": round(statistics.median(map(truediv, rates["two"], rates["one"])), 2),
         "ratios": [round(after / alone, 2) for alone, after in zip(rates["one"], rates["two"], strict=True)],
-        "cores": len(cores),
-        "busy": round(two["busy"] / two["wall"] / len(cores), 2),
+        "cores": len(used.cores),
+        "busy": round(two["busy"] / two["wall"] / len(used.cores), 2),
         "held": [round(one, 2) for one in held],
         "seconds": {name: {what: round(value, 1) for what, value in spent[name].items()} for name in spent},
         "service_ms": round(1000 * two["services"] / (2 * rounds * count), 2),
         "server_ms": round(1000 * two["server"] / (2 * rounds * count), 2),
         **kept,
     }
+
+
+def _in_turn(
+    senders: list[_Sender], used: _Used, rounds: int, count: int
+) -> tuple[dict[str, list[float]], dict[str, dict[str, float]]]:
+    """Send to one, then to both, and again; return requests a second, and the seconds that were spent, of each way."""
+    rates: dict[str, list[float]] = {"one": [], "two": []}
+    spent: dict[str, dict[str, float]] = {"one": {}, "two": {}}
+    for _ in range(rounds):
+        for name, some in (("one", senders[:1]), ("two", senders)):
+            early = used.seconds()
+            for sender in some:
+                sender.send(count)
+            for sender in some:
+                sender.seconds()
+            taken = {what: value - early[what] for what, value in used.seconds().items()}
+            spent[name] = {what: value + spent[name].get(what, 0.0) for what, value in taken.items()}
+            rates[name].append(len(some) * count / taken["wall"])
+    return rates, spent
+
+
+class _Used:
+    """Counts processor time: of services, of clients, of a server by one of its workers, and of the machine."""
+
+    def __init__(self, services: list[int], clients: list[int], worker: int) -> None:
+        self._services, self._clients, self._worker = services, clients, worker
+        self.cores = sorted(os.sched_getaffinity(0))
+
+    def seconds(self) -> dict[str, float]:
+        return {
+            "services": cpu_seconds(self._services),
+            "clients": cpu_seconds(self._clients),
+            "server": cpu_seconds(family(self._worker)),
+            "busy": busy_seconds(self.cores),
+            "wall": time.perf_counter(),
+        }
 
 
 def _one_backend(admin: str) -> int:
