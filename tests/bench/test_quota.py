@@ -1,4 +1,4 @@
-"""A process in a group has the fraction of a processor that it was given, and where that cannot be, nothing is counted."""
+"""A process in a group has the fraction of a processor that it was given; where that cannot be, nothing is counted."""
 
 from __future__ import annotations
 
