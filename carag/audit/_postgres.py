@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CONNECTION",
+    "MOVED_TO",
     "REMEMBERED",
     "SHARED_AT",
     "Place",
@@ -50,6 +51,8 @@ REMEMBERED: Final = "evidence.url"
 """Name of the file in a log's directory that holds the URL of the server with its evidence."""
 SHARED_AT: Final = "shared.url"
 """The same of the server that has the log itself, which other processes write, too."""
+MOVED_TO: Final = "moved.url"
+"""The same of the server where a log goes on that was in this directory, and must not go on here."""
 
 
 class Place(NamedTuple):
@@ -173,7 +176,7 @@ def remembered(directory: Path, name: str = REMEMBERED) -> Place | None:
     except (ValueError, InvalidArgument) as error:
         raise CorruptFile(
             f"{note} does not name a server; write it again: carag "
-            f"{'share' if name == SHARED_AT else 'audit postgres'} --store {directory}"
+            f"{'audit postgres' if name == REMEMBERED else 'share'} --store {directory}"
         ) from error
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from carag.audit._postgres import Place
 
-__all__ = ["LOG", "VALUES", "SharedLink", "reading"]
+__all__ = ["LOG", "VALUES", "SharedLink", "check_alone", "reading"]
 
 LOG: Final = "log"
 VALUES: Final = "values"
@@ -42,6 +42,19 @@ def reading(place: Place, part: str, first: str) -> Any:
         db.close()
         raise
     return db
+
+
+def check_alone(db: Any, schema: str, what: str) -> None:
+    """Let nobody else have a log open until the transaction of an administrator ends.
+
+    Raises
+    ------
+    StoreLocked
+        If a process has it open.
+    """
+    query = "SELECT pg_try_advisory_xact_lock(hashtextextended(%s, %s))"
+    if db.execute(query, (schema, _OPEN)).fetchone() != (True,):
+        raise StoreLocked(f"{what} needs schema {schema} alone; end the processes that have it open")
 
 
 class SharedLink:

@@ -137,16 +137,24 @@ def check_new(shards: tuple[IndexState, ...]) -> None:
     """Check that shards hold nothing."""
     if any(part.rows for one in shards for part in one.shards):
         raise InvalidArgument(
-            "the shards hold rows that no epoch knows of; take empty collections, and add them"
+            "the shards hold rows that no epoch knows of here; name the shards of before in their order and the same "
+            "server of epochs, or take empty collections"
         )
 
 
 def check_same(known: list[str], shards: tuple[IndexState, ...]) -> None:
     """Check that shards are those that are known."""
-    if known != names_of(shards):
+    named = names_of(shards)
+    if known == named:
+        return
+    if sorted(known) == sorted(named):
         raise InvalidArgument(
-            f"these {len(shards)} shards are not the {len(known)} of the collection, in their order; name those"
+            "these shards are those of the collection in another order; name them as at first, for key and order say "
+            "which shard a row is in"
         )
+    raise InvalidArgument(
+        f"these {len(shards)} shards are not the {len(known)} of the collection; name those, in their order"
+    )
 
 
 class MemoryEpochs:
@@ -164,8 +172,9 @@ class MemoryEpochs:
         """See :class:`Epochs`."""
         if self._published:
             check_same(self._names, shards)
-        else:
+        if not self._published or (self._published[-1].epoch == 0 and self._open is None):
             check_new(shards)
+        if not self._published:
             self._names, self._published = names_of(shards), [Published(0, shards)]
         return self._published[-1]
 

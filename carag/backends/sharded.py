@@ -82,8 +82,10 @@ class ShardedBackend(ShardedLoads):
             )
         self._shards, self._epochs = tuple(shards), epochs
         self._threads = ThreadPoolExecutor(_CALLERS * len(shards), thread_name_prefix="carag-shard")
+        published = epochs.bind(tuple(self._all(lambda shard, _: shard.state())))
+        # Asked anew: another process may have published since.
         states = self._all(lambda shard, _: shard.state())
-        for number, (now, then) in enumerate(zip(states, epochs.bind(tuple(states)).parts, strict=True)):
+        for number, (now, then) in enumerate(zip(states, published.parts, strict=True)):
             if now.epoch < then.epoch:
                 raise BackendFault(
                     f"shard {number} is at epoch {now.epoch}, and {then.epoch} was published; restore it from its "

@@ -1,15 +1,27 @@
-"""Make a backend from a URL; its client is imported then."""
+"""Make a backend from a URL, or from several: the shards of one collection. Its client is imported then.
+
+Several URLs are parted by spaces or line breaks, which no URL holds; a comma would not do, since libpq takes
+``HOST,HOST`` for one server and its standby.
+"""
 
 from __future__ import annotations
 
+from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from carag.errors import InvalidArgument
+from carag.backends.address import DEFAULT_COLLECTION
+from carag.backends.postgres.backend import PostgresBackend
+from carag.backends.postgres.epochs import PostgresEpochs
+from carag.backends.postgres.link import collection_in
+from carag.backends.sharded import ShardedBackend
+from carag.errors import BackendUnavailable, InvalidArgument
 from carag.limits import quoted
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from carag.backends.protocol import VectorBackend
 
 __all__ = ["backend_by_url", "in_collection"]
@@ -24,15 +36,26 @@ _BACKENDS: Final = {
     "rediss": ("carag.backends.redis", "RedisBackend"),
 }
 """Module and class by the scheme of a URL."""
+_SHARDS: Final = "postgresql://"
+"""How the addresses of shards begin: these servers replay their epochs, and know nothing of each other."""
 
 
 def backend_by_url(url: str) -> VectorBackend:
-    """Make the backend that a URL names.
+    """Make the backend that a URL names; several, those of PostgreSQL servers, are the shards of one collection.
+
+    Parameters
+    ----------
+    url : str
+        Several are parted by white space, and stay in the order in which they were named first, for key and order say
+        which shard a row is in. The first keeps the epochs, too.
 
     Raises
     ------
     InvalidArgument
-        If its scheme is none that is known. The message does not show the rest, which may hold a password.
+        If its scheme is none that is known, or several URLs are not the shards of one collection, in their order. The
+        message does not show the rest, which may hold a password.
+    BackendUnavailable
+        If a server does not answer.
 
     Examples
     --------
@@ -40,6 +63,11 @@ def backend_by_url(url: str) -> VectorBackend:
     Traceback (most recent call last):
     carag.errors.InvalidArgument: there is no backend of vectors 'oracle'; want a URL that begins with milvus://, ...
     """
+    urls = url.split()
+    if any(one.count("://") > 1 or one.endswith(",") for one in urls):
+        raise InvalidArgument("several addresses are parted by spaces or line breaks; leave the commas out")
+    if len(urls) > 1:
+        return _sharded(urls)
     scheme, mark, _ = url.partition("://")
     if not mark or scheme not in _BACKENDS:
         known = ", ".join(f"{one}://" for one in sorted(_BACKENDS))
@@ -53,8 +81,52 @@ def backend_by_url(url: str) -> VectorBackend:
     return made
 
 
+def _sharded(urls: list[str]) -> VectorBackend:
+    """Make one backend of the servers that URLs name, each of which holds a part of the collection."""
+    for number, url in enumerate(urls):
+        if not url.startswith(_SHARDS):
+            raise InvalidArgument(
+                f"several addresses are the shards of one collection, and shard {number} of {len(urls)} does not begin "
+                f"with {_SHARDS}; name PostgreSQL servers, or one address of another engine, with %20 for a space in it"
+            )
+    named = [collection_in(url)[1] or DEFAULT_COLLECTION for url in urls]
+    if len(set(named)) > 1:
+        raise InvalidArgument(
+            f"the shards name the collections {', '.join(quoted(one) for one in named)}; name one in all addresses"
+        )
+    with ExitStack() as undo:
+        shards = []
+        for number, url in enumerate(urls):
+            with _told(f"shard {number} of {len(urls)}"):
+                shards.append(PostgresBackend(url))
+            undo.callback(shards[-1].close)
+        _check_distinct([shard.state().shards[0].id for shard in shards])
+        epochs = PostgresEpochs(collection_in(urls[0])[0], collection=named[0])
+        undo.callback(epochs.close)
+        made = ShardedBackend(shards, epochs)
+        undo.pop_all()
+        return made
+
+
+@contextmanager
+def _told(what: str) -> Iterator[None]:
+    """Say of which shard an error is."""
+    try:
+        yield
+    except (BackendUnavailable, InvalidArgument) as error:
+        raise type(error)(f"{what}: {error}") from None
+
+
+def _check_distinct(databases: list[str]) -> None:
+    for number, database in enumerate(databases):
+        if (first := databases.index(database)) < number:
+            raise InvalidArgument(
+                f"shards {first} and {number} are the same database, whatever their addresses say; name each once"
+            )
+
+
 def in_collection(url: str, name: str) -> str:
-    """Name another collection of the same server.
+    """Name another collection of the same server, or of the same shards.
 
     Examples
     --------
@@ -63,6 +135,9 @@ def in_collection(url: str, name: str) -> str:
     >>> in_collection("postgresql://carag_app@db.example/vectors?collection=filings&sslmode=require", "other")
     'postgresql://carag_app@db.example/vectors?sslmode=require&collection=other'
     """
+    urls = url.split()
+    if len(urls) > 1:
+        return " ".join(in_collection(one, name) for one in urls)
     scheme, mark, rest = url.partition("://")
     if scheme != "postgresql":
         return f"{scheme}{mark}{rest.partition('/')[0]}/{name}"

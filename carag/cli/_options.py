@@ -122,7 +122,8 @@ BackendUrl = Annotated[
         "--backend",
         metavar="URL",
         help="Where vectors are searched: [b]native[/b], in an index file of the store, or a server, such as "
-        "[b]postgresql://ROLE@HOST/DATABASE[/b]. Default: native; a store whose rows are elsewhere does not open.",
+        "[b]postgresql://ROLE@HOST/DATABASE[/b]; several, parted by spaces, are the shards of one collection. Default: "
+        "native; a store whose rows are elsewhere does not open.",
     ),
 ]
 ShadowUrl = Annotated[

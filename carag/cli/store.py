@@ -10,6 +10,7 @@ import typer
 from carag.cli._files import read_bytes
 from carag.cli._options import AsJson, BackendUrl, Store, TrustedWitnesses, TsaRoots
 from carag.cli._output import Exit, progress, say, say_json, warn
+from carag.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -92,17 +93,31 @@ def share(
         str | None,
         typer.Option(metavar="URL", help="Make role, tables and grants first, as this administrator."),
     ] = None,
+    source: Annotated[
+        Path | None,
+        typer.Option("--from", metavar="DIR", help="A store in files to move there, with its log and keys."),
+    ] = None,
 ) -> int:
     """Let several processes share one store: texts, labels and the log in PostgreSQL, and a directory for each.
 
     The directory is that of this process: keys, index, state. It must not hold a store of its own. For another
     process share the same URL from another directory, and copy [b]audit.key[/b], [b]vkey[/b] and [b]private.key[/b].
 
+    With [b]--from[/b] a store in files is moved there in one transaction: its log goes on, and receipts stay valid. The
+    files are left, marked as moved, and take no more changes. Killed, the same command goes on.
+
     [dim]carag share postgresql://carag_app@db/carag --store one --admin postgresql://dba@db/carag[/dim]
     """
+    from carag.engine.sharing import move
     from carag.engine.sharing import share as shared
 
-    place = shared(store, url, admin=admin)
+    if source is None:
+        place = shared(store, url, admin=admin)
+    elif admin is None:
+        raise InvalidArgument("--from moves a store as the server's administrator; name one: --admin URL")
+    else:
+        place, records, passages = move(source, store, url, admin=admin)
+        say(f"moved {records} records and {passages} passages; {source} is only read from now on")
     say(f"the store of {store} is schema {place.schema} of the server; every process needs the same keys")
     return Exit.OK
 

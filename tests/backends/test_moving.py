@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from urllib.parse import quote
 
 import numpy as np
 import pytest
@@ -206,7 +207,7 @@ def test_a_load_of_a_file_can_be_given_up(tmp_path, monkeypatch):
 def test_a_writer_that_is_killed_is_followed_by_one_that_goes_on(servers, name):
     """SIGKILL in the midst of a block, seven times: nothing is seen, nothing is lost, and nothing is there twice."""
     reader = PostgresBackend(servers[0].url, collection=name, dim=16)
-    killed_writers(f"{servers[0].url}&collection={name}", reader, (1, 2, 3, 1, 2, 4, 5))
+    killed_writers(f"{servers[0].url}&collection={quote(name)}", reader, (1, 2, 3, 1, 2, 4, 5))
     reader.close()
 
 

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from carag.backends import MemoryEpochs, NativeBackend, PostgresBackend, ShardedBackend
+from carag.backends import MemoryEpochs, NativeBackend, PostgresBackend, PostgresEpochs, ShardedBackend
 from carag.backends.compiled import admitted_at
 from carag.backends.epochs import Published
 from carag.backends.sharded import shard_of
@@ -290,7 +290,7 @@ def test_shards_are_those_of_the_collection_in_their_order(servers, name):
     """Others, another order, rows that no epoch knows, and none at all."""
     backend = Sharded(servers, name)
     shards, epochs = backend.shards, backend._epochs
-    with pytest.raises(InvalidArgument, match="not the 3 of the collection"):
+    with pytest.raises(InvalidArgument, match="in another order"):
         ShardedBackend(shards[::-1], epochs)
     with pytest.raises(InvalidArgument, match="not the 3 of the collection"):
         ShardedBackend(shards[:2], epochs)
@@ -302,6 +302,41 @@ def test_shards_are_those_of_the_collection_in_their_order(servers, name):
     with pytest.raises(InvalidArgument, match="no epoch knows of"):
         ShardedBackend(shards, MemoryEpochs())
     backend.close()
+
+
+def test_shards_that_were_bound_twice_before_they_had_rows_are_refused_by_the_second(servers, name):
+    """In another order, with other epochs: what the first wrote there no epoch of the second knows of."""
+    backend = Sharded(servers, name)
+    for epochs in (MemoryEpochs(), PostgresEpochs(servers[0].url, collection=name)):
+        ShardedBackend(backend.shards[::-1], epochs)
+        backend.add(plain_rows(9, 8, first=100 * backend.state().epoch), batch=repr(epochs))
+        with pytest.raises(InvalidArgument, match="no epoch knows of"):
+            ShardedBackend(backend.shards[::-1], epochs)
+        backend.delete(backend.get(range(200)).keys.tolist(), batch=f"all of {epochs!r}")
+        epochs.close()
+    backend.close()
+
+
+class Overtaken(MemoryEpochs):
+    """Epochs that another process publishes to just before they are bound."""
+
+    def __init__(self, write):
+        super().__init__()
+        self.write = write
+
+    def bind(self, shards):
+        if self._published:
+            self.write()
+        return super().bind(shards)
+
+
+def test_a_shard_that_was_written_to_meanwhile_is_not_behind(servers, name):
+    """Another process publishes while this one opens the same shards."""
+    shards = [PostgresBackend(one.url, collection=name) for one in servers[:3]]
+    epochs = Overtaken(lambda: writer.add(plain_rows(9, 8), batch="meanwhile"))
+    writer = ShardedBackend(shards, epochs)
+    assert (1, 9) == (ShardedBackend(shards, epochs).state().epoch, len(content(writer)))
+    writer.close()
 
 
 def test_a_shard_that_is_behind_is_refused(servers, name):

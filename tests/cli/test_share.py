@@ -72,11 +72,24 @@ def test_two_directories_share_one_store(
     assert said("audit", "verify", "--store", two, "--key", one / "vkey")[0] == Exit.TAMPERED
 
 
-def test_a_store_of_files_is_not_moved(
+def test_a_store_in_files_is_moved(
     tmp_path: Path, sharing: SharedServer, said: Callable[..., tuple[int, str]]
 ) -> None:
-    """The command says what to do instead."""
-    own = tmp_path / "own"
+    """Without the word the command says how; then the new directory answers, and the old one says which."""
+    own, new, url = tmp_path / "own", tmp_path / "new", sharing.address(sharing.a_schema())
     assert said("init", "--profile", "generic", "--embedder", "wordllama", "--store", own)[0] == Exit.OK
-    code, out = said("share", sharing.address("any"), "--store", own)
-    assert (code, "name an empty directory" in out) == (Exit.BAD_INPUT, True)
+    (tmp_path / "memo.md").write_text("---\nclassification: internal\n---\nThe canteen opens at noon.")
+    assert said("ingest", tmp_path / "memo.md", "--store", own)[0] == Exit.OK
+    code, out = said("share", url, "--store", own)
+    assert (code, f"--from {own} --store EMPTY" in out) == (Exit.BAD_INPUT, True)
+    code, out = said("share", url, "--store", new, "--from", own)
+    assert (code, "name one: --admin URL" in out) == (Exit.BAD_INPUT, True)
+    for _ in range(2):
+        code, out = said("share", url, "--store", new, "--from", own, "--admin", sharing.url)
+        assert (code, "records and 1 passages; " in out) == (Exit.OK, True)
+    code, out = said(*ASK, "--store", new)
+    assert (code, "The canteen opens at noon." in out) == (Exit.OK, True)
+    code, out = said(*ASK, "--store", own)
+    assert (code, "was moved to postgresql://" in out) == (Exit.BAD_INPUT, True)
+    for home in (own, new):
+        assert said("audit", "verify", "--store", home)[0] == Exit.OK

@@ -187,10 +187,10 @@ def test_a_directory_is_one_engine_s(homes: Homes) -> None:
 
 
 def test_a_store_is_shared_from_its_beginning(sharing: SharedServer, homes: Homes, tmp_path: Path) -> None:
-    """A store in files stays there, and a directory stays with the store that it shares."""
+    """A store in files is moved to another directory or not at all; one that is shared stays with its store."""
     with Engine.open(tmp_path / "own", profile="generic", embedder="wordllama"):
         pass
-    with pytest.raises(InvalidArgument, match="a store of its own, which is not moved"):
+    with pytest.raises(InvalidArgument, match="a store of its own; name an empty directory"):
         share(tmp_path / "own", sharing.address(homes.schema))
     with pytest.raises(InvalidArgument, match="shares the store at"):
         share(homes.one, sharing.address("another"))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bench.service.kills import Kills, Load, examined
-from bench.service.shared import kill_one_of_two, offices
+from bench.service.shared import kill_one_of_two, offices, rate
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,3 +50,15 @@ def test_the_count_finds_records_that_the_server_lost(tmp_path: Path, sharing: S
     examined(one.home, (one.home / "vkey").read_text().strip(), load, 0, kills)
     assert kills.lost == 1
     assert len(kills.damaged) == 1
+
+
+@pytest.mark.release
+def test_the_rate_of_two_is_of_one_log_with_a_record_an_answer(tmp_path: Path, sharing: SharedServer) -> None:
+    """What is printed beside the rates: as many records as answers, none refused, and both held by their quotas."""
+    both = offices(tmp_path, sharing.url, sharing.a_schema())
+    found = rate(both, sharing.url, 1, 40, 0.1)
+    assert (10 + 10 + 40 + 80 + 40, 40, 0, []) == tuple(
+        found[name] for name in ("answers", "sample", "refused", "damaged")
+    )
+    assert found["answers"] == found["records"]
+    assert all(0 < share <= 1 for share in found["held"])

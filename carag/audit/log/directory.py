@@ -5,6 +5,7 @@
 ``private.db``        salts and values of the commitments, sealed; may be destroyed without harm to any proof
 ``private.key``       the keys that unseal them; if backups of ``private.db`` omit it, erasure reaches those too
 ``shared.url``        the address of the server that has records and values instead, for several processes; see there
+``moved.url``         the address of the server where all of it is now; the log is only read here
 ``evidence.url``      the address of the server that has the records too, and the table of requests; without it, none
 ``audit.key``         the signing keys (0600)
 ``vkey``              the public keys, for everyone; written last, so its presence means that the log exists
@@ -22,7 +23,7 @@ import secrets
 from typing import TYPE_CHECKING, Final
 
 from carag.audit._files import WriterLock, sync_directory, write_atomically
-from carag.audit._postgres import SHARED_AT, Place, remember, remembered
+from carag.audit._postgres import MOVED_TO, SHARED_AT, Place, remember, remembered
 from carag.audit._shared import SharedLink
 from carag.audit.log.keyring import KeyRing
 from carag.audit.log.postgres import PostgresEvidence
@@ -53,7 +54,7 @@ class LogDirectory:
     AuditUnavailable
         If it cannot be created or written.
     InvalidArgument
-        If it is a URL.
+        If it is a URL, or the log was moved from here.
     """
 
     def __init__(self, path: Path) -> None:
@@ -72,6 +73,7 @@ class LogDirectory:
             self.founded = self._vkey.exists()
         self._link: SharedLink | None = None
         try:
+            self._check_here()
             if (place := remembered(path, SHARED_AT)) is not None:
                 self._link = SharedLink(place, check_tables)
         except BaseException:
@@ -174,6 +176,13 @@ class LogDirectory:
         if self._link is not None:
             self._link.close()
         self._lock.release()
+
+    def _check_here(self) -> None:
+        if (moved := remembered(self.path, MOVED_TO)) is not None:
+            raise InvalidArgument(
+                f"{self.path} was moved to {moved}, where its log goes on; use a directory that shares it. If the move "
+                f"did not end, run it again: carag share {moved} --admin URL --from {self.path} --store DIR"
+            )
 
     def _has_records(self) -> bool:
         if self._link is None:

@@ -85,16 +85,20 @@ class PostgresEpochs:
         """See :class:`~carag.backends.epochs.Epochs`."""
 
         def work(db: Any) -> int:
-            find = "SELECT id, shards FROM sharded WHERE name = %s"
+            find = (
+                "SELECT id, shards, epoch = 0 AND NOT EXISTS (SELECT FROM intent WHERE sharded = id) FROM sharded "
+                "WHERE name = %s"
+            )
             self._make_tables(db)
             row = db.execute(find, (self._collection,)).fetchone()
             if row is None:
-                check_new(shards)
-                made = "INSERT INTO sharded (name, shards) VALUES (%s, %s) RETURNING id, shards"
+                made = "INSERT INTO sharded (name, shards) VALUES (%s, %s) RETURNING id, shards, true"
                 row = db.execute(made, (self._collection, names_of(shards))).fetchone()
                 first = "INSERT INTO published VALUES (%s, 0, '', %s)"
                 db.execute(first, (row[0], Published(0, shards).text()))
             check_same(row[1], shards)
+            if row[2]:
+                check_new(shards)
             return int(row[0])
 
         self._id = self._link.write(work)

@@ -1,8 +1,9 @@
-"""Share one store between processes: set it up, and open it from the directory of one."""
+"""Share one store between processes: set it up, move one there, and open it from the directory of one."""
 
 from __future__ import annotations
 
 from carag.engine.sharing.corpus import has_store, open_corpus
+from carag.engine.sharing.moving import Moved, move
 from carag.engine.sharing.share import share
 
-__all__ = ["has_store", "open_corpus", "share"]
+__all__ = ["Moved", "has_store", "move", "open_corpus", "share"]

@@ -16,7 +16,7 @@ from carag.store.postgres import set_up
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["share"]
+__all__ = ["check_new", "place_of", "share"]
 
 _SCHEMA: Final = "carag"
 """The schema of the documents, unless the URL names another; the log's and its values' have names that begin so."""
@@ -46,18 +46,8 @@ def share(directory: Path, url: str, *, admin: str | None = None) -> Place:
     AuditUnavailable
         If the server refuses.
     """
-    place = Place.parse(url, what="the store's address", schema=_SCHEMA)
-    if len(place.schema) > _LONGEST:  # the server would cut longer ones off, and two be one
-        raise InvalidArgument(
-            f"schema {place.schema!r} is longer than {_LONGEST} characters; name a shorter one"
-        )
-    if (known := remembered(directory, SHARED_AT)) not in (None, place):
-        raise InvalidArgument(f"{directory} shares the store at {known}; name a directory of its own")
-    if known is None and (found := [name for name in _OTHERS if (directory / name).exists()]):
-        raise InvalidArgument(
-            f"{directory} holds {found[0]}, a store of its own, which is not moved; name an empty directory, and "
-            "ingest into the shared store"
-        )
+    place = place_of(url)
+    check_new(directory, place)
     if admin is not None:
         with talking(admin), psycopg_driver().connect(admin, autocommit=True, connect_timeout=10) as db:
             set_up_shared(db, place.schema, place.role)
@@ -65,3 +55,24 @@ def share(directory: Path, url: str, *, admin: str | None = None) -> Place:
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     remember(directory, place, SHARED_AT)
     return place
+
+
+def place_of(url: str) -> Place:
+    """Read the address of a shared store."""
+    place = Place.parse(url, what="the store's address", schema=_SCHEMA)
+    if len(place.schema) > _LONGEST:  # the server would cut longer ones off, and two be one
+        raise InvalidArgument(
+            f"schema {place.schema!r} is longer than {_LONGEST} characters; name a shorter one"
+        )
+    return place
+
+
+def check_new(directory: Path, place: Place) -> None:
+    """Check that a directory has no store of its own, and shares no other."""
+    if (known := remembered(directory, SHARED_AT)) not in (None, place):
+        raise InvalidArgument(f"{directory} shares the store at {known}; name a directory of its own")
+    if known is None and (found := [name for name in _OTHERS if (directory / name).exists()]):
+        raise InvalidArgument(
+            f"{directory} holds {found[0]}, a store of its own; name an empty directory, and to move this store there: "
+            f"carag share URL --admin URL --from {directory} --store EMPTY"
+        )

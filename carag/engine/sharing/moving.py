@@ -1,0 +1,267 @@
+"""Move a store from the files of a directory into PostgreSQL, with its log: the same records, roots and keys.
+
+The server gets documents, labels with their history, vectors, log and sealed values in one transaction, which is read
+back before it ends: all of it is there, or nothing. Receipts given before verify as they did, and the next record
+follows the last.
+
+The source stays as it is, but for a mark, ``moved.url``, that keeps it from being opened for writing: a log that went
+on in two places would be two logs by one key. The mark is there before the transaction is, and a run that was killed
+goes on by the same call: it finds on the server either nothing or all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from contextlib import ExitStack, closing
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from carag.audit import AuditLog
+from carag.audit._files import WriterLock, write_atomically
+from carag.audit._postgres import (
+    MOVED_TO,
+    REMEMBERED,
+    SHARED_AT,
+    check_durable,
+    connected,
+    psycopg_driver,
+    remember,
+    remembered,
+    talking,
+)
+from carag.audit._shared import LOG, VALUES, check_alone
+from carag.audit.auditor.examine import examine_log
+from carag.audit.log.shared import set_up_shared
+from carag.audit.receipts.verify import Verdict
+from carag.audit.tlog.checkpoint import Checkpoint
+from carag.audit.tlog.merkle import Frontier, peak_positions, stored_hash_index
+from carag.audit.tlog.note import Note
+from carag.engine.rows.settled import NATIVE, PLACE
+from carag.engine.sharing.share import check_new, place_of
+from carag.errors import CorruptFile, InvalidArgument
+from carag.store.postgres import set_up
+from carag.store.store import CorpusStore
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from carag.audit._postgres import Place
+
+__all__ = ["Moved", "move"]
+
+_KEYS: Final = ("audit.key", "private.key", "vkey")
+_ANCHORS: Final = "anchors"
+_TABLES: Final = {
+    "corpus.db": (
+        "",
+        (
+            "meta",
+            "filings",
+            "filing_ciks",
+            "entity_sets",
+            "chunks",
+            "changes",
+            "labels",
+            "vectors",
+            "embedded",
+        ),
+    ),
+    "audit.db": (f"_{LOG}", ("record", "node", "checkpoint", "begun")),
+    "private.db": (
+        f"_{VALUES}",
+        ("shelf", "holder", "value", "erased", "planned", "hold", "state"),
+    ),
+}
+"""By the file: what the name of the schema ends with, and its tables, each after those that it refers to."""
+_IN_FILE: Final = {
+    "record": "(SELECT seq, body FROM rec)",
+    "checkpoint": "(SELECT size, note FROM cp)",
+    # Of a process that is gone: whoever opens the log next ends what it began.
+    "begun": "(SELECT seq, 0 AS process FROM begun)",
+}
+"""What a table of the server is in its file, where that is no table of the same name."""
+_EMPTY: Final = {"meta": 1}
+"""Rows of the tables of a new store: the number of its epoch."""
+
+
+class Moved(NamedTuple):
+    """What :func:`move` found on the server in the end."""
+
+    place: Place
+    records: int
+    """Of the log."""
+    passages: int
+
+
+def move(source: Path, directory: Path, url: str, *, admin: str) -> Moved:
+    """Move a store into PostgreSQL, and let a new directory share it; a run that was killed is finished.
+
+    Parameters
+    ----------
+    source : Path
+        A store of its own that nobody has open. It is left as it is, marked as moved, and no more opened for writing.
+    directory : Path
+        Where the process that shares the store has its files from now on; without a store. It gets the keys.
+    url : str
+        As for :func:`~carag.engine.sharing.share`; nothing may be there yet.
+    admin : str
+        The same database as an administrator.
+
+    Raises
+    ------
+    InvalidArgument
+        If there is no store, it has what a shared store cannot (rows in a backend, evidence elsewhere), was moved to
+        another place, a store is at either end already, or the two addresses mean different databases.
+    CorruptFile
+        If the log fails its own checks, or what the server returns is not what it was given; nothing is there then.
+    StoreLocked
+        If a process has the store open, or that on the server.
+    AuditUnavailable
+        If the server refuses or goes away; do it again.
+    """
+    place = place_of(url)
+    check_new(directory, place)
+    if not (source / "corpus.db").exists() or not (source / "vkey").exists():
+        raise InvalidArgument(
+            f"{source} holds no store of its own; name one that carag init or ingest has made"
+        )
+    if (source / REMEMBERED).exists():
+        raise InvalidArgument(
+            f"{source} has its evidence on a server, too, which a shared store cannot have; begin a new store instead"
+        )
+    with ExitStack() as held:
+        is_marked = _held(source, place, held)
+        note = _checked(source)
+        with talking(admin), psycopg_driver().connect(admin, autocommit=True, connect_timeout=10) as db:
+            check_durable(db, "the server")
+            set_up_shared(db, place.schema, place.role)
+            set_up(db, place.schema, place.role)
+            _check_same(db, place)
+            if not (is_marked and _is_there(db, place.schema, note)):
+                _transfer(db, place, source)
+            passages = _count(db, place.schema, "chunks")
+    _let_share(source, directory, place, note)
+    return Moved(place, Checkpoint.parse(Note.parse(note).text).size, passages)
+
+
+def _held(source: Path, place: Place, held: ExitStack) -> bool:
+    """Keep everybody else out; return whether an earlier run has marked the store as moved to the same place."""
+    if (known := remembered(source, MOVED_TO)) is None:
+        held.enter_context(AuditLog.open(source))  # which first ends what a killed process left
+        return False
+    if known != place:
+        raise InvalidArgument(f"{source} was moved to {known}, and {place} is named; name the first")
+    held.callback(WriterLock(source / "audit.lock").release)
+    return True
+
+
+def _checked(source: Path) -> str:
+    """Return the checkpoint of a sound log, whose store has its rows where a shared one has them."""
+    with CorpusStore.open(source / "corpus.db", create=False) as store:  # in this version's tables
+        if (where := store.meta_get(PLACE) or NATIVE) != NATIVE:
+            raise InvalidArgument(
+                f"the rows of {source} are in {where}, which a shared store cannot have; move them back first: carag "
+                "backend copy and switch --to native"
+            )
+    found = examine_log(source)
+    if found.verdict is not Verdict.VERIFIED or found.checkpoint is None:
+        raise CorruptFile(f"the log of {source} fails its own checks, and nothing was moved: {found.reason}")
+    return found.checkpoint
+
+
+def _check_same(db: Any, place: Place) -> None:
+    """Check that administrator and application mean one database: in two there would be two stores with one log."""
+    query = (
+        "SELECT system_identifier, (SELECT oid FROM pg_database WHERE datname = current_database()) "
+        "FROM pg_control_system()"
+    )
+    with closing(connected(place)) as own:
+        if own.execute(query).fetchone() != db.execute(query).fetchone():
+            raise InvalidArgument(
+                "the administrator's address leads to another database than the store's; name that one"
+            )
+
+
+def _is_there(db: Any, schema: str, note: str) -> bool:
+    """Tell whether a log of the server begins with all records that a checkpoint covers."""
+    tree = Checkpoint.parse(Note.parse(note).text)
+    wanted = [stored_hash_index(level, n) for level, n in peak_positions(tree.size)]
+    query = f"SELECT i, hash FROM {schema}_{LOG}.node WHERE i = ANY(%s)"  # noqa: S608 - a name that was checked
+    found = {i: bytes(node) for i, node in db.execute(query, (wanted,)).fetchall()}
+    if len(found) < len(wanted):
+        return False
+    return tree.size > 0 and Frontier(tree.size, [found[i] for i in wanted]).root() == tree.root
+
+
+def _transfer(db: Any, place: Place, source: Path) -> None:
+    """Copy all tables and read them back, in one transaction under the lock of the server's log."""
+    is_whole = False
+    try:
+        with db.transaction():
+            check_alone(db, f"{place.schema}_{LOG}", "moving a store")
+            _check_empty(db, place)
+            remember(source, place, MOVED_TO)
+            for name, (part, tables) in _TABLES.items():
+                with closing(
+                    sqlite3.connect(f"{(source / name).absolute().as_uri()}?mode=ro", uri=True)
+                ) as file:
+                    for table in tables:
+                        _copy(file, db, f"{place.schema}{part}.{table}", table)
+            is_whole = True
+    except BaseException:
+        if not is_whole:  # else the server may have all of it: the next run sees
+            (source / MOVED_TO).unlink(missing_ok=True)
+        raise
+
+
+def _check_empty(db: Any, place: Place) -> None:
+    for part, tables in _TABLES.values():
+        for table in tables:
+            if _count(db, f"{place.schema}{part}", table) > _EMPTY.get(table, 0):
+                raise InvalidArgument(
+                    f"{place} has a store already, with rows in {table}; name a schema that is new: ?schema=NAME"
+                )
+
+
+def _copy(file: sqlite3.Connection, db: Any, target: str, table: str) -> None:
+    rows = f"SELECT * FROM {_IN_FILE.get(table, table)}"  # noqa: S608 - names of this file, as below
+    columns = ", ".join(name for name, *_ in file.execute(f"{rows} LIMIT 0").description)
+    if table in _EMPTY:
+        db.execute(f"DELETE FROM {target}")  # noqa: S608
+    with db.cursor() as cursor, cursor.copy(f"COPY {target} ({columns}) FROM STDIN") as copy:
+        for row in file.execute(rows):
+            copy.write_row(row)
+    with db.cursor(name="back") as back:
+        back.execute(f"SELECT {columns} FROM {target}")  # noqa: S608
+        if _digest(back) != _digest(file.execute(rows)):
+            raise CorruptFile(
+                f"the server returns other rows of {table} than it was given; nothing was moved"
+            )
+
+
+def _digest(rows: Iterable[tuple[Any, ...]]) -> tuple[int, int]:
+    """Return the number of rows, and the sum of their hashes, which no order changes."""
+    count = total = 0
+    for row in rows:
+        count += 1
+        total += int.from_bytes(hashlib.sha256(repr(tuple(row)).encode()).digest(), "big")
+    return count, total
+
+
+def _count(db: Any, schema: str, table: str) -> int:
+    return int(db.execute(f"SELECT count(*) FROM {schema}.{table}").fetchone()[0])  # noqa: S608
+
+
+def _let_share(source: Path, directory: Path, place: Place, note: str) -> None:
+    """Let a directory share the store, with what it does not have yet: keys, what anchors confirmed, a checkpoint."""
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    remember(directory, place, SHARED_AT)  # first: keys without it would begin another log
+    (directory / _ANCHORS).mkdir(mode=0o700, exist_ok=True)
+    anchored = [f"{_ANCHORS}/{one.name}" for one in sorted((source / _ANCHORS).glob("*"))]
+    for name in (*anchored, *_KEYS):
+        if not (directory / name).exists():  # an erasure that came since has replaced a key
+            data = (source / name).read_bytes()
+            write_atomically(directory / name, data, (source / name).stat().st_mode & 0o777)
+    if not (directory / "pinned").exists():
+        write_atomically(directory / "pinned", note.encode(), 0o644)
