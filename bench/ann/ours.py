@@ -68,7 +68,7 @@ class Carag(Engine):
         mask = Mask(request.required, request.forbidden)
         if request.as_of is None:
             return self._plain, Policy(mask), self._options
-        denied: list[int] = [] if request.denied is None else request.denied.tolist()
+        denied = () if request.denied is None else request.denied
         return self._session, Policy(mask, deny_entities=denied), self._options | {"as_of": request.as_of}
 
     def search(self, query: NDArray[np.float32], k: int, policy: Any, effort: int) -> NDArray[np.int64]:

@@ -55,6 +55,7 @@ class _Lib:
     CARAG_WHY_ALL: int
     CARAG_WHY_BUDGET: int
     CARAG_WHY_FILL: int
+    CARAG_WHY_NEAR: int
 
     CARAG_ANY_ENTITY: int
     CARAG_ONLY_ENTITIES: int

@@ -86,7 +86,16 @@ def entity_list(name: str, numbers: Iterable[int]) -> EntityList:
             return (_read if len(written) <= _MAX_KNOWN else _read.__wrapped__)(written)
         except (ValueError, OverflowError):
             pass  # not plain integers of ten digits; NumPy's are welcome, and of others an error says which
+    if type(numbers) is np.ndarray and numbers.ndim == 1 and numbers.dtype.kind in "iu":
+        known = _of_array if numbers.nbytes <= _MAX_KNOWN else _of_array.__wrapped__
+        return known(name, numbers.dtype.str, numbers.tobytes())
     return _packed(entity_set(name, numbers))
+
+
+@lru_cache(maxsize=_KEPT)
+def _of_array(name: str, dtype: str, written: bytes) -> EntityList:
+    """Check an array of integers of any size, which its type and bytes tell."""
+    return _packed(entity_set(name, np.frombuffer(written, dtype).tolist()))
 
 
 @lru_cache(maxsize=_KEPT)

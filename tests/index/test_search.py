@@ -278,7 +278,7 @@ def test_an_empty_admissible_set_costs_nothing(build):
 
 
 def test_auto_is_the_cheapest_by_its_own_account(banded):
-    """A scan, which may go on as a walk, or an exact search: the cheaper one; where they are near, what the query has near."""
+    """A scan, which may go on as a walk, or the exact plan: the cheaper one, or as the rows near the query say."""
     index, queries = banded
     for share in range(len(SHARES)):
         stats = index.search(queries[0], 10, Mask(required=1 << share)).stats

@@ -97,6 +97,33 @@ def test_numbers_of_numpy_are_not_taken_for_the_bytes_that_they_are_like():
             entity_list("listed", [np.int64(1).tobytes()])
 
 
+@given(
+    st.sampled_from(["int64", "uint64", "int32", "uint8", ">i8", "bool", "float64"]),
+    st.lists(st.integers(-2, 200), max_size=8),
+    st.sampled_from([1, 2, -1]),
+)
+def test_an_array_is_read_as_its_numbers_are_one_by_one(dtype, numbers, step):
+    """Whatever its type and strides, and whenever it comes again: what is no integer, or is negative, is refused."""
+    array = np.array(numbers).astype(dtype)[::step]
+    for _ in range(2):
+        wanted = said(entity_set, array.tolist())
+        found = said(lambda name, given: entity_list(name, given).numbers, array)
+        assert wanted == found or isinstance(wanted, str) and isinstance(found, str)
+
+
+def test_an_array_that_changes_is_another_list():
+    """The same bytes of another type are, too; and of two arguments each is named in what is said against it."""
+    array = np.array([1, 2], np.int64)
+    assert (1, 2) == entity_list("listed", array).numbers
+    array[0] = 3
+    assert (2, 3) == entity_list("listed", array).numbers
+    assert (0, 2, 3) == entity_list("listed", array.view(np.int32)).numbers
+    array[0] = -1
+    for name in ("listed", "others"):
+        with pytest.raises(InvalidArgument, match=f"{name} holds -1"):
+            entity_list(name, array)
+
+
 def test_long_lists_are_read_as_short_ones_are():
     """Those beyond what is kept, too."""
     numbers = list(range(30_000, 0, -1))
