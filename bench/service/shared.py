@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 from bench.service.kills import Kills, Load, examined
 from bench.service.office import OFFICERS, QUESTIONS, ROOT, Office, Served
 from carag import Engine
+from carag.audit._postgres import connected
 from carag.engine.sharing import share
 
 if TYPE_CHECKING:
@@ -135,9 +136,7 @@ def rate(both: tuple[Office, Office], admin: str, rounds: int, count: int) -> di
 
 def _backends(admin: str) -> list[int]:
     """Return the processes of the server that work for the services."""
-    import psycopg
-
-    with psycopg.connect(admin) as db:
+    with connected(admin) as db:
         query = "SELECT pid FROM pg_stat_activity WHERE usename = %s"
         return [pid for (pid,) in db.execute(query, (ROLE,)).fetchall()]
 
