@@ -281,6 +281,7 @@ _READ: Final[dict[str, tuple[str, Callable[[Any], Any]]]] = {
     "index": ("index", _index),
     "models": ("models", _given),
     "at": ("changed", instant),
+    "root": ("state_root", _hex),
     "seen": ("seen", instant),
     "until": ("until", instant),
     "record": ("of_record", _itself),

@@ -24,6 +24,7 @@ __all__ = [
     "SHADOW",
     "check_promises",
     "leave_backend",
+    "parts_of",
     "place_of",
     "settled_backend",
     "settled_shadow",
@@ -35,6 +36,8 @@ PLACE: Final = "backend"
 """The store's note of the kind of backend and the collection; none is the native index."""
 FILLED: Final = "backend_filled"
 """The store's note of the last backend that it put rows in, to which it may go back from the native index."""
+_BETWEEN: Final = ", collection "
+"""What stands between the two in the name of a place."""
 SHADOW: Final = "shadow"
 """The store's note of the backend that holds a copy of its rows, to which it may move."""
 
@@ -127,7 +130,19 @@ def _check_shadow(store: CorpusStore, state: IndexState) -> None:
 
 def place_of(state: IndexState) -> str:
     """Name a backend as a store notes it: its kind and collection, never an address."""
-    return f"{state.backend.partition(' ')[0].rstrip(',')}, collection {state.collection}"
+    return f"{state.backend.partition(' ')[0].rstrip(',')}{_BETWEEN}{state.collection}"
+
+
+def parts_of(place: str) -> tuple[str, str]:
+    """Take such a name apart.
+
+    Examples
+    --------
+    >>> parts_of("postgresql, collection filings")
+    ('postgresql', 'filings')
+    """
+    kind, _, collection = place.partition(_BETWEEN)
+    return kind, collection
 
 
 def _check_place(store: CorpusStore, last: str, state: IndexState) -> None:
