@@ -220,6 +220,7 @@ class Engine(Contents, Measured, Served):
                     backend=backend,
                     shadow=shadow,
                     accept_policy=accept_policy,
+                    accept_labels=accept_labels,
                     accept_lost_values=accept_lost_values,
                     is_changed=accept_gate or accept_labels or accept_policy,
                 )

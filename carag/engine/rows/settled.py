@@ -6,7 +6,7 @@ from contextlib import closing, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Final
 
 from carag.backends import backend_by_url
-from carag.engine.rows.backend import noted
+from carag.engine.rows.backend import noted, unfollowed
 from carag.errors import InvalidArgument
 from carag.index import Plan
 from carag.limits import quoted
@@ -23,6 +23,7 @@ __all__ = [
     "PLACE",
     "SHADOW",
     "check_promises",
+    "follow_anew",
     "leave_backend",
     "parts_of",
     "place_of",
@@ -174,6 +175,15 @@ def _check_place(store: CorpusStore, last: str, state: IndexState) -> None:
 def leave_backend(store: CorpusStore) -> None:
     """Note that a copy of a store has no rows in a backend: those that are there are the original's."""
     store.meta_update({PLACE: NATIVE, FILLED: "", SHADOW: ""})
+
+
+def follow_anew(store: CorpusStore) -> None:
+    """Have all labels taken over again wherever rows are, at the next opening there: they were changed in place.
+
+    Each place follows what came since it followed last, and so would keep the word that it had. The file is made anew.
+    """
+    store.own_update({"index_header": ""})
+    store.meta_update({**unfollowed("backend"), **unfollowed("shadow")})
 
 
 def check_promises(name: str, promised: Capabilities) -> None:
