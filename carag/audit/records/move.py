@@ -1,8 +1,8 @@
-"""Define the `move` event: a store's rows are searched in another place from now on.
+"""Define the `move` event: a copy of a store's rows was compared with the store, and is what is searched from now on.
 
-It is written before the store notes the new place, so a log without it is one whose rows never moved. A run that was
-killed in between is repeated, and its record, too: which of the two took effect shows in the answers after it, each of
-which names the backend that was searched.
+It is written before the store notes the new place. A run that was killed in between is repeated, and its record, too:
+which of the two took effect shows in the answers after it, each of which names the backend that was searched. So does
+a place that was filled anew from the store and never compared, as where a store is opened with the native index again.
 """
 
 from __future__ import annotations
