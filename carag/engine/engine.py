@@ -180,7 +180,7 @@ class Engine(Contents, Measured, Served):
         accept_gate : bool
             Whether a calibrated gate that is not the one on record is dropped, on record; it is refused otherwise.
         accept_labels : bool
-            Whether labels that are not those the last record names are accepted, on record; they are refused otherwise.
+            Whether labels other than those on record are accepted, on record, and all rows made anew; else refused.
         accept_policy : bool
             Whether other roles, intents and words of the same bits are put in force, on record.
         accept_lost_values : bool
