@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from carag.audit import AuditLog, Move, RowsIn, Verdict, verify_receipt
+from carag.audit.auditor.describe import describe_record
 from carag.backends import NativeBackend
 from carag.cli import Exit
 from carag.cli.app import run
@@ -82,6 +83,10 @@ def test_a_switch_is_on_record_with_both_places(home: Path, tmp_path: Path) -> N
         (RowsIn("memory", "one", at[0]), RowsIn("memory 1", "two", at[1])),
         (RowsIn("memory", "two", at[1]), None),
     ] == [(made.before, made.after) for made in moves(home)]
+    with AuditLog.open(home) as log:
+        said = describe_record(log.record(log.size - 1))
+    assert {"name": "memory", "collection": "two", "epoch": at[1]} == said["before"]
+    assert ("SWITCHED", copied.root, 12) == (said["code"], said["state_root"], said["rows"])
     with opened(home) as engine:
         log, asked = engine._log, engine.retrieve("What is on record?", REVIEW).receipt
         seqs = [seq for seq in range(log.size) if isinstance(log.record(seq).event, Move)]
