@@ -403,6 +403,7 @@ denial       audience:label? commitments:{} count:positive issuer:label? t0:coun
 policy       at:count before:bytes32? commitments:{subject} table:bytes32 why:code
 model        at:count before:models? before_gate:gate? commitments:{subject} gate:gate models:models why:code
 index        at:count before:bytes32 commitments:{subject} rows:count snapshot:bytes32 why:code
+move         after:rows_in? at:count before:rows_in? commitments:{subject} root:bytes32 rows:count why:code
 evaluation   commitments:{subject} passed:flag result:bytes32 snapshot:bytes32 suite:code suite_hash:bytes32 t0:count
              t1:count table:bytes32 thresholds:measures
 recovery     begins?:[count]+ commitments:{} why:code
@@ -419,6 +420,7 @@ listed       count:count denied?:positive kind:allow|deny
 models       embed:label? generate:label? prompt:label? rank?:label rerank?:label
 state        admissible:count backend?:backend known?:count plan:code snapshot:bytes32
 backend      collection:label dictionary:bytes32 epoch:count name:label shards:[label,label]+
+rows_in      collection:label epoch:count name:label
 opening      salt:bytes32 value:text
 passage      chunk:text proof:any text:text
 proof        from:minute path:text sides:text until:any
@@ -438,6 +440,7 @@ LAWS: dict[str, Rule] = {
         and ("reopened" in it or "reopened_entities" not in it)
     ),
     "listed": lambda it: it["kind"] == "allow" or "denied" not in it,
+    "move": lambda it: it["before"] is not None or it["after"] is not None,
     "denial": lambda it: it["t0"] == it["t1"] or (it["t0"] < it["t1"] and it["count"] > 1),
     "erasure": lambda it: (
         it["fields"] == sorted(set(it["fields"]))

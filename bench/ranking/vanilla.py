@@ -90,5 +90,5 @@ class Limited:
         wider: Wider | None = None,
     ) -> Ranked:
         """See :class:`carag.retrieval.ranking.Ranker`."""
-        searched = index if self._instead is None else self._instead
+        searched: Any = index if self._instead is None else self._instead
         return self._inner.rank(searched, words, question, searches, k, exact_limit=0, wider=wider)

@@ -31,6 +31,7 @@ from carag.audit.records.hold import Hold, HoldAction, HoldScope
 from carag.audit.records.ingest import Ingest
 from carag.audit.records.key_change import KeyAction, KeyChange
 from carag.audit.records.kinds import ListKind, Outcome, RecordKind, SessionSource
+from carag.audit.records.move import Move, RowsIn
 from carag.audit.records.policy_applied import EntityRule, PolicyApplied
 from carag.audit.records.record import MAX_RECORD_BYTES, Hit, Passage, Record, text_hash
 from carag.audit.records.recovery import Recovery
@@ -79,6 +80,7 @@ __all__ = [
     "ListKind",
     "ModelChange",
     "Models",
+    "Move",
     "Note",
     "Opening",
     "Outcome",
@@ -90,6 +92,7 @@ __all__ = [
     "RecordKind",
     "Recovery",
     "RetentionClass",
+    "RowsIn",
     "SessionSource",
     "SigningKey",
     "StateProof",

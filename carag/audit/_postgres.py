@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
-    "CONNECTION",
     "MOVED_TO",
     "REMEMBERED",
     "SHARED_AT",
@@ -34,7 +33,7 @@ __all__ = [
 DEFAULT_SCHEMA: Final = "carag_audit"
 """The schema of a log's evidence, unless the URL names another."""
 _NAME: Final = re.compile(r"[a-z_][a-z0-9_]{0,62}", re.ASCII)
-CONNECTION: Final = {
+_CONNECTION: Final = {
     "connect_timeout": 10,  # seconds
     # TCP keepalive, by which a silent network is an error within a minute; libpq, "Parameter Key Words".
     "keepalives_idle": 30,  # seconds
@@ -118,20 +117,22 @@ class Place(NamedTuple):
         return f"{self.url}{'&' if urlsplit(self.url).query else '?'}schema={self.schema}"
 
 
-def connected(place: Place) -> Any:
-    """Connect to a server, each statement its own transaction.
+def connected(url: str, *, autocommit: bool = True) -> Any:
+    """Connect to a server as whoever the URL names, an administrator, too; by default all statements stand alone.
 
-    To another machine the connection is encrypted and the server's certificate verified, unless ``sslmode`` says
-    otherwise, in the URL or the environment.
+    To another machine, and where only a service file names the host, the connection is encrypted and the server's
+    certificate verified, unless ``sslmode`` says otherwise, in the URL or the environment.
     """
-    return psycopg_driver().connect(place.url, autocommit=True, **CONNECTION, **security_of(place.url))
+    return psycopg_driver().connect(url, autocommit=autocommit, **_CONNECTION, **security_of(url))
 
 
 def security_of(url: str) -> dict[str, str]:
     """Return what a connection asks for beyond its URL, so that no text goes over a network in clear."""
     fields = psycopg_driver().conninfo.conninfo_to_dict(url)
-    hosts = str(fields.get("hostaddr") or fields.get("host") or os.environ.get("PGHOST", "")).split(",")
-    is_local = all(host in _LOCAL or host.startswith(("/", "@")) for host in hosts)
+    address = fields.get("hostaddr") or os.environ.get("PGHOSTADDR")
+    hosts = str(address or fields.get("host") or os.environ.get("PGHOST", "")).split(",")
+    has_service = "service" in fields or "PGSERVICE" in os.environ  # whose file may name any host
+    is_local = not has_service and all(host in _LOCAL or host.startswith(("/", "@")) for host in hosts)
     if is_local or "sslmode" in fields or "PGSSLMODE" in os.environ:
         return {}
     return {"sslmode": "verify-full"}

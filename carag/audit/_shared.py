@@ -33,7 +33,7 @@ _WAITS: Final = {"lock_timeout": "30s", "idle_in_transaction_session_timeout": "
 
 def reading(place: Place, part: str, first: str) -> Any:
     """Connect to read a part of a log, :data:`LOG` or :data:`VALUES`, as of the moment of the first statement."""
-    db = connected(place)
+    db = connected(place.url)
     try:
         db.execute(f"SET search_path TO {place.schema}_{part}, pg_temp")
         db.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
@@ -186,7 +186,7 @@ class SharedLink:
 
     def _connected(self) -> Any:
         with talking(self.place.url), contextlib.ExitStack() as undo:
-            db = connected(self.place)
+            db = connected(self.place.url)
             undo.callback(db.close)
             at = f"{db.info.host}:{db.info.port}/{db.info.dbname}"
             self._where = f"PostgreSQL {at}, schema {self.place.schema}"

@@ -17,6 +17,7 @@ from carag.cli._options import (
     NotBefore,
     RankerName,
     Retain,
+    ShadowUrl,
     Store,
     model_settings,
     store_settings,
@@ -69,6 +70,7 @@ def calibrate(
     not_before: NotBefore = None,
     evidence: EvidenceUrl = None,
     backend: BackendUrl = None,
+    shadow: ShadowUrl = None,
     as_json: AsJson = False,
 ) -> int:
     """Choose how close a passage must be, from questions whose answers you know, and put that in force, on record.
@@ -86,7 +88,7 @@ def calibrate(
     if error is not None and wrong is not None:
         raise InvalidArgument("--error and --wrong promise two things of one threshold; want one of them")
     shares = {"error": _share("--error", error), "wrong": _share("--wrong", wrong)}
-    settings = store_settings(retain, not_before, evidence, backend)
+    settings = store_settings(retain, not_before, evidence, backend, shadow)
     settings |= model_settings(context, store, embedder=embedder, generator=generator, ranker=ranker)
     with Engine.open(store, create=False, **settings) as engine:
         try:

@@ -19,7 +19,7 @@ from carag.engine.kept_profile import settle_profile
 from carag.engine.locks import ReadWriteLock
 from carag.engine.rows.backend import KeptBackend
 from carag.engine.rows.file import KeptFile
-from carag.engine.rows.settled import settled_backend, settled_shadow
+from carag.engine.rows.settled import follow_anew, settled_backend, settled_shadow
 from carag.engine.rows.shadowed import KeptShadowed
 from carag.engine.sharing import open_corpus
 from carag.engine.state import StoreState
@@ -202,6 +202,7 @@ class Collection:
         backend: str | VectorBackend | None = None,
         shadow: str | VectorBackend | None = None,
         accept_policy: bool = False,
+        accept_labels: bool = False,
         progress: Progress = no_progress,
     ) -> Iterator[Self]:
         """Open the collection in a store directory, until the context ends.
@@ -224,6 +225,8 @@ class Collection:
             What else shall hold them (:func:`carag.engine.rows.settled.settled_shadow`).
         accept_policy : bool
             Whether other roles, intents and words of the same bits replace those kept.
+        accept_labels : bool
+            Whether labels may have been changed in place, so that all rows are taken over again.
         progress : Progress
 
         Raises
@@ -255,6 +258,8 @@ class Collection:
                     f"{chosen.name!r}; leave the embedder out, or ingest into a new store"
                 )
             settled = settle_profile(store, profile, accept=accept_policy)
+            if accept_labels:
+                follow_anew(store)
             with (
                 settled_backend(store, backend) as place,
                 settled_shadow(store, shadow) as second,

@@ -180,7 +180,7 @@ class Engine(Contents, Measured, Served):
         accept_gate : bool
             Whether a calibrated gate that is not the one on record is dropped, on record; it is refused otherwise.
         accept_labels : bool
-            Whether labels that are not those the last record names are accepted, on record; they are refused otherwise.
+            Whether labels other than those on record are accepted, on record, and all rows made anew; else refused.
         accept_policy : bool
             Whether other roles, intents and words of the same bits are put in force, on record.
         accept_lost_values : bool
@@ -220,6 +220,7 @@ class Engine(Contents, Measured, Served):
                     backend=backend,
                     shadow=shadow,
                     accept_policy=accept_policy,
+                    accept_labels=accept_labels,
                     accept_lost_values=accept_lost_values,
                     is_changed=accept_gate or accept_labels or accept_policy,
                 )

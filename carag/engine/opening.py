@@ -54,6 +54,7 @@ def opened(
     not_before: str | None,
     scrub_every: float | None,
     accept_policy: bool,
+    accept_labels: bool,
     accept_lost_values: bool,
     is_changed: bool,
     evidence: str | None,
@@ -95,6 +96,7 @@ def opened(
                 backend=backend,
                 shadow=shadow,
                 accept_policy=accept_policy,
+                accept_labels=accept_labels,
             )
         )
         yield Opened(log, anchoring, collection)

@@ -309,18 +309,19 @@ def test_the_server_over_stdio_has_the_session_of_its_start(tmp_path: Path) -> N
     )
     assert 1 == absent.returncode
     assert not (tmp_path / "none").exists()
-    elsewhere = subprocess.run(
-        [*command, *session, "--backend", "oracle://host/rows"],
-        env=environment,
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (1, True) == (
-        elsewhere.returncode,
-        "there is no backend of vectors 'oracle'" in elsewhere.stderr,
-    )
+    for where in ("--backend", "--shadow"):
+        elsewhere = subprocess.run(
+            [*command, *session, where, "oracle://host/rows"],
+            env=environment,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (1, True) == (
+            elsewhere.returncode,
+            "there is no backend of vectors 'oracle'" in elsewhere.stderr,
+        )
 
     async def run() -> Any:
         parameters = mcp.StdioServerParameters(

@@ -84,20 +84,22 @@ class Kills:
 
         thread = threading.Thread(target=ask)
         thread.start()
-        while len(answers) < 3:
-            time.sleep(0.01)
-        self.kill(round_)
-        while not (refusals or failures):
-            time.sleep(0.01)
-        self.restart(round_)
-        self._again(collection)
-        before = len(answers)
-        until = time.monotonic() + self.patience
-        while len(answers) == before and not failures:
-            assert time.monotonic() < until
-            time.sleep(0.01)
-        done.set()
-        thread.join()
+        try:
+            while len(answers) < 3:
+                time.sleep(0.01)
+            self.kill(round_)
+            while not (refusals or failures):
+                time.sleep(0.01)
+            self.restart(round_)
+            self._again(collection)
+            before = len(answers)
+            until = time.monotonic() + self.patience
+            while len(answers) == before and not failures:
+                assert time.monotonic() < until
+                time.sleep(0.01)
+        finally:  # or a test that fails never ends
+            done.set()
+            thread.join()
         assert [] == failures
         assert all(one == expected for one in answers)
 

@@ -157,7 +157,7 @@ def test_where_rows_are_is_told_to_the_engine(
     assert ["nothing", "redis://f", "native"] == given
 
 
-@pytest.mark.parametrize("word", ["ask", "ingest", "sync"])
+@pytest.mark.parametrize("word", ["ask", "ingest", "sync", "gate calibrate"])
 def test_a_shadow_is_told_to_the_engine(word: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As the place of the rows is, by whichever command may change or search them."""
     given: list[Any] = []
@@ -167,7 +167,7 @@ def test_a_shadow_is_told_to_the_engine(word: str, home: Path, monkeypatch: pyte
         raise InvalidArgument("seen")
 
     monkeypatch.setattr("carag.engine.Engine.open", opened)
-    words = [word, "notes", *(SESSION if word == "ask" else ())]
+    words = [*word.split(), "notes", *(() if word in ("ingest", "sync") else SESSION)]
     write(home / "carag.toml", 'store = "s"')
     run(words)
     write(home / "carag.toml", 'store = "s"', 'shadow = "redis://f"')

@@ -11,6 +11,7 @@ import pytest
 
 from carag import Engine, Session
 from carag.audit import Outcome, Record, Verdict, verify_receipt
+from carag.audit.auditor.describe import describe_record
 from carag.backends import NativeBackend
 from carag.engine.backup import back_up, restore
 from carag.errors import BackendFault, BackendUnavailable, Incomplete, InvalidArgument
@@ -77,6 +78,13 @@ def test_a_record_names_the_backend_and_verifies_with_both(tmp_path: Path) -> No
         assert (state.backend, "office", state.epoch) == (named.name, named.collection, named.epoch)
         assert state.dictionary == named.dictionary.hex()
         assert ((state.shards[0].id, state.shards[0].at),) == named.shards
+        assert {
+            "name": state.backend,
+            "collection": "office",
+            "epoch": state.epoch,
+            "words": state.dictionary,
+            "shards": [{"shard": state.shards[0].id, "at": state.shards[0].at}],
+        } == describe_record(Record.parse(receipt.record))["index"]["backend"]
         whole = receipt.to_bytes()
         for data, verdict in (
             (whole, Verdict.VERIFIED),

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import itertools
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from carag.audit import AuditLog, Move, RowsIn, Verdict, verify_receipt
+from carag.audit.auditor.describe import describe_record
 from carag.backends import NativeBackend
 from carag.cli import Exit
 from carag.cli.app import run
 from carag.engine.rows import moving
 from carag.engine.rows.moving import copy_backend, switch_backend
-from carag.errors import BackendFault, BackendUnavailable, InvalidArgument, StoreLocked
+from carag.errors import AuditUnavailable, BackendFault, BackendUnavailable, InvalidArgument, StoreLocked
 from carag.policy import policy_word
+from carag.store.store import CorpusStore
 from tests.backends.in_memory import MemoryBackend, Store
 from tests.engine.documents import DIM, document, ids
-from tests.engine.test_backend import READER, REVIEW, filled, found, opened
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from tests.engine.test_backend import READER, REVIEW, filled, found, opened, script
 
 
 class Kept(MemoryBackend):
@@ -60,6 +61,112 @@ def test_a_store_moves_there_and_back_with_one_root(home: Path) -> None:
     assert 1 == len(roots)
     assert before == answers(home)
     assert not (home / "index.copy").exists()
+
+
+def moves(home: Path) -> list[Move]:
+    with AuditLog.open(home) as log:
+        events = [log.record(seq).event for seq in range(log.size)]
+    return [one for one in events if isinstance(one, Move)]
+
+
+def test_a_switch_is_on_record_with_both_places(home: Path, tmp_path: Path) -> None:
+    """Kind, collection, epoch and the root that was compared; its receipt verifies, and so does what is asked later."""
+    one, two = Kept(Store(), "one"), Kept(Store(), "two")
+    for here, there in (("native", one), (one, two), (two, "native")):
+        copied = copy_backend(home, here, there)
+        switch_backend(home, there)
+        last = moves(home)[-1]
+        assert (copied.rows, copied.root, "SWITCHED") == (last.rows, last.root.hex(), last.why)
+    at = [one.state().epoch, two.state().epoch]
+    assert [
+        (None, RowsIn("memory 1", "one", at[0])),
+        (RowsIn("memory", "one", at[0]), RowsIn("memory 1", "two", at[1])),
+        (RowsIn("memory", "two", at[1]), None),
+    ] == [(made.before, made.after) for made in moves(home)]
+    with AuditLog.open(home) as log:
+        said = describe_record(log.record(log.size - 1))
+    assert {"name": "memory", "collection": "two", "epoch": at[1]} == said["before"]
+    assert ("SWITCHED", copied.root, 12) == (said["code"], said["state_root"], said["rows"])
+    with opened(home) as engine:
+        log, asked = engine._log, engine.retrieve("What is on record?", REVIEW).receipt
+        seqs = [seq for seq in range(log.size) if isinstance(log.record(seq).event, Move)]
+        for number, receipt in enumerate([*(log.receipt(seq) for seq in seqs), asked]):
+            assert Verdict.VERIFIED is verify_receipt(receipt.to_bytes(), engine.vkey).verdict
+            kept = tmp_path / f"{number}.json"
+            kept.write_bytes(receipt.to_bytes())
+            assert 0 == script.main([str(kept), "--key", engine.vkey])
+
+
+class _Killed(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("there", ["native", "two"])
+def test_a_switch_that_was_killed_is_on_record_and_repeated(
+    home: Path, there: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the record and the store's note nothing has moved; the same call again ends it, and says so again."""
+    one = Kept(Store(), "one")
+    to: Any = Kept(Store(), there) if there != "native" else there
+    before = answers(home)
+    copy_backend(home, "native", one)
+    switch_backend(home, one)
+    copy_backend(home, one, to)
+
+    def killed(*_: object) -> None:
+        raise _Killed
+
+    with monkeypatch.context() as dying:
+        dying.setattr(CorpusStore, "meta_update", killed)
+        with pytest.raises(_Killed):
+            switch_backend(home, to)
+    assert 2 == len(moves(home))
+    with pytest.raises(InvalidArgument, match="are in memory, collection one"):
+        opened(home)
+    assert before == answers(home, one)
+    switch_backend(home, to)
+    first, *both = moves(home)
+    assert {(first.after.name if first.after else "", "one")} == {("memory 1", "one")}
+    assert 1 == len({(made.before, made.after, made.root, made.rows) for made in both})
+    assert before == answers(home, to)
+
+
+def test_a_switch_to_a_file_that_was_killed_makes_the_file(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the note and before the copy takes the file's place: the next opening makes it from the store."""
+    place, before = Kept(Store()), answers(home)
+    copy_backend(home, "native", place)
+    switch_backend(home, place)
+    copy_backend(home, place, "native")
+    replace = Path.replace
+
+    def killed(path: Path, target: Any) -> Path:
+        if path.name == "index.copy":
+            raise _Killed
+        return replace(path, target)
+
+    with monkeypatch.context() as dying:
+        dying.setattr(Path, "replace", killed)
+        with pytest.raises(_Killed):
+            switch_backend(home, "native")
+    assert before == answers(home)
+
+
+def test_without_its_record_nothing_moves(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the log cannot be written, the rows are searched where they were."""
+    place, before = Kept(Store()), answers(home)
+    copy_backend(home, "native", place)
+
+    def refused(*_: object, **__: object) -> None:
+        raise AuditUnavailable("the disk is full")
+
+    with monkeypatch.context() as full:
+        full.setattr(AuditLog, "append", refused)
+        with pytest.raises(AuditUnavailable):
+            switch_backend(home, place)
+    assert [] == moves(home)
+    assert before == answers(home)
 
 
 def test_a_store_is_switched_only_to_a_copy_of_its_own(home: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +11,11 @@ import pytest
 
 from carag.audit import Record
 from carag.backends import Checked, NativeBackend, Shadowed, ShadowReport
+from carag.cli import Exit
+from carag.cli.app import run
 from carag.engine.backup import back_up, restore
+from carag.engine.collection import Collection
+from carag.engine.rows.moving import switch_backend
 from carag.errors import BackendUnavailable, InvalidArgument
 from carag.policy import policy_word
 from tests.backends.worlds import EVERYTHING, World, plain_rows
@@ -17,6 +23,7 @@ from tests.engine.documents import DIM, QUESTION, document, ids
 from tests.engine.test_backend import READER, REVIEW, filled, found, opened
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -142,6 +149,95 @@ def test_a_shadow_that_is_away_when_a_store_is_opened_is_refused(tmp_path: Path)
         opened(tmp_path / "store", shadow=second)
     with opened(tmp_path / "store") as engine:
         filled(engine)
+
+
+def _command(*words: str) -> Callable[[Path, Any], None]:
+    def act(home: Path, backend: Any) -> None:
+        assert Exit.OK == run([*words, "--store", str(home)])
+
+    return act
+
+
+def _documents(home: Path, backend: Any) -> None:
+    with opened(home, backend) as engine:
+        engine.add([document(0, text="Branches report on another day."), document("more")])
+        engine.remove(["d/3"])
+
+
+def _killed(home: Path, backend: Any) -> None:
+    """Documents are stored, and their rows are not: what is opened next makes up for it."""
+    with pytest.MonkeyPatch.context() as dying, opened(home, backend) as engine:
+        dying.setattr(Collection, "refresh", _dies)
+        with pytest.raises(RuntimeError):
+            engine.add([document("more")])
+
+
+def _dies(*_: object) -> None:
+    raise RuntimeError
+
+
+WITHOUT_IT = {
+    "documents came and went": [_documents],
+    "another policy": [_command("policy", "apply", "generic")],
+    "a look at the gate": [_command("gate", "show")],
+    "an explanation": [_command("explain", "d/0:00000", "--role", "compliance", "--purpose", "review")],
+    "a run that was killed": [_killed],
+    "a killed run that another policy completed": [_killed, _command("policy", "apply", "generic")],
+    "a killed run that an upgrade completed": [_killed, _command("upgrade")],
+    "a killed run that an explanation completed": [
+        _killed,
+        _command("explain", "d/0:00000", "--role", "compliance", "--purpose", "review"),
+    ],
+}
+"""What is done to a store while nobody names its shadow: most commands of administrators cannot."""
+
+
+@pytest.mark.parametrize("acts", WITHOUT_IT.values(), ids=WITHOUT_IT)
+def test_what_was_done_without_it_is_made_up_for_when_it_is_named_again(
+    tmp_path: Path, acts: list[Callable[[Path, Any], None]]
+) -> None:
+    """So no command has to refuse a store that has a shadow, and none need ask for it; the copy is one to the bit."""
+    home, second = tmp_path / "store", shadow()
+    with opened(home, shadow=second) as engine:
+        filled(engine)
+    for act in acts:
+        act(home, None)
+    with opened(home, shadow=second) as engine:
+        for session in (REVIEW, READER):
+            found(engine, session)
+        assert {"shadow_is_level": 1.0} == numbers(engine.shadow)
+    switch_backend(home, second)
+
+
+CHANGED = {
+    "loosened": "UPDATE labels SET word = word & ~1",
+    "tightened": "UPDATE labels SET word = word | 1",
+}
+
+
+@pytest.mark.parametrize("script", CHANGED.values(), ids=CHANGED)
+@pytest.mark.parametrize("where", ["file", "backend"])
+@pytest.mark.parametrize("is_named", [False, True], ids=["shadow later", "shadow at once"])
+def test_labels_that_were_accepted_are_taken_over_everywhere(
+    tmp_path: Path, script: str, where: str, is_named: bool
+) -> None:
+    """They were changed in place, so nothing came that a place could follow: each takes all over once more."""
+    home, second = tmp_path / "store", shadow()
+    own = NativeBackend(DIM, collection="own") if where == "backend" else None
+    with opened(home, own, shadow=second) as engine:
+        filled(engine)
+    with closing(sqlite3.connect(home / "corpus.db")) as sql:
+        sql.executescript(script)
+    (home / "index.state").unlink()
+    with opened(home, own, accept_labels=True, shadow=second if is_named else None) as engine:
+        engine._collection.check()
+        expected = 12 if "~" in script else 0
+        assert expected == len(engine.retrieve(QUESTION, READER, 20).passages)
+    with opened(home, own, shadow=second) as engine:
+        for session in (REVIEW, READER):
+            found(engine, session)
+        assert {"shadow_is_level": 1.0} == numbers(engine.shadow)
+    switch_backend(home, second)
 
 
 def test_only_an_empty_collection_or_the_stores_own_copy_becomes_a_shadow(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def test_a_policy_of_the_query_s_neighbourhood_reads_little(grouped):
 
 
 def test_a_scan_for_few_rows_near_the_query_reads_little_and_misses_none():
-    """One row in fifty is admissible, all of two groups: from there it ends early, from elsewhere with the last cell."""
+    """One row in fifty is admissible, all of two groups: from there it ends early, from elsewhere late."""
     rng = np.random.default_rng(4)
     centres = rng.standard_normal((100, DIM))
     groups = rng.integers(0, 100, ROWS)

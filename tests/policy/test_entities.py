@@ -108,7 +108,7 @@ def test_an_array_is_read_as_its_numbers_are_one_by_one(dtype, numbers, step):
     for _ in range(2):
         wanted = said(entity_set, array.tolist())
         found = said(lambda name, given: entity_list(name, given).numbers, array)
-        assert wanted == found or isinstance(wanted, str) and isinstance(found, str)
+        assert wanted == found or (isinstance(wanted, str) and isinstance(found, str))
 
 
 def test_an_array_that_changes_is_another_list():

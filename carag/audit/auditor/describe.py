@@ -260,6 +260,17 @@ def _index(said: dict[str, Any]) -> dict[str, Any]:
         **known,
         "admissible_rows": said["admissible"],
         "plan": said["plan"],
+        **({"backend": _backend(said["backend"])} if "backend" in said else {}),
+    }
+
+
+def _backend(said: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "name": said["name"],
+        "collection": said["collection"],
+        "epoch": said["epoch"],
+        "words": _hex(said["dictionary"]),
+        "shards": [{"shard": shard, "at": at} for shard, at in said["shards"]],
     }
 
 
@@ -281,6 +292,7 @@ _READ: Final[dict[str, tuple[str, Callable[[Any], Any]]]] = {
     "index": ("index", _index),
     "models": ("models", _given),
     "at": ("changed", instant),
+    "root": ("state_root", _hex),
     "seen": ("seen", instant),
     "until": ("until", instant),
     "record": ("of_record", _itself),

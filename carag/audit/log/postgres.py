@@ -18,9 +18,9 @@ import contextlib
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from carag.audit._postgres import (
-    CONNECTION,
     Place,
     check_durable,
+    connected,
     keep_alive,
     psycopg_driver,
     talking,
@@ -135,9 +135,8 @@ class EvidenceReader:
             start = rows[-1][0] + 1
 
     def _connected(self) -> Any:
-        driver = psycopg_driver()
         with talking(self.place.url), contextlib.ExitStack() as undo:
-            db = driver.connect(self.place.url, autocommit=True, **CONNECTION)
+            db = connected(self.place.url)
             undo.callback(db.close)
             self._where = (
                 f"PostgreSQL {db.info.host}:{db.info.port}/{db.info.dbname}, schema {self.place.schema}"

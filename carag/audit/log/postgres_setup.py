@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from carag.audit._postgres import Place, psycopg_driver, talking
+from carag.audit._postgres import Place, connected, talking
 from carag.audit.log.postgres_tables import make_tables
 
 __all__ = ["set_up"]
@@ -30,6 +30,6 @@ def set_up(admin: str, evidence: str) -> None:
     MissingExtra
         If psycopg is not installed.
     """
-    place, driver = Place.parse(evidence), psycopg_driver()
-    with talking(admin), driver.connect(admin, connect_timeout=10) as db:
+    place = Place.parse(evidence)
+    with talking(admin), connected(admin, autocommit=False) as db:
         make_tables(db, place.schema, place.role)

@@ -19,6 +19,7 @@ class RecordKind(StrEnum):
     POLICY = "policy"
     MODEL = "model"
     INDEX = "index"
+    MOVE = "move"
     EVALUATION = "evaluation"
     RECOVERY = "recovery"
     ERASURE = "erasure"

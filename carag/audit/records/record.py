@@ -35,6 +35,7 @@ from carag.audit.records.hold import Hold
 from carag.audit.records.ingest import Ingest
 from carag.audit.records.key_change import KeyChange
 from carag.audit.records.kinds import Outcome, RecordKind
+from carag.audit.records.move import Move
 from carag.audit.records.recovery import Recovery
 from carag.audit.records.retention import DEFAULT_CLASS, retention_class
 from carag.audit.tlog import encoding
@@ -70,6 +71,7 @@ _EVENT_CLASSES: Final[tuple[type[Event], ...]] = (
     Ingest,
     KeyChange,
     ModelChange,
+    Move,
     PolicyChange,
     Recovery,
 )

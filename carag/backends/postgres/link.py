@@ -67,8 +67,9 @@ class PostgresLink:
     ----------
     dsn : str
         As libpq reads it; what it does not say is read from the environment, ``~/.pgpass`` and the service file. To
-        another machine the connection is encrypted and the server's certificate verified, unless ``sslmode`` says
-        otherwise there; and only a server that takes writes is asked, because a standby may be behind.
+        another machine, and where only that file names the host, the connection is encrypted and the server's
+        certificate verified, unless ``sslmode`` says otherwise here or in the environment; and only a server that
+        takes writes is asked, because a standby may be behind.
     schema : str
         Where the tables are.
     timeout : float
@@ -281,8 +282,10 @@ def _fields_of(dsn: str) -> dict[str, Any]:
             "~/.pgpass or PGPASSWORD"
         )
     fields = {"target_session_attrs": "read-write", **_ALIVE, **fields}
-    hosts = str(fields.get("hostaddr") or fields.get("host") or os.environ.get("PGHOST", "")).split(",")
-    is_local = all(host in _LOCAL or host.startswith(("/", "@")) for host in hosts)
+    address = fields.get("hostaddr") or os.environ.get("PGHOSTADDR")
+    hosts = str(address or fields.get("host") or os.environ.get("PGHOST", "")).split(",")
+    has_service = "service" in fields or "PGSERVICE" in os.environ  # whose file may name any host
+    is_local = not has_service and all(host in _LOCAL or host.startswith(("/", "@")) for host in hosts)
     if not is_local and "sslmode" not in fields and "PGSSLMODE" not in os.environ:
         fields["sslmode"] = "verify-full"
     return fields

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from carag.store.store import CorpusStore
     from carag.store.values import Labels
 
-__all__ = ["KeptBackend", "noted"]
+__all__ = ["KeptBackend", "noted", "unfollowed"]
 
 _logger = logger(__name__)
 
@@ -53,6 +53,17 @@ def noted(notes: str, known: int = -1, epoch: int = -1) -> dict[str, str]:
     """
     values = {_KNOWN: known, _EPOCH: epoch, _SWEPT: known}
     return {f"{notes}_{name}": str(value) for name, value in values.items()}
+
+
+def unfollowed(notes: str) -> dict[str, str]:
+    """Return what a store notes so that all its labels are followed anew there, by batches of other names.
+
+    Examples
+    --------
+    >>> unfollowed("shadow")
+    {'shadow_known': '-1', 'shadow_swept': '-1'}
+    """
+    return {f"{notes}_{name}": "-1" for name in (_KNOWN, _SWEPT)}
 
 
 class KeptBackend:

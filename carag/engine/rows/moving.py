@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from carag.audit import AuditLog
+from carag.audit import AuditLog, Move, RowsIn
 from carag.backends import Copied, NativeBackend, backend_by_url, copy_rows, rows_of
 from carag.backends.moving import same_root
 from carag.backends.root import rows_at
@@ -21,7 +21,7 @@ from carag.engine.collection import Collection, no_progress
 from carag.engine.kept_embedder import NO_EMBEDDER
 from carag.engine.rows.backend import KeptBackend, noted
 from carag.engine.rows.file import notes_of_file
-from carag.engine.rows.settled import FILLED, NATIVE, PLACE, SHADOW, check_promises, place_of
+from carag.engine.rows.settled import FILLED, NATIVE, PLACE, SHADOW, check_promises, parts_of, place_of
 from carag.engine.rows.shadowed import follow
 from carag.errors import InvalidArgument
 from carag.index import Index
@@ -113,7 +113,8 @@ def switch_backend(home: Path, target: str | VectorBackend, *, progress: Moved |
     """Have a store's rows searched where a copy of them is, if it is one to the last bit.
 
     The copy is compared with the store itself: its open labels and the vectors of their passages. Nothing is changed
-    where the rows were; that place is the shadow now.
+    where the rows were; that place is the shadow now. Both places and the state root go on record before anything is
+    noted. A run that was killed in between is repeated by the same call, which writes that record again.
 
     Parameters
     ----------
@@ -129,9 +130,11 @@ def switch_backend(home: Path, target: str | VectorBackend, *, progress: Moved |
         If there is no copy, or one of another number of rows.
     BackendFault
         If a row of it is missing or differs; the state roots are not the same.
+    AuditUnavailable
+        If the record cannot be written; the rows are searched where they were.
     """
     with (
-        AuditLog.open(home),
+        AuditLog.open(home) as log,
         CorpusStore.open(home / "corpus.db", create=False, clock=_now) as store,
         _lent(target) as given,
         _copy_of(store, home, given) as place,
@@ -139,9 +142,18 @@ def switch_backend(home: Path, target: str | VectorBackend, *, progress: Moved |
         keys = store.open_labels()
         root = same_root(lambda some: _rows_of(store, some), rows_at(place, keys), keys, progress)
         state = place.state()
+        log.append(
+            Move(
+                at=log.now(),
+                before=_rows_before(store),
+                after=None if given is None else RowsIn(state.backend, state.collection, state.epoch),
+                rows=len(keys),
+                root=bytes.fromhex(root),
+                why="SWITCHED",
+            )
+        )
         if given is None:
-            (home / _COPY).replace(home / "index.carag")
-            notes = {PLACE: NATIVE, **notes_of_file(home / "index.carag", store.known())}
+            notes = {PLACE: NATIVE, **notes_of_file(home / _COPY, store.known())}
         else:
             before = noted("backend").keys()
             notes = {
@@ -152,7 +164,19 @@ def switch_backend(home: Path, target: str | VectorBackend, *, progress: Moved |
                 **noted("backend", store.known(), state.epoch),
             }
         store.meta_update(notes)
+        if (
+            given is None
+        ):  # after the notes: killed before this, the next opening makes the file from the store
+            (home / _COPY).replace(home / "index.carag")
         return Copied(len(keys), root, state)
+
+
+def _rows_before(store: CorpusStore) -> RowsIn | None:
+    """Say where a store's rows are, from its notes: the place itself is not asked, and may be gone."""
+    if (here := store.meta_get(PLACE) or NATIVE) == NATIVE:
+        return None
+    name, collection = parts_of(here)
+    return RowsIn(name, collection, max(0, int(store.meta_get("backend_epoch") or 0)))
 
 
 def _copy_of(

@@ -6,7 +6,7 @@ from contextlib import closing, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Final
 
 from carag.backends import backend_by_url
-from carag.engine.rows.backend import noted
+from carag.engine.rows.backend import noted, unfollowed
 from carag.errors import InvalidArgument
 from carag.index import Plan
 from carag.limits import quoted
@@ -23,7 +23,9 @@ __all__ = [
     "PLACE",
     "SHADOW",
     "check_promises",
+    "follow_anew",
     "leave_backend",
+    "parts_of",
     "place_of",
     "settled_backend",
     "settled_shadow",
@@ -35,6 +37,8 @@ PLACE: Final = "backend"
 """The store's note of the kind of backend and the collection; none is the native index."""
 FILLED: Final = "backend_filled"
 """The store's note of the last backend that it put rows in, to which it may go back from the native index."""
+_BETWEEN: Final = ", collection "
+"""What stands between the two in the name of a place."""
 SHADOW: Final = "shadow"
 """The store's note of the backend that holds a copy of its rows, to which it may move."""
 
@@ -127,7 +131,19 @@ def _check_shadow(store: CorpusStore, state: IndexState) -> None:
 
 def place_of(state: IndexState) -> str:
     """Name a backend as a store notes it: its kind and collection, never an address."""
-    return f"{state.backend.partition(' ')[0].rstrip(',')}, collection {state.collection}"
+    return f"{state.backend.partition(' ')[0].rstrip(',')}{_BETWEEN}{state.collection}"
+
+
+def parts_of(place: str) -> tuple[str, str]:
+    """Take such a name apart.
+
+    Examples
+    --------
+    >>> parts_of("postgresql, collection filings")
+    ('postgresql', 'filings')
+    """
+    kind, _, collection = place.partition(_BETWEEN)
+    return kind, collection
 
 
 def _check_place(store: CorpusStore, last: str, state: IndexState) -> None:
@@ -159,6 +175,15 @@ def _check_place(store: CorpusStore, last: str, state: IndexState) -> None:
 def leave_backend(store: CorpusStore) -> None:
     """Note that a copy of a store has no rows in a backend: those that are there are the original's."""
     store.meta_update({PLACE: NATIVE, FILLED: "", SHADOW: ""})
+
+
+def follow_anew(store: CorpusStore) -> None:
+    """Have all labels taken over again wherever rows are, at the next opening there: they were changed in place.
+
+    Each place follows what came since it followed last, and so would keep the word that it had. The file is made anew.
+    """
+    store.own_update({"index_header": ""})
+    store.meta_update({**unfollowed("backend"), **unfollowed("shadow")})
 
 
 def check_promises(name: str, promised: Capabilities) -> None:

@@ -43,7 +43,7 @@ def open_corpus(
         return CorpusStore.open(directory / _CORPUS, create=create, **more)
 
     def connection() -> Any:
-        db = connected(place)
+        db = connected(place.url)
         keep_alive(db)
         return db
 

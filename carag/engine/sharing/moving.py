@@ -24,7 +24,6 @@ from carag.audit._postgres import (
     SHARED_AT,
     check_durable,
     connected,
-    psycopg_driver,
     remember,
     remembered,
     talking,
@@ -133,7 +132,7 @@ def move(source: Path, directory: Path, url: str, *, admin: str) -> Moved:
     with ExitStack() as held:
         is_marked = _held(source, place, held)
         note = _checked(source)
-        with talking(admin), psycopg_driver().connect(admin, autocommit=True, connect_timeout=10) as db:
+        with talking(admin), connected(admin) as db:
             check_durable(db, "the server")
             set_up_shared(db, place.schema, place.role)
             set_up(db, place.schema, place.role)
@@ -176,7 +175,7 @@ def _check_same(db: Any, place: Place) -> None:
         "SELECT system_identifier, (SELECT oid FROM pg_database WHERE datname = current_database()) "
         "FROM pg_control_system()"
     )
-    with closing(connected(place)) as own:
+    with closing(connected(place.url)) as own:
         if own.execute(query).fetchone() != db.execute(query).fetchone():
             raise InvalidArgument(
                 "the administrator's address leads to another database than the store's; name that one"

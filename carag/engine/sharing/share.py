@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from carag.audit._postgres import SHARED_AT, Place, psycopg_driver, remember, remembered, talking
+from carag.audit._postgres import SHARED_AT, Place, connected, remember, remembered, talking
 from carag.audit.log.shared import set_up_shared
 from carag.errors import InvalidArgument
 from carag.store.postgres import set_up
@@ -49,7 +49,7 @@ def share(directory: Path, url: str, *, admin: str | None = None) -> Place:
     place = place_of(url)
     check_new(directory, place)
     if admin is not None:
-        with talking(admin), psycopg_driver().connect(admin, autocommit=True, connect_timeout=10) as db:
+        with talking(admin), connected(admin) as db:
             set_up_shared(db, place.schema, place.role)
             set_up(db, place.schema, place.role)
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)

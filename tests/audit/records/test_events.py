@@ -13,9 +13,11 @@ from carag.audit import (
     IndexChange,
     ModelChange,
     Models,
+    Move,
     PolicyChange,
     Record,
     Recovery,
+    RowsIn,
     SessionSource,
 )
 from carag.errors import InvalidArgument
@@ -50,6 +52,14 @@ def one_of_each(build):
             started=1, ended=2, suite="edgar", passed=True, thresholds={"cvr_millionths": 0}, **digests
         ),
         Recovery("UNFINISHED_APPEND"),
+        Move(
+            at=1,
+            before=None,
+            after=RowsIn("postgresql 18.6, pgvector 0.8.6", "filings", 4),
+            rows=3,
+            root=b"O" * 32,
+            why="SWITCHED",
+        ),
     ):
         answered = isinstance(event, Access) and event.index is not None
         yield build.record(
@@ -72,6 +82,10 @@ BAD_EVENTS = {
         at=1, models=Models(), gate=1_000_001, before=None, before_gate=None, why="X"
     ),
     "a short table hash": lambda: PolicyChange(at=1, table=b"T", before=None, why="X"),
+    "a move that is none": lambda: Move(
+        at=1, before=None, after=None, rows=1, root=b"O" * 32, why="SWITCHED"
+    ),
+    "a collection on two lines": lambda: RowsIn("postgresql", "a\nb", 1),
     "a state that was none": lambda: IndexChange(at=1, snapshot=b"S" * 32, before=b"", rows=1, why="X"),
 }
 

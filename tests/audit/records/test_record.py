@@ -24,6 +24,7 @@ from carag.audit import (
     ListKind,
     ModelChange,
     Models,
+    Move,
     Opening,
     Outcome,
     Passage,
@@ -32,6 +33,7 @@ from carag.audit import (
     Record,
     RecordKind,
     Recovery,
+    RowsIn,
     SessionSource,
     text_hash,
 )
@@ -112,6 +114,7 @@ DENIALS = st.builds(
     issuer=st.none() | LABELS,
     audience=st.none() | LABELS,
 )
+HELD = st.builds(RowsIn, LABELS, LABELS, COUNTS)
 CHANGES = (
     INGESTS
     | st.builds(PolicyChange, at=COUNTS, table=DIGESTS, before=st.none() | DIGESTS, why=CODES)
@@ -125,6 +128,7 @@ CHANGES = (
         why=CODES,
     )
     | st.builds(IndexChange, at=COUNTS, snapshot=DIGESTS, before=DIGESTS, rows=COUNTS, why=CODES)
+    | st.builds(Move, at=COUNTS, before=st.none() | HELD, after=HELD, rows=COUNTS, root=DIGESTS, why=CODES)
     | st.builds(
         Evaluation,
         started=COUNTS,
