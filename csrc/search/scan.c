@@ -7,7 +7,8 @@
  * code, and the best of them, somewhat more than wanted (carag_sketch_room), at last by what is kept of their vectors.
  * The floor is the lowest eight-bit score among those, so it rises as better rows are found, and how many rows survive
  * follows the data: no number of candidates is tuned to a collection. It ends with the cells that may hold a row above
- * the floor; where few rows are admissible, too few to trust what cells hardly exceed, with the last cell.
+ * the floor; where few rows are admissible, and few of those near the query, too few to trust what cells hardly exceed, with
+ * the last cell.
  *
  * The nearest cells alone are scanned for a walk over the graph (hnsw/search.c), too, which begins with what they gave.
  * A scan goes on after a walk that was given up, with what that has found and met: no row is scored again.
