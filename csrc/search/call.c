@@ -185,7 +185,8 @@ static void search_query(const search_call *call, carag_scratch *scratch, size_t
     if (call->why == CARAG_WHY_NOTHING)
         return;
     if (done->ran == CARAG_PLAN_AUTO) {
-        done->ran = carag_plan_probe(&call->reader, &call->selection, scratch);
+        done->ran = carag_plan_of_rate(&call->reader, &call->selection,
+                                       carag_scan_rate(&call->reader, &call->selection, scratch));
         done->why = CARAG_WHY_NEAR;
     }
     if (!is_exact(done->ran))

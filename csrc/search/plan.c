@@ -9,7 +9,7 @@
  * The exact plan costs what the number of admissible rows says, which is known. A scan costs less the nearer to the query
  * they are. So for all queries of a call it is a scan where a usual one takes less than half of that, or one that goes to
  * the last cell takes less; and the exact plan where that costs little more than to find out. Else each query chooses, by
- * the words of the rows nearest to it (carag_plan_probe).
+ * the words of the rows nearest to it (carag_plan_of_rate).
  *
  * Whether a scan goes on as a walk over the graph is decided once a query, too, when its nearest cells are done, and their
  * floor, their pass rate and the rows still within reach are known (carag_plan_budget). The walk is not considered when the
@@ -125,11 +125,11 @@ carag_plan carag_plan_choose(const carag_reader *reader, const carag_selection *
     return exact < PROBE_FACTOR * ranking_cost(reader->view) ? CARAG_PLAN_EXACT : CARAG_PLAN_AUTO;
 }
 
-/* The plan of a query of such a call: a scan where more rows near it are admissible than anywhere. Ranks the cells. */
-carag_plan carag_plan_probe(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch)
+/* The plan of a query of such a call: a scan where more of the rows near it are admissible (carag_scan_rate) than of all. */
+carag_plan carag_plan_of_rate(const carag_reader *reader, const carag_selection *selection, double rate)
 {
     const double share = (double)selection->admissible / (double)reader->rows;
-    return carag_scan_rate(reader, selection, scratch) < NEAR_FACTOR * share ? CARAG_PLAN_EXACT : CARAG_PLAN_SCAN;
+    return rate < NEAR_FACTOR * share ? CARAG_PLAN_EXACT : CARAG_PLAN_SCAN;
 }
 
 /* Rows of the cells that a scan would still go through, if its floor stayed where it is. */

@@ -296,7 +296,8 @@ carag_scan carag_scan_begin(const carag_reader *reader, const carag_selection *s
                         .stops = view->cells != NULL, .patience = WAITING_ROWS};
 }
 
-/* Of the rows in the cells nearest to the query, the part that may be open. Nothing is read of them but their words. */
+/* Of the rows in the cells nearest to the query, the part that may be open. Ranks the cells, and reads of their rows nothing
+ * but words. */
 double carag_scan_rate(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch)
 {
     const carag_cells *cells = reader->view->cells;

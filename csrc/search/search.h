@@ -124,7 +124,7 @@ double carag_plan_scan(const carag_reader *reader, const carag_selection *select
 carag_limits carag_limits_of(const carag_costs *costs, uint64_t budget);
 carag_plan carag_plan_choose(const carag_reader *reader, const carag_selection *selection, size_t limit,
                              double out_nanoseconds[CARAG_PLANS]);
-carag_plan carag_plan_probe(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch);
+carag_plan carag_plan_of_rate(const carag_reader *reader, const carag_selection *selection, double rate);
 bool carag_plan_by_words(const carag_scan *job);
 uint64_t carag_plan_budget(const carag_scan *job, size_t ef);
 
