@@ -115,8 +115,7 @@ def busy_seconds(cores: Sequence[int]) -> float:
     for line in Path("/proc/stat").read_text().splitlines():
         name, *fields = line.split()
         if name in {f"cpu{core}" for core in cores}:
-            times = [
-                int(field) for field in fields[:8]
-            ]  # up to the time that other machines on this one took
+            # Up to the time that other machines on this one took.
+            times = [int(field) for field in fields[:8]]
             ticks += sum(times) - sum(times[_IDLE])
     return ticks / _TICKS

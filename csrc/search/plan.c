@@ -80,8 +80,7 @@ static double scan_cost(const carag_reader *reader, const carag_selection *selec
     const double admissible = (double)selection->admissible;
     const double room = (double)carag_sketch_room(wanted);
     const double survivors = costs->scored * room / (double)carag_sketch_room(CARAG_SAMPLE_K);
-    const double by_cells =
-        cells_cost(reader, selection, reached) + fmin(admissible, survivors) * costs->code;
+    const double by_cells = cells_cost(reader, selection, reached) + fmin(admissible, survivors) * costs->code;
     const double by_words =
         words_cost(reader, selection) + fmin(admissible, WORD_SURVIVORS * survivors) * costs->code;
     return costs->scan_factor *

@@ -19,7 +19,7 @@ from carag.audit.operations.rotation import rotate
 from carag.backends import NativeBackend
 from carag.engine.opening import upgrade
 from carag.engine.sharing import moving, share
-from carag.engine.sharing.share import place_of
+from carag.engine.sharing.share import shared_place
 from carag.errors import CorruptFile, InvalidArgument, Refused, StoreLocked
 from tests.loaded import loaded
 
@@ -193,7 +193,7 @@ def test_a_run_that_was_killed_keeps_the_store_shut_until_it_is_finished(
 ) -> None:
     """Before its transaction ended: the mark is there, and the server has nothing. To another place it is refused."""
     schema, other = sharing.a_schema(), sharing.a_schema()
-    remember(source.home, place_of(sharing.address(schema)), MOVED_TO)
+    remember(source.home, shared_place(sharing.address(schema)), MOVED_TO)
     with pytest.raises(InvalidArgument, match="run it again"):
         Engine.open(source.home)
     with pytest.raises(InvalidArgument, match="name the first"):
@@ -299,7 +299,7 @@ def test_a_log_that_was_altered_is_not_moved(source: Source, sharing: SharedServ
     with contextlib.closing(sqlite3.connect(source.home / "audit.db")) as db, db:
         db.execute("UPDATE rec SET body = CAST(replace(body, '\"v\":1', '\"v\":2') AS BLOB) WHERE seq = 3")
     if is_marked:
-        remember(source.home, place_of(sharing.address(schema)), MOVED_TO)
+        remember(source.home, shared_place(sharing.address(schema)), MOVED_TO)
     with pytest.raises(CorruptFile, match="record 3 was altered"):
         moved(source, sharing, schema)
     assert is_marked == (source.home / MOVED_TO).exists()

@@ -164,9 +164,8 @@ def switch_backend(home: Path, target: str | VectorBackend, *, progress: Moved |
                 **noted("backend", store.known(), state.epoch),
             }
         store.meta_update(notes)
-        if (
-            given is None
-        ):  # after the notes: killed before this, the next opening makes the file from the store
+        if given is None:
+            # After the notes: killed before this, the next opening makes the file from the store.
             (home / _COPY).replace(home / "index.carag")
         return Copied(len(keys), root, state)
 

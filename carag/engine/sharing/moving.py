@@ -36,7 +36,7 @@ from carag.audit.tlog.checkpoint import Checkpoint
 from carag.audit.tlog.merkle import Frontier, peak_positions, stored_hash_index
 from carag.audit.tlog.note import Note
 from carag.engine.rows.settled import NATIVE, PLACE
-from carag.engine.sharing.share import check_new, place_of
+from carag.engine.sharing.share import check_new, shared_place
 from carag.errors import CorruptFile, InvalidArgument
 from carag.store.postgres import set_up
 from carag.store.store import CorpusStore
@@ -119,7 +119,7 @@ def move(source: Path, directory: Path, url: str, *, admin: str) -> Moved:
     AuditUnavailable
         If the server refuses or goes away; do it again.
     """
-    place = place_of(url)
+    place = shared_place(url)
     check_new(directory, place)
     if not (source / "corpus.db").exists() or not (source / "vkey").exists():
         raise InvalidArgument(

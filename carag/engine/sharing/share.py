@@ -16,7 +16,7 @@ from carag.store.postgres import set_up
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["check_new", "place_of", "share"]
+__all__ = ["check_new", "share", "shared_place"]
 
 _SCHEMA: Final = "carag"
 """The schema of the documents, unless the URL names another; the log's and its values' have names that begin so."""
@@ -46,7 +46,7 @@ def share(directory: Path, url: str, *, admin: str | None = None) -> Place:
     AuditUnavailable
         If the server refuses.
     """
-    place = place_of(url)
+    place = shared_place(url)
     check_new(directory, place)
     if admin is not None:
         with talking(admin), connected(admin) as db:
@@ -57,7 +57,7 @@ def share(directory: Path, url: str, *, admin: str | None = None) -> Place:
     return place
 
 
-def place_of(url: str) -> Place:
+def shared_place(url: str) -> Place:
     """Read the address of a shared store."""
     place = Place.parse(url, what="the store's address", schema=_SCHEMA)
     if len(place.schema) > _LONGEST:  # the server would cut longer ones off, and two be one
