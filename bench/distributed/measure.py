@@ -19,7 +19,7 @@ from bench.ann.datasets import load
 from bench.ann.policies import Correlation, cells, label
 from bench.ann.truth import bars, judge, nearest
 from bench.distributed.places import NATIVE, TooSlow, fill, places
-from carag.backends import Checked, NativeBackend
+from carag.backends import Checked, GraphBackend, NativeBackend
 from carag.errors import CaragError
 from carag.index import Plan
 from carag.policy import Mask
@@ -41,6 +41,8 @@ K: Final = 10
 SHARES: Final = (1.0, 0.2, 0.05, 0.01, 0.001)
 _POLICIES: Final = 8
 """Of a cell, so that each is asked several times."""
+_BUILD_MB: Final = 2048
+"""Megabytes in which PostgreSQL may build its graph; with its default of 64 it builds most of it on disk."""
 _FEWEST: Final = 3
 """Questions of a place in a cell, however long one takes."""
 
@@ -82,10 +84,15 @@ class _Taken:
     short: int = 0
     violations: int = 0
     plan: str = ""
+    why_not: str = ""
+    """Why the place is not asked any more."""
 
 
 def run(scope: Scope, about: dict[str, Any], write: Callable[[dict[str, Any]], None]) -> None:
-    """Make the places ready, one after the other, and measure every share; a place that cannot be is written down."""
+    """Make the places ready, one after the other, and measure every share.
+
+    A place that cannot be made ready, or fails once under questions, is written down and left out from then on.
+    """
     data = load(scope.set, scope.cache)
     rows = label(data, sessions=False)
     queries = data.queries[: 4 * scope.questions]
@@ -162,8 +169,8 @@ def _entries(name: str, backend: VectorBackend, rows: Rows, scope: Scope) -> Ite
         yield _Entry(f"{NATIVE} checked", kind, _asking(checked, Plan.CERTIFIED))
         return
     yield _Entry(name, kind, _asking(checked, Plan.EXACT))
-    if scope.with_graph and hasattr(backend, "build_graph"):
-        backend.build_graph()
+    if scope.with_graph and isinstance(backend, GraphBackend):
+        backend.build_graph(memory_mb=_BUILD_MB)
         yield _Entry(f"{name} graph", kind, _asking(checked, Plan.GRAPH))
 
 
@@ -178,6 +185,7 @@ def _asking(checked: Checked, plan: Plan) -> Callable[..., tuple[NDArray[np.int6
 def _measured(
     cell: Cell, bar: Bars, rows: Rows, queries: NDArray[np.float32], entries: list[_Entry], scope: Scope
 ) -> Iterator[dict[str, Any]]:
+    """Measure a share; entries that fail are taken out of the list."""
     masks = [Mask(one.required, one.forbidden) for one in cell.requests]
     places_of = np.flatnonzero(cell.asked[:, 1] < _POLICIES)[: scope.questions]
     rng = np.random.default_rng(0)
@@ -185,7 +193,7 @@ def _measured(
     for at in _first_of_each(cell.asked[places_of, 1]):
         query, mask = cell.asked[places_of[at]]
         for entry in entries:
-            entry.ask(queries[query], masks[mask])
+            _ask(entry, taken[entry.name], queries[query], masks[mask])
     for at in places_of.tolist():
         query, mask = cell.asked[at]
         for turn in rng.permutation(len(entries)):
@@ -193,12 +201,32 @@ def _measured(
             if len(seen.ms) >= _FEWEST and sum(seen.ms) > 1000 * scope.seconds:
                 continue
             start = time.perf_counter()
-            keys, seen.plan = entry.ask(queries[query], masks[mask])
-            seen.ms.append(1000 * (time.perf_counter() - start))
-            _judge(seen, keys, queries[query], cell.requests[mask], rows, bar, at)
+            keys = _ask(entry, seen, queries[query], masks[mask])
+            if keys is not None:
+                seen.ms.append(1000 * (time.perf_counter() - start))
+                _judge(seen, keys, queries[query], cell.requests[mask], rows, bar, at)
     base = taken[NATIVE].ms
-    for entry in entries:
-        yield _record(entry, taken[entry.name], base, cell, float(bar.admissible[places_of].mean()))
+    for entry in list(entries):
+        if why := taken[entry.name].why_not:
+            entries.remove(entry)
+            print(f"{entry.name} is left out: {why}", flush=True)
+            yield {"kind": "left out", "place": entry.name, "why": f"{entry.backend}: {why}"}
+        else:
+            yield _record(entry, taken[entry.name], base, cell, float(bar.admissible[places_of].mean()))
+
+
+def _ask(entry: _Entry, seen: _Taken, query: NDArray[np.float32], mask: Mask) -> NDArray[np.int64] | None:
+    """Return what a place answers; one that failed is not asked again, and without the native index the run ends."""
+    if seen.why_not:
+        return None
+    try:
+        keys, seen.plan = entry.ask(query, mask)
+    except CaragError as error:
+        if entry.name == NATIVE:
+            raise
+        seen.why_not = str(error)
+        return None
+    return keys
 
 
 def _first_of_each(policies: NDArray[np.int64]) -> list[int]:
@@ -233,8 +261,8 @@ def _record(entry: _Entry, seen: _Taken, base: list[float], cell: Cell, admissib
         "p50_ms": round(half, 3),
         "p95_ms": round(most, 3),
         # Of the same questions: a place that ran out of time was asked the first of them.
-        "times_native_p50": round(half / float(np.median(base[: len(seen.ms)])), 1),
-        "times_native_p95": round(most / float(np.quantile(base[: len(seen.ms)], 0.95)), 1),
+        "times_native_p50": round(half / float(np.median(base[: len(seen.ms)])), 2),
+        "times_native_p95": round(most / float(np.quantile(base[: len(seen.ms)], 0.95)), 2),
         "recall": round(float(np.mean(seen.recall)), 4),
         "short": seen.short,
         "violations": seen.violations,

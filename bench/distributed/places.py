@@ -1,8 +1,8 @@
 """The places that are measured side by side: each starts its servers, takes all rows, and is held until the run ends.
 
 Servers are those of the tests of backends, all on this machine: what a network adds is not in any figure. PostgreSQL
-runs with its defaults but ``fsync=off``, which no search waits for; Milvus with a clock that ticks every 20 ms
-instead of 200.
+runs with its defaults but ``fsync=off``, which no search waits for, and memory that holds its table; Milvus with a
+clock that ticks every 20 ms instead of 200.
 """
 
 from __future__ import annotations
@@ -41,6 +41,10 @@ __all__ = ["NATIVE", "PLACES", "Place", "TooSlow", "fill"]
 
 NATIVE: Final = "native"
 """The place that the others are divided by."""
+_TIMEOUT: Final = 600.0
+"""Seconds that a server may take for an answer."""
+_SETTINGS: Final = ("shared_buffers=2GB",)
+"""Of a PostgreSQL server: by default 128 MB, from which it would read pages anew for each question."""
 _PARTS: Final = 20
 """Batches in which a place is filled."""
 
@@ -105,8 +109,8 @@ def _native(_: Path, dim: int) -> Iterator[VectorBackend]:
 def _postgres(_: Path, dim: int) -> Iterator[VectorBackend]:
     from tests.backends.postgres_servers import postgres_servers
 
-    with postgres_servers(1) as (server,):
-        backend = PostgresBackend(server.url, collection="bench", dim=dim, timeout=600)
+    with postgres_servers(1, settings=_SETTINGS) as (server,):
+        backend = PostgresBackend(server.url, collection="bench", dim=dim, timeout=_TIMEOUT)
         yield backend
         backend.close()
 
@@ -115,8 +119,10 @@ def _postgres(_: Path, dim: int) -> Iterator[VectorBackend]:
 def _postgres_shards(_: Path, dim: int) -> Iterator[VectorBackend]:
     from tests.backends.postgres_servers import postgres_servers
 
-    with postgres_servers(4) as servers:
-        shards = [PostgresBackend(one.url, collection="bench", dim=dim, timeout=600) for one in servers[:3]]
+    with postgres_servers(4, settings=_SETTINGS) as servers:
+        shards = [
+            PostgresBackend(one.url, collection="bench", dim=dim, timeout=_TIMEOUT) for one in servers[:3]
+        ]
         backend = ShardedBackend(shards, PostgresEpochs(servers[3].url, collection="bench"))
         yield backend
         backend.close()
@@ -128,7 +134,7 @@ def _redis(home: Path, _: int) -> Iterator[VectorBackend]:
 
     cluster = RedisCluster(home)
     try:
-        backend = RedisBackend(f"redis://{cluster.nodes}/bench")
+        backend = RedisBackend(f"redis://{cluster.nodes}/bench", timeout=_TIMEOUT)
         yield backend
         backend.close()
     finally:
@@ -151,7 +157,7 @@ def _milvus(home: Path, _: int) -> Iterator[VectorBackend]:
     with ExitStack() as undo:
         server = MilvusServer(home)
         undo.callback(server.stop)
-        backend = MilvusBackend(f"{server.uri}/bench", timeout=300)
+        backend = MilvusBackend(f"{server.uri}/bench", timeout=_TIMEOUT)
         undo.callback(backend.close)
         yield backend
 

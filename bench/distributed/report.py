@@ -119,7 +119,9 @@ def _cell(one: dict[str, Any] | None) -> str:
     own = f"{_ms(one['p50_ms'])} ({_ms(one['p95_ms'])})"
     if one["place"] == NATIVE:
         return f"{own}, {one['recall']:.3f}"
-    return f"{own}, {one['times_native_p50']:,.3g} ×, {one['recall']:.3f}"
+    times = one["times_native_p50"]
+    told = f"{times:,.0f}" if times >= 10 else f"{times:.2g}"
+    return f"{own}, {told} ×, {one['recall']:.3f}"
 
 
 def _loads(loads: list[dict[str, Any]], left_out: list[dict[str, Any]]) -> str:

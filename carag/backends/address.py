@@ -141,9 +141,10 @@ def patiently(
             return call()
         except failures as error:
             if attempt + 1 == _TRIES or not again(error):
+                tries = f"{attempt + 1} tries" if attempt else "one try"
                 raise BackendUnavailable(
-                    f"{what} failed: {type(error).__name__}, after {attempt + 1} tries; nothing was returned. See that "
-                    "all of its machines are up, then ask again: a change by the same name of its batch"
+                    f"{what} failed after {tries}: {type(error).__name__}; nothing was returned. See that all of its "
+                    "machines are up, then ask again; a change under the same batch name is made once"
                 ) from None
             # Not for secrecy: writers that failed together should not come back together.
             time.sleep(random.uniform(0, _PAUSE * 2**attempt))  # noqa: S311

@@ -27,6 +27,7 @@ __all__ = [
     "Admitted",
     "Capabilities",
     "Found",
+    "GraphBackend",
     "IndexState",
     "LoadingBackend",
     "Rows",
@@ -233,4 +234,24 @@ class LoadingBackend(VectorBackend, Protocol):
 
     def unload(self) -> None:
         """Give up the load that is open, if one is, whatever its name: remove what was written of it."""
+        ...
+
+
+@runtime_checkable
+class GraphBackend(VectorBackend, Protocol):
+    """A backend that has the plan ``graph`` once its graph is built."""
+
+    def build_graph(self, *, memory_mb: int | None = None) -> None:
+        """Build the graph over all rows; those that are added later enter it. Writers wait meanwhile.
+
+        Parameters
+        ----------
+        memory_mb : int, optional
+            Megabytes in which a server may build it; by default its own limit. What does not fit is built slower.
+
+        Raises
+        ------
+        InvalidArgument
+            If there are no rows, or the memory is no whole number that the server takes.
+        """
         ...

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import numpy as np
 
 from carag.backends.loads import load_is_open
-from carag.backends.protocol import Capabilities, Found, IndexState, Rows
+from carag.backends.protocol import Capabilities, Found, GraphBackend, IndexState, Rows
 from carag.backends.sharded_loads import LOAD, ShardedLoads
 from carag.errors import BackendFault, BackendUnavailable, InvalidArgument
 from carag.index import Plan
@@ -110,6 +110,21 @@ class ShardedBackend(ShardedLoads):
             most_words=min(one.most_words for one in own),
             server_side_policy=all(one.server_side_policy for one in own),
         )
+
+    def build_graph(self, *, memory_mb: int | None = None) -> None:
+        """Have all shards build their graphs, each server in so much memory.
+
+        See :class:`~carag.backends.GraphBackend`.
+
+        Raises
+        ------
+        InvalidArgument
+            Also if a shard is of a kind that builds none; then none is built.
+        """
+        able = [shard for shard in self._shards if isinstance(shard, GraphBackend)]
+        if len(able) < len(self._shards):
+            raise InvalidArgument("a shard is of a kind that builds no graph; those of PostgreSQL do")
+        self._all(lambda _, number: able[number].build_graph(memory_mb=memory_mb))
 
     def close(self) -> None:
         """Close the shards and the epochs."""

@@ -31,9 +31,9 @@ _SETTINGS = ("listen_addresses=", "max_prepared_transactions=16", "max_connectio
 class Server:
     """One server; ``url`` is its administrator's."""
 
-    def __init__(self, directory: Path, *, syncs: bool = False) -> None:
+    def __init__(self, directory: Path, *, syncs: bool = False, settings: tuple[str, ...] = ()) -> None:
         self.directory = directory
-        self.settings = (*_SETTINGS, f"fsync={'on' if syncs else 'off'}")
+        self.settings = (*_SETTINGS, f"fsync={'on' if syncs else 'off'}", *settings)
         self.url = f"postgresql://postgres@/postgres?host={directory}"
         self.process: subprocess.Popen[bytes] | None = None
         self._run("initdb", "-D", str(directory / "data"), *_NEW)
@@ -122,8 +122,10 @@ def psycopg_or_skip() -> Any:
 
 
 @contextlib.contextmanager
-def postgres_servers(count: int, *, syncs: bool = False) -> Iterator[list[Server]]:
-    """Start some servers; ``syncs`` what they are told to their disk, or only say so."""
+def postgres_servers(
+    count: int, *, syncs: bool = False, settings: tuple[str, ...] = ()
+) -> Iterator[list[Server]]:
+    """Start some servers; ``syncs`` what they are told to their disk, or only say so; with more `settings`."""
     psycopg_or_skip()
     if _user() is not None:  # who must be able to reach the programs
         for above in _programs().parents:
@@ -135,7 +137,7 @@ def postgres_servers(count: int, *, syncs: bool = False) -> Iterator[list[Server
             undo.callback(shutil.rmtree, directory, ignore_errors=True)
             if (user := _user()) is not None:
                 shutil.chown(directory, user)
-            servers.append(Server(directory, syncs=syncs))
+            servers.append(Server(directory, syncs=syncs, settings=settings))
             undo.callback(servers[-1].kill)
             servers[-1].start()
         yield servers

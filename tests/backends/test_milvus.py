@@ -42,7 +42,6 @@ class TestMilvus(Conformance):
     """Every epoch kept; a second connection is a second client."""
 
     questions = 40
-    all_questions = 2_000
     lies = 100
     all_lies = 1_000
     relabels = 20

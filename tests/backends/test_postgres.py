@@ -125,6 +125,23 @@ def test_the_cheaper_plan_is_taken_where_none_is_asked_for(graphed, monkeypatch)
     assert Plan.GRAPH is graphed.search(QUERY, 10, SOME, plan=Plan.AUTO).plan
 
 
+def test_a_graph_is_not_walked_where_few_rows_are_admissible(servers, name):
+    """Its walk would end far from them: a tenth is enough, one row less is scored, all of it."""
+    backend = Graphed(servers[0].url, collection=name)
+    rows = plain_rows(500, 16)
+    words = np.where(
+        np.arange(500) < 50, policy_word(1), np.where(np.arange(500) < 99, policy_word(2), 1 << 27)
+    )
+    backend.add(rows._replace(words=words.astype(np.uint32)), batch="first")
+    for bit, count, plan in ((1, 50, Plan.GRAPH), (2, 49, Plan.EXACT)):
+        few = admitted_at(backend.state().words, Mask(bit), 0, None)
+        found = backend.search(QUERY, 10, few, plan=Plan.GRAPH)
+        assert (plan, count) == (found.plan, found.admissible)
+    exact = backend.search(QUERY, 10, few, plan=Plan.EXACT)
+    assert exact.keys.tolist() == found.keys.tolist()
+    backend.close()
+
+
 def test_a_graph_knows_rows_that_ended_since(graphed):
     """An earlier epoch has what was relabelled and deleted after it."""
     then = graphed.search(QUERY, 20, SOME, plan=Plan.GRAPH)
@@ -269,6 +286,37 @@ def test_what_is_no_name_is_refused(servers, collection):
     """Before the server is asked."""
     with pytest.raises(InvalidArgument, match="collection"):
         PostgresBackend(servers[0].url, collection=collection)
+
+
+@pytest.mark.parametrize(("memory_mb", "is_on_disk"), [(1, True), (64, False)])
+def test_a_graph_is_built_in_the_memory_it_is_given(servers, name, memory_mb, is_on_disk):
+    """What does not fit is built on disk, and the server says so."""
+    told = []
+    backend = PostgresBackend(servers[0].url, collection=name)
+    backend.add(plain_rows(2_000, 64), batch="first")
+    connected = backend._link._connected
+
+    def listening():
+        db = connected()
+        db.add_notice_handler(lambda notice: told.append(notice.message_primary))
+        return db
+
+    backend._link._connected = listening
+    backend.build_graph(memory_mb=memory_mb)
+    assert is_on_disk == any("no longer fits into maintenance_work_mem" in one for one in told)
+    assert backend.capabilities.recall is not None
+    backend.close()
+
+
+@pytest.mark.parametrize("memory_mb", [0, -1, 1.5, True, "2GB", 2**21])
+def test_memory_that_the_server_cannot_take_is_refused(servers, name, memory_mb):
+    """Before it builds anything."""
+    backend = PostgresBackend(servers[0].url, collection=name)
+    backend.add(plain_rows(5, 8), batch="first")
+    with pytest.raises(InvalidArgument, match="megabytes"):
+        backend.build_graph(memory_mb=memory_mb)
+    assert backend.capabilities.recall is None
+    backend.close()
 
 
 def test_an_account_sees_its_collections_and_no_other(servers, name):

@@ -5,19 +5,31 @@ from __future__ import annotations
 import contextlib
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import quote
 
 import numpy as np
 import pytest
 
-from carag.backends import MemoryEpochs, NativeBackend, PostgresBackend, PostgresEpochs, ShardedBackend
+from carag.backends import (
+    MemoryEpochs,
+    NativeBackend,
+    PostgresBackend,
+    PostgresEpochs,
+    ShardedBackend,
+    backend_by_url,
+)
 from carag.backends.compiled import admitted_at
 from carag.backends.epochs import Published
+from carag.backends.postgres.backend import RECALL
 from carag.backends.sharded import shard_of
+from carag.cli import Exit
+from carag.cli.app import run
 from carag.errors import BackendFault, BackendUnavailable, InvalidArgument
 from carag.index import Plan
 from carag.policy import policy_word
 from tests.backends.conformance import Conformance
 from tests.backends.conftest import NUMBERS, Sharded
+from tests.backends.in_memory import MemoryBackend, Store
 from tests.backends.postgres_servers import psycopg_or_skip
 from tests.backends.worlds import EVERYTHING, plain_rows
 
@@ -49,6 +61,37 @@ class TestThreeShards(Conformance):
     def stop(self, backend):
         self.servers[2].kill()
         self.is_stopped = True
+
+
+# -- the graphs of shards
+
+
+def test_a_command_builds_the_graph_of_all_shards(servers, name, capsys):
+    """And says how many rows it is over; a backend of another kind is bad input, and no address is shown."""
+    urls = " ".join(f"{one.url}&collection={quote(name)}" for one in servers[:2])
+    command = ["backend", "graph", "--backend", urls, "--memory-mb", "64"]
+    assert Exit.BAD_INPUT == run(command)
+    assert "no rows" in capsys.readouterr().err
+    with contextlib.closing(backend_by_url(urls)) as shards:
+        shards.add(plain_rows(60, 8), batch="first")
+        assert shards.capabilities.recall is None
+    assert Exit.OK == run(command)
+    assert f"60 rows have a graph, which declares a recall of {RECALL}\n" == capsys.readouterr().out
+    with contextlib.closing(backend_by_url(urls)) as shards:
+        assert RECALL == shards.capabilities.recall
+    assert Exit.BAD_INPUT == run(["backend", "graph", "--backend", "native://somewhere"])
+    assert "somewhere" not in capsys.readouterr().err
+
+
+def test_shards_that_build_no_graph_are_refused(servers, name):
+    """One is enough, and then none is built."""
+    able = PostgresBackend(servers[0].url, collection=name, dim=8)
+    epochs = PostgresEpochs(servers[3].url, collection=name)
+    with contextlib.closing(ShardedBackend([able, MemoryBackend(Store())], epochs)) as shards:
+        shards.add(plain_rows(30, 8), batch="first")
+        with pytest.raises(InvalidArgument, match="builds no graph"):
+            shards.build_graph()
+        assert able.capabilities.recall is None
 
 
 # -- nothing is seen in part

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -12,16 +13,27 @@ from hypothesis import strategies as st
 
 from bench.distributed.__main__ import RESULTS, main
 from bench.distributed.measure import SHARES
-from bench.distributed.places import PLACES, TooSlow, fill, places
+from bench.distributed.places import PLACES, Place, TooSlow, fill, places
 from bench.distributed.report import BEGIN, END, read, section
 from bench.distributed.simulate import UNTROUBLED, Assumptions, Cluster, Piece, simulate
 from bench.distributed.sizes import Prices, pieces_of, simulated
 from bench.distributed.small import compared
-from carag.errors import InvalidArgument
+from carag.backends import NativeBackend
+from carag.errors import BackendUnavailable, InvalidArgument
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "which-backend.md"
 TIMES = st.lists(st.floats(0.1, 100), min_size=1, max_size=30)
 LONELY = Cluster(1, shards_a_node=1, cores_a_node=1, replicas=1, hedge=None)
+
+
+class _Disguised:
+    """A backend that is not seen to be the native one."""
+
+    def __init__(self, backend):
+        self._backend = backend
+
+    def __getattr__(self, name):
+        return getattr(self._backend, name)
 
 
 def piece(ms, admissible=10):
@@ -191,6 +203,35 @@ def test_a_run_writes_every_share_and_every_place(tmp_path):
         assert (0, 0, 3) == (one["short"], one["violations"], one["n"])
         assert 1.0 == one["recall"] or one["place"] == "native auto"
     assert "5,000 rows × 64" in section(read([out]))
+
+
+def test_a_place_that_fails_under_questions_is_left_out(tmp_path, monkeypatch):
+    """The others are measured to the end, and the reason is written down; of the place itself no figure stays."""
+
+    class Tired(NativeBackend):
+        asked = 0
+
+        def search(self, *asked, **more):
+            self.asked += 1
+            if self.asked > 6:
+                raise BackendUnavailable("it sleeps")
+            return super().search(*asked, **more)
+
+    @contextmanager
+    def opened(_home, dim):
+        backend = Tired(dim)
+        yield _Disguised(backend)
+        backend.close()
+
+    monkeypatch.setitem(PLACES, "tired", Place("a place that tires", opened))
+    out = tmp_path / "side.jsonl"
+    words = ["--set", "mixture-5k-64", "--questions", "3", "--places", "native,tired"]
+    assert 0 == main(["run", *words, "--cache", str(tmp_path / "cache"), "--out", str(out)])
+    records = [json.loads(line) for line in out.read_text().splitlines()]
+    (left,) = (one for one in records if one["kind"] == "left out")
+    assert ("tired", True) == (left["place"], left["why"].endswith("it sleeps"))
+    assert set(SHARES) == {one["share"] for one in records if one.get("place") == "native" and "share" in one}
+    assert "it sleeps" in section(read([out]))
 
 
 def test_a_simulation_of_real_processes_is_near():

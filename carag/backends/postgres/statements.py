@@ -1,8 +1,9 @@
 """State what PostgreSQL is asked: each statement once, with bound parameters only, for one collection and one epoch.
 
-An exact search orders by an expression that no index of pgvector can serve, so it scores every admissible row whatever
-the planner knows; a search of the graph orders by the one that its index serves, while sorting is switched off. What
-was ended after the epoch lies in ``past``; of the last epoch that is nothing, and one look into an index tells so.
+An exact search scores and counts all that is admissible before it puts anything in order, which no index of pgvector
+can serve, whatever the planner knows; a search of the graph orders by what its index serves, while sorting is switched
+off. What was ended after the epoch lies in ``past``; of the last epoch that is nothing, and one look into an index
+tells so.
 
 Rows are looked up key by key, whatever the planner knows: of rows that came a moment ago it knows nothing, and would
 read all of them to find a few thousand (``OFFSET 0`` keeps it from making one join of it).
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from carag.backends.protocol import Admitted
 
 __all__ = [
+    "AT_MOST",
     "END",
     "IS_DONE",
     "LOADED",
@@ -52,6 +54,10 @@ SELECT k.epoch, k.at, k.rows, ARRAY(
 AND k.epoch = COALESCE(%(at)s::bigint, (SELECT epoch FROM collection WHERE id = %(c)s))
 """
 """An epoch, by default the last, and what is known at it; no row if there is no such epoch."""
+AT_MOST: Final = """
+SELECT COALESCE(sum(rows), 0) FROM word WHERE collection = %(c)s AND word = ANY(%(words)s::bigint[])
+"""
+"""How many live rows have the words of a search: no fewer than those that it admits of the last epoch."""
 IS_DONE: Final = """
 SELECT EXISTS (SELECT FROM change WHERE collection = %(c)s AND batch = %(batch)s),
     EXISTS (SELECT FROM loading WHERE collection = %(c)s)
@@ -148,10 +154,16 @@ def count(admitted: Admitted) -> str:
 
 
 def exact(admitted: Admitted) -> str:
-    """Score all that is admissible, and return the nearest ``k``."""
+    """Score all that is admissible and count it, in one pass; return the nearest ``k``, each beside the count.
+
+    Keys and scores alone are kept on the way: a vector is a hundred times as long.
+    """
+    versions = _versions(_test(admitted))
     return (
-        f"SELECT {_READ}, {_SCORE} FROM {_versions(_test(admitted))} "  # noqa: S608
-        "ORDER BY (v <#> %(q)s) + 0, key LIMIT %(k)s"
+        f"WITH scored AS MATERIALIZED (SELECT key, v <#> %(q)s AS far FROM {versions}), "  # noqa: S608
+        "nearest AS (SELECT key AS wanted, far FROM scored ORDER BY far, key LIMIT %(k)s) "
+        f"SELECT {_READ}, -far AS score, (SELECT count(*) FROM scored) FROM nearest, "
+        f"LATERAL (SELECT {_READ} FROM {_versions('key = wanted')} OFFSET 0) AS found ORDER BY far, key"
     )
 
 
