@@ -125,7 +125,7 @@ typedef enum carag_why {
     CARAG_WHY_NOTHING,  /* no row is admissible */
     CARAG_WHY_CHEAPEST, /* by the cost model */
     CARAG_WHY_ALL,      /* every admissible row is wanted: no graph can touch fewer */
-    CARAG_WHY_BUDGET,   /* the graph had spent what the exact answer costs */
+    CARAG_WHY_BUDGET,   /* a walk over the graph was given up, and the scan that it came from went on */
     CARAG_WHY_FILL,     /* the graph, or the estimate, ended with too few rows */
     CARAG_WHY_NEAR      /* by how many rows near the query are admissible */
 } carag_why;

@@ -69,7 +69,7 @@ class Why(StrEnum):
     NOTHING = "nothing admissible"
     CHEAPEST = "cheapest"
     ALL = "most admissible rows are wanted"
-    BUDGET = "the graph had spent what an exact answer costs"
+    BUDGET = "a walk over the graph was given up"
     FILL = "too few rows were found"
     NEAR = "by how many rows near the query are admissible"
 

@@ -27,9 +27,9 @@
  *      rows, nothing farther than `slack` times the last of them is kept or expanded, by squared distance: an easy
  *      query ends early, and a wide pool costs only the queries that need it. The slack is tuned (cost/tune.c).
  *   5. Budget. When as much has been spent as the rest of the scan would cost, the search gives up (returns false) and
- *      the scan goes on. However queries and policies are correlated, the worst case is thus about twice the scan. It
- *      gives up early when far fewer rows pass near the query than everywhere: there the graph is slow and misses most;
- *      and, where the caller has a choice, when it ends because the pool was spent: isolated rows, which are nobody's
+ *      the scan goes on. However queries and policies are correlated, the worst case is thus about twice the scan. A walk
+ *      that was asked for gives up early when far fewer rows pass near the query than everywhere: there the graph is slow
+ *      and misses most. One that was chosen does when it ends because the pool was spent: isolated rows, which are nobody's
  *      neighbours, lie beyond it.
  *
  * The pool is one sorted array that serves as candidates and as beam: inserting moves a few cache lines, and the next

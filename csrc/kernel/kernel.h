@@ -108,6 +108,9 @@ float carag_widen(uint16_t half);
 size_t carag_admit_serial(const _Atomic(uint32_t) *words, const uint32_t *rows, size_t count,
                           const carag_pair *pairs, size_t pair_count, uint32_t *out);
 
+/* 0, 1, 2 and so on: to `open`, the words from a place on. */
+extern const uint32_t carag_iota[CARAG_PACK];
+
 uint32_t carag_open_serial(const _Atomic(uint32_t) *words, const uint32_t *rows, size_t count, const carag_pair *pairs,
                            size_t pair_count);
 uint32_t carag_estimate_serial(const uint8_t *pack, size_t size, const carag_pack_query *lookup, uint32_t lanes,

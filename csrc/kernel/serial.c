@@ -76,6 +76,9 @@ size_t carag_admit_serial(const _Atomic(uint32_t) *words, const uint32_t *rows, 
     return kept;
 }
 
+const uint32_t carag_iota[CARAG_PACK] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
+                                         16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31};
+
 uint32_t carag_open_serial(const _Atomic(uint32_t) *words, const uint32_t *rows, size_t count, const carag_pair *pairs,
                            size_t pair_count)
 {

@@ -267,25 +267,36 @@ carag_status carag_catalog_complete(carag_catalog *catalog, const _Atomic(uint32
 
 static void select_classes(const carag_catalog *catalog, carag_selection *selection)
 {
+    const carag_test *test = &selection->test;
+    const carag_predicate *predicate = test->predicate;
+    const carag_kernel *kernel = carag_kernel_get();
     const uint32_t count = atomic_load_explicit(&catalog->count, memory_order_acquire);
-    selection->count = 0;
-    selection->admissible = 0;
-    selection->labelled = 0;
-    selection->test_terms = false;
-    for (uint32_t class = 0; class < count; class ++) {
-        if (!carag_word_passes(selection->test.predicate,
-                               atomic_load_explicit(&catalog->words[class], memory_order_relaxed)))
-            continue;
-        const uint32_t live = atomic_load_explicit(&catalog->live[class], memory_order_acquire);
-        selection->labelled += live;
-        if (!carag_terms_pass(&selection->test, catalog->terms[class])) {
-            selection->test_terms = true;
-            continue;
+    const uint32_t room = selection->classes ? selection->room : 0;
+    uint32_t listed = 0;
+    uint64_t labelled = 0;
+    uint64_t admissible = 0;
+    bool test_terms = false;
+    for (uint32_t first = 0; first < count; first += CARAG_PACK) {
+        const uint32_t some = count - first < CARAG_PACK ? count - first : CARAG_PACK;
+        uint32_t passing =
+            kernel->open(catalog->words + first, carag_iota, some, predicate->pairs, predicate->pair_count);
+        for (; passing; passing &= passing - 1) {
+            const uint32_t class = first + (uint32_t)__builtin_ctz(passing);
+            const uint32_t live = atomic_load_explicit(&catalog->live[class], memory_order_acquire);
+            labelled += live;
+            if (!carag_terms_pass(test, catalog->terms[class])) {
+                test_terms = true;
+                continue;
+            }
+            if (listed < room)
+                selection->classes[listed++] = class;
+            admissible += live;
         }
-        if (selection->classes && selection->count < selection->room)
-            selection->classes[selection->count++] = class;
-        selection->admissible += live;
     }
+    selection->count = listed;
+    selection->labelled = labelled;
+    selection->admissible = admissible;
+    selection->test_terms = test_terms;
 }
 
 /* Ask every class. Requires selection->test made, and in selection->classes, unless it is NULL, room for every class

@@ -1,7 +1,7 @@
 /* search/plan.c - choose the cheapest plan by a cost model, in nanoseconds, of parts that were measured on this index
  * and this machine (cost/measure.c).
  *
- *      exact   admissible codes, then RERANKED_FACTOR times those wanted by vector; or all by vector when they are few
+ *      exact   admissible codes, then those wanted by vector, and a few more; or all by vector when they are few
  *      scan    the cells ranked, the words of the part of the rows that sampled queries had to look at, of those the packs
  *              that hold an admissible row, or instead of both the packs of the words that pass; the survivors by code,
  *              those wanted and some more by vector
@@ -24,10 +24,10 @@
 #include <math.h>
 
 #define FEW_SHARE 12.0 /* where less than 1/12 of the rows are admissible, a scan stops only if more of the near ones are */
-#define SURE_FACTOR 2.0 /* by which a usual scan must be cheaper than the exact plan to be chosen for all queries */
+#define SURE_FACTOR 2.0 /* by which a usual scan must be cheaper than the exact plan to be chosen for all queries, and a walk
+                         * than the rest of a scan to be begun: one that is given up has cost as much as that again */
 #define PROBE_FACTOR 8.0 /* times what ranking cells costs: the least that the exact plan must, for near rows to be asked */
 #define NEAR_FACTOR 1.5 /* times the admissible share of all rows: of near ones, what makes a scan the cheaper plan */
-#define RERANKED_FACTOR 2.5 /* vectors an exact search scores per row wanted, as seen on every set of bench/ann */
 #define POOLS 2.0 /* widths of the pool: rows that came through beyond which a walk would spend it, and miss some */
 #define WORD_FACTOR 2.0 /* what a row costs in a scan by words, in rows opened by cells: those end as the floor rises */
 #define WORD_SURVIVORS 3.0 /* times as many rows come through in it, which go by a floor that few cells gave */
@@ -36,7 +36,7 @@
 static double exact_cost(const carag_costs *costs, double admissible, double limit)
 {
     const double direct = admissible * costs->vector;
-    const double coarse = admissible * costs->exact_row + RERANKED_FACTOR * limit * costs->vector;
+    const double coarse = admissible * costs->exact_row + limit * costs->vector;
     return carag_is_direct((uint64_t)admissible, (size_t)limit) ? direct : coarse;
 }
 
@@ -160,9 +160,10 @@ bool carag_plan_by_words(const carag_scan *job)
  *
  * What it computes is in proportion to the rows that came through until then: in an open neighbourhood few are near the
  * floor, in a closed one very many. It meets rows of any word, where a fraction p of those seen is admissible about 1 /
- * sqrt(p) times as many. Counted over all cells of bench/ann, the proportion is right within a factor of two. Rejected: to
- * ask for the pass rate of the first few cells, too; fewer walks were given up, and no search was faster. Rejected: to turn
- * to the exact search from there; where it is the cheaper one, it is so by less than the nearest cells have cost. */
+ * sqrt(p) times as many. Counted over twenty cells of bench/ann, a walk computes 1.6 times what this says, and two thirds
+ * of them between half and twice of that. Rejected: to ask for the pass rate of the first few cells, too; fewer walks were
+ * given up, and no search was faster. Rejected: to turn to the exact search from there; where it is the cheaper one, it is
+ * so by less than the nearest cells have cost. */
 uint64_t carag_plan_budget(const carag_scan *job, size_t ef)
 {
     const carag_costs *costs = &job->reader->view->costs;
@@ -171,5 +172,5 @@ uint64_t carag_plan_budget(const carag_scan *job, size_t ef)
                                                   words_cost(job->reader, job->selection));
     const double seeds = (double)job->scored / sqrt(share);
     const double walk = costs->graph_distance * seeds * costs->distances / costs->seeds;
-    return walk < rest && seeds < POOLS * (double)ef ? (uint64_t)(rest / costs->graph_distance) : 0;
+    return SURE_FACTOR * walk < rest && seeds < POOLS * (double)ef ? (uint64_t)(rest / costs->graph_distance) : 0;
 }

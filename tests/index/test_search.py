@@ -362,6 +362,21 @@ def test_a_graph_search_stops_by_distance_unless_a_width_is_asked_for(banded):
     assert (stopped.similarities >= exact.similarities[:, -1:]).mean() >= 0.99
 
 
+def test_a_walk_that_is_given_up_goes_on_as_a_scan():
+    """Where half of all rows pass and none near the query: complete, near the exact answer, and the plan says so."""
+    rng = np.random.default_rng(7)
+    vectors = rng.standard_normal((5_000, 16))
+    index = Index(16, M=8, ef_construction=40)
+    index.add(vectors, policy_word((vectors[:, 0] < 0).astype(int)))
+    queries = rng.standard_normal((20, 16))
+    queries[:, 0] = 6.0
+    found, exact = (index.search(queries, 10, Mask(required=1), plan=plan) for plan in ("graph", "exact"))
+    assert ({Plan.SCAN}, {Why.BUDGET}) == (set(found.stats.plans), set(found.stats.whys))
+    assert found.stats.fallbacks.all()
+    assert [10] * 20 == found.counts.tolist()
+    assert (found.similarities >= exact.similarities[:, -1:]).mean() >= 0.99
+
+
 def test_a_tight_policy_widens_the_beam():
     """With one row in four admissible the beam grows about fourfold, and never beyond sixteenfold."""
     rng = np.random.default_rng(7)
