@@ -206,7 +206,8 @@ class ModelServer:
         finally:
             timer.cancel()
             connection.close()
-        return late if hung_up else came
+        # The socket's own time-out may be noticed before the timer's thread has run.
+        return late if hung_up or time.monotonic() >= deadline else came
 
     def _connection(self, timeout: float) -> http.client.HTTPConnection:
         if self._scheme == "https":

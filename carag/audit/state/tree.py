@@ -17,8 +17,9 @@ import sqlite3
 import threading
 from bisect import bisect_left
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from carag.audit.tlog.merkle import EMPTY_ROOT, HASH_SIZE, node_hash
 from carag.errors import CaragError, CorruptFile
@@ -42,11 +43,14 @@ _SCHEMA: Final = (
 Levels: TypeAlias = "list[list[bytes | None]]"
 
 
-class Bucket(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Bucket:
     """Labels that share their first bits: places, ascending, and leaf hashes."""
 
     places: list[int]
     leaves: list[bytes]
+    _roots: dict[tuple[int, int], bytes] = field(default_factory=dict, compare=False, repr=False)
+    """Over parts of the labels, by their ends: a path is read where the root was checked."""
 
     def root(self) -> bytes | None:
         """Return the root over the labels, None if there are none."""
@@ -96,8 +100,10 @@ class Bucket(NamedTuple):
     def _root(self, low: int, high: int) -> bytes:
         if high - low == 1:
             return self.leaves[low]
-        middle = self._split(low, high)
-        return node_hash(self._root(low, middle), self._root(middle, high))
+        if (known := self._roots.get((low, high))) is None:
+            middle = self._split(low, high)
+            known = self._roots[low, high] = node_hash(self._root(low, middle), self._root(middle, high))
+        return known
 
     def _split(self, low: int, high: int) -> int:
         """Find where the first bit in which the labels differ becomes 1."""
