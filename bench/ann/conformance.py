@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+import warnings
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +29,7 @@ import numpy as np
 from bench.ann import concurrency
 from bench.ann.oracle import VIOLATIONS, Rows, admits, judge, truth
 from bench.ann.worlds import AS_OF, World, draw_columns, draw_policy, draw_queries, draw_vectors
+from carag.errors import UnlabelledWarning
 from carag.evaluation.run_metadata import processor_name
 from carag.index import DType, Index, Plan, kernels
 
@@ -52,7 +54,7 @@ _MAY_BECOME: Final = {
     Plan.AUTO: {Plan.EXACT, Plan.SCAN, Plan.GRAPH},
     Plan.EXACT: {Plan.EXACT},
     Plan.SCAN: {Plan.SCAN, Plan.EXACT},
-    Plan.GRAPH: {Plan.GRAPH, Plan.EXACT},
+    Plan.GRAPH: {Plan.GRAPH, Plan.SCAN, Plan.EXACT},
     Plan.CERTIFIED: {Plan.CERTIFIED},
 }
 
@@ -283,6 +285,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
+    warnings.simplefilter("ignore", UnlabelledWarning)  # every world has rows without a label
     begin = time.perf_counter()
     most = CERTIFIED_WORLDS if options.certified else FULL_WORLDS
     worlds = options.worlds or (most if options.full else most // 100)

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from bench.ann.datasets import Mixture, mixture
+from bench.ann.truth import TIE
 from carag.errors import MissingExtra
 from carag.evaluation.run_metadata import processor_name
 from carag.index import Index, kernels
@@ -83,7 +84,7 @@ def measure(
 
     def recall(found: NDArray[np.int64]) -> NDArray[np.float64]:
         got = np.take_along_axis(similarities, found, axis=1)
-        hits: NDArray[np.float64] = np.mean(got >= bar[:, np.newaxis] - 1e-6, axis=1)
+        hits: NDArray[np.float64] = np.mean(got >= bar[:, np.newaxis] - TIE, axis=1)
         return hits
 
     begin = time.perf_counter()

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["TIE", "Bars", "Verdict", "bars", "judge", "nearest", "similarities"]
 
 TIE: Final = 1e-6
+"""By which the similarities of two rows may differ that count as equal."""
 _QUERIES_AT_ONCE: Final = 64
 _ROWS_AT_ONCE: Final = 50_000
 _PAIRS_AT_ONCE: Final = 1 << 27

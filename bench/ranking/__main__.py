@@ -59,10 +59,10 @@ Embedding a question: p50 {embedding:.1f} ms. With it the ratio is {with_embeddi
 What `fused-1` and `dense` ask of the index, under `plan="auto"`, beside hnswlib over all rows without a policy (M 32,
 efConstruction 200, ef 64); and `Engine.retrieve`, fused, beside the same with hnswlib in the index's place, which reads
 and fuses as ours does: milliseconds, and theirs, and the ratio; the least of {dense_times} times each, in turn. Recall
-is of `auto`, against the exact answer.
+is of `auto`, and of hnswlib, each against the exact answer to what it is asked.
 
-| role | pairs | search p50 | of | ratio | p95 | of | ratio | retrieve p50 | of | ratio | p95 | of | ratio | recall@8 |
-|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|
+| role | n | search p50 | of | ratio | p95 | of | ratio | retrieve p50 | of | ratio | p95 | of | ratio | recall | of |
+|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|
 {stages}
 
 ## Ingest

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from bench.ann.truth import TIE
 from bench.ranking.vanilla import Limited, Vanilla
 from carag.policy import NEVER, Mask, Policy
 from carag.retrieval.ranking import Dense
@@ -39,12 +40,12 @@ TIMES: Final = 5
 
 @dataclass(slots=True)
 class Stage:
-    """Milliseconds of ours and hnswlib's, a pair each, and how much of the exact answer ``auto`` finds."""
+    """Milliseconds of ours and hnswlib's, a pair each, and how much each finds of its own exact answer."""
 
     role: str
     searched: list[list[float]] = field(default_factory=list)
     retrieved: list[list[float]] = field(default_factory=list)
-    recalls: list[float] = field(default_factory=list)
+    recalls: list[tuple[float, float]] = field(default_factory=list)
 
     def cells(self) -> str:
         """Write the row of the table."""
@@ -52,7 +53,8 @@ class Stage:
         for taken, digits in ((self.searched, 3), (self.retrieved, 2)):
             for ours, vanilla in np.quantile(taken, (0.5, 0.95), axis=0):
                 parts.append(f"{ours:.{digits}f} | {vanilla:.{digits}f} | {ours / vanilla:.2f}")
-        return f"| {' | '.join(parts)} | {np.mean(self.recalls):.4f} |"
+        ours, vanilla = np.mean(self.recalls, axis=0)
+        return f"| {' | '.join(parts)} | {ours:.4f} | {vanilla:.4f} |"
 
 
 class _Listener(Dense):
@@ -93,9 +95,16 @@ def stages(
         nearest = partial(vanilla.graph.nearest, question.vector, listener.k)
         stage.searched.append(_least([partial(again, exact_limit=0), nearest], number))
         exact, auto = (set(again(exact_limit=limit).keys) for limit in (None, 0))
-        stage.recalls.append(len(exact & auto) / len(exact) if exact else 1.0)
+        ours = len(exact & auto) / len(exact) if exact else 1.0
+        stage.recalls.append((ours, _recall(vectors @ question.vector, nearest()[0], listener.k)))
     retriever.ranker = fused
     return [found[role] for role in sorted(found)]
+
+
+def _recall(similarities: NDArray[np.float32], rows: NDArray[np.int64], k: int) -> float:
+    """Return which part of the k nearest rows of all are among some; ties count."""
+    floor = np.partition(similarities, -k)[-k] - TIE
+    return float(np.count_nonzero(similarities[rows] >= floor)) / k
 
 
 def _retrieve(engine: Engine, pair: Pair, ranker: Ranker) -> None:
