@@ -1,8 +1,9 @@
 /* cost/measure.c - time the parts of a plan on this index and this machine.
  *
  * In a few milliseconds, when an index is built or loaded: a pack of rows by their one-bit codes, a row by its eight-bit
- * code in row order and out of order, by its vector; what a query costs to sketch; and whole searches, exact, by cells and
- * of the graph. Every time is the least of some repeats, in nanoseconds.
+ * code and by its vector; what a query costs to sketch, and to rank cells for; and whole searches, exact, by cells and of
+ * the graph. Every time is the least of some repeats, in nanoseconds. The parts take turns: what else a machine does is
+ * then likely to leave each of them a repeat, and it is their ratio that a plan is chosen by.
  */
 #include "carag_internal.h"
 #include "code/code.h"
@@ -38,6 +39,7 @@ typedef struct measurement {
     carag_sampling *sample;
     pace pace;
     uint32_t window; /* rows at random are drawn from this many, the first ones; 0: from all */
+    double scan; /* nanoseconds that one takes */
     uint32_t touched; /* makes the compiler keep what is only read to be timed */
 } measurement;
 
@@ -138,132 +140,148 @@ static double time_codes(measurement *job, size_t count)
     return now() - begin;
 }
 
-/* Nanoseconds a row, least of the repeats. What fits the cache is found there by one query after another: there the
- * same rows are asked again; of more than that, others. Rows at which another process got in between do not count. */
-static double measure_rows(measurement *job, stopwatch time, bool in_order, size_t row_bytes)
+/* Nanoseconds a row. What fits the cache is found there by one query after another: there the same rows are asked again;
+ * of more than that, others. Rows at which another process got in between do not count. */
+static double row_time(measurement *job, stopwatch time, bool in_order, size_t row_bytes)
 {
-    const bool stays = row_bytes * job->sample->reader.rows <= CACHE_BYTES;
-    double best = 0.0;
     double fastest = 0.0;
-    for (int repeat = 0; repeat < job->pace.repeats; repeat++) {
-        double spent = 0.0;
-        size_t counted = 0;
-        if (stays)
-            job->sample->draws = 0;
-        for (size_t done = 0; done < job->pace.sample_rows;) {
-            const size_t count = draw_rows(job, in_order);
-            touch_pages(job, count);
-            const double took = time(job, count);
-            fastest = least(fastest, took / (double)count);
-            done += count;
-            if (took > INTERRUPTED * fastest * (double)count)
-                continue;
-            spent += took;
-            counted += count;
-        }
-        if (counted > 0)
-            best = least(best, spent / (double)counted);
-    }
-    return best;
-}
-
-static void measure_kernels(measurement *job)
-{
-    const carag_view *view = job->sample->reader.view;
-    carag_scratch *scratch = job->sample->scratch;
-    carag_costs *costs = job->sample->costs;
-    for (int repeat = 0; repeat < job->pace.repeats; repeat++) {
-        carag_draw_query(job->sample);
-        const double begin = now();
-        carag_query_sketch(&view->bits, job->sample->reader.index->params.dim, &scratch->query);
-        costs->sketch = least(costs->sketch, now() - begin);
-    }
-    costs->pack = CARAG_PACK * measure_rows(job, time_packs, true, carag_pack_bytes(8 * view->bits.words) / CARAG_PACK);
-    costs->word = measure_rows(job, time_words, true, sizeof(uint32_t));
-    costs->code_in_order = measure_rows(job, time_codes, true, view->codes.stride);
-    costs->code = measure_rows(job, time_codes, false, view->codes.stride);
-    for (int repeat = 0; repeat < job->pace.repeats; repeat++) {
-        const size_t count = draw_rows(job, false);
+    double spent = 0.0;
+    size_t counted = 0;
+    const uint64_t draws = job->sample->draws;
+    const bool stays = row_bytes * job->sample->reader.rows <= CACHE_BYTES;
+    if (stays)
+        job->sample->draws = 0;
+    for (size_t done = 0; done < job->pace.sample_rows;) {
+        const size_t count = draw_rows(job, in_order);
         touch_pages(job, count);
-        for (size_t i = 0; i < count; i++)
-            scratch->kept[i] = (carag_near){INFINITY, scratch->numbers[i]};
-        carag_effort effort = {0};
-        const double begin = now();
-        carag_rerank(&job->sample->reader, scratch, scratch->kept, count, 1, &effort);
-        costs->vector = least(costs->vector, (now() - begin) / (double)count);
+        const double took = time(job, count);
+        fastest = least(fastest, took / (double)count);
+        done += count;
+        if (took > INTERRUPTED * fastest * (double)count)
+            continue;
+        spent += took;
+        counted += count;
     }
+    if (stays)
+        job->sample->draws = draws;
+    return spent / (double)counted; /* the fastest one is counted */
 }
 
-/* Nanoseconds a distance of a graph search takes, all included; least of the repeats. */
-static void measure_graph(measurement *job)
+static double sketch_time(measurement *job)
+{
+    carag_draw_query(job->sample);
+    const double begin = now();
+    carag_query_sketch(&job->sample->reader.view->bits, job->sample->reader.index->params.dim,
+                       &job->sample->scratch->query);
+    return now() - begin;
+}
+
+static double ranking_time(measurement *job)
+{
+    carag_draw_query(job->sample);
+    const double begin = now();
+    if (job->sample->reader.view->cells)
+        carag_rank_cells(job->sample->reader.view->cells, job->sample->scratch);
+    return now() - begin;
+}
+
+/* Of a row that is scored by its vector. */
+static double vector_time(measurement *job)
+{
+    carag_scratch *scratch = job->sample->scratch;
+    carag_effort effort = {0};
+    const size_t count = draw_rows(job, false);
+    touch_pages(job, count);
+    for (size_t i = 0; i < count; i++)
+        scratch->kept[i] = (carag_near){INFINITY, scratch->numbers[i]};
+    const double begin = now();
+    carag_rerank(&job->sample->reader, scratch, scratch->kept, count, 1, &effort);
+    return (now() - begin) / (double)count;
+}
+
+/* Of a distance of a graph search, all included. Other queries each time, whose rows no cache has seen. */
+static double distance_time(measurement *job)
 {
     carag_limits limits = carag_limits_of(job->sample->costs, UINT64_MAX);
     limits.ef = limits.ef < job->pace.graph_ef ? limits.ef : job->pace.graph_ef;
-    if (job->sample->costs->distances == 0)
-        carag_count_distances(job->sample);
-    double best = 0.0;
-    for (int repeat = 0; repeat < job->pace.repeats; repeat++) {
-        double spent = 0.0;
-        uint64_t distances = 0;
-        for (int q = 0; q < job->pace.graph_queries; q++) { /* other queries each time, whose rows no cache has seen */
-            carag_effort effort = {0};
-            carag_draw_query(job->sample);
-            carag_scan begun = carag_sample_seeds(job->sample, CARAG_SAMPLE_K, limits.ef, &effort);
-            const uint64_t before = effort.distance_computations;
-            const double begin = spent_by_now();
-            carag_search_graph(&begun, CARAG_SAMPLE_K, &limits);
-            spent += spent_by_now() - begin;
-            distances += effort.distance_computations - before;
-        }
-        best = least(best, spent / (double)(distances ? distances : 1));
+    double spent = 0.0;
+    uint64_t distances = 0;
+    for (int q = 0; q < job->pace.graph_queries; q++) {
+        carag_effort effort = {0};
+        carag_draw_query(job->sample);
+        carag_scan begun = carag_sample_seeds(job->sample, CARAG_SAMPLE_K, limits.ef, &effort);
+        const uint64_t before = effort.distance_computations;
+        const double begin = spent_by_now();
+        carag_search_graph(&begun, CARAG_SAMPLE_K, &limits);
+        spent += spent_by_now() - begin;
+        distances += effort.distance_computations - before;
     }
-    job->sample->costs->graph_distance = best;
+    return spent / (double)(distances ? distances : 1);
 }
 
-/* The rows of a class may be near each other in memory or far apart: a whole search measures what each costs. A mapped
- * file is not read whole: there, a row costs what one at random does. */
-static void measure_exact(measurement *job)
+/* Of a row of an exact search. The rows of a class may be near each other in memory or far apart: a whole search measures
+ * what each costs. */
+static double exact_row_time(measurement *job)
 {
-    job->sample->costs->exact_row = job->sample->costs->code;
-    if (job->sample->is_mapped)
-        return;
-    double best = 0.0;
-    for (int repeat = 0; repeat < job->pace.repeats; repeat++) {
+    carag_effort effort = {0};
+    carag_draw_query(job->sample);
+    const double begin = spent_by_now();
+    carag_scan_exact(&job->sample->reader, &job->sample->everything, job->sample->scratch, CARAG_SAMPLE_K, &effort);
+    return (spent_by_now() - begin) / job->sample->reader.rows;
+}
+
+/* Of a scan, on the queries whose rows were counted. */
+static double scan_time(measurement *job)
+{
+    double spent = 0.0;
+    const uint64_t draws = job->sample->draws;
+    job->sample->draws = 0;
+    job->sample->noise = 0.0F;
+    for (int q = 0; q < CARAG_SKETCH_QUERIES; q++) { /* each leaves nothing of the others' rows in a core's cache */
         carag_effort effort = {0};
         carag_draw_query(job->sample);
         const double begin = spent_by_now();
-        carag_scan_exact(&job->sample->reader, &job->sample->everything, job->sample->scratch, CARAG_SAMPLE_K, &effort);
-        best = least(best, spent_by_now() - begin);
+        carag_sample_scan(job->sample, CARAG_SAMPLE_K, &effort);
+        spent += spent_by_now() - begin;
     }
-    job->sample->costs->exact_row = best / job->sample->reader.rows;
+    job->sample->draws = draws;
+    job->sample->noise = CARAG_NOISE;
+    return spent / CARAG_SKETCH_QUERIES;
 }
 
-/* What a scan takes beyond its parts, on the queries whose rows were counted. Of a mapped file it would read too many
- * pages: there, what is usual. */
-static void measure_scan(measurement *job)
+/* Time every part once, and keep what is less than before. */
+static void time_parts(measurement *job)
 {
+    const carag_view *view = job->sample->reader.view;
     carag_costs *costs = job->sample->costs;
-    costs->scan_factor = USUAL_SCAN_FACTOR;
+    const size_t code_bytes = view->codes.stride;
+    const size_t bits_bytes = carag_pack_bytes(8 * view->bits.words) / CARAG_PACK;
+    costs->sketch = least(costs->sketch, sketch_time(job));
+    costs->ranking = least(costs->ranking, ranking_time(job));
+    costs->pack = least(costs->pack, CARAG_PACK * row_time(job, time_packs, true, bits_bytes));
+    costs->word = least(costs->word, row_time(job, time_words, true, sizeof(uint32_t)));
+    costs->code = least(costs->code, row_time(job, time_codes, false, code_bytes));
+    costs->vector = least(costs->vector, vector_time(job));
+    costs->graph_distance = least(costs->graph_distance, distance_time(job));
     if (job->sample->is_mapped)
         return;
+    costs->exact_row = least(costs->exact_row, exact_row_time(job));
+    job->scan = least(job->scan, scan_time(job));
+}
+
+/* What a scan takes beyond its parts. A mapped file is not read whole: there, that is what is usual, and a row of an exact
+ * search costs what one at random does. */
+static void set_factors(measurement *job)
+{
+    carag_costs *costs = job->sample->costs;
+    if (job->sample->is_mapped) {
+        costs->exact_row = costs->code;
+        costs->scan_factor = USUAL_SCAN_FACTOR;
+        return;
+    }
     costs->scan_factor = 1.0;
     const double parts = carag_plan_scan(&job->sample->reader, &job->sample->everything, CARAG_SAMPLE_K);
-    double best = 0.0;
-    job->sample->noise = 0.0F;
-    for (int repeat = 0; repeat < job->pace.repeats; repeat++) {
-        double spent = 0.0;
-        job->sample->draws = 0;
-        for (int q = 0; q < CARAG_SKETCH_QUERIES; q++) { /* each leaves nothing of the others' rows in a core's cache */
-            carag_effort effort = {0};
-            carag_draw_query(job->sample);
-            const double begin = spent_by_now();
-            carag_sample_scan(job->sample, CARAG_SAMPLE_K, &effort);
-            spent += spent_by_now() - begin;
-        }
-        best = least(best, spent);
-    }
-    job->sample->noise = CARAG_NOISE;
-    costs->scan_factor = fmax(best / CARAG_SKETCH_QUERIES / parts, 1.0);
+    costs->scan_factor = fmax(job->scan / parts, 1.0);
 }
 
 /* The writer's. */
@@ -274,12 +292,13 @@ void carag_measure_parts(carag_sampling *sample)
     const size_t row_bytes = index->vector_bytes ? index->vector_bytes : sample->reader.view->codes.stride;
     const size_t window = job.pace.window_bytes / row_bytes;
     job.window = window < sample->reader.rows ? (uint32_t)window : 0;
-    measure_kernels(&job);
     if (sample->costs->scored == 0)
         carag_count_reached(sample);
-    measure_exact(&job);
-    measure_graph(&job);
-    measure_scan(&job);
+    if (sample->costs->distances == 0)
+        carag_count_distances(sample);
+    for (int repeat = 0; repeat < job.pace.repeats; repeat++)
+        time_parts(&job);
+    set_factors(&job);
 }
 
 /* Fill view->costs with what depends on this machine. A view too small to choose on keeps what it has. The writer's;

@@ -94,8 +94,8 @@ typedef struct carag_costs {
     double sketch;         /* a query made ready for one-bit codes */
     double word;           /* a row by its word, neighbours following each other */
     double pack;           /* a pack of rows by their one-bit codes */
-    double code_in_order;  /* a row by its eight-bit code, neighbours following each other */
-    double code;           /* likewise, rows at random */
+    double ranking;        /* all cells put in order */
+    double code;           /* a row by its eight-bit code, at random */
     double exact_row;      /* a row of an exact search, class by class */
     double vector;         /* a row by what is kept of its vector, at random */
     double scan_factor;    /* what a scan takes, in units of what its parts do: a number, not a time */

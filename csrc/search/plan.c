@@ -67,16 +67,10 @@ static double words_cost(const carag_reader *reader, const carag_selection *sele
     return view->sorted ? WORD_FACTOR * (double)selection->labelled * view->costs.pack / CARAG_PACK : INFINITY;
 }
 
-static double ranking_cost(const carag_view *view)
-{
-    return (view->cells ? view->cells->count : 0) * view->costs.code_in_order;
-}
-
 /* Nanoseconds of a scan that looks at so many rows. */
 static double scan_cost(const carag_reader *reader, const carag_selection *selection, size_t wanted, double reached)
 {
-    const carag_view *view = reader->view;
-    const carag_costs *costs = &view->costs;
+    const carag_costs *costs = &reader->view->costs;
     const double admissible = (double)selection->admissible;
     const double room = (double)carag_sketch_room(wanted);
     const double survivors = costs->scored * room / (double)carag_sketch_room(CARAG_SAMPLE_K);
@@ -84,7 +78,7 @@ static double scan_cost(const carag_reader *reader, const carag_selection *selec
     const double by_words =
         words_cost(reader, selection) + fmin(admissible, WORD_SURVIVORS * survivors) * costs->code;
     return costs->scan_factor *
-           (costs->sketch + ranking_cost(view) + fmin(by_cells, by_words) + room * costs->vector);
+           (costs->sketch + costs->ranking + fmin(by_cells, by_words) + room * costs->vector);
 }
 
 /* The same of a usual query. With a fraction p of the rows admissible, the k-th nearest admissible row is about as far away
@@ -121,7 +115,7 @@ carag_plan carag_plan_choose(const carag_reader *reader, const carag_selection *
         return scan < exact ? CARAG_PLAN_SCAN : CARAG_PLAN_EXACT;
     if (fmin(SURE_FACTOR * scan, scan_cost(reader, selection, limit, reader->rows)) < exact)
         return CARAG_PLAN_SCAN;
-    return exact < PROBE_FACTOR * ranking_cost(reader->view) ? CARAG_PLAN_EXACT : CARAG_PLAN_AUTO;
+    return exact < PROBE_FACTOR * reader->view->costs.ranking ? CARAG_PLAN_EXACT : CARAG_PLAN_AUTO;
 }
 
 /* The plan of a query of such a call: a scan where more of the rows near it are admissible (carag_scan_rate) than of all. */

@@ -336,8 +336,9 @@ static carag_plan chosen(carag_index *index, const float *vectors, size_t row, d
 {
     const carag_predicate open = one_mask(1U << 20, 0);
     answer got;
-    view_of(index)->costs = (carag_costs){
-        .ef = 8, .reached = {1000, 2000}, .scan_factor = 1.0, .word = 1.0, .code_in_order = 0.1, .exact_row = exact_row};
+    carag_view *view = view_of(index);
+    view->costs = (carag_costs){.ef = 8, .reached = {1000, 2000}, .scan_factor = 1.0, .word = 1.0,
+                                .ranking = 0.1 * view->cells->count, .exact_row = exact_row};
     CHECK_OK(search_one(index, vectors + row * DIM, &open, K, 0, CARAG_PLAN_AUTO, &got));
     CHECK(got.count == K && got.why == (by_near ? CARAG_WHY_NEAR : CARAG_WHY_CHEAPEST));
     const carag_plan plan = got.plan;
