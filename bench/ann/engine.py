@@ -126,7 +126,7 @@ class Build:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What the last search says of itself."""
+    """What a search says of itself."""
 
     plan: str
     fallback: bool
@@ -143,6 +143,8 @@ class Engine(ABC):
     """Values of the knob, cheapest first; one meaningless value where there is no knob."""
     is_peer: bool = True
     """Whether it is one of those CARAG is measured against."""
+    last: Any = None
+    """What the last search answered, for `work`."""
 
     @abstractmethod
     def build(self, rows: Rows, store: Store) -> Build:
@@ -159,8 +161,9 @@ class Engine(ABC):
         """
         return request
 
-    def work(self) -> Work | None:
-        """Tell how the last search ran, if the engine knows."""
+    def work(self, answer: Any) -> Work | None:
+        """Tell how the search ran that left this as `last`, if the engine knows."""
+        del answer
         return None
 
     def close(self) -> None:

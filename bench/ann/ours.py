@@ -54,7 +54,7 @@ class Carag(Engine):
         self.efforts = _EFS if plan is Plan.GRAPH and not alone else (DEFAULT,)
         self._dtype, self._views = dtype, views
         self._options: dict[str, Any] = {"plan": plan} | ({"fallback": False} if alone else {})
-        self._last: SearchResult | None = None
+        self.last: SearchResult | None = None
 
     def build(self, rows: Rows, store: Store) -> Build:
         """Build or read the index of words, and the one of words, times and entities if sessions are asked."""
@@ -75,10 +75,10 @@ class Carag(Engine):
         """Search through the public interface; one query takes one thread."""
         index, admits, options = policy
         if effort == DEFAULT:
-            self._last = index.search(query, k, admits, **options)
+            self.last = index.search(query, k, admits, **options)
         else:
-            self._last = index.search(query, k, admits, ef_search=effort, **options)
-        keys: NDArray[np.int64] = self._last.keys[0]
+            self.last = index.search(query, k, admits, ef_search=effort, **options)
+        keys: NDArray[np.int64] = self.last.keys[0]
         return keys
 
     def search_batch(
@@ -95,11 +95,11 @@ class Carag(Engine):
         """Tell of the index of words, and of its views."""
         return self._plain.stats()
 
-    def work(self) -> Work | None:
-        """Read the statistics of the last search."""
-        if self._last is None:
+    def work(self, answer: SearchResult | None) -> Work | None:
+        """Read the statistics of an answer."""
+        if answer is None:
             return None
-        stats = self._last.stats
+        stats = answer.stats
         return Work(stats.plans[0].value, bool(stats.fallbacks[0]), int(stats.distance_computations[0]))
 
 

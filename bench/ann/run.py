@@ -219,7 +219,11 @@ class _Asker:
         self._policy_inside = settings.policy_inside
 
     def ask(self, trial: _Trial, *, budget: float, least: int = 1, most: int | None = None) -> None:
-        """Ask on from where this trial's last round ended: `least`, then until the budget or the questions run out."""
+        """Ask on from where this trial's last round ended: `least`, then until the budget or the questions run out.
+
+        Answers are judged, and the statistics of those engines that have any are read, when all are asked: read between
+        two calls, they took a quarter of the rate of calls of 25 microseconds, and of CARAG's alone.
+        """
         engine, effort = trial.entry.engine, trial.effort
         policies, trial.policy_us = self._policies_of(engine)
         count = len(self._questions)
@@ -237,21 +241,22 @@ class _Asker:
             ids = search(query, K, policy, effort)
             took = clock() - begin
             seconds.append(took)
-            answers.append((at, ids))
-            if at not in trial.plans and (work := engine.work()):
-                trial.plans[at], trial.fallbacks[at], trial.distances[at] = (
-                    work.plan,
-                    work.fallback,
-                    work.distances,
-                )
+            answers.append((at, ids, None if at in trial.verdicts else engine.last))
             spent += took
             if spent > budget and len(seconds) >= least:
                 break
         trial.seconds.append(seconds)
         trial.next = (start + len(seconds)) % count
-        for at, ids in answers:
-            if at not in trial.verdicts:
-                trial.verdicts[at] = self._judged(at, ids)
+        for at, ids, answer in answers:
+            if at in trial.verdicts:
+                continue
+            trial.verdicts[at] = self._judged(at, ids)
+            if work := engine.work(answer):
+                trial.plans[at], trial.fallbacks[at], trial.distances[at] = (
+                    work.plan,
+                    work.fallback,
+                    work.distances,
+                )
 
     def _policies_of(self, engine: Engine) -> tuple[dict[int, Any], float]:
         """Make each policy's value once, as a session does, and time that."""

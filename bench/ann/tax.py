@@ -90,7 +90,7 @@ def measure_tax(
                     for at, (query, found) in enumerate(zip(asked, ids, strict=True))
                 ]
                 recall[name] = float(np.mean([verdict.recall for verdict in verdicts]))
-                work = engine.work()
+                work = engine.work(engine.last)
                 plan[name] = work.plan if work else ""
         under, without, view = (float(np.median(qps[name])) for name in ways)
         yield {
