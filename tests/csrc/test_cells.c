@@ -281,7 +281,7 @@ static uint64_t budget_at(const carag_scan *scan, carag_view *view, double dista
     return carag_plan_budget(scan, ef);
 }
 
-/* Begun after two cells: where it is half as dear as the rows in reach, likely to fit its pool, and while it has one. */
+/* Begun after two cells: where it is less dear than the rows in reach, likely to fit its pool, and while it has one. */
 static void a_walk_takes_over_where_it_is_cheaper(const float *vectors)
 {
     enum { LIMIT = 5 };
@@ -315,11 +315,12 @@ static void a_walk_takes_over_where_it_is_cheaper(const float *vectors)
     rest *= 1.0 + (1.0 - pow(1.0 - share, 6.0));
     CHECK(view->sorted && 2.0 * (double)selection.labelled < rest);
     rest = 2.0 * (double)selection.labelled; /* by words */
-    const double walk = 10.0 * (double)scan.scored / sqrt((double)scan.opened / (double)scan.tested);
-    const double half = 0.5 * rest / walk; /* of what the rest costs, a distance of such a walk */
-    CHECK(budget_at(&scan, view, 0.9 * half, N) == (uint64_t)(rest / (0.9 * half)));
-    CHECK(budget_at(&scan, view, 1.1 * half, N) == 0);
-    CHECK(budget_at(&scan, view, 0.9 * half, (size_t)(walk / 21.0)) == 0);
+    const double passing = (double)scan.opened / (double)scan.tested;
+    const double even = rest * passing / (100.0 * sqrt((double)scan.scored / 10.0)); /* a distance: both cost the same */
+    const double met = (double)scan.scored / sqrt(passing);
+    CHECK(budget_at(&scan, view, 0.9 * even, N) == (uint64_t)(rest / (0.9 * even)));
+    CHECK(budget_at(&scan, view, 1.1 * even, N) == 0);
+    CHECK(budget_at(&scan, view, 0.9 * even, (size_t)(met / 2.1)) == 0);
     carag_limits limits = {.ef = 8, .slack = INFINITY, .budget = UINT64_MAX, .is_sure = true};
     CHECK(!carag_search_graph(&scan, LIMIT, &limits)); /* rows beyond a pool that was spent */
     limits.is_sure = false;
