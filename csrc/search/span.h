@@ -90,7 +90,8 @@ static inline carag_sight carag_sight_of(const carag_cells *cells, const carag_s
 {
     const float near = scratch->nears[cell];
     const float length = cells->cells[cell].length;
-    return (carag_sight){near, sqrtf(fmaxf(1.0F + length * length - 2.0F * near, 0.0F))};
+    const float squares = 1.0F + length * length - 2.0F * near;
+    return (carag_sight){near, sqrtf(squares > 0.0F ? squares : 0.0F)}; /* fmaxf is a call, and there are thousands */
 }
 
 #endif
