@@ -43,14 +43,11 @@ def report(results: Results, *, plots: Sequence[str] = ()) -> str:
 
 
 def summary(results: Results) -> str:
-    """Write the page's section, without its markers: one table, its columns the sets under each kind of policy."""
-    columns = {
-        f"{name}, {variant}": {cell.key.label: cell for cell in cells if cell.key.variant == variant}
-        for name, cells in results.cells.items()
-        for variant in dict.fromkeys(cell.key.variant for cell in cells)
-    }
-    keys = {cell.key for cells in columns.values() for cell in cells.values()}
-    labels = dict.fromkeys(key.label for key in sorted(keys, key=lambda key: (key.closed, key.label)))
+    """Write the page's section, without its markers: for each kernel a table of the sets under each kind of policy."""
+    kernels: dict[str, dict[str, list[CellResult]]] = {}
+    for name, cells in results.cells.items():
+        of, _, kernel = name.partition(", ")
+        kernels.setdefault(f"Kernel {kernel}:" if kernel else "With AVX-512:", {})[of] = cells
     met = "; ".join(
         f"{name} ({cells[0].auto.rows:,} × {cells[0].auto.dim}) {sum(cell.met for cell in cells)} of {len(cells)}"
         for name, cells in results.cells.items()
@@ -62,9 +59,10 @@ def summary(results: Results) -> str:
             "of the best of all peers at a recall@10 of 0.99; bold where a goal is missed. *anti*: the policy "
             "closes the query's own neighbourhood; *corr*: it admits little else. A *session* asks with an "
             "instant and a deny list of 1,000 entities besides.",
-            table(
-                ["admissible", *columns],
-                ([label, *(_short(cells.get(label)) for cells in columns.values())] for label in labels),
+            *(
+                part
+                for kernel in sorted(kernels, reverse=True)
+                for part in (kernel, _short_table(kernels[kernel]))
             ),
             f"Goals met: {met}. Which are not, and by how much, beside every peer, plan and recall: "
             "[the report](../bench/ann/REPORT.md).",
@@ -84,6 +82,20 @@ def replace_section(page: str, section: str) -> str:
 
 
 # ---------------------------------------------------------------- parts
+
+
+def _short_table(sets: dict[str, list[CellResult]]) -> str:
+    columns = {
+        f"{name}, {variant}": {cell.key.label: cell for cell in cells if cell.key.variant == variant}
+        for name, cells in sets.items()
+        for variant in dict.fromkeys(cell.key.variant for cell in cells)
+    }
+    keys = {cell.key for cells in columns.values() for cell in cells.values()}
+    labels = dict.fromkeys(key.label for key in sorted(keys, key=lambda key: (key.closed, key.label)))
+    return table(
+        ["admissible", *columns],
+        ([label, *(_short(cells.get(label)) for cells in columns.values())] for label in labels),
+    )
 
 
 def _machine(results: Results) -> str:
