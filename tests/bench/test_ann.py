@@ -298,11 +298,13 @@ class Clock:
         return self.now
 
 
-def measured(bench, small, monkeypatch, *, policy=0.0, search=0.0, flatter=0, **settings):
+def measured(bench, small, monkeypatch, *, policy=0.0, search=0.0, flatter=0, events=None, **settings):
     """Measure a make-believe engine whose calls take so many seconds, in one cell.
 
-    Its answers are right at an effort of 20 or more; at 10 the first `flatter` questions are, too.
+    Its answers are right at an effort of 20 or more; at 10 the first `flatter` questions are, too. What it is asked
+    goes into `events`: "s" to search, "w" to tell how an answer came about.
     """
+    events = [] if events is None else events
     data, rows, _, cells = small
     run, truth = bench("run"), bench("truth")
     cell = next(cell for cell in cells if cell.share == 0.5 and cell.correlation == "neutral")
@@ -324,8 +326,13 @@ def measured(bench, small, monkeypatch, *, policy=0.0, search=0.0, flatter=0, **
 
         def search(self, query, k, policy, effort):
             clock.now += search
-            at = place[query.tobytes()]
+            events.append("s")
+            self.last = at = place[query.tobytes()]
             return np.array([*right[at]] if effort >= 20 or at < flatter else [], dtype=np.int64)
+
+        def work(self, answer):
+            events.append("w")
+            return bench("engine").Work("even" if answer % 2 == 0 else "odd", False, 0)
 
     entry = run.Entry(Stub(), bench("engine").Build(0.0, 1, 0.0), always=True)
     about = run.Field("small", rows, data.queries, 7, "test")
@@ -353,6 +360,16 @@ def test_a_few_questions_do_not_end_a_sweep(bench, small, monkeypatch):
     rows = measured(bench, small, monkeypatch, search=2e-3, flatter=35)
     reached = [row.effort for row in rows if row.phase == "rounds" and row.recall >= 0.99]
     assert [20] == reached
+
+
+def test_nothing_is_asked_between_two_timed_calls(bench, small, monkeypatch):
+    """How an answer came about is read when all are asked, and is that of its own question: it empties caches."""
+    events = []
+    rows = measured(bench, small, monkeypatch, search=2e-3, events=events)
+    assert "sws" not in "".join(events)
+    for row in rows:
+        assert row.n == sum(row.plans.values())
+        assert all(abs(row.plans[plan] - row.n / 2) <= 1 for plan in ("even", "odd"))
 
 
 # ---------------------------------------------------------------- end to end
