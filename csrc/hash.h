@@ -1,4 +1,4 @@
-/* hash.h - a 64-bit mixer, and the layers drawn from it.
+/* hash.h - a 64-bit mixer, the layers drawn from it, and a hash of 32 bits that costs less.
  *
  * The layers of a row are a function of (seed, row number): there is no generator state to save, to lock or
  * to disagree about, and a loaded file can be checked against it.
@@ -18,6 +18,12 @@ static inline uint64_t carag_mix(uint64_t x)
     x ^= x >> 27;
     x *= UINT64_C(0x94d049bb133111eb);
     return x ^ (x >> 31);
+}
+
+/* So many bits of a hash that costs next to nothing: Fibonacci hashing (Knuth, vol. 3, 6.4). */
+static inline uint32_t carag_scatter(uint32_t x, unsigned bits)
+{
+    return (x * UINT32_C(0x9E3779B1)) >> (32 - bits);
 }
 
 /* The top layer of a row: level >= l with probability M^-l, as floor(-ln(u) / ln(M)) of the HNSW paper

@@ -39,7 +39,7 @@ typedef struct carag_terms {
     uint32_t public_at, expires_at, entity;
 } carag_terms;
 
-#define CARAG_SIEVE_LOG 15
+#define CARAG_SIEVE_LOG 15 /* bits of the number of a bit in the sieve */
 #define CARAG_SIEVE_BITS (1U << CARAG_SIEVE_LOG) /* bits: 4 KB, which stay in L1 */
 
 /* A predicate ready to be asked many times: its entities also as a sieve, one bit a hash, so that a list of a
@@ -51,7 +51,7 @@ typedef struct carag_test {
 
 static inline uint32_t carag_sieve_bit(uint32_t entity)
 {
-    return (entity * UINT32_C(0x9E3779B1)) >> (32 - CARAG_SIEVE_LOG); /* Fibonacci hashing: Knuth, vol. 3, 6.4 */
+    return carag_scatter(entity, CARAG_SIEVE_LOG);
 }
 
 static inline void carag_test_init(carag_test *test, const carag_predicate *predicate)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bench.ann.claims import NATIVE, PLANNER, behind_best_plan, claims, graph_over_native
 from bench.ann.others import MET, others, table, times
-from bench.ann.results import CARAG, GOAL_P1, GOAL_RECALL, width
+from bench.ann.results import CARAG, GOAL_P1, GOAL_RECALL, is_wide, width
 from bench.ann.run import NEAR, QUOTED
 from bench.sections import replaced
 
@@ -22,6 +22,8 @@ BEGIN: Final = (
     "<!-- bench.ann: this section is written by `python -m bench.ann report --page docs/benchmarks.md` -->"
 )
 END: Final = "<!-- /bench.ann -->"
+_WIDE: Final = "With AVX-512:"
+"""The heading of the table of all kernels that use it."""
 _VARIANTS: Final = {
     "word": "A policy word",
     "session": "A word, an instant and a deny list of 1,000 entities",
@@ -45,9 +47,10 @@ def report(results: Results, *, plots: Sequence[str] = ()) -> str:
 def summary(results: Results) -> str:
     """Write the page's section, without its markers: for each kernel a table of the sets under each kind of policy."""
     kernels: dict[str, dict[str, list[CellResult]]] = {}
-    for name, cells in results.cells.items():
-        of, _, kernel = name.partition(", ")
-        kernels.setdefault(f"Kernel {kernel}:" if kernel else "With AVX-512:", {})[of] = cells
+    for cells in results.cells.values():
+        kernel = cells[0].machine["kernel"]
+        heading = _WIDE if is_wide(kernel) else f"Kernel {kernel}:"
+        kernels.setdefault(heading, {})[cells[0].auto.set] = cells
     met = "; ".join(
         f"{name} ({cells[0].auto.rows:,} × {cells[0].auto.dim}) {sum(cell.met for cell in cells)} of {len(cells)}"
         for name, cells in results.cells.items()
@@ -61,8 +64,8 @@ def summary(results: Results) -> str:
             "instant and a deny list of 1,000 entities besides.",
             *(
                 part
-                for kernel in sorted(kernels, reverse=True)
-                for part in (kernel, _short_table(kernels[kernel]))
+                for heading in sorted(kernels, key=lambda heading: heading != _WIDE)
+                for part in (heading, _short_table(kernels[heading]))
             ),
             f"Goals met: {met}. Which are not, and by how much, beside every peer, plan and recall: "
             "[the report](../bench/ann/REPORT.md).",

@@ -16,7 +16,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-__all__ = ["CARAG", "GOAL_RECALL", "CellKey", "CellResult", "Reached", "Results", "goal", "read", "width"]
+__all__ = [
+    "CARAG",
+    "GOAL_RECALL",
+    "CellKey",
+    "CellResult",
+    "Reached",
+    "Results",
+    "goal",
+    "is_wide",
+    "read",
+    "width",
+]
 
 CARAG: Final = "carag"
 GOAL_RECALL: Final = 0.99
@@ -169,11 +180,12 @@ def goal(name: str, key: CellKey, kernel: str, best: Reached | None) -> float:
     if best and best.qps > CALL_BOUND:
         wanted = min(wanted, CALL_GOAL)
     wanted *= SESSION_PART if key.variant == "session" else 1.0
-    wanted *= 1.0 if _is_wide(kernel) else NARROW_PART
+    wanted *= 1.0 if is_wide(kernel) else NARROW_PART
     return max(NEVER_BEHIND, round(wanted, 3))
 
 
-def _is_wide(kernel: str) -> bool:
+def is_wide(kernel: str) -> bool:
+    """Tell whether a kernel uses AVX-512."""
     return kernel.startswith("avx512")
 
 
@@ -220,7 +232,7 @@ def _records(path: Path) -> list[dict[str, Any]]:
 
 
 def _label(name: str, machine: dict[str, Any]) -> str:
-    return name if _is_wide(machine["kernel"]) else f"{name}, {machine['kernel']}"
+    return name if is_wide(machine["kernel"]) else f"{name}, {machine['kernel']}"
 
 
 def _cells(rows: Sequence[tuple[Row, dict[str, Any]]]) -> dict[str, list[CellResult]]:

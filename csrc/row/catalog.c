@@ -126,7 +126,7 @@ static void count_rows(carag_catalog *catalog, uint32_t class, uint32_t more)
 
 static size_t recent_slot(uint32_t word, carag_terms terms)
 {
-    return ((word ^ (terms.entity << 7) ^ (terms.public_at << 3)) * UINT32_C(0x9E3779B1)) >> (32 - RECENT_BITS);
+    return carag_scatter(word ^ (terms.entity << 7) ^ (terms.public_at << 3), RECENT_BITS);
 }
 
 static bool is_class(const carag_catalog *catalog, uint32_t class, uint32_t word, carag_terms terms)
