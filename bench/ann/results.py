@@ -212,7 +212,9 @@ def read(paths: Iterable[Path]) -> Results:
                     row = Row(**record)
                     name = (row.set, row.variant, row.share, row.correlation, row.engine, row.effort)
                     rows[*name, row.phase, _label(row.set, machines[-1])] = row, machines[-1]
-                case "build" | "batch" | "tax" | "opening" | "large build" | "large" as kind:
+                case "tax":
+                    others.append({"kind": "tax", **record, "set": _label(record["set"], machines[-1])})
+                case "build" | "batch" | "opening" | "large build" | "large" as kind:
                     others.append({"kind": kind, **record})
                 case kind:
                     raise InvalidArgument(

@@ -160,3 +160,15 @@ def test_a_narrow_kernel_is_a_table_of_its_own(bench, tmp_path):
     assert [1.7, 1.36] == [cells[0].goal for cells in results.cells.values()]
     text = bench("report").report(results)
     assert "a processor, kernel avx2, commit" in text
+
+
+def test_the_tax_with_a_narrow_kernel_is_named_so(bench, tmp_path):
+    rows = [row_of(bench, name, qps) for name, qps in GOOD.items()]
+    paths = [written(tmp_path / kernel, rows, kernel) for kernel in ("avx512", "avx2")]
+    for path in paths:
+        with path.open("a") as lines:
+            lines.write(json.dumps({"kind": "tax", "set": "mixture-1m-128", "share": 0.5}) + "\n")
+    assert [record["set"] for record in bench("results").read(paths).others] == [
+        "mixture-1m-128",
+        "mixture-1m-128, avx2",
+    ]
