@@ -212,10 +212,8 @@ def read(paths: Iterable[Path]) -> Results:
                     row = Row(**record)
                     name = (row.set, row.variant, row.share, row.correlation, row.engine, row.effort)
                     rows[*name, row.phase, _label(row.set, machines[-1])] = row, machines[-1]
-                case "tax":
-                    others.append({"kind": "tax", **record, "set": _label(record["set"], machines[-1])})
-                case "build" | "batch" | "opening" | "large build" | "large" as kind:
-                    others.append({"kind": kind, **record})
+                case "build" | "batch" | "tax" | "opening" | "large build" | "large" as kind:
+                    others.append({"kind": kind, **record, "set": _label(record["set"], machines[-1])})
                 case kind:
                     raise InvalidArgument(
                         f"{path}:{number} is a record of kind {kind!r}; is it a result file?"
