@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import weakref
 from pathlib import Path
+from typing import Final
 
 from carag.errors import StoreLocked
 
@@ -54,9 +56,24 @@ class WriterLock:
         except BlockingIOError as error:
             self.release()
             raise StoreLocked(f"another writer holds {path.parent}; close it first") from error
+        _held.add(self)
 
     def release(self) -> None:
         """Release the lock; idempotent."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+
+
+# The lock is the open file's, which a child of fork has too: it would outlive a parent that is killed.
+
+_held: Final[weakref.WeakSet[WriterLock]] = weakref.WeakSet()
+
+
+def _leave_to_parent() -> None:
+    for lock in list(_held):
+        lock.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_to_parent)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from carag.engine.folder import placed_reader, reader_named
 from carag.engine.freshness import Source, read_still
 from carag.engine.ingest import Ingestor
 from carag.engine.results import IngestReport, LabelHistory, SyncReport
-from carag.errors import InvalidArgument
+from carag.errors import AuditUnavailable, InvalidArgument
 from carag.labelling.document import Document
 from carag.visible import visible_line
 
@@ -53,7 +54,7 @@ class Contents:
         self._recorder = recorder
         self._configuration = configuration
         self._clock = clock
-        self._closed = False
+        self._closed, self._pid = False, os.getpid()
         self._ingestor = Ingestor(collection)
         self._documents = DocumentWriter(collection)
 
@@ -309,6 +310,8 @@ class Contents:
     def _check_open(self) -> None:
         if self._closed:
             raise InvalidArgument("this engine is closed; open the store again with carag.Engine.open(...)")
+        if os.getpid() != self._pid:  # log, files and connections belong to the parent process
+            raise AuditUnavailable("this engine was opened before a fork; open the store after it")
 
     def _settle(
         self,

@@ -18,6 +18,7 @@ from carag.audit import DEFAULT_CLASS, Models, Outcome, RecordKind
 from carag.engine.configuration import ConfigurationLog
 from carag.engine.contents import Contents
 from carag.engine.denials import Denials
+from carag.engine.ending import Ending, close_dropped
 from carag.engine.explain import explain
 from carag.engine.following import record_answer, record_successors
 from carag.engine.measured import Measured, gate_in_force
@@ -78,6 +79,8 @@ class Engine(Contents, Measured, Served):
     ('refuse', 'UNKNOWN_ROLE')
     """
 
+    _ending: Ending
+
     def __init__(
         self,
         *,
@@ -89,7 +92,6 @@ class Engine(Contents, Measured, Served):
         table: PolicyTable,
         clock: Callable[[], datetime],
         intents: bool,
-        resources: ExitStack,
     ) -> None:
         super().__init__(
             collection, Recorder(log, table, clock), ConfigurationLog(log, collection.store), clock
@@ -101,10 +103,8 @@ class Engine(Contents, Measured, Served):
         self._listener = Listener(
             table.vocabulary.intents if intents else Intents(), collection.catalogue.declared
         )
-        self._resources = resources
         self._retriever = retriever
         self._denials = Denials(log, lambda: known_at_microseconds(clock()))
-        resources.callback(self._denials.flush)
 
     @classmethod
     def open(
@@ -203,27 +203,27 @@ class Engine(Contents, Measured, Served):
         def microseconds() -> int:
             return known_at_microseconds(now())
 
+        close_dropped()
         with ExitStack() as resources:
-            log, anchoring, collection = resources.enter_context(
-                opened(
-                    Path(path),
-                    create=create,
-                    profile=profile,
-                    embedder=embedder,
-                    clock=microseconds,
-                    anchors=anchors,
-                    window=window,
-                    retain=retain,
-                    not_before=not_before,
-                    scrub_every=scrub_every,
-                    evidence=evidence,
-                    backend=backend,
-                    shadow=shadow,
-                    accept_policy=accept_policy,
-                    accept_labels=accept_labels,
-                    accept_lost_values=accept_lost_values,
-                    is_changed=accept_gate or accept_labels or accept_policy,
-                )
+            log, anchoring, collection = opened(
+                resources,
+                Path(path),
+                create=create,
+                profile=profile,
+                embedder=embedder,
+                clock=microseconds,
+                anchors=anchors,
+                window=window,
+                retain=retain,
+                not_before=not_before,
+                scrub_every=scrub_every,
+                evidence=evidence,
+                backend=backend,
+                shadow=shadow,
+                accept_policy=accept_policy,
+                accept_labels=accept_labels,
+                accept_lost_values=accept_lost_values,
+                is_changed=accept_gate or accept_labels or accept_policy,
             )
             configuration = ConfigurationLog(log, collection.store)
             kept = configuration.gate(accept=accept_gate)
@@ -240,8 +240,8 @@ class Engine(Contents, Measured, Served):
                 table=collection.profile.table,
                 clock=now,
                 intents=intents,
-                resources=resources,
             )
+            resources.callback(engine._denials.flush)
             at, state, rows = microseconds(), collection.state, len(collection.index)
             engine._configuration.labels(state, accept=accept_labels, rows=rows, at=at)
             is_expected = accept_policy or collection.profile.is_shipped
@@ -250,7 +250,7 @@ class Engine(Contents, Measured, Served):
             engine._configuration.models(engine._models, gate=threshold, at=at, kept=kept)
             engine._watch_over(kept)
             engine._settle(now(), "INGEST_RESUMED")
-            engine._resources = resources.pop_all()
+            engine._ending = Ending(engine, f"the engine of {path}", resources.pop_all())
             _logger.info("opened %r", engine, extra={"event": "OPENED"})
             return engine
 
@@ -432,7 +432,7 @@ class Engine(Contents, Measured, Served):
     def close(self) -> None:
         """Close everything that this engine opened; idempotent."""
         self._closed = True
-        self._resources.close()
+        self._ending.close()
         _logger.info("closed %r", self, extra={"event": "CLOSED"})
 
     def __enter__(self) -> Self:

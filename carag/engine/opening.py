@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,7 +19,8 @@ from carag.policy import known_at_microseconds
 from carag.retrieval.public_names import PublicNames
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
+    from contextlib import ExitStack
     from os import PathLike
     from pathlib import Path
 
@@ -40,8 +40,8 @@ class Opened(NamedTuple):
     collection: Collection
 
 
-@contextmanager
 def opened(
+    resources: ExitStack,
     home: Path,
     *,
     create: bool,
@@ -60,46 +60,43 @@ def opened(
     evidence: str | None,
     backend: str | VectorBackend | None,
     shadow: str | VectorBackend | None,
-) -> Iterator[Opened]:
-    """Open a store directory until the context ends; parameters and errors as for :meth:`carag.Engine.open`.
+) -> Opened:
+    """Open a store directory, until ``resources`` are closed; parameters and errors as for :meth:`carag.Engine.open`.
 
     ``clock`` returns microseconds since 1970. ``is_changed``: whether what is in force may change, for which no other
     process may have the store open.
     """
     _check_home(home, create=create)
-    with ExitStack() as resources:
-        # The log's lock is the store's: one writer, and a store without a writable log stays shut.
-        log = resources.enter_context(
-            AuditLog.open(
-                home,
-                clock=clock,
-                retain=retain,
-                not_before=not_before,
-                accept_lost_values=accept_lost_values,
-                evidence=evidence,
-            )
+    # The log's lock is the store's: one writer, and a store without a writable log stays shut.
+    log = resources.enter_context(
+        AuditLog.open(
+            home,
+            clock=clock,
+            retain=retain,
+            not_before=not_before,
+            accept_lost_values=accept_lost_values,
+            evidence=evidence,
         )
-        if is_changed:
-            resources.enter_context(log.alone("what changes what is in force"))
-        if scrub_every is not None:
-            log.scrub_in_background(every=scrub_every)
-        anchoring = resources.enter_context(
-            Anchoring(log, anchors, home / "anchors", window=window, clock=clock)
+    )
+    if is_changed:
+        resources.enter_context(log.alone("what changes what is in force"))
+    if scrub_every is not None:
+        log.scrub_in_background(every=scrub_every)
+    anchoring = resources.enter_context(Anchoring(log, anchors, home / "anchors", window=window, clock=clock))
+    collection = resources.enter_context(
+        Collection.open(
+            home,
+            create=create,
+            embedder=embedder,
+            clock=clock,
+            profile=profile,
+            backend=backend,
+            shadow=shadow,
+            accept_policy=accept_policy,
+            accept_labels=accept_labels,
         )
-        collection = resources.enter_context(
-            Collection.open(
-                home,
-                create=create,
-                embedder=embedder,
-                clock=clock,
-                profile=profile,
-                backend=backend,
-                shadow=shadow,
-                accept_policy=accept_policy,
-                accept_labels=accept_labels,
-            )
-        )
-        yield Opened(log, anchoring, collection)
+    )
+    return Opened(log, anchoring, collection)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import TYPE_CHECKING, Self
 
 from carag.errors import InvalidArgument
@@ -12,7 +13,24 @@ if TYPE_CHECKING:
 
     from carag.index._core import CData
 
-__all__ = ["Handle"]
+__all__ = ["Handle", "owned"]
+
+
+def owned(core: CData, free: Callable[[CData], None], *needs: CData) -> CData:
+    """Have an object of the core freed when the last reference to it is gone, and what it needs only after it.
+
+    Not by ``ffi.gc``: in a cycle the collector runs all finalizers first, cffi's among them, in no order, so one that
+    runs later would hand the core what is freed already. The collector does not track a plain pointer, which goes when
+    nothing can reach it, after every finalizer. What the interpreter holds to its end is left to the system.
+    """
+    end = weakref.finalize(core, _free, free, ffi.cast(ffi.typeof(core), core), needs)
+    end.atexit = False
+    return core
+
+
+def _free(free: Callable[[CData], None], core: CData, needs: tuple[CData, ...]) -> None:
+    free(core)
+    del needs
 
 
 class Handle:
@@ -21,15 +39,15 @@ class Handle:
     __slots__ = ("_handle", "_path")
 
     def _hold(self, core: CData, free: Callable[[CData], None], path: str) -> None:
-        self._handle: CData | None = ffi.gc(core, free)
+        self._handle: CData | None = owned(core, free)
         self._path = path
 
     @property
     def _core(self) -> CData:
         """The handle. A call keeps its own reference, so close() in another thread cannot free it midway."""
-        if self._handle is None:
+        if (core := self._handle) is None:
             raise InvalidArgument("the index is closed; make or load another")
-        return self._handle
+        return core
 
     def close(self) -> None:
         """Free the index; idempotent. Calls running in other threads finish first."""

@@ -306,8 +306,10 @@ class TextIndex(Handle):
         out, fault = ffi.new("carag_text_found **"), new_fault()
         status = lib.carag_text_search(self._core, query.struct, tests.predicates, tests.size, out, fault)
         raise_for(status, fault, path=self._path, keys=named)
-        found = ffi.gc(out[0], lib.carag_text_found_free)
-        return found_result(found, query.terms, is_counted=query.is_counted)
+        try:
+            return found_result(out[0], query.terms, is_counted=query.is_counted)
+        finally:
+            lib.carag_text_found_free(out[0])
 
     def count(
         self,
@@ -367,8 +369,10 @@ class TextIndex(Handle):
         tests = predicates(policy, as_of, alive_at)
         out, fault = ffi.new("carag_text_found **"), new_fault()
         raise_for(lib.carag_text_documents(self._core, tests.predicates, tests.size, out, fault), fault)
-        found = ffi.gc(out[0], lib.carag_text_found_free)
-        return copied(found.documents, found.count)
+        try:
+            return copied(out[0].documents, out[0].count)
+        finally:
+            lib.carag_text_found_free(out[0])
 
     def admissible(
         self,
@@ -408,12 +412,15 @@ class TextIndex(Handle):
             self._core, tests.predicates, tests.size, lent(asked), asked.size, out, fault
         )
         raise_for(status, fault, keys=asked)
-        found = ffi.gc(out[0], lib.carag_text_found_free)
-        return AdmissibleChunks(
-            copied(found.keys, found.count),
-            copied(found.chunks, found.count),
-            copied(found.documents, found.count),
-        )
+        found = out[0]
+        try:
+            return AdmissibleChunks(
+                copied(found.keys, found.count),
+                copied(found.chunks, found.count),
+                copied(found.documents, found.count),
+            )
+        finally:
+            lib.carag_text_found_free(found)
 
     # ------------------------------------------------------------ files
 

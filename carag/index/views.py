@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 from carag.errors import InvalidArgument
 from carag.index._arguments import integer
 from carag.index._core import ffi, lib
+from carag.index._handle import owned
 from carag.index._status import new_fault, raise_for
 from carag.policy.mask import Mask, Policy
 
@@ -172,7 +173,7 @@ class Views:
         if status == lib.CARAG_BEHIND:
             return
         raise_for(status, fault)
-        view = ffi.gc(out[0], lib.carag_materialised_free)
+        view = owned(out[0], lib.carag_materialised_free, core)
         raise_for(lib.carag_materialised_build(view, _THREADS, fault), fault)
         with self._lock:
             asked = self._asked.get(policy)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from tempfile import mkdtemp
+from typing import Any
 
 import pytest
 from langchain_tests.integration_tests import RetrieversIntegrationTests, VectorStoreIntegrationTests
@@ -12,25 +13,13 @@ from carag.adapters.langchain import CaragRetriever
 from carag.adapters.unaudited import UnauditedVectorStore
 from tests.engine.documents import Counting
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+ENGINE = Engine.open(mkdtemp(), profile="generic", embedder=Counting())
+"""Never closed, as in many a notebook."""
+ENGINE.add(Document(id=f"d/{n}", text=f"Branches report on day {n}.", bits=()) for n in range(9))
 
 
 class TestRetriever(RetrieversIntegrationTests):
     """Five tests: number by constructor and by call, sync and async, and none of them replaced."""
-
-    engine: Engine
-
-    @pytest.fixture(autouse=True, scope="class")
-    @classmethod
-    def _store(cls, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-        path: Path = tmp_path_factory.mktemp("store")
-        with Engine.open(path, profile="generic", embedder=Counting()) as cls.engine:
-            cls.engine.add(
-                Document(id=f"d/{n}", text=f"Branches report on day {n}.", bits=()) for n in range(9)
-            )
-            yield
 
     @property
     def retriever_constructor(self) -> type[CaragRetriever]:
@@ -38,7 +27,7 @@ class TestRetriever(RetrieversIntegrationTests):
 
     @property
     def retriever_constructor_params(self) -> dict[str, Any]:
-        return {"engine": self.engine, "session": Session(role="public", purpose="read")}
+        return {"engine": ENGINE, "session": Session(role="public", purpose="read")}
 
     @property
     def retriever_query_example(self) -> str:

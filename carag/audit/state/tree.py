@@ -19,10 +19,10 @@ from bisect import bisect_left
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from carag.audit.tlog.merkle import EMPTY_ROOT, HASH_SIZE, node_hash
-from carag.errors import CaragError, CorruptFile
+from carag.errors import CaragError, CorruptFile, InvalidArgument
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -223,8 +223,7 @@ class StateTree:
 
     def note(self, name: str) -> str | None:
         """Return a note that was stored with the last change, or None."""
-        with self._lock:
-            row = self._db.execute("SELECT value FROM note WHERE name = ?", (name,)).fetchone()
+        row = self._row("SELECT value FROM note WHERE name = ?", name)
         return None if row is None else str(row[0])
 
     def view(self) -> StateView:
@@ -295,18 +294,23 @@ class StateTree:
             )
 
     def _bucket(self, prefix: int) -> Bucket:
-        try:
-            with self._lock:
-                query = "SELECT labels FROM bucket WHERE prefix = ?"
-                row = self._db.execute(query, (prefix,)).fetchone()
-        except sqlite3.DatabaseError as error:
-            raise CorruptFile(
-                f"{self._path} cannot be read: {error}; delete it to have it built anew"
-            ) from error
+        row = self._row("SELECT labels FROM bucket WHERE prefix = ?", prefix)
         bucket = Bucket.from_bytes(row[0] if row else b"")
         if bucket.root() != self._levels[0][prefix]:
             raise CorruptFile(f"{self._path}: bucket {prefix} was altered; delete it to have it built anew")
         return bucket
+
+    def _row(self, query: str, key: str | int) -> tuple[Any, ...] | None:
+        try:
+            with self._lock:
+                row: tuple[Any, ...] | None = self._db.execute(query, (key,)).fetchone()
+                return row
+        except sqlite3.ProgrammingError as error:
+            raise InvalidArgument(f"{self._path} is closed; open the store again") from error
+        except sqlite3.DatabaseError as error:
+            raise CorruptFile(
+                f"{self._path} cannot be read: {error}; delete it to have it built anew"
+            ) from error
 
 
 def _empty() -> Levels:
