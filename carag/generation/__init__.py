@@ -17,9 +17,9 @@ from carag.generation.guarded import (
     citation_of,
 )
 from carag.generation.local import LocalLlama
+from carag.generation.marks import cited_positions
 from carag.generation.openai import OpenAiGenerator
 from carag.generation.own import own_generator
-from carag.generation.prompts import cited_positions
 from carag.generation.registry import GENERATORS, generator_by_name
 
 __all__ = [

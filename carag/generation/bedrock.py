@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from carag.errors import InvalidArgument, ModelUnavailable
 from carag.generation.generator import Draft, Stop
-from carag.generation.prompts import ANSWER, cited_positions, render
+from carag.generation.marks import cited_positions
+from carag.generation.prompts import ANSWER, render
 from carag.retrieval.bedrock import BedrockSettings, bedrock_client, converse, malformed_answer
 from carag.retrieval.model_files import fingerprint
 from carag.visible import visible

@@ -2,7 +2,7 @@
 
 It picks up to three sentences or table rows, each of another passage, by the share of the question's words that each
 holds together with the company, form and year of its filing; a rarer word weighs more. Every piece is a substring of
-the passage that it cites, so nothing is invented.
+the passage that it cites, so nothing is invented; only what reads like a citation mark in it is escaped.
 
 Before that, a question for one figure of one company and one period is looked up in the tables of the passages
 (:mod:`carag.generation.figures`); where that is not certain of the cell, it quotes.
@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Final
 from carag.errors import InvalidArgument
 from carag.generation.figures import look_up_alone
 from carag.generation.generator import Draft
+from carag.generation.marks import escaped
 from carag.generation.prompts import INSUFFICIENT_EVIDENCE
 from carag.generation.words import ABBREVIATION, SENTENCE_END, terms
 from carag.retrieval.model_files import fingerprint
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Extractive"]
 
-_VERSION: Final = 4
+_VERSION: Final = 5
 """Version of the choice of pieces and figures. Raise it when the choice may change."""
 _MAX_PIECES: Final = 3
 """Pieces in one answer, and so passages that it cites."""
@@ -135,7 +136,7 @@ class Extractive:
             if piece.header:
                 quotes[piece.position, *piece.header] = None
             quotes[piece.position, piece.start, piece.end] = None
-        text = "\n".join(f"{passages[at].text[start:end]} [{at + 1}]" for at, start, end in quotes)
+        text = "\n".join(f"{escaped(passages[at].text[start:end])} [{at + 1}]" for at, start, end in quotes)
         return Draft(text, tuple(piece.position for piece in chosen))
 
 

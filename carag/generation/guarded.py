@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from carag.generation.generator import Stop
+from carag.generation.marks import cited_positions
 from carag.generation.prompts import INSUFFICIENT_EVIDENCE
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class DeclineCode(StrEnum):
     MODEL_DECLINED = "MODEL_DECLINED"
     """The generator said that it has no answer, or a content filter stopped it."""
     BAD_CITATION = "BAD_CITATION"
-    """The draft cites nothing, or a passage that it was not given."""
+    """The draft cites nothing, or a passage that it was not given, or its text has a mark without a citation."""
 
 
 ANSWERED: Final = "ANSWERED"
@@ -157,13 +158,16 @@ def _judge(draft: Draft, passages: tuple[Passage, ...]) -> Answered | Declined:
             "The passages this session may use do not answer the question. Rephrase it in the documents' "
             "own words, or name the document and the time that it is about.",
         )
-    if not draft.cited or not all(0 <= position < len(passages) for position in draft.cited):
+    cited = tuple(dict.fromkeys(draft.cited))
+    is_held = all(type(one) is int and 0 <= one < len(passages) for one in cited)
+    if not cited or not is_held or not set(cited_positions(draft.text)) <= set(cited):
         return Declined(
             DeclineCode.BAD_CITATION,
-            "The generator's draft does not cite the passages it was given, so it is not shown. "
+            "The generator's draft does not cite the passages it was given, or marks a citation that it does not "
+            "state, so it is not shown. "
             "Read the passages themselves, or rephrase the question.",
         )
-    citations = tuple(citation_of(position, passages[position]) for position in draft.cited)
+    citations = tuple(citation_of(position, passages[position]) for position in cited)
     return Answered(draft.text, citations, complete=draft.stop is Stop.END)
 
 

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from carag.errors import InvalidArgument, MissingExtra, ModelUnavailable
 from carag.generation.generator import Draft, Stop
-from carag.generation.prompts import ANSWER, INSUFFICIENT_EVIDENCE, cited_positions, render
+from carag.generation.marks import cited_positions
+from carag.generation.prompts import ANSWER, INSUFFICIENT_EVIDENCE, render
 from carag.retrieval.model_files import PackagedFile, fingerprint
 from carag.visible import visible
 

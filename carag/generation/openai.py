@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from carag.errors import MALFORMED, ModelUnavailable
 from carag.generation.generator import Draft, Stop
-from carag.generation.prompts import ANSWER, cited_positions, render
+from carag.generation.marks import cited_positions
+from carag.generation.prompts import ANSWER, render
 from carag.limits import check_label
 from carag.retrieval.model_files import fingerprint
 from carag.retrieval.model_server import ModelServer, check_count

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from carag.errors import InvalidArgument, ModelUnavailable
 from carag.generation.generator import Draft
-from carag.generation.prompts import INSUFFICIENT_EVIDENCE, cited_positions
+from carag.generation.marks import cited_positions
+from carag.generation.prompts import INSUFFICIENT_EVIDENCE
 from carag.generation.registry import GENERATORS
 from carag.limits import check_label, check_text, quoted
 from carag.retrieval.evidence import Withheld

@@ -30,6 +30,8 @@ _MAX_VALUES: Final = 1000
 """Greatest number of values that a condition lists."""
 _MAX_TEXT: Final = 1000
 """Greatest number of characters of a value, as in a document's metadata."""
+_INT64: Final = 1 << 63
+"""Whole numbers fit in 64 bits, as in a document's metadata; Python cannot compare one of 309 digits with a float."""
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,18}(\.[0-9]{1,18})?", re.ASCII)
 _BOUNDS: Final = MappingProxyType(
     {"gt": operator.gt, "gte": operator.ge, "lt": operator.lt, "lte": operator.le}
@@ -37,7 +39,7 @@ _BOUNDS: Final = MappingProxyType(
 _WANTED: Final[Mapping[FieldKind, str]] = MappingProxyType(
     {
         "text": "a text",
-        "number": "a finite number",
+        "number": "a finite number, of 64 bits if it is whole",
         "date": "a date such as 2025-05-01",
         "boolean": "true or false",
     }
@@ -175,9 +177,14 @@ def _number(value: object) -> int | float | None:
         if not _NUMBER.fullmatch(value):
             return None
         value = float(value) if "." in value else int(value)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
-        return None
-    return int(value) if value == int(value) else value
+    match value:
+        case bool():
+            return None
+        case int() if -_INT64 <= value < _INT64:
+            return value
+        case float() if isfinite(value):
+            return int(value) if value.is_integer() and abs(value) < _INT64 else value
+    return None
 
 
 def _day(value: object) -> str | None:

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from carag.evaluation.models import RecordingGenerator
 from carag.generation import Answered, GuardedGenerator, extractive, own_generator
-from carag.generation.prompts import ANSWER, INSUFFICIENT_EVIDENCE, Template, cited_positions, render
+from carag.generation.marks import cited_positions
+from carag.generation.prompts import ANSWER, INSUFFICIENT_EVIDENCE, Template, render
 from carag.retrieval import ConfidenceGate
 from carag.retrieval.evidence import Head, Topic
 

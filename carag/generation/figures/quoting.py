@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from carag.generation.figures.units import Kind
+from carag.generation.marks import escaped
 
 if TYPE_CHECKING:
     from carag.generation.figures.entries import Entry, Quote
@@ -44,10 +45,10 @@ def of_entry(entry: Entry) -> Figure:
 
 
 def said(entry: Entry) -> str:
-    """Write a cell with its label, heads and unit, each as the passage writes it."""
+    """Write a cell with its label, heads and unit, as the passage writes them, brackets like citation marks escaped."""
     heads = ", ".join(one.text for one in _shown_heads(entry)).replace(",,", ",")
     unit = f" {_in_parentheses(entry.unit_quote.text)}" if _shows_unit(entry) and entry.unit_quote else ""
-    return f"{entry.label.text}{', ' if heads else ''}{heads}: {entry.cell.text}{unit}"
+    return escaped(f"{entry.label.text}{', ' if heads else ''}{heads}: {entry.cell.text}{unit}")
 
 
 def quotes(entry: Entry) -> tuple[Quote, ...]:
