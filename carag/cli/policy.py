@@ -11,9 +11,11 @@ from carag.cli._files import table_in
 from carag.cli._options import AsJson, AsJsonLines, BackendUrl, ProfileName, Store, store_settings
 from carag.cli._output import Exit, say, say_json, say_lines, warn
 from carag.errors import InvalidArgument
+from carag.limits import shown
 
 if TYPE_CHECKING:
     from carag.policy import Cell, Mask, PolicyTable
+    from carag.policy.diff import CellChange
 
 __all__ = ["app"]
 
@@ -106,27 +108,22 @@ def diff(
     new: Annotated[Path, typer.Argument(metavar="NEW", help="Another.")],
     as_json: AsJson = False,
 ) -> int:
-    """Say what a change of the table does, cell by cell: whether it widens what may be used, or tightens it.
+    """Say what a change of a profile does: whether each cell widens or tightens, and what its rules would open.
 
     [dim]carag policy diff old.toml carag/profiles/edgar/roles.toml[/dim]
     """
-    from carag.policy.diff import Direction, compare
-
     before, after = table_in(old), table_in(new)
-    changes = compare(before, after)
-    widens = any(change.direction in (Direction.WIDENS, Direction.BOTH) for change in changes)
+    changes, opened, widens = _compared(before, after)
     if as_json:
         tables = {"old": before.sha256, "new": after.sha256}
-        say_json({**tables, "widens": widens, "changes": [change.to_json() for change in changes]})
+        said = {"changes": [change.to_json() for change in changes], "opened": opened}
+        say_json({**tables, "widens": widens, **said})
         return Exit.OK
-    for change in changes:
-        say(f"{change.role}/{change.purpose}  {change.direction.value}")
-        for note in change.notes:
-            say(f"  {note}")
-    if not changes:
-        say("no cell differs")
-    elif widens:
+    _show(changes, opened)
+    if widens:
         say("something may be used that might not be before")
+    elif not changes:
+        say("no cell differs")
     return Exit.OK
 
 
@@ -141,25 +138,29 @@ def apply(
     ] = False,
     backend: BackendUrl = None,
 ) -> int:
-    """Put other roles, intents and words in force in a store, on record, and say what that widens or tightens.
+    """Put other roles, rules, intents and words in force in a store, on record; say what that widens or tightens.
 
-    What a bit means never changes under a store: a profile with other bits is refused.
+    What a bit means never changes under a store: a profile with other bits is refused. Stored documents keep their
+    labels until they are added again.
 
     [dim]carag policy apply ./office --store store[/dim]
     """
     from carag.engine import NO_EMBEDDER, Engine
+    from carag.engine.kept_profile import documents_opened
     from carag.policy import Profile
-    from carag.policy.diff import Direction, compare
 
     given = Profile.open(profile)
     opening = {"create": False, "embedder": NO_EMBEDDER, **store_settings(backend=backend)}
     with Engine.open(store, **opening) as engine:
-        changes = compare(engine.profile.table, given.table)
-    for change in changes:
-        say(f"{change.role}/{change.purpose}  {change.direction.value}")
-        for note in change.notes:
-            say(f"  {note}")
-    if any(one.direction in (Direction.WIDENS, Direction.BOTH) for one in changes) and not widen:
+        changes, opened, widens = _compared(engine.profile.table, given.table)
+        relabelled, exposed = documents_opened(store, given.table)
+    _show(changes, opened)
+    if relabelled:
+        names = f", such as {shown(exposed[0])}" if exposed else ""
+        say(
+            f"documents in the store whose label would change: {relabelled}; opened further: {len(exposed)}{names}"
+        )
+    if (widens or exposed) and not widen:
         raise InvalidArgument(
             "this widens what may be used; nothing was applied: repeat it with --widen if it is meant"
         )
@@ -233,6 +234,30 @@ def _in_force(profile: str | None, store: Path | None) -> PolicyTable:
     if profile is not None:
         raise InvalidArgument("--profile and --store are given; want one of them")
     return profile_of(store).table
+
+
+def _compared(old: PolicyTable, new: PolicyTable) -> tuple[tuple[CellChange, ...], tuple[str, ...], bool]:
+    """Return the cells that differ, what else opens something, and whether anything does."""
+    from carag.labelling.widening import widenings
+    from carag.policy.diff import Direction, compare
+
+    changes, opened = compare(old, new), widenings(old, new)
+    return (
+        changes,
+        opened,
+        bool(opened) or any(one.direction in (Direction.WIDENS, Direction.BOTH) for one in changes),
+    )
+
+
+def _show(changes: tuple[CellChange, ...], opened: tuple[str, ...]) -> None:
+    for change in changes:
+        say(f"{change.role}/{change.purpose}  {change.direction.value}")
+        for note in change.notes:
+            say(f"  {note}")
+    if opened:
+        say("labels and questions  widens")
+        for text in opened:
+            say(f"  {text}")
 
 
 def _cell(cell: Cell) -> dict[str, Any]:

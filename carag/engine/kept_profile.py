@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from carag.engine.sharing import open_corpus
 from carag.errors import MALFORMED, CorruptFile, InvalidArgument
+from carag.labelling.widening import opened_documents
 from carag.policy import Profile
 from carag.retrieval.public_names import PublicNames
 from carag.retrieval.reading import Declared
@@ -20,9 +21,10 @@ from carag.retrieval.reading import Declared
 if TYPE_CHECKING:
     from os import PathLike
 
+    from carag.policy import PolicyTable
     from carag.store.store import CorpusStore
 
-__all__ = ["keep_names", "kept_profile", "profile_of", "settle_profile"]
+__all__ = ["documents_opened", "keep_names", "kept_profile", "profile_of", "settle_profile"]
 
 _NAME: Final = "profile"
 """The store's note of the profile's name."""
@@ -86,6 +88,20 @@ def profile_of(directory: str | PathLike[str]) -> Profile:
             f"--store {directory}"
         )
     return profile
+
+
+def documents_opened(directory: str | PathLike[str], table: PolicyTable) -> tuple[int, list[str]]:
+    """Count the documents of a store that another table's rules label otherwise, and list those that they open.
+
+    See :func:`carag.labelling.widening.opened_documents`. Of documents whose bits were given, rules say nothing.
+    """
+    with open_corpus(Path(directory)) as store:
+        stated = (
+            (facts["id"], facts["facts"])
+            for facts in store.all_facts()
+            if facts.get("facts") and not facts["removed"]
+        )
+        return opened_documents(profile_of(directory).table, table, stated)
 
 
 def keep_names(directory: str | PathLike[str], content: bytes, file: str) -> PublicNames:

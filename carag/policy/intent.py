@@ -58,6 +58,11 @@ class Intents:
         self.rules = rules
         self._not_meant = not_meant
 
+    @property
+    def not_meant(self) -> frozenset[re.Pattern[str]]:
+        """The phrases that are taken out of a question first."""
+        return frozenset(self._not_meant)
+
     def found(self, text: str) -> tuple[str, ...]:
         """Find the names of a question's intents, in the order of the profile."""
         meant = text

@@ -56,6 +56,8 @@ _CELL: Final = "compliance, by a reviewed change of this cell of the role and pu
 _MAX_BITS: Final = POLICY_BITS.bit_length()
 """The number of bits in a policy vector."""
 
+_INT64: Final = 1 << 63
+
 _MAX_METADATA: Final = 64
 """Greatest number of declared fields, as of the fields of one document's metadata."""
 
@@ -172,9 +174,11 @@ class FactRule(_Strict):
         is_number = self.operator in ("at_least", "at_most")
         if not isinstance(self.value, kind) or (is_number and isinstance(self.value, bool)):
             raise ValueError(f"value of {self.operator} is {quoted(self.value)}")
-        if self.value == [] or (isinstance(self.value, float) and not isfinite(self.value)):
+        is_unfit = self.value == [] or (isinstance(self.value, float) and not isfinite(self.value))
+        if is_unfit or (isinstance(self.value, int) and not -_INT64 <= self.value < _INT64):
             raise ValueError(
-                f"value of {self.operator} is {self.value!r}, with which it never holds as meant"
+                f"value of {self.operator} is {quoted(self.value)}, with which it never holds as meant; want a list "
+                "that is not empty, or a finite number, of 64 bits if it is whole"
             )
         return self
 

@@ -155,3 +155,30 @@ def test_wider_roles_come_into_force_only_if_that_is_said(
     assert run(capsys, "audit", "replay", "--store", store, "--table", made)[0] == Exit.OK
     code, _ = run(capsys, "policy", "apply", "edgar", "--store", store)
     assert code == Exit.BAD_INPUT
+
+
+def test_rules_that_open_documents_come_into_force_only_if_that_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A profile without its rule for SECRET is refused, and stored documents that it would open are counted."""
+    store, docs = tmp_path / "store", tmp_path / "docs"
+    docs.mkdir()
+    (docs / "plan.md").write_text("---\nclassification: secret\n---\nThe canteen will close for good.\n")
+    made, wider = profile(tmp_path / "office"), profile(tmp_path / "wider")
+    policy = wider / "profile.toml"
+    policy.write_text(policy.read_text().replace('value = "secret"', 'value = "top secret"'))
+    run(capsys, "init", "--profile", made, "--store", store, "--embedder", "wordllama")
+    run(capsys, "ingest", docs, "--store", store)
+    code, said = run(capsys, "policy", "apply", wider, "--store", store)
+    assert (Exit.BAD_INPUT, True, False) == (
+        code,
+        "'secret' no longer sets SECRET" in said,
+        "is in force" in said,
+    )
+    assert "documents in the store whose label would change: 1; opened further: 1, such as plan.md" in said
+    code, said = run(capsys, "policy", "apply", wider, "--store", store, "--widen")
+    assert (Exit.OK, True) == (code, "is in force" in said)
+    code, said = run(capsys, "policy", "diff", made, wider, "--json")
+    assert ["classification = 'secret' no longer sets SECRET"] == json.loads(said)["opened"]
+    assert json.loads(said)["widens"]
+    assert Exit.OK == run(capsys, "policy", "apply", made, "--store", store)[0]

@@ -97,7 +97,8 @@ def test_what_is_not_stated_has_no_form(kind: FieldKind) -> None:
     ("kind", "values"),
     [
         ("text", [1, True, ["a"], "a" * 1001, "\0"]),
-        ("number", [True, "1e3", "twelve", "0x10", "1" * 400, float("nan"), "inf", "१२", [1], 10**400, -(10**400), 1 << 63]),
+        ("number", [True, "1e3", "twelve", "0x10", "1" * 400, float("nan"), "inf", "१२", [1]]),
+        ("number", [10**400, -(10**400), 1 << 63]),
         ("date", ["May 2025", "2025-13-01", 20250501, datetime(2025, 5, 1, tzinfo=UTC)]),
         ("boolean", [1, 0, 1.0, "1", "maybe"]),
     ],
