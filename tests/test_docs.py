@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import doctest
 import importlib
 import os
 import re
@@ -141,6 +142,15 @@ def test_the_readme_fits_on_a_screen() -> None:
     """At most 110 lines and 1,200 words."""
     assert len(README.splitlines()) <= 110
     assert len(README.split()) <= 1200
+
+
+def test_the_readme_runs_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A newcomer pastes its Python somewhere else than in the clone."""
+    monkeypatch.chdir(tmp_path)
+    ran = testfile(
+        str(ROOT / "README.md"), module_relative=False, optionflags=ELLIPSIS | NORMALIZE_WHITESPACE
+    )
+    assert 0 == ran.failed < ran.attempted
 
 
 def test_the_figures_of_the_readme_are_those_of_the_benchmarks() -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
+import subprocess
+import sys
 import tomllib
 from collections import Counter
 from graphlib import TopologicalSorter
@@ -251,6 +254,15 @@ def test_what_is_exported_is_importable() -> None:
     for name in carag.__all__:
         assert hasattr(carag, name), name
     assert sorted(carag.__all__) == list(carag.__all__)
+
+
+def test_a_clone_named_carag_does_not_hide_the_package(tmp_path: Path) -> None:
+    """Python started beside a folder of the package's name, as beside a clone, still imports the package."""
+    (tmp_path / "carag").mkdir()
+    program = [sys.executable, "-c", "import carag; carag.Index"]
+    without = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(program, cwd=tmp_path, env=without, capture_output=True, text=True)
+    assert "" == done.stderr
 
 
 def test_versions_agree() -> None:

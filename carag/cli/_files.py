@@ -30,6 +30,10 @@ __all__ = [
 ]
 
 _READABLE: Final = "name a readable file"
+_PRIVATE: Final = "PRIVATE+KEY+"
+"""How a key that signs begins (c2sp.org/signed-note)."""
+_STORE_KEY: Final = "carag-private-key/"
+"""How the file begins that opens a store's private values."""
 _VKEY: Final = re.compile(r"\s*[^\s+]+\+[0-9a-f]{8}\+")  # c2sp.org/signed-note: <name>+<key id>+<key>
 
 
@@ -48,7 +52,14 @@ def key_text(vkey: str) -> str:
     """
     if _VKEY.match(vkey):
         return vkey.strip()
-    return read_text(Path(vkey), "name a readable file, or give the vkey itself").strip()
+    is_text = vkey.lstrip().startswith(_PRIVATE)
+    text = vkey if is_text else read_text(Path(vkey), "name a readable file, or give the vkey itself").strip()
+    if any(mark in text for mark in (_PRIVATE, _STORE_KEY)):  # its content is never quoted
+        raise InvalidArgument(
+            f"{'--key' if is_text else shown(vkey)} holds a private key, which signs or opens and is for nobody else; "
+            "give the log's public key: the file vkey of the store"
+        )
+    return text
 
 
 def given_key(vkey: str | None) -> str | None:

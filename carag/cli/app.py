@@ -130,6 +130,7 @@ def receipt(words: typer.Context) -> int:
 
 
 app.add_typer(audit.app, name="audit")
+app.add_typer(store.documents, name="documents")
 app.add_typer(policy.app, name="policy")
 app.add_typer(bench.app, name="bench")
 app.add_typer(gate.app, name="gate")

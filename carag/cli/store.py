@@ -1,4 +1,4 @@
-"""Keep a store: ``upgrade`` it, ``backup`` and ``restore`` it, move its rows to a ``backend``, ``share`` it."""
+"""Keep a store: ``upgrade``, ``backup``, ``restore`` and ``share`` it, move its rows, remove ``documents``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from carag.cli._files import read_bytes
-from carag.cli._options import AsJson, BackendUrl, Store, TrustedWitnesses, TsaRoots
+from carag.cli._options import AsJson, BackendUrl, Store, TrustedWitnesses, TsaRoots, store_settings
 from carag.cli._output import Exit, progress, say, say_json, warn
 from carag.errors import InvalidArgument
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from carag.engine.opening import Upgraded
     from carag.engine.rows.moving import Copied
 
-__all__ = ["backend", "backup", "restore", "share", "upgrade"]
+__all__ = ["backend", "backup", "documents", "restore", "share", "upgrade"]
 
 _MAX_KEPT: Final = (64 << 20) + 1
 """Bytes read of a receipt; none is longer (``carag.audit.receipts``)."""
@@ -32,6 +32,7 @@ _Target = Annotated[
 backend = typer.Typer(
     help="Move a store's rows from one place to another, or build a graph there.", no_args_is_help=True
 )
+documents = typer.Typer(help="The documents of a store, one by one.", no_args_is_help=True)
 
 
 def upgrade(
@@ -334,4 +335,31 @@ def _moved(done: Copied, how: str, *, as_json: bool) -> int:
     else:
         say(f"{done.rows} rows are {how} {place}, collection {collection}")
         say(f"  state root {done.root}", style="dim")
+    return Exit.OK
+
+
+@documents.command()
+def remove(
+    ids: Annotated[
+        list[str],
+        typer.Argument(metavar="ID...", help="Ids as [b]carag ask[/b] names them, such as plan.md."),
+    ],
+    store: Store,
+    by: Annotated[
+        str | None, typer.Option("--by", metavar="NAME", help="Who removes them; the record commits to it.")
+    ] = None,
+    backend: BackendUrl = None,
+) -> int:
+    """Remove documents, on record: questions of today no longer find them; their text stays for questions of the past.
+
+    What a removed document superseded stays superseded. If one id is not in the store, nothing is removed.
+
+    [dim]carag documents remove plan.md --store store --by anna[/dim]
+    """
+    from carag.engine import NO_EMBEDDER, Engine
+
+    opening = {"create": False, "embedder": NO_EMBEDDER, **store_settings(backend=backend)}
+    with Engine.open(store, **opening) as engine:
+        removed = engine.remove(ids, by=by)
+    say(f"documents removed from {store}, on record: {removed}")
     return Exit.OK

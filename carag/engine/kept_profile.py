@@ -96,10 +96,10 @@ def documents_opened(directory: str | PathLike[str], table: PolicyTable) -> tupl
     See :func:`carag.labelling.widening.opened_documents`. Of documents whose bits were given, rules say nothing.
     """
     with open_corpus(Path(directory)) as store:
+        names = dict.fromkeys(row[1] for row in store.described())  # each version is a row
+        known = ((name, store.facts_of(name) or {}) for name in names)
         stated = (
-            (facts["id"], facts["facts"])
-            for facts in store.all_facts()
-            if facts.get("facts") and not facts["removed"]
+            (name, facts["facts"]) for name, facts in known if facts.get("facts") and not facts["removed"]
         )
         return opened_documents(profile_of(directory).table, table, stated)
 

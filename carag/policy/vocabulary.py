@@ -55,9 +55,7 @@ __all__ = [
 _CELL: Final = "compliance, by a reviewed change of this cell of the role and purpose table"
 _MAX_BITS: Final = POLICY_BITS.bit_length()
 """The number of bits in a policy vector."""
-
 _INT64: Final = 1 << 63
-
 _MAX_METADATA: Final = 64
 """Greatest number of declared fields, as of the fields of one document's metadata."""
 
@@ -176,10 +174,7 @@ class FactRule(_Strict):
             raise ValueError(f"value of {self.operator} is {quoted(self.value)}")
         is_unfit = self.value == [] or (isinstance(self.value, float) and not isfinite(self.value))
         if is_unfit or (isinstance(self.value, int) and not -_INT64 <= self.value < _INT64):
-            raise ValueError(
-                f"value of {self.operator} is {quoted(self.value)}, with which it never holds as meant; want a list "
-                "that is not empty, or a finite number, of 64 bits if it is whole"
-            )
+            raise ValueError(f"value of {self.operator} is {quoted(self.value)}, which never holds as meant")
         return self
 
 

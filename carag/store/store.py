@@ -309,11 +309,6 @@ class CorpusStore(Notes):
             row = sql.execute(query, (accession_number,)).fetchone()
         return None if row is None else dict(json.loads(row[0]))
 
-    def all_facts(self) -> Iterator[dict[str, Any]]:
-        """Stream the facts of every filing's current version, in the order in which they were stored."""
-        for (facts,) in self._snapshot("SELECT facts FROM current_filings ORDER BY filing"):
-            yield json.loads(facts)
-
     def linked_facts(self, accession_number: str) -> list[dict[str, Any]]:
         """Return the facts of a filing and of all that share a CIK with it, or are linked to it by a name or an act."""
         with self._reading() as sql:

@@ -32,6 +32,22 @@ def test_a_key_is_the_same_as_text_and_as_a_file(tmp_path: Path, count: int) -> 
         assert len(LogVerifier.parse(given).keys) == count
 
 
+def test_a_private_key_is_refused_by_name_and_never_quoted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As a file or as text, the key that signs and the one that opens private values; the public one is named."""
+    signing = SigningKey("log.example/1", bytes(32)).to_skey()
+    (tmp_path / "audit.key").write_text(f"next {signing}\n{signing}\n")
+    (tmp_path / "private.key").write_text("carag-private-key/v1\nAAAA\n")
+    (tmp_path / "r.json").write_text("{}")
+    for key in (str(tmp_path / "audit.key"), str(tmp_path / "private.key"), signing):
+        assert Exit.BAD_INPUT == run(["verify", str(tmp_path / "r.json"), "--key", key])
+        said = capsys.readouterr().err
+        assert "holds a private key" in said
+        assert "the file vkey" in said
+        assert (key.startswith("/"), False) == (key in said, signing[-20:] in said)
+
+
 @given(st.text(max_size=40) | st.text(alphabet="a/.0", max_size=9000))
 def test_law_a_text_that_is_neither_is_refused(text: str) -> None:
     """With what came, cut short, and what to give instead."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final, NamedTuple
 
 from carag.backends.postgres.link import driver
@@ -9,17 +10,21 @@ from carag.backends.postgres.schema import graph_name, make_collection, make_tab
 from carag.backends.postgres.wire import adapt_vectors
 from carag.errors import BackendUnavailable, InvalidArgument
 from carag.limits import check_text, quoted
+from carag.visible import logger
 
 __all__ = [
     "Place",
     "check_batch",
     "check_dim",
+    "check_version",
     "dim_of",
     "lock_epoch",
     "make_place",
     "open_place",
     "read_place",
 ]
+
+_logger = logger(__name__)
 
 _BEFORE_ALL: Final = ""
 """Name of the batch that makes epoch 0; no other can be empty."""
@@ -95,15 +100,27 @@ def read_place(db: Any, collection: str) -> Place:
             f"the account may not see the collection {quoted(collection)}; have its owner let_use() the account"
         )
     own, shard, dim, server, extension, is_fenced = row
-    if tuple(int(part) for part in extension.split(".")[:2]) < (0, 8):
-        raise BackendUnavailable(
-            f"pgvector is {extension}; want 0.8 or later, whose scans go on until enough"
-        )
+    check_version(extension)
     (has_graph,) = db.execute(
         "SELECT EXISTS (SELECT FROM pg_index WHERE indexrelid = to_regclass(%s) AND indisvalid)",
         (graph_name(own),),
     ).fetchone()
     return Place(own, shard, f"postgresql {server}, pgvector {extension}", dim, has_graph, is_fenced)
+
+
+def check_version(extension: str) -> None:
+    """Refuse a pgvector that is too old, and warn of one with a known hole."""
+    version = tuple(int(part) for part in re.findall(r"\d+", extension)[:3])
+    if version < (0, 8):
+        raise BackendUnavailable(
+            f"pgvector is {extension}; want 0.8 or later, whose scans go on until enough"
+        )
+    if version < (0, 8, 7):
+        _logger.warning(
+            "pgvector %s can write beyond a buffer while it builds an index; update the server to "
+            "0.8.7 or later",
+            extension,
+        )
 
 
 def dim_of(db: Any, own: int) -> int | None:
