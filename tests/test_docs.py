@@ -147,7 +147,7 @@ def test_the_readme_fits_on_a_screen() -> None:
 def test_the_readme_runs_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A newcomer pastes its Python somewhere else than in the clone."""
     monkeypatch.chdir(tmp_path)
-    ran = testfile(
+    ran = doctest.testfile(
         str(ROOT / "README.md"), module_relative=False, optionflags=ELLIPSIS | NORMALIZE_WHITESPACE
     )
     assert 0 == ran.failed < ran.attempted
