@@ -14,6 +14,7 @@ from carag.engine.ingest import Ingestor
 from carag.engine.results import IngestReport, LabelHistory, SyncReport
 from carag.errors import AuditUnavailable, InvalidArgument
 from carag.labelling.document import Document
+from carag.limits import check_label
 from carag.visible import visible_line
 
 if TYPE_CHECKING:
@@ -296,6 +297,7 @@ class Contents:
         It tells that the passage exists: for those who read the log, or whose role may know of hidden passages.
         """
         self._check_open()
+        check_label("chunk_id", chunk_id)
         store = self._collection.store
         if not (labels := store.history(chunk_id)):
             return None

@@ -207,9 +207,10 @@ class DocumentWriter:
         """Close the labels of documents and return their number; see :meth:`carag.Engine.remove`."""
         if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
             raise InvalidArgument(f"ids is {quoted(ids)}; want a list of document ids")
-        wanted = list(dict.fromkeys(ids))
-        for one in wanted:
+        named = list(ids)
+        for one in named:
             check_id("id of a document", one)
+        wanted = list(dict.fromkeys(named))
         with self._collection.writing(READER):
             store = self._collection.store
             known = {one: store.facts_of(one) for one in wanted}

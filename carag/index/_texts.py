@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -15,7 +16,7 @@ from carag.index._core import ffi
 from carag.limits import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -78,6 +79,10 @@ def text_batch(
     """Convert chunks: put those of a document together, in the order in which documents first occur."""
     keys = key_array(chunks)
     numbers = key_array(documents, keys.size)
+    if not isinstance(tokens, Sequence) or not isinstance(headings, Mapping):
+        raise InvalidArgument(
+            "tokens and headings are a list of terms a chunk, and a mapping from document to terms"
+        )
     if len(tokens) != keys.size:
         raise InvalidArgument(f"{len(tokens)} lists of tokens for {keys.size} chunks; give one for each")
     names, firsts, inverse, sizes = np.unique(
@@ -140,10 +145,10 @@ def text_query(
 
 
 def _real(name: str, value: float) -> float:
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, (int, float, np.floating, np.integer))
-        or math.isnan(value)
-    ):
+    try:
+        number = float(value) if isinstance(value, (int, float, np.floating, np.integer)) else math.nan
+    except OverflowError:  # an integer of more than 308 digits
+        number = math.nan
+    if math.isnan(number) or isinstance(value, bool):
         raise InvalidArgument(f"{name} is {quoted(value)}; want a number")
-    return float(value)
+    return number

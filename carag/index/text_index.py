@@ -147,7 +147,7 @@ class TextIndex(Handle):
         InvalidArgument
             On a key that is negative, named twice or in use, a wrong number of anything, a token that is no string.
         """
-        batch: TextBatch = text_batch(chunks, documents, tokens, headings or {})
+        batch: TextBatch = text_batch(chunks, documents, tokens, {} if headings is None else headings)
         fault = new_fault()
         raise_for(lib.carag_text_add(self._core, batch.struct, fault), fault, keys=batch.keys)
 

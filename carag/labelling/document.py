@@ -85,7 +85,7 @@ class Act:
     since: datetime | date | None = None
 
     def __post_init__(self) -> None:
-        if self.kind not in list(ActKind):
+        if not isinstance(self.kind, str) or self.kind not in list(ActKind):
             raise InvalidArgument(
                 f"the kind of an act is {quoted(self.kind)}; want one of {', '.join(ActKind)}"
             )

@@ -167,11 +167,9 @@ def parse_moment(text: str) -> datetime | date:
     >>> parse_moment("2025-05-01")
     datetime.date(2025, 5, 1)
     """
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        pass
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError:
-        raise InvalidArgument(f"{quoted(text)} is neither a date nor a time in ISO 8601") from None
+    for kind in (date, datetime):
+        try:
+            return kind.fromisoformat(text)
+        except (ValueError, TypeError):
+            continue
+    raise InvalidArgument(f"{quoted(text)} is neither a date nor a time in ISO 8601")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from carag.errors import MALFORMED, InvalidArgument
-from carag.limits import quoted, shown
+from carag.limits import check_text, quoted, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,6 +60,10 @@ class Toml:
     file: str
     text: str
     page: str = "docs/reference/profile.md"
+
+    def __post_init__(self) -> None:
+        """Refuse what is not text."""
+        check_text(self.file, self.text)
 
     def parsed(self) -> dict[str, Any]:
         """Parse the text.

@@ -155,11 +155,12 @@ def in_one_form(name: str, value: object, kind: FieldKind) -> Value | None:
     >>> in_one_form("year", "2024", "number"), in_one_form("team", " Risk ", "text"), in_one_form("team", "", "text")
     (2024, 'risk', None)
     """
-    plain = value.strip().casefold() if isinstance(value, str) else value
-    if plain is None or plain == "":
-        return None
-    if isinstance(plain, str):
+    plain = value
+    if isinstance(value, str):
+        plain = value.strip().casefold()
         check_text(name, plain, _MAX_TEXT)
+    if plain is None or (isinstance(plain, str) and not plain):
+        return None
     match kind:
         case "text" if isinstance(plain, str):
             return plain
@@ -167,7 +168,7 @@ def in_one_form(name: str, value: object, kind: FieldKind) -> Value | None:
             return number
         case "date" if (day := _day(plain)) is not None:
             return day
-        case "boolean" if plain in (True, False, "true", "false", "yes", "no") and type(plain) in (bool, str):
+        case "boolean" if type(plain) in (bool, str) and plain in (True, False, "true", "false", "yes", "no"):
             return plain in (True, "true", "yes")
     raise InvalidArgument(f"{name} is {quoted(value)}; want {_WANTED[kind]}")
 
