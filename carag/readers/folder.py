@@ -1,7 +1,8 @@
 """Read a folder of files into documents: one outcome for each file, and for each row of JSON Lines.
 
 Nothing is skipped silently and nothing ends the run: what is no document is a problem with its place. Nothing outside
-the folder is read. One file is in memory at a time, with the sidecar's metadata and the ids seen so far.
+the folder is read. One file is in memory at a time, with the sidecar's metadata and the ids seen so far; what needs a
+parser is read in a process of its own, within a budget.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import IO, TYPE_CHECKING, Final
 from carag.errors import CorruptFile, InvalidArgument
 from carag.extras import require
 from carag.limits import MAX_LABEL, check_id, check_text, quoted, shown
+from carag.readers.child import Child
 from carag.readers.facts import merged_facts, with_id_as_text
 from carag.readers.json_rows import content_of_row, lines_of
 from carag.readers.outcome import Content, Problem, ProblemKind, ReadDocument, Unreadable, problem_of
@@ -115,6 +117,7 @@ class _Folder:
         self._files = files
         self._leaves_out = leaves_out
         self._sidecar = Sidecar()
+        self._child = Child()
         self._places: dict[str, str] = {}
         """Where the document of each id is."""
 
@@ -125,13 +128,14 @@ class _Folder:
                     self._sidecar.add(name, self._bytes(name, MAX_SIDECAR))
                 except (CorruptFile, OSError) as error:
                     self._sidecar.close(name, error)
-        for file in sorted([*self._files, *problems]):
-            if file in problems:
-                yield problems[file]
-            elif file in SIDECARS:
-                yield from self._sidecar.problems[file]
-            else:
-                yield from self._read(file)
+        with self._child:
+            for file in sorted([*self._files, *problems]):
+                if file in problems:
+                    yield problems[file]
+                elif file in SIDECARS:
+                    yield from self._sidecar.problems[file]
+                else:
+                    yield from self._read(file)
         if not one_file:
             yield from self._sidecar.unmatched({*self._files} - {*SIDECARS})
 
@@ -144,9 +148,16 @@ class _Folder:
                 reader, content = _reader(file), self._bytes(file, MAX_FILE)
                 if not content:
                     raise Unreadable(ProblemKind.EMPTY, "no bytes")  # noqa: TRY301
-                yield self._document(file, where, reader(content))
+                yield self._document(file, where, self._content(reader, content))
         except Exception as error:  # noqa: BLE001 - reported, and the other files are read
             yield problem_of(where, error)
+
+    def _content(self, reader: Callable[[bytes], Content], content: bytes) -> Content:
+        """Read a text here, which takes a time that grows with its size, and what needs a parser in the child."""
+        if reader is read_plain:
+            return reader(content)
+        found = self._child.call(reader, content)
+        return Content(found["text"], found["title"], tuple(found["pages"]))
 
     def _rows(self, file: str, where: str) -> Iterator[ReadDocument | Problem]:
         number, left_out = 0, Counter[str]()

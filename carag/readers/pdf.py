@@ -2,7 +2,7 @@
 
 pypdf repairs damaged files and warns where it leaves something out. A file that it warns of is therefore refused,
 unless the warning is known to cost no text: half a document must not pass for a whole one. Limits of size are pypdf's,
-set here; time is checked at each operator of a page, because a file of a few kilobytes can ask for hours.
+set here; a file of a few kilobytes can ask for hours, which the process that reads it has not (``child``).
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import re
 import zlib
 from contextvars import ContextVar
 from io import BytesIO
-from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 import pypdf
@@ -31,8 +30,6 @@ __all__ = ["read_pdf"]
 
 MAX_PAGES: Final = 5000
 """Greatest number of pages."""
-MAX_SECONDS: Final = 120.0
-"""Greatest number of seconds that the pages of a file may take: 5,000 plain ones take about 15."""
 MAX_STREAM: Final = 1 << 24
 """Greatest number of bytes of one stream of a file, decompressed: the operators of a page, or a font."""
 MAX_OPERATORS: Final = 500_000
@@ -84,7 +81,7 @@ def read_pdf(content: bytes) -> Content:
     Raises
     ------
     Unreadable
-        If the file is encrypted, damaged, too large or takes too long.
+        If the file is encrypted, damaged or too large.
     """
     if not _logger.isEnabledFor(logging.WARNING):
         raise Unreadable(
@@ -95,7 +92,7 @@ def read_pdf(content: bytes) -> Content:
     token = _warned.set(kept)
     try:
         with pypdf.apply_configuration(**_LIMITS):
-            found = _read(content, monotonic() + MAX_SECONDS)
+            found = _read(content)
     except CaragError:
         raise
     except LimitReachedError as error:
@@ -130,13 +127,7 @@ _LIMITS: Final[dict[str, Any]] = {
 }
 
 
-def _read(content: bytes, deadline: float) -> Content:
-    def check_time(*_: object) -> None:
-        if monotonic() > deadline:
-            raise Unreadable(
-                ProblemKind.TOO_LARGE, f"takes more than {MAX_SECONDS:g} seconds; want it in parts"
-            )
-
+def _read(content: bytes) -> Content:
     with _Reader(BytesIO(content)) as reader:
         if reader.is_encrypted:
             raise Unreadable(ProblemKind.ENCRYPTED, "is encrypted; want a file saved without protection")
@@ -152,10 +143,7 @@ def _read(content: bytes, deadline: float) -> Content:
         texts: list[str] = []
         written = 0
         for page in reader.pages:
-            check_time()
-            text = page.extract_text(visitor_operand_before=check_time).strip("\n")
-            check_time()  # pypdf takes an error in a form XObject for damage, and goes on
-            lines = [text, *_notes(page)]
+            lines = [page.extract_text(visitor_operand_before=_whole).strip("\n"), *_notes(page)]
             pages.append(written)
             texts.append("\n".join(filter(None, lines)) + "\n")
             written += len(texts[-1])
@@ -166,6 +154,10 @@ def _read(content: bytes, deadline: float) -> Content:
         title = reader.metadata.title if reader.metadata else None
         reader.release()
         return Content("".join(texts), title or "", tuple(pages))
+
+
+def _whole(*_: object) -> None:
+    """Have each operator read: without a visitor, pypdf does not look at a page that it thinks shows no text."""
 
 
 class _Reader(pypdf.PdfReader):

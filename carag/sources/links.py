@@ -10,20 +10,21 @@ from carag.sources.address import Address
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["links_of"]
+    from carag.readers.child import Child
+
+__all__ = ["hrefs", "links_of"]
 
 MAX_LINKS: Final = 10_000
 """Most links of one page that are followed."""
 
 
-def links_of(page: bytes, address: Address) -> list[Address]:
-    """Return where a page's ``a`` and ``area`` lead, each once, in their order; what is no address of a page is none.
+def hrefs(page: bytes) -> tuple[str, list[str]]:
+    """Return a page's base address, which may be empty, and where its ``a`` and ``area`` lead, as they are written.
 
     Examples
     --------
-    >>> page = b"<a href=x.pdf>X</a><a href='#top'>Top</a><a href=mailto:a@b.example>Mail</a><a href=x.pdf#2>X</a>"
-    >>> [str(one) for one in links_of(page, Address.of("https://example.org/a/"))]
-    ['https://example.org/a/x.pdf', 'https://example.org/a/']
+    >>> hrefs(b"<base href=/b/><a href=x.pdf>X</a><a href='#top'>Top</a>")
+    ('/b/', ['x.pdf', '#top'])
     """
     from lxml import etree
 
@@ -34,13 +35,33 @@ def links_of(page: bytes, address: Address) -> list[Address]:
         parser.close()
     except etree.LxmlError:
         pass  # a page without an element has no links; of a damaged one those before the damage are found
+    return target.base, target.links
+
+
+def links_of(page: bytes, address: Address, child: Child) -> list[Address]:
+    """Return where a page's links lead, each once, in their order; what is no address of a page is none.
+
+    Raises
+    ------
+    Unreadable
+        If the page takes more time or memory to read than the child may.
+
+    Examples
+    --------
+    >>> from carag.readers.child import Child
+    >>> page = b"<a href=x.pdf>X</a><a href='#top'>Top</a><a href=mailto:a@b.example>Mail</a><a href=x.pdf#2>X</a>"
+    >>> with Child() as child:
+    ...     [str(one) for one in links_of(page, Address.of("https://example.org/a/"), child)]
+    ['https://example.org/a/x.pdf', 'https://example.org/a/']
+    """
+    stated, links = child.call(hrefs, page)
     base = str(address)
     found: dict[Address, None] = {}
     try:
-        base = str(Address.of(target.base, base)) if target.base else base
+        base = str(Address.of(stated, base)) if stated else base
     except InvalidArgument:
         return []
-    for link in target.links:
+    for link in links:
         try:
             found[Address.of(link, base)] = None
         except InvalidArgument:

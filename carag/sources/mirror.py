@@ -17,9 +17,11 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import carag
-from carag.errors import MALFORMED, CorruptFile, InvalidArgument
+from carag.errors import MALFORMED, InvalidArgument
 from carag.extras import require
 from carag.limits import quoted
+from carag.readers.child import Child
+from carag.readers.outcome import Unreadable
 from carag.sources.address import Address, Scope, file_name
 from carag.sources.http import NoAnswer, Sender
 from carag.sources.links import links_of
@@ -191,8 +193,8 @@ def fetch(
         raise InvalidArgument(f"the contact is {quoted(contact)}; want an e-mail address or https://...")
     start = Address.of(url)
     scope = Scope.of(start, prefixes, also)
-    with State(folder, str(start)) as state:
-        return _Run(state, scope, contact, limits or Limits(), clock, sleep).report()
+    with State(folder, str(start)) as state, Child() as child:
+        return _Run(state, scope, contact, limits or Limits(), clock, sleep, child).report()
 
 
 class _Run:
@@ -206,8 +208,9 @@ class _Run:
         limits: Limits,
         clock: Callable[[], float],
         sleep: Callable[[float], None],
+        child: Child,
     ) -> None:
-        self._state, self._limits, self._clock = state, limits, clock
+        self._state, self._limits, self._clock, self._child = state, limits, clock, child
         self._scope = replace(scope, twin=state.get("twin"))
         agent = {"User-Agent": f"{TOKEN}/{carag.__version__} (+{contact})"}
         if "@" in contact and "://" not in contact:
@@ -317,11 +320,14 @@ class _Run:
             )
         content = _marked(reply)
         before = self._state.content(page) if page else None
-        is_same = before is not None and _says_the_same(before, content, ending)
+        is_same = before is not None and self._says_the_same(before, content, ending)
         held = self._state.size() - (page.size if page else 0)
         if not is_same and held + len(content) > self._limits.total:
             return self._no_document(one, f"would make the documents more than {self._limits.total} bytes")
-        links = links_of(content, address) if ending == ".html" else []
+        try:
+            links = links_of(content, address, self._child) if ending == ".html" else []
+        except Unreadable as error:
+            return self._no_document(one, str(error))
         modified = _sendable(reply.headers.get("last-modified", ""))
         received = Page(
             url=one.url,
@@ -383,6 +389,20 @@ class _Run:
             self._state.put(replace(page, gone=why, since=page.since or _instant(self._clock())))
             self._state.done(one)
 
+    def _says_the_same(self, before: bytes, content: bytes, ending: str) -> bool:
+        """Tell whether a document is as before: equal, or HTML of the same text and title.
+
+        The state of a form or a token may differ with each answer, and no reader ever sees it.
+        """
+        if before == content or ending != ".html":
+            return before == content
+        from carag.readers.html import read_html
+
+        try:
+            return bool(self._child.call(read_html, before) == self._child.call(read_html, content))
+        except Unreadable:
+            return False
+
     def _no_document(self, one: Waiting, why: str) -> None:
         if why:
             self._report.problems.append(f"{one.url}: {why}")
@@ -399,21 +419,6 @@ def _validators(page: Page) -> dict[str, str]:
 def _sendable(header: str) -> str:
     """Return a header's value if a request can send it back, else nothing: then the document is asked for anew."""
     return header if header.isascii() and header.isprintable() and len(header) <= _MAX_VALIDATOR else ""
-
-
-def _says_the_same(before: bytes, content: bytes, ending: str) -> bool:
-    """Tell whether a document is as before: equal, or HTML of the same text and title.
-
-    The state of a form or a token may differ with each answer, and no reader ever sees it.
-    """
-    if before == content or ending != ".html":
-        return before == content
-    from carag.readers.html import read_html
-
-    try:
-        return read_html(before) == read_html(content)
-    except CorruptFile:
-        return False
 
 
 def _marked(reply: Reply) -> bytes:

@@ -136,17 +136,6 @@ def test_a_bomb_costs_no_more_than_the_limit_it_exceeds(content: bytes) -> None:
     assert "too_large" == kind(content)
 
 
-def test_a_file_that_takes_too_long_is_stopped_within_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And within a form that a page draws, where the library takes an error for damage."""
-    monkeypatch.setattr(reader, "MAX_SECONDS", 0.2)
-    slow = stream(b"BT /F 12 Tf " + b"(a) Tj " * 60_000 + b"ET", packed=True)
-    assert "too_large" == kind(pdf_page(slow))
-    drawn = form(b"q Q " * 60_000, 6)
-    assert "too_large" == kind(pdf_page(stream(b"/X Do " * 100), drawn, resources=b"/XObject << /X 6 0 R >>"))
-    monkeypatch.setattr(reader, "MAX_SECONDS", 60.0)
-    assert "hello\n" == read_pdf(pdf_page(HELLO)).text
-
-
 def test_a_stream_that_is_cut_or_altered_is_noticed() -> None:
     """By its checksum, which the library does not ask for: it would read what is left, or something else.
 

@@ -1,0 +1,135 @@
+"""Files are read in a process that may take only so much and can be ended, and the next file is read all the same."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from carag.readers import child as module
+from carag.readers.child import Child
+from carag.readers.folder import read_folder
+from carag.readers.html import read_html
+from carag.readers.outcome import Problem, ReadDocument, Unreadable
+from tests.readers.writers import docx_package, paragraph, pdf
+
+
+def spin(_: bytes) -> NoReturn:
+    """Take processor time without end, as a parser that starts again and again does."""
+    while True:
+        pass
+
+
+def swell(_: bytes) -> int:
+    """Take four gigabytes."""
+    return len(bytearray(4 << 30))
+
+
+def end(content: bytes) -> NoReturn:
+    """End as a crashed parser does, by a signal."""
+    os.kill(os.getpid(), int(content))
+    raise AssertionError
+
+
+def chatter(content: bytes) -> str:
+    """Print what could be taken for a reply, and fail with a text in the message."""
+    os.write(sys.stdout.fileno(), b'11\n{"found": 1}')
+    os.write(sys.stderr.fileno(), b"secret")
+    if content:
+        raise KeyError(content)
+    return "said"
+
+
+def refusal(child: Child, function: object, content: bytes = b"x") -> tuple[str, str]:
+    with pytest.raises(Unreadable) as refused:
+        child.call(function, content)  # type: ignore[arg-type]
+    return refused.value.kind.value, str(refused.value)
+
+
+def test_what_exceeds_its_budget_is_ended_and_the_next_is_read() -> None:
+    """Time, memory, a crash, the system's own end of a process: each is a problem that says what it was."""
+    with Child(seconds=1, memory=1 << 30) as child:
+        assert (
+            "too_large",
+            "takes more than 1 seconds of processor time to read; want it in parts",
+        ) == refusal(child, spin)
+        assert "takes more memory than a file may" in refusal(child, swell)[1]
+        assert ("too_large", "takes more memory to read than the machine has; want it in parts") == refusal(
+            child, end, b"%d" % signal.SIGKILL
+        )
+        assert "failed" == refusal(child, end, b"%d" % signal.SIGSEGV)[0]
+        assert "Sales" == child.call(read_html, b"<p>Sales")["text"]
+
+
+def test_each_file_has_a_budget_of_its_own() -> None:
+    """Time that other files took does not count."""
+    with Child(seconds=1) as child:
+        for _ in range(3):
+            child.call(busy, b"")
+        assert child._process is not None
+
+
+def busy(_: bytes) -> None:
+    """Take six tenths of a second."""
+    from time import process_time
+
+    start = process_time()
+    while process_time() < start + 0.6:
+        pass
+
+
+def test_what_a_parser_prints_is_no_reply_and_its_failure_names_no_text(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """Neither on standard output nor in the reason of a problem."""
+    with Child() as child:
+        assert "said" == child.call(chatter, b"")
+        kind, reason = refusal(child, chatter, b"secret")
+        assert ("failed", False) == (kind, "secret" in reason)
+        assert "said" == child.call(chatter, b"")
+    assert ("", "") == capfd.readouterr()
+
+
+def test_no_file_of_the_current_directory_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder that somebody handed over may hold a module of a parser's name."""
+    (tmp_path / "lxml.py").write_text("raise SystemExit(3)")
+    (tmp_path / "json.py").write_text("raise SystemExit(3)")
+    monkeypatch.chdir(tmp_path)
+    with Child() as child:
+        assert "Sales" == child.call(read_html, b"<p>Sales")["text"]
+
+
+@pytest.mark.parametrize("name", ["a.html", "a.pdf", "a.docx"])
+def test_a_folder_reports_the_file_and_reads_the_others(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In every format that needs a parser; here the budget is of no memory at all."""
+    content = {"a.html": b"<p>Sales", "a.pdf": pdf([["Sales"]]), "a.docx": docx_package(paragraph("Sales"))}[
+        name
+    ]
+    (tmp_path / name).write_bytes(content)
+    (tmp_path / "z.txt").write_text("Costs")
+    first, second = read_folder(tmp_path)
+    assert isinstance(first, ReadDocument)
+    assert ("Sales", "Costs") == (first.text.strip(), second.text)  # type: ignore[union-attr]
+    monkeypatch.setattr(module, "MAX_MEMORY", 1 << 20)
+    first, second = read_folder(tmp_path)
+    assert (name, True) == (first.where, isinstance(first, Problem))
+    assert "Costs" == second.text  # type: ignore[union-attr]
+
+
+def test_the_child_ends_with_the_reading(tmp_path: Path) -> None:
+    """Also where nobody reads to the end."""
+    for name in ("a.html", "b.html"):
+        (tmp_path / name).write_text("<p>Sales")
+    outcomes = read_folder(tmp_path)
+    next(outcomes)
+    children = Path(f"/proc/self/task/{os.getpid()}/children")
+    assert children.read_text().split()
+    before = set(children.read_text().split())
+    outcomes.close()  # type: ignore[attr-defined]
+    assert before - set(children.read_text().split())
