@@ -114,7 +114,7 @@ def integers(
 ) -> NDArray[_Number]:
     """Convert to a C-contiguous 1-d array of integers within bounds; a scalar becomes an array of one."""
     array = np.atleast_1d(_array(name, values))
-    if array.dtype.kind not in "iu" and array.size:
+    if array.dtype.kind not in ("iu" if array.size else "iuf"):  # an empty list makes an array of float64
         raise InvalidArgument(f"{name} are {array.dtype}; want integers")
     if array.ndim != 1 or (count is not None and array.size != count):
         wanted = "(n,)" if count is None else f"({count},)"

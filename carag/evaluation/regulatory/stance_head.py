@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from carag.evaluation.regulatory.quantities import agrees, quantities, without_quantities
 from carag.evaluation.regulatory.sentences import sentences
 from carag.retrieval.embedder import check_texts
 from carag.retrieval.model_files import fingerprint
@@ -192,6 +193,8 @@ class StanceHead:
             )
             scores = {text: self._scores(at, text) for text in dict.fromkeys(texts)}
         rarity = {} if at is not None else self._rarity(claim)
+        # Figures are compared by what they allow, so they do not count where it is asked whether all else is the same.
+        beside = rarity if at is not None else self._rarity(without_quantities(claim)) or rarity
         read = []
         for passage, cut in zip(passages, cuts, strict=True):
             own = [passage[start:end] for start, end in cut]
@@ -203,7 +206,8 @@ class StanceHead:
                 held = [_share(rarity, one) for one in own]
                 most = int(np.argmax(held))
                 bears = 1 / (1 + math.exp(-(self._slope * held[most] + self._level)))
-                against = bears if held[most] >= _NEARLY and contradicts(claim, own[most]) else 0.0
+                says_nearly = _share(beside, own[most]) >= _NEARLY
+                against = bears if says_nearly and contradicts(claim, own[most]) else 0.0
             read.append(_Read(np.array([bears - against, against, 1 - bears]), *cut[most]))
         return read, scores
 
@@ -246,20 +250,14 @@ def contradicts(claim: str, sentence: str) -> bool:
     >>> contradicts("Logs may be shared.", "Logs may not be shared."), contradicts("Logs are kept.", "Logs are kept.")
     (True, False)
     """
-    one, other = _words(claim), _words(sentence)
-    if (sum(word in _NEGATIONS for word in one) + sum(word in _NEGATIONS for word in other)) % 2:
+    said = [_words(without_quantities(text)) for text in (claim, sentence)]  # "no less than" denies nothing
+    if sum(word in _NEGATIONS for words in said for word in words) % 2:
         return True
-    mine, theirs = _figures(one), _figures(other)
-    return any(mine[thing] & theirs[thing] == frozenset() for thing in mine.keys() & theirs.keys())
-
-
-def _figures(words: Sequence[str]) -> dict[str, frozenset[str]]:
-    """Return the figures of a sentence by the word behind them, which says what they count."""
-    found: dict[str, frozenset[str]] = {}
-    for word, after in zip(words, [*words[1:], ""], strict=True):
-        if word[0].isdigit():
-            found[after] = found.get(after, frozenset()) | {word}
-    return found
+    rules = quantities(sentence)
+    compared: dict[str, set[bool | None]] = {}
+    for one in quantities(claim):
+        compared.setdefault(one.kind, set()).update(agrees(one, rule) for rule in rules)
+    return any(found - {None} == {False} for found in compared.values())
 
 
 def pooled(scores: NDArray[np.float64]) -> NDArray[np.float64]:

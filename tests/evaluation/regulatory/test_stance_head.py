@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 CLAIM = "Providers keep the logs of a system for six months."
 SAYS = "The providers shall keep the logs of each system for 6 months at least."
-DENIES = "The providers shall keep the logs of each system for two months at least."
+DENIES = "The providers shall keep the logs of each system for two months."
 BESIDE = "Dogs are kept on a lead in the park."
 HEAD = StanceHead()
 texts = st.lists(

@@ -1,0 +1,297 @@
+"""Read the figures of a sentence with their units and comparators, and tell whether two sentences can both hold.
+
+"At least 1 month" is not "at least 6 months", though both hold a figure and a month; "half a year" is. A figure is read
+as the interval of what it allows, in the base unit of its kind: days, per cent, a currency, or the thing it counts. A
+claim agrees with a rule where what the claim allows lies within what the rule allows.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from math import inf, isclose
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+__all__ = ["Quantity", "agrees", "quantities", "without_quantities"]
+
+_CALENDAR: Final = 0.02
+"""Greatest relative difference at which a time in days and one in months are the same: 180 days are six months."""
+_MONTH: Final = 365.25 / 12
+_ONES: Final = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
+_TEENS: Final = [
+    "ten",
+    "eleven",
+    "twelve",
+    *(f"{one}teen" for one in ("thir", "four", "fif", "six", "seven", "eigh", "nine")),
+]
+_TENS: Final = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+_WORDS: Final = {
+    **{word: float(number) for number, word in enumerate([*_ONES, *_TEENS])},
+    **{word: 10.0 * number for number, word in enumerate(_TENS, 2)},
+    **{f"{ten}-{_ONES[one]}": 10.0 * at + one for at, ten in enumerate(_TENS, 2) for one in range(1, 10)},
+    "a": 1.0, "an": 1.0, "half a": 0.5, "half an": 0.5, "one half": 0.5, "one and a half": 1.5, "two and a half": 2.5,
+    "a quarter of a": 0.25, "three quarters of a": 0.75, "a dozen": 12.0, "a couple of": 2.0,
+}  # fmt: skip
+_MULTIPLIERS: Final = {
+    "hundred": 1e2,
+    "thousand": 1e3,
+    "k": 1e3,
+    "lakh": 1e5,
+    "lakhs": 1e5,
+    "million": 1e6,
+    "mn": 1e6,
+    "m": 1e6,
+    "crore": 1e7,
+    "crores": 1e7,
+    "billion": 1e9,
+    "bn": 1e9,
+}
+_TIMES: Final = {
+    "second": 1 / 86400,
+    "minute": 1 / 1440,
+    "min": 1 / 1440,
+    "hour": 1 / 24,
+    "hr": 1 / 24,
+    "h": 1 / 24,
+    "day": 1.0,
+    "calendar day": 1.0,
+    "week": 7.0,
+    "fortnight": 14.0,
+}
+_MONTHS: Final = {
+    "month": 1,
+    "calendar month": 1,
+    "quarter": 3,
+    "year": 12,
+    "calendar year": 12,
+    "decade": 120,
+}
+_SHARES: Final = {
+    **dict.fromkeys(["%", "per cent", "percent", "per centum", "pct"], 1.0),
+    **dict.fromkeys(["basis point", "bp", "bps"], 0.01),
+    **dict.fromkeys(["per mille", "‰"], 0.1),
+}
+_CURRENCIES: Final = {
+    **dict.fromkeys(["€", "eur", "euro"], "EUR"),
+    **dict.fromkeys(["$", "usd", "us$", "dollar", "us dollar"], "USD"),
+    **dict.fromkeys(["£", "gbp", "pound"], "GBP"),
+    **dict.fromkeys(["₹", "rs", "rs.", "inr", "rupee"], "INR"),
+}
+_NOT: Final = r"no(?:t)?"
+_LEAST: Final = (
+    rf"at least|{_NOT} less than|{_NOT} fewer than|{_NOT} earlier than|{_NOT} shorter than"
+    r"|(?:a )?minimum(?: \w+)? of|not below|≥|>="
+)
+_MORE: Final = r"more than|greater than|longer than|higher than|over|exceed(?:s|ing)?|above|>"
+_MOST: Final = (
+    rf"at most|{_NOT} more than|{_NOT} later than|{_NOT} longer than|{_NOT} (?:to )?exceed(?:ing)?|not above|up to"
+    r"|(?:a )?maximum(?: \w+)? of|within|≤|<="
+)
+_LESS: Final = r"less than|fewer than|shorter than|lower than|below|under|<"
+_BEHIND_LEAST: Final = r"or more|or longer|or later|and above|at (?:the )?least|at (?:the )?minimum"
+_BEHIND_MOST: Final = (
+    r"or less|or fewer|or earlier|and below|at (?:the )?most|at (?:the )?latest|at (?:the )?maximum"
+)
+
+
+def _any(words: Iterable[str]) -> str:
+    return "|".join(re.escape(one) for one in sorted(words, key=len, reverse=True))
+
+
+_FIGURE: Final = r"\d{1,3}(?:[, ]\d{2,3})+(?:\.\d+)?|\d+(?:\.\d+)?"
+_NOT_COUNTED: Final = frozenset({
+    "of", "the", "and", "or", "to", "in", "on", "for", "from", "by", "with", "that", "which", "who", "is", "are", "be",
+    "was", "as", "at", "if", "than", "per", "not", "may", "shall", "must", "it", "its", "each", "every",
+})  # fmt: skip
+"""Words behind a figure that are not what it counts."""
+
+
+def _number(which: int) -> str:
+    return (
+        rf"(?P<sign{which}>(?:{_any(one for one in _CURRENCIES if len(one) < 4)})\s*)?"
+        rf"(?P<number{which}>{_FIGURE}|(?:{_any(_WORDS)})(?![\w-]))(?:\s*\((?:{_FIGURE})\))?"
+        rf"(?!/\d)(?P<times{which}>\s*(?:{_any(_MULTIPLIERS)})(?!\w))?"
+    )
+
+
+def _unit_behind(which: int) -> str:
+    return (
+        rf"(?P<unit{which}>\s*-?\s*(?:{_any(_SHARES)}|[€$£₹]|(?!(?:{_any(_NOT_COUNTED)})\b)"
+        r"(?:(?:working|business|calendar|us) )?[^\W\d_]+))?"
+    )
+
+
+_QUANTITY: Final = re.compile(
+    rf"(?<![\w.,/])(?:(?P<least>{_LEAST})\s+|(?P<more>{_MORE})\s*|(?P<most>{_MOST})\s+|(?P<less>{_LESS})\s*"
+    rf"|(?:between|from)\s+)?(?:(?:a|the) (?:period|term|total) of\s+)?{_number(1)}{_unit_behind(1)}"
+    rf"(?:\s*(?:and|to|-|–)\s*{_number(2)}{_unit_behind(2)})?"
+    rf"(?:\s*,?\s*(?:(?P<behind_least>{_BEHIND_LEAST})|(?P<behind_most>{_BEHIND_MOST}))(?!\w)"
+    rf"(?!\s+(?:{_FIGURE}|(?:{_any(_WORDS)})\b)))?",
+    re.IGNORECASE,
+)
+_NAMED_NOT_COUNTED: Final = re.compile(
+    r"(?:article|articles|art\.?|section|sections|sec\.?|annex|paragraph|point|chapter|recital|title|clause|no\.?|"
+    r"regulation|directive|form|item|§)\s*(?:\([eu]+\)\s*)?$",
+    re.IGNORECASE,
+)
+_DATE: Final = re.compile(
+    r"\b\d{1,2}\s+(?:january|february|march|april|may|june|july|august|september|october|november|december)\b(?:\s+\d{4})?"
+    r"|\b(?:january|february|march|april|may|june|july|august|september|october|november|december)\s+\d{1,2}(?:,?\s+\d{4})?\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """What a figure allows: the numbers from ``low`` to ``high`` of one kind.
+
+    Examples
+    --------
+    >>> quantities("at least six months")[0].text, quantities("up to 5 %")[0].kind
+    ('at least six months', 'share')
+    """
+
+    kind: str
+    """``time`` in days, ``working time`` in working days, ``share`` in per cent, a currency, or what is counted."""
+    low: float
+    high: float
+    open_low: bool
+    """Whether ``low`` itself is not allowed."""
+    open_high: bool
+    text: str
+    is_calendar: bool = False
+    """Of a time: whether it is given in months or years."""
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether it allows one number."""
+        return self.low == self.high
+
+
+def quantities(text: str) -> list[Quantity]:
+    """Return the figures of a text, in their order; dates and numbers that name something are none.
+
+    Examples
+    --------
+    >>> [(one.kind, one.low, one.high) for one in quantities("Keep 2 copies for not less than two weeks (Article 12).")]
+    [('copy', 2.0, 2.0), ('time', 14.0, inf)]
+    """
+    return [found for _, found in _found(text)]
+
+
+def without_quantities(text: str) -> str:
+    """Return a text without its figures and what compares them, whose words may negate and deny nothing.
+
+    Examples
+    --------
+    >>> without_quantities("Logs are kept for no less than six months.")
+    'Logs are kept for .'
+    """
+    kept, at = [], 0
+    for (start, end), _ in _found(text):
+        kept.append(text[at:start])
+        at = end
+    return "".join([*kept, text[at:]])
+
+
+def agrees(claim: Quantity, rule: Quantity) -> bool | None:
+    """Tell whether a claim allows only what a rule allows; None where the two cannot be compared.
+
+    A rule that states one number, and a claim that has it for its bound, say the same: "for five years" and "for at
+    least five years".
+
+    Examples
+    --------
+    >>> rule, *claims = quantities("at least six months, half a year, one month, at most 6 months")
+    >>> [agrees(one, rule) for one in claims]
+    [True, False, False]
+    """
+    if claim.kind != rule.kind:
+        return None
+    is_mixed = claim.is_calendar != rule.is_calendar
+
+    def same(one: float, other: float) -> bool:
+        return one == other or (is_mixed and isclose(one, other, rel_tol=_CALENDAR)) or isclose(one, other)
+
+    if rule.is_exact and not claim.is_exact:
+        return same(claim.low, rule.low) or same(claim.high, rule.high)
+    above = claim.low > rule.low or (same(claim.low, rule.low) and (claim.open_low or not rule.open_low))
+    below = claim.high < rule.high or (
+        same(claim.high, rule.high) and (claim.open_high or not rule.open_high)
+    )
+    return above and below
+
+
+def _found(text: str) -> Iterator[tuple[tuple[int, int], Quantity]]:
+    dates = [match.span() for match in _DATE.finditer(text)]
+    for match in _QUANTITY.finditer(text):
+        start, end = match.span()
+        is_date = any(start < until and since < end for since, until in dates)
+        if is_date or _NAMED_NOT_COUNTED.search(text, 0, match.start("number1")):
+            continue
+        if (found := _quantity(match)) is not None:
+            yield match.span(), found
+
+
+def _quantity(match: re.Match[str]) -> Quantity | None:
+    first, second = _value(match, 1), _value(match, 2) if match["number2"] else None
+    kind, size, is_calendar = _unit(match, 1)
+    if second is not None:
+        kind2, size2, is_calendar2 = _unit(match, 2)
+        if not kind:  # "between 3 and 6 months": the first has its unit from the second
+            kind, size, is_calendar = kind2, size2, is_calendar2
+        elif kind2 != kind:
+            return None
+        low, high = sorted((first * size, second * size2))
+        return Quantity(kind, low, high, False, False, match[0].strip(), is_calendar) if kind else None
+    if not kind or (match["number1"].lower() in ("a", "an") and kind != "time"):
+        return None
+    value = first * size
+    low = high = value
+    open_low = open_high = False
+    if match["least"] or match["behind_least"]:
+        high = inf
+    elif match["more"]:
+        high, open_low = inf, True
+    elif match["most"] or match["behind_most"]:
+        low = -inf
+    elif match["less"]:
+        low, open_high = -inf, True
+    return Quantity(kind, low, high, open_low, open_high, match[0].strip(), is_calendar)
+
+
+def _value(match: re.Match[str], which: int) -> float:
+    said = match[f"number{which}"].lower()
+    number = _WORDS[said] if said in _WORDS else float(re.sub("[, ]", "", said))
+    return number * _MULTIPLIERS.get((match[f"times{which}"] or "").strip().lower(), 1.0)
+
+
+def _unit(match: re.Match[str], which: int) -> tuple[str, float, bool]:
+    """Return the kind of a figure, the size of its unit in that of the kind, and whether it is one of the calendar."""
+    sign, said = ((match[f"{name}{which}"] or "").strip(" -").lower() for name in ("sign", "unit"))
+    if sign:
+        return _CURRENCIES[sign], 1.0, False
+    one = _singular(said)
+    for name in (said, one):
+        if name in _SHARES:
+            return "share", _SHARES[name], False
+        if name in _CURRENCIES:
+            return _CURRENCIES[name], 1.0, False
+        if name in _TIMES:
+            return "time", _TIMES[name], False
+        if name in _MONTHS:
+            return "time", _MONTHS[name] * _MONTH, True
+    if one in ("working day", "business day"):
+        return "working time", 1.0, False
+    is_year = re.fullmatch(r"(?:19|20)\d\d", match[f"number{which}"]) is not None
+    return ("", 1.0, False) if one in _NOT_COUNTED or len(one) < 3 or is_year else (one, 1.0, False)
+
+
+def _singular(word: str) -> str:
+    for end, instead in (("ies", "y"), ("sses", "ss"), ("xes", "x"), ("ches", "ch")):
+        if word.endswith(end) and len(word) > len(end) + 1:
+            return word.removesuffix(end) + instead
+    return word[:-1] if word.endswith("s") and not word.endswith("ss") and len(word) > 3 else word
