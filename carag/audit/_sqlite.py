@@ -140,14 +140,16 @@ class SqliteStore:
                 for statement, parameters in first:
                     db.execute(statement, parameters)
         elif found != set(self.SCHEMA):
-            raise CorruptFile(f"{self._path} does not have the tables of an audit log")
+            raise CorruptFile(
+                f"{self._path} does not have the tables of an audit log; restore it from a backup"
+            )
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[None]:
         try:
             yield
         except (sqlite3.Error, OSError) as error:
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGED:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGED or self._path.is_dir():
                 raise CorruptFile(f"{self._path} is damaged: {error}; restore it from a backup") from error
             raise AuditUnavailable(f"{self._path} cannot be read: {error}") from error
 

@@ -234,11 +234,13 @@ def ingest(
     """
     from carag.engine import Engine
     from carag.engine.named import imported
+    from carag.engine.opening import undone_if_empty
 
     settings = model_settings(context, store, embedder=embedder) | store_settings(
         retain, not_before, evidence, backend, shadow
     )
     with (
+        undone_if_empty(store),
         Engine.open(store, profile=profile, **settings) as engine,
         progress() as bars,
     ):

@@ -352,18 +352,19 @@ class Collection:
                 )
 
     def close(self) -> None:
-        """Save what is not saved, and free index and state; the store stays open.
+        """Save what is not saved, after the change in progress, and free index and state; the store stays open.
 
         Raises
         ------
         CorruptFile
             If the index file turned out to be damaged.
         """
-        try:
-            self._rows.close()
-        finally:
-            self._words.close()
-            self.state.close()
+        with self._following:  # a file and the note of what it holds are of one instant
+            try:
+                self._rows.close()
+            finally:
+                self._words.close()
+                self.state.close()
 
     def _follow(self, known: int, progress: Progress) -> None:
         """Bring rows and words to an instant of the store: searches meanwhile are of the one before, never of both."""

@@ -18,11 +18,10 @@ from carag.audit import DEFAULT_CLASS, Models, Outcome, RecordKind
 from carag.engine.configuration import ConfigurationLog
 from carag.engine.contents import Contents
 from carag.engine.denials import Denials
-from carag.engine.ending import Ending, close_dropped
 from carag.engine.explain import explain
 from carag.engine.following import record_answer, record_successors
 from carag.engine.measured import Measured, gate_in_force
-from carag.engine.opening import opened
+from carag.engine.opening import Ending, close_dropped, opened
 from carag.engine.recorder import (
     Finding,
     Recorder,

@@ -204,5 +204,10 @@ class KeptWords:
 
 def header_hash(path: Path, size: int) -> str:
     """Hash an index file's header of so many bytes, which holds the checksum of every section and so identifies it."""
-    with path.open("rb") as file:
-        return hashlib.sha256(file.read(size)).hexdigest()
+    try:
+        with path.open("rb") as file:
+            return hashlib.sha256(file.read(size)).hexdigest()
+    except OSError as error:
+        raise CorruptFile(
+            f"{path} cannot be read: {error.strerror}; delete it, and the next opening makes it anew"
+        ) from error

@@ -164,7 +164,9 @@ def create_or_check(connection: sqlite3.Connection, path: Path, *, create: bool)
         _create(connection)
     application, version = _identity(connection)
     if application != APPLICATION_ID:
-        raise CorruptFile(f"{path} is an SQLite file, but no corpus store; choose another path")
+        raise CorruptFile(
+            f"{path} is an SQLite file, but not a corpus store; restore a backup, or choose another path"
+        )
     if version in (1, 2):
         _bring_up(connection, path)
     elif version != SCHEMA_VERSION:
@@ -265,7 +267,7 @@ def _translated(error: sqlite3.Error, path: Path) -> CaragError:
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF  # the low byte is the primary code
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return StoreLocked(f"{path} is held by another writer; wait until it is done, or stop it")
-    damaged = code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT)
+    damaged = code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT) or path.is_dir()
     if damaged or "decode" in str(error) or "malformed JSON" in str(error):
         return CorruptFile(
             f"{path} is damaged or no corpus store ({error}); restore a backup, or delete it and ingest anew"

@@ -475,7 +475,9 @@ class CorpusStore(Notes):
 
     def _number(self, query: str, *parameters: int) -> int:
         with self._reading() as sql:
-            return int(sql.execute(query, parameters).fetchone()[0])
+            for (number,) in sql.execute(query, parameters):
+                return int(number)
+        raise CorruptFile(f"{self.path} lacks a row; restore a backup, or delete it and ingest anew")
 
     def _keys(self, query: str, given: Any) -> NDArray[np.int64]:
         with self._reading() as sql:
@@ -491,7 +493,7 @@ class CorpusStore(Notes):
             ).fetchall()
         table = np.array([row[:6] for row in found], np.int64).reshape(-1, 6)
         if not np.array_equal(table[:, 0], wanted):
-            raise InvalidArgument(f"labels are missing in {self.path}, or were asked for out of order")
+            raise InvalidArgument(f"labels are missing in {self.path}, or out of order; restore a backup")
         word, since, until, entity = (table[:, column].astype(np.uint32) for column in range(1, 5))
         labels = Labels(wanted, word, since, until, entity, table[:, 5])
         return labels, [row[6] for row in found if len(row) > 6]

@@ -31,6 +31,7 @@ from carag.audit.log.shared import SharedBackend, check_tables
 from carag.audit.log.sqlite import SqliteBackend
 from carag.audit.private.shared import SharedValues
 from carag.audit.private.store import PrivateStore, is_missing
+from carag.audit.tlog.checkpoint import Checkpoint
 from carag.audit.tlog.keys import SigningKey
 from carag.audit.tlog.note import Note
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument
@@ -160,11 +161,13 @@ class LogDirectory:
             if not self.pin.exists():
                 return None
             try:
-                return Note.parse(self.pin.read_text("utf-8"))
+                note = Note.parse(self.pin.read_text("utf-8"))
+                Checkpoint.parse(note.text)
             except (UnicodeDecodeError, CorruptFile) as error:
                 raise CorruptFile(
-                    f"{self.pin} is no checkpoint: {error}; restore it from a backup"
+                    f"{self.pin} is not a checkpoint: {error}; restore it from a backup"
                 ) from error
+            return note
 
     def write_pin(self, note: Note) -> None:
         """Store a checkpoint for the next opening."""
@@ -190,14 +193,15 @@ class LogDirectory:
         return bool(self._link.execute("SELECT EXISTS (SELECT FROM checkpoint)").fetchone()[0])
 
     def _load(self, origin: str | None, clock: Callable[[], int] | None) -> KeyRing:
+        keys = self._key.read_bytes()
         if self._key.stat().st_mode & 0o077:
             raise AuditUnavailable(
                 f"{self._key} can be read by others; chmod 600 it, or replace the log's key"
             )
         try:
-            ring = self._ring(self._key.read_text("utf-8"), clock)
+            ring = self._ring(keys.decode("utf-8"), clock)
         except ValueError as error:
-            raise CorruptFile(f"{self._key}: {error}") from error
+            raise CorruptFile(f"{self._key}: {error}; restore it from a backup") from error
         if origin not in (None, ring.name):
             raise InvalidArgument(f"{self.path} is the log {ring.name}, not {origin}; leave the origin out")
         return ring
@@ -209,5 +213,9 @@ class LogDirectory:
     def _reachable(self) -> Iterator[None]:
         try:
             yield
+        except IsADirectoryError as error:
+            raise CorruptFile(
+                f"{error.filename} is a directory; remove it, and restore the file from a backup"
+            ) from error
         except OSError as error:
             raise AuditUnavailable(f"{self.path} cannot be used for the audit log: {error}") from error

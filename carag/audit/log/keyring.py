@@ -185,10 +185,10 @@ class KeyRing:
         CorruptFile
             If it does not; then one of the two files belongs to another log.
         """
-        text = self._public.read_text("utf-8")
         try:
+            text = self._public.read_text("utf-8")
             self._listed = parse_vkeys(text)
-        except InvalidArgument as error:
+        except (UnicodeDecodeError, InvalidArgument) as error:
             raise CorruptFile(f"{self._public}: {error}; restore it from a backup") from error
         if self.verifier not in self._listed or self._vkeys() != text:
             if self.verifier not in self._listed or self._listed[0].name != self.name:

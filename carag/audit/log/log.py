@@ -29,7 +29,7 @@ from carag.audit.log.catch_up import FILLED, caught_up, fill
 from carag.audit.log.directory import LogDirectory
 from carag.audit.log.group_commit import Aside, GroupCommit
 from carag.audit.log.growth import Growth
-from carag.audit.log.opening import check_extends, kept_note, read_checkpoint, read_tip
+from carag.audit.log.opening import check_extends, kept_note, read_checkpoint, read_tip, restorable
 from carag.audit.log.proving import Proving
 from carag.audit.log.rehash import Rehash, Scrubber
 from carag.audit.log.settle import settle
@@ -73,6 +73,11 @@ class _Placed:
 
     def proof(self) -> str:
         return InclusionProof(self.seq, tuple(self.paths.path(self.seq)), self.note).to_text()
+
+
+def _values(home: LogDirectory, *, create: bool) -> PrivateStore:
+    with restorable(str(home.private)):
+        return home.open_values(create=create)
 
 
 class AuditLog(Proving):
@@ -170,7 +175,7 @@ class AuditLog(Proving):
                 undo.callback(server.close)
                 tip = caught_up(store, server, tip, key.verifier)
             is_lost = store.size() > 0 and home.lacks_values()
-            opened = partial(home.open_values, create=accept_lost_values or not is_lost)
+            opened = partial(_values, home, create=accept_lost_values or not is_lost)
             # A new log creates private.db first, because the vkey means that all files exist. An existing log is first
             # checked against rollback, because private.db may have been rolled back together with the records.
             private = None if home.founded else undo.enter_context(contextlib.closing(opened()))
@@ -182,7 +187,8 @@ class AuditLog(Proving):
             private = private or undo.enter_context(contextlib.closing(opened()))
             log = cls(home, key, store, private, tip, clock, retain, server)
             undo.callback(log._stop)
-            settle(private, store.bodies(private.settled), log.size)
+            with restorable(str(home.private)):
+                settle(private, store.bodies(private.settled), log.size)
             log._recover()
             if is_lost:
                 log.append(Recovery("VALUES_LOST"))

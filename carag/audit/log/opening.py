@@ -8,6 +8,7 @@ was out of the attacker's reach.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from carag.audit.log.rehash import Rehash
@@ -23,13 +24,15 @@ from carag.audit.tlog.merkle import (
 )
 from carag.audit.tlog.note import Note
 from carag.audit.tlog.proof import InclusionProof
-from carag.errors import CaragError, CorruptFile, InvalidArgument
+from carag.errors import MALFORMED, CaragError, CorruptFile, InvalidArgument, type_and_place
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from carag.audit.log.backend import Backend
     from carag.audit.tlog.note import NoteKey
 
-__all__ = ["REHASHED_AT_OPENING", "check_extends", "kept_note", "read_checkpoint", "read_tip"]
+__all__ = ["REHASHED_AT_OPENING", "check_extends", "kept_note", "read_checkpoint", "read_tip", "restorable"]
 
 REHASHED_AT_OPENING: Final = 256
 """Number of newest records hashed again at opening, which must take milliseconds; verify() hashes the whole log."""
@@ -53,6 +56,24 @@ def read_tip(backend: Backend, key: NoteKey) -> Tip:
     CorruptFile
         If the log is inconsistent; the message names the inconsistency.
     """
+    with restorable(backend.where):
+        return _read_tip(backend, key)
+
+
+@contextmanager
+def restorable(where: str) -> Iterator[None]:
+    """Name the file of whatever is wrong with what it holds, and what to do; rows may be of any kind."""
+    try:
+        yield
+    except (CorruptFile, *MALFORMED) as error:
+        what = str(error) if isinstance(error, CaragError) else f"it is damaged: {type_and_place(error)}"
+        if "restore" in what or isinstance(error, InvalidArgument):
+            raise
+        what = what if what.startswith(where) else f"{where}: {what}"
+        raise CorruptFile(f"{what}; restore it from a backup") from error
+
+
+def _read_tip(backend: Backend, key: NoteKey) -> Tip:
     note = read_checkpoint(backend, key)
     checkpoint, size = Checkpoint.parse(note.text), backend.size()
     if size != checkpoint.size:
@@ -99,7 +120,10 @@ def check_extends(backend: Backend, tip: Tip, key: NoteKey, kept: Note, where: s
     """
     earlier = Checkpoint.parse(kept.text)
     if earlier.origin != key.name or not key.verifies(kept):
-        raise InvalidArgument(f"the checkpoint of {where} is not signed by {key.name}; give one of this log")
+        raise InvalidArgument(
+            f"the checkpoint of {where} is not signed by {key.name}; give one of this log, or restore that "
+            "file from a backup"
+        )
     now = Checkpoint.parse(tip.note.text)
     if earlier.size > now.size:
         raise CorruptFile(

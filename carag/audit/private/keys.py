@@ -54,8 +54,11 @@ def unwrap(key: AESGCM, box: bytes, place: str) -> bytes:
     """Open a key that :func:`wrap` sealed; CorruptFile if it was sealed under another key or for another place."""
     try:
         return key.decrypt(box[:NONCE_SIZE], box[NONCE_SIZE:], place.encode())
-    except (InvalidTag, ValueError) as error:
-        raise CorruptFile(f"what is sealed for {place} was altered, or sealed under another key") from error
+    except (InvalidTag, ValueError, TypeError) as error:  # SQLite keeps a value of any type in any column
+        raise CorruptFile(
+            f"what is sealed for {place} was altered, or sealed under another key; restore private.db and private.key "
+            "from one backup"
+        ) from error
 
 
 def seal(key: AESGCM, opening: Opening, seq: int, field: str, nonce: bytes | None = None) -> bytes:
@@ -128,18 +131,18 @@ class PrivateKeys:
 
     def _read(self) -> tuple[bytes, list[bytes]]:
         try:
+            text = self._path.read_text("ascii")
             if self._path.stat().st_mode & 0o077:
                 raise AuditUnavailable(f"{self._path} can be read by others; chmod 600 it")
-            text = self._path.read_text("ascii")
+        except (IsADirectoryError, UnicodeDecodeError) as error:
+            raise CorruptFile(f"{self._path} is not a private key file; restore it") from error
         except OSError as error:
             raise AuditUnavailable(f"{self._path} cannot be read: {error}") from error
-        except UnicodeDecodeError as error:
-            raise CorruptFile(f"{self._path} is no private key file; restore it") from error
-        head, *lines = text.splitlines()
+        head, *lines = text.splitlines() or [""]
         pairs = [line.split(" ") for line in lines]
         names = [pair[0] for pair in pairs]
         if head != _FORMAT or names not in (["index", "wrap"], ["index", "wrap", "wrap"]):
-            raise CorruptFile(f"{self._path} is no private key file; restore it")
+            raise CorruptFile(f"{self._path} is not a private key file; restore it")
         keys = [unb64(pair[1]) if len(pair) == 2 else b"" for pair in pairs]
         if {len(key) for key in keys} != {KEY_SIZE}:
             raise CorruptFile(f"{self._path} holds a key of another length; restore it")

@@ -451,8 +451,10 @@ class PrivateStore(SqliteStore):
 
     def _one(self, query: str, *parameters: object) -> Any:
         with self._mutex, self._reading():
-            (value,) = self._db.execute(query, parameters).fetchone()
-        return value
+            row = self._db.execute(query, parameters).fetchone()
+        if row is None:
+            raise CorruptFile(f"{self._path} lacks a row; restore it with private.key from a backup")
+        return row[0]
 
     def _targets(self, query: str, *parameters: object) -> list[Target]:
         with self._mutex, self._reading():

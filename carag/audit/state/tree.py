@@ -207,6 +207,8 @@ class StateTree:
         self._levels = _empty()
         try:  # readable by its owner only, like the store, whose key maps labels to places
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        except IsADirectoryError as error:
+            raise CorruptFile(f"{path} is a directory; delete it to have it built anew") from error
         except OSError as error:
             raise CaragError(
                 f"cannot open {path}: {error.strerror}; check the path and its permissions"

@@ -129,7 +129,8 @@ class Documents(Sequence[Described]):
         known[known] = self._columns.numbers[at[known]] == wanted[known]
         if not known.all():
             raise InvalidArgument(
-                f"no document has number {wanted[~known][0]} in the catalogue; refresh it after the store changed"
+                f"no document has number {wanted[~known][0]} in the catalogue; refresh it after the store changed, "
+                "or restore a backup"
             )
         return self._made(self._columns, at)
 

@@ -95,7 +95,7 @@ def test_a_damaged_pin_is_noticed(tmp_path, build):
     """It is not skipped."""
     build.open_log(tmp_path).close()
     (tmp_path / "pinned").write_bytes(b"\xff")
-    with pytest.raises(CorruptFile, match="pinned is no checkpoint"):
+    with pytest.raises(CorruptFile, match="pinned is not a checkpoint"):
         build.open_log(tmp_path)
 
 

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import shutil
 import time
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from carag.audit import AuditLog
-from carag.audit._postgres import SHARED_AT
+from carag.audit._files import WriterLock
+from carag.audit._postgres import SHARED_AT, remembered
 from carag.audit.anchors import Anchoring
 from carag.engine.collection import Collection, no_progress
 from carag.engine.kept_embedder import NO_EMBEDDER
 from carag.engine.kept_profile import keep_names
-from carag.engine.sharing import has_store
+from carag.engine.sharing import has_store, open_corpus
 from carag.errors import CorruptFile, InvalidArgument
 from carag.policy import known_at_microseconds
 from carag.retrieval.public_names import PublicNames
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from contextlib import ExitStack
     from os import PathLike
     from pathlib import Path
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
     from carag.engine.collection import Progress
     from carag.policy import Profile
 
-__all__ = ["Opened", "Upgraded", "opened", "upgrade"]
+__all__ = ["Opened", "Upgraded", "opened", "undone_if_empty", "upgrade"]
 
 
 class Opened(NamedTuple):
@@ -97,6 +100,35 @@ def opened(
         )
     )
     return Opened(log, anchoring, collection)
+
+
+@contextmanager
+def undone_if_empty(home: Path) -> Iterator[None]:
+    """Leave nothing of a store that is new in this context if nothing came to be stored in it, nor of its directories.
+
+    Where its log has records on a server, it stays: its keys are theirs.
+    """
+    made = [path for path in (home, *home.parents) if not path.exists()]
+    try:
+        yield
+    finally:
+        if made and home.exists() and remembered(home) is None:
+            lock = WriterLock(home / "audit.lock")  # nobody opens it meanwhile
+            try:
+                _remove_if_empty(home, made[1:])
+            finally:
+                lock.release()
+
+
+def _remove_if_empty(home: Path, parents: Sequence[Path]) -> None:
+    if has_store(home):
+        with open_corpus(home) as store:
+            if store.epoch:
+                return
+    shutil.rmtree(home)
+    with suppress(OSError):  # another has put something there
+        for path in parents:
+            path.rmdir()
 
 
 @dataclass(frozen=True, slots=True)
