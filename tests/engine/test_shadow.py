@@ -256,8 +256,9 @@ def test_only_an_empty_collection_or_the_stores_own_copy_becomes_a_shadow(tmp_pa
     poor.capabilities = poor.capabilities._replace(read_your_writes=False)
     with pytest.raises(InvalidArgument, match="read_your_writes"):
         opened(tmp_path / "other", shadow=poor)
+    opened(tmp_path / "store", "native").close()
     with pytest.raises(InvalidArgument, match="carag backend switch"):
-        opened(tmp_path / "store", "native") and opened(tmp_path / "store", second)
+        opened(tmp_path / "store", second)
 
 
 def test_a_restored_store_has_no_part_in_the_shadow_of_the_original(tmp_path: Path) -> None:
