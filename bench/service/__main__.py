@@ -1,7 +1,7 @@
 """Measure what a request over HTTP costs beyond `Engine.retrieve`: ``python -m bench.service`` writes RESULTS.md.
 
-One engine in one process is asked in three ways in turn, by as many at once: its own method from threads, a service in
-the same process, and one behind front workers. Another process sends the requests. Every retrieval is on record.
+One engine is asked in two ways in turn, by as many at once: its own method from threads, and a service in the same
+process. Another process sends the requests. Every retrieval is on record.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from carag.service.serving import serve
 
 ROOT = Path(__file__).parents[2]
 _AT_ONCE: Final = (1, 4, 8)
-_WAYS: Final = ("engine", "service", "workers")
+_WAYS: Final = ("engine", "service")
 _PAGE: Final = """\
 # What a request over HTTP costs
 
 Written by `python -m bench.service`; do not edit. Commit {commit}, {cpu}, {cores} cores, load {load:.1f} at the end.
 {rows:,} passages, k 8, every retrieval durably on record. `Engine.retrieve` from threads, the same engine served in
-its process, and behind {workers} front worker(s), in turn, {rounds} rounds of {count} requests each; another process
+its process, in turn, {rounds} rounds of {count} requests each; another process
 sends them. The session is the same, that of the token. Milliseconds; in brackets what is above `Engine.retrieve`.
 
 Goal: without slots of time, p50 at most 2 ms and p99 at most 10 ms above `Engine.retrieve`; with the engine's process
-pinned to one core, and the front worker and the process that sends to another, at least 90 % of the requests a second
+pinned to one core, and the process that sends to another, at least 90 % of the requests a second
 that the engine answers itself ({at_once} at once, median of {rounds} rounds in turn).
 
 {parts}"""
@@ -62,7 +62,7 @@ _PART: Final = """\
 
 
 class Bench:
-    """One engine, two services over it, and a process that sends requests."""
+    """One engine, a service over it, and a process that sends requests."""
 
     def __init__(self, stack: ExitStack, embedder: str, given: argparse.Namespace) -> None:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -71,10 +71,7 @@ class Bench:
         self.questions = _questions(given.corpus.parent / "questions.jsonl")
         self.office = Office(home)
         self.token = self.office.token()
-        self.ports = {
-            way: self._served(stack, home, workers)
-            for way, workers in (("service", 0), ("workers", given.workers))
-        }
+        self.port = self._served(stack, home)
         tokens = JwtVerifier(
             issuer=ISSUER,
             audience=AUDIENCE,
@@ -99,7 +96,7 @@ class Bench:
         if way == "engine":
             return _direct(self.engine, self.session, at_once, asked)
         said = {
-            "port": self.ports[way],
+            "port": self.port,
             "connections": at_once,
             "requests": [_request(question, self.token) for question in asked],
         }
@@ -112,8 +109,8 @@ class Bench:
             raise SystemExit(f"{found['failed']} of {count} requests were not answered")
         return found["seconds"], found["taken"]
 
-    def _served(self, stack: ExitStack, home: Path, workers: int) -> int:
-        settings = self.office.settings(port=0, workers=workers, slots="off")
+    def _served(self, stack: ExitStack, home: Path) -> int:
+        settings = self.office.settings(port=0, slots="off")
         service = Service(self.engine, home / "store", settings)
         ports: list[int] = []
         listening = threading.Event()
@@ -141,7 +138,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.service", description=__doc__)
     parser.add_argument("--corpus", type=Path, default=ROOT / "data/corpus")
     parser.add_argument("--embedders", nargs="+", default=[DEFAULT_EMBEDDER, "wordllama"])
-    parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--count", type=int, default=200, help="requests a round")
     parser.add_argument("--out", type=Path, default=Path(__file__).with_name("RESULTS.md"))
@@ -166,7 +162,6 @@ def main() -> int:
         cores=os.cpu_count(),
         load=os.getloadavg()[0],
         rows=rows,
-        workers=given.workers,
         rounds=given.rounds,
         count=given.count,
         at_once=max(_AT_ONCE),

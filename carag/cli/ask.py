@@ -249,12 +249,6 @@ def serve(
     evidence: EvidenceUrl = None,
     backend: BackendUrl = None,
     shadow: ShadowUrl = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", min=0, max=64, help="Processes that speak HTTP and TLS; 0 does all in one process."
-        ),
-    ] = None,
 ) -> int:
     """Answer questions over HTTP, each in the session that its signed token grants, until SIGTERM or Ctrl+C.
 
@@ -272,7 +266,7 @@ def serve(
     from carag.service.service import Service
     from carag.service.serving import serve as run
 
-    given = {name: one for name, one in (("port", port), ("workers", workers)) if one is not None}
+    given = {} if port is None else {"port": port}
     settings = context.obj.service().with_options(given)
     opening = store_settings(retain, not_before, evidence, backend, shadow)
     opening |= model_settings(

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from carag.service.frames import Answering
     from carag.service.service import Service
 
 __all__ = ["application", "described", "operations"]
@@ -67,7 +66,7 @@ _PUBLIC: Final = ("/log/", "/openapi.json", "/console/static/", "/console/verify
 """Paths that wait for no slot: what they serve follows from the number of records and from this version alone."""
 
 
-def application(service: Answering) -> Callable[..., Any]:
+def application(service: Service) -> Callable[..., Any]:
     """Return the ASGI application of the first listener."""
     app = described()
     app.state.service = service
@@ -181,7 +180,7 @@ async def explain(request: Request) -> Response:
 
 async def ingest(request: Request) -> Response:
     """Take documents in, or remove some, as a job. One that is sent again under the same Idempotency-Key is one job."""
-    service: Answering = request.app.state.service
+    service: Service = request.app.state.service
     asker = _asker(request)
     await service.answered("may_bring", asker)  # before a body that may be large is read
     key = idempotency_key(request.headers.getlist("idempotency-key"))
@@ -195,38 +194,38 @@ async def ingest(request: Request) -> Response:
 
 async def job(request: Request, job_id: Annotated[str, Path(pattern="^[0-9a-f]{32}$")]) -> Response:
     """Tell how a job of the token's own person stands, until a day after it has ended."""
-    service: Answering = request.app.state.service
+    service: Service = request.app.state.service
     return _said(await service.answered("job", _asker(request), job_id.encode()))
 
 
 async def policy(request: Request) -> Response:
     """Tell the roles and purposes that the token grants."""
-    service: Answering = request.app.state.service
+    service: Service = request.app.state.service
     return _said(await service.answered("policy", _asker(request)))
 
 
 async def receipt(request: Request, seq: Annotated[int, Path(ge=0, le=MAX_INTEGER)]) -> Response:
     """Make the receipt of a record of the token's own person again, without what was asked and answered."""
-    service: Answering = request.app.state.service
+    service: Service = request.app.state.service
     return _said(await service.answered("receipt", _asker(request), b"%d" % seq))
 
 
 async def checkpoint(request: Request) -> Response:
     """Return the log's newest signed checkpoint (c2sp.org/tlog-checkpoint)."""
-    service: Answering = request.app.state.service
+    service: Service = request.app.state.service
     found = await service.answered("checkpoint", _asker(request))
     return Response(found, headers=_HEADERS, media_type="text/plain; charset=utf-8")
 
 
 async def tile(request: Request, path: str) -> Response:
     """Return a tile of the log's tree (c2sp.org/tlog-tiles), ``<L>/<N>`` or ``<L>/<N>.p/<W>``; or ``entries/<N>``."""
-    service: Answering = request.app.state.service
+    service: Service = request.app.state.service
     found = await service.answered("tile", _asker(request), path.encode("utf-8", "replace"))
     return Response(found, headers=_TILE_HEADERS, media_type="application/octet-stream")
 
 
 async def _with_body(request: Request, operation: str) -> bytes:
-    service: Answering = request.app.state.service
+    service: Service = request.app.state.service
     body = await _json_body(request, service.max_body)
     return await service.answered(operation, _asker(request), body)
 
@@ -292,7 +291,7 @@ class _Counted:
     The server would log an error with its message, and that may hold what was asked.
     """
 
-    def __init__(self, app: Callable[..., Any], service: Answering) -> None:
+    def __init__(self, app: Callable[..., Any], service: Service) -> None:
         self._app, self._service = app, service
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:

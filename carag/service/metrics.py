@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from carag.audit import Outcome
 from carag.service.problems import TITLES
@@ -16,7 +16,7 @@ from carag.service.problems import TITLES
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["OPERATIONS", "Counting", "Metrics"]
+__all__ = ["OPERATIONS", "Metrics"]
 
 OPERATIONS: Final = (
     "ask",
@@ -52,26 +52,6 @@ OPERATIONS: Final = (
 _OUTCOMES: Final = frozenset(one.value for one in Outcome)
 _BOUNDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Upper bounds of durations, in seconds."""
-
-
-class Counting(Protocol):
-    """What counts requests and problems: :class:`Metrics`, or a front worker."""
-
-    def request(self, operation: str, status: int, seconds: float) -> None:
-        """Count a request that has ended."""
-        ...
-
-    def problem(self, code: str) -> None:
-        """Count a problem by its code."""
-        ...
-
-    def overrun(self, operation: str) -> None:
-        """Count a response that was not ready in its slot."""
-        ...
-
-    def too_short(self, operation: str) -> None:
-        """Count a slot that was doubled."""
-        ...
 
 
 class Metrics:

@@ -3,7 +3,7 @@
 Whoever can open this socket can read the store's files, and could ask an engine of their own in any role if the service
 were not running: so it widens nothing, and takes a session as it is stated, as ``carag ask`` does. Mode 0600 keeps
 others out, and both sides check that the other process is of the same user, which the kernel says (``SO_PEERCRED``,
-unix(7)). Front workers are not told of it.
+unix(7)).
 """
 
 from __future__ import annotations

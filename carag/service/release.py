@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from carag.service.admission import Person
-    from carag.service.metrics import Counting
+    from carag.service.metrics import Metrics
 
 __all__ = ["OPERATIONS", "Asker", "ExactLoop", "Released", "Schedule", "level_of", "operation_of", "padded"]
 
@@ -93,11 +93,11 @@ class Schedule:
     ----------
     slots : mapping
         Seconds by operation, of all :data:`OPERATIONS`.
-    metrics : Counting, optional
+    metrics : Metrics, optional
         Where overruns are counted.
     """
 
-    def __init__(self, slots: Mapping[str, float], metrics: Counting | None = None) -> None:
+    def __init__(self, slots: Mapping[str, float], metrics: Metrics | None = None) -> None:
         self._slots = {name: slots[name] for name in OPERATIONS}
         self._metrics = metrics
         self._epochs: OrderedDict[tuple[str, Person], _Epoch] = OrderedDict()

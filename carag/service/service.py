@@ -22,7 +22,6 @@ from carag.errors import AuditUnavailable, InvalidArgument, Refused, type_and_pl
 from carag.service import telemetry
 from carag.service.admission import Admission, Strangers
 from carag.service.console.desk import Desk
-from carag.service.frames import OPERATIONS
 from carag.service.grants import REQUIRED, Grants, GrantVerifier, record_grants
 from carag.service.jobs import Jobs
 from carag.service.jwks import JwksKeys, fetched
@@ -50,6 +49,22 @@ __all__ = ["Service"]
 _logger = logger(__name__)
 _MAX_DIGITS: Final = 16
 """Of a record's number: as many as the greatest integer of a receipt has."""
+_OPERATIONS: Final = frozenset(
+    {
+        "ask",
+        "retrieve",
+        "explain",
+        "policy",
+        "receipt",
+        "checkpoint",
+        "tile",
+        "may_bring",
+        "ingest",
+        "job",
+        "console",
+    }
+)
+"""What a request may be for: methods of :class:`Service`."""
 _Asked = TypeVar("_Asked", AskBody, RetrieveBody, ExplainBody)
 _Result = TypeVar("_Result")
 
@@ -137,18 +152,9 @@ class Service:
         return self.settings.max_ingest
 
     async def answered(self, operation: str, asker: Asker, asked: bytes = b"") -> bytes:
-        """Answer a request of :data:`carag.service.frames.OPERATIONS` in a thread; errors as for :meth:`done`."""
+        """Answer a request of one of :data:`_OPERATIONS` in a thread; errors as for :meth:`done`."""
         self._check_stranger(operation, asker.token)
         return await self.done(partial(self._operation(operation), asker, asked))
-
-    def answer(self, operation: str, asker: Asker, asked: bytes) -> bytes | Problem:
-        """Do the same in the thread that calls, within the same limits, and return what it ends with."""
-        try:
-            self._check_stranger(operation, asker.token)
-            self.admission.enter_all()
-        except Problem as problem:
-            return problem
-        return self._told(partial(self._operation(operation), asker, asked))
 
     async def done(self, work: Callable[[], _Result]) -> _Result:
         """Do the work of one request in a thread, within the limits of number and time.
@@ -336,7 +342,7 @@ class Service:
             self.admission.leave_all()
 
     def _operation(self, name: str) -> Callable[[Asker, bytes], bytes]:
-        if name not in OPERATIONS:
+        if name not in _OPERATIONS:
             raise Problem("NOT_FOUND")
         found: Callable[[Asker, bytes], bytes] = getattr(self, name)
         return found

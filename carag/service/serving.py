@@ -1,7 +1,4 @@
-"""Run a service: two listeners, until a signal; then drain, and close in order.
-
-Both are in one event loop here, or the first is of front workers.
-"""
+"""Run a service: two listeners in one event loop, until a signal; then drain, and close in order."""
 
 from __future__ import annotations
 
@@ -20,8 +17,6 @@ from carag.visible import logger
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    import uvicorn
 
     from carag.service.service import Service
 
@@ -46,8 +41,6 @@ def serve(service: Service, *, started: Callable[[int, int], None] = lambda *_: 
     ------
     InvalidArgument
         If an address cannot be listened on, or the certificate cannot be used.
-    ServiceUnavailable
-        If a front worker does not start.
     """
     try:
         _check_certificate(service.settings.certificate)
@@ -63,12 +56,8 @@ async def _serve(service: Service, started: Callable[[int, int], None], stack: c
         stack.enter_context(_listening(settings.listen, settings.port)),
         stack.enter_context(_listening(settings.operations_listen, settings.operations_port)),
     ]
-    first: uvicorn.Server | _Fronts = (
-        _Fronts(service)
-        if settings.workers
-        else first_server(
-            application(service), certificate=settings.certificate, drain_seconds=settings.drain_seconds
-        )
+    first = first_server(
+        application(service), certificate=settings.certificate, drain_seconds=settings.drain_seconds
     )
     second = plain_server(operations(service))
 
@@ -101,29 +90,8 @@ async def _serve(service: Service, started: Callable[[int, int], None], stack: c
             raise error
 
 
-class _Fronts:
-    """Front workers in the place of a server."""
-
-    def __init__(self, service: Service) -> None:
-        self._service = service
-        self.started = self.should_exit = False
-
-    async def serve(self, sockets: list[socket.socket]) -> None:
-        """Keep them running until they should exit."""
-        from carag.service.workers import Workers
-
-        workers = Workers(self._service, sockets[0])
-        await asyncio.to_thread(workers.start)
-        self.started = True
-        try:
-            while not self.should_exit:
-                await asyncio.sleep(_POLL_SECONDS)
-        finally:
-            await asyncio.to_thread(workers.stop)
-
-
 def _check_certificate(path: str | None) -> None:
-    """Read it once before anything listens; a worker that cannot read it could only end."""
+    """Read it once before anything listens; uvicorn's own error would not say what is wanted."""
     if path is not None:
         try:
             ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(path)

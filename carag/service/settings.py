@@ -20,9 +20,6 @@ __all__ = ["ServiceSettings", "SlotSettings", "is_loopback"]
 _ALGORITHMS: Final = ("RS256", "PS256", "ES256", "ES384", "EdDSA")
 """As :data:`carag.engine.tokens.ALGORITHMS`, which needs more than a file of settings; a test compares."""
 
-_MAX_PLACES: Final = 320
-"""Greatest number of requests that all front workers may have in work: two descriptors each, of the usual 1,024."""
-
 
 _PACES: Final[dict[str, dict[str, int]]] = {
     "retrieve": {"quick": 25, "local": 250, "remote": 1000},
@@ -76,9 +73,18 @@ class ServiceSettings(BaseModel):
     seconds: int = Field(default=60, ge=1, le=3600)
     drain_seconds: int = Field(default=10, ge=0, le=600)
     log: Literal["json", "text"] = "json"
-    workers: int = Field(default=0, ge=0, le=64)
     slots: SlotSettings | None = SlotSettings()
     """None: off."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_process(cls, value: object) -> object:
+        if isinstance(value, dict) and "workers" in value:
+            raise ValueError(
+                "workers is no longer a setting; remove it, and for more requests a second let several services share "
+                "one store (docs/how-to/run-the-service.md)"
+            )
+        return value
 
     @field_validator("algorithms")
     @classmethod
@@ -145,15 +151,6 @@ class ServiceSettings(BaseModel):
         by_models = {"retrieve": _PACES["retrieve"][searching], "ask": _PACES["ask"][answering]}
         stated = {name: value for name, value in self.slots.model_dump().items() if value is not None}
         return {name: value / 1000 for name, value in {**by_models, **stated}.items()}
-
-    @model_validator(mode="after")
-    def _few_enough(self) -> Self:
-        if self.workers * self.concurrency > _MAX_PLACES:
-            raise ValueError(
-                f"workers x concurrency is {self.workers * self.concurrency}; want at most {_MAX_PLACES}, for each "
-                "takes a thread and two descriptors of the engine"
-            )
-        return self
 
     def with_options(self, given: Mapping[str, int]) -> ServiceSettings:
         """Return the settings with those of a command line in their place.

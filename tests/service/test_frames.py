@@ -1,4 +1,4 @@
-"""What goes between the processes of a service is read strictly: a frame that is whole and within bounds, or none."""
+"""What goes between a service and a command is read strictly: a frame that is whole and within bounds, or none."""
 
 from __future__ import annotations
 
@@ -11,21 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carag.service.frames import (
-    HEADER,
-    OPERATIONS,
+    _HEADER,
     Bounds,
     BrokenFrame,
     Frame,
     FrameReader,
-    announced,
-    learn,
-    problem_in,
-    reply,
+    _announced,
 )
-from carag.service.problems import TITLES, Problem
-from carag.service.release import Asker
 
-BOUNDS = Bounds(len(OPERATIONS), 100, 1000)
+_KINDS = 3
+BOUNDS = Bounds(_KINDS, 100, 1000)
 
 
 def pair() -> tuple[socket.socket, socket.socket]:
@@ -34,7 +29,7 @@ def pair() -> tuple[socket.socket, socket.socket]:
     return one, other
 
 
-@given(st.integers(0, len(OPERATIONS) - 1), st.binary(max_size=100), st.binary(max_size=1000))
+@given(st.integers(0, _KINDS - 1), st.binary(max_size=100), st.binary(max_size=1000))
 def test_a_frame_arrives_as_it_was_sent(kind: int, head: bytes, body: bytes) -> None:
     """In whatever pieces, with the next one behind it."""
     frame, (one, other) = Frame(kind, head, body), pair()
@@ -65,7 +60,7 @@ def test_whatever_else_comes_is_no_frame(data: bytes) -> None:
     [
         ((b"CRG\x02", 0, 0, 0), "version"),
         ((b"GET ", 0, 0, 0), "protocol"),
-        ((b"CRG\x01", len(OPERATIONS), 0, 0), "out of bounds"),
+        ((b"CRG\x01", _KINDS, 0, 0), "out of bounds"),
         ((b"CRG\x01", 255, 0, 0), "out of bounds"),
         ((b"CRG\x01", 0, 101, 0), "out of bounds"),
         ((b"CRG\x01", 0, 0, 1001), "out of bounds"),
@@ -75,7 +70,7 @@ def test_whatever_else_comes_is_no_frame(data: bytes) -> None:
 def test_each_wrong_header_is_refused_before_anything_is_kept(header: Any, told: str) -> None:
     """Of another version, another protocol, an unknown kind, or longer than agreed."""
     with pytest.raises(BrokenFrame, match=told):
-        announced(HEADER.pack(*header), BOUNDS)
+        _announced(_HEADER.pack(*header), BOUNDS)
 
 
 def test_half_a_frame_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,31 +89,3 @@ def test_half_a_frame_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
         one.sendall(whole[:-1])
         with pytest.raises(BrokenFrame, match="half"):
             FrameReader(other, BOUNDS).receive()
-
-
-@given(st.sampled_from(sorted(TITLES)), st.none() | st.lists(st.text()), st.none() | st.integers(0, 99))
-def test_a_problem_arrives_as_it_was_told(code: str, at: list[str] | None, seconds: int | None) -> None:
-    """And nothing else is read as one."""
-    found = problem_in(reply(Asker(), Problem(code, at=at, retry_after=seconds)))
-    assert (code, at, seconds) == (found.code, found.at, found.retry_after)
-    for body in (b"", b"{}", b'{"code": "FINE"}', b'{"code": "BUSY", "text": "x"}'):
-        with pytest.raises(BrokenFrame):
-            problem_in(Frame(1, body=body))
-
-
-@given(
-    st.none() | st.tuples(st.text(max_size=50), st.text(max_size=50)),
-    st.none() | st.text(max_size=50),
-    st.booleans(),
-)
-def test_a_worker_learns_who_asked(person: tuple[str, str] | None, role: str | None, may_know: bool) -> None:
-    """When a response may leave depends on it; a reply that does not say it is broken, and nothing else comes of it."""
-    for found in (b"{}", Problem("BUSY")):
-        asker = Asker("a.b.c")
-        learn(asker, reply(Asker("a.b.c", person, role, may_know), found))
-        assert (person, role, may_know) == (asker.person, asker.role, asker.may_know)
-    for head in (b"", b"{}", b'{"person": null, "role": null}', b'{"may_know": 1}'):
-        asker = Asker("a.b.c")
-        with pytest.raises(BrokenFrame):
-            learn(asker, Frame(0, head, b"{}"))
-        assert not asker.may_know

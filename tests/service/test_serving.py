@@ -162,6 +162,12 @@ def test_slots_that_are_off_are_said_aloud(home: Path, files: Path, said: str, i
     assert (0, is_told) == (code, "slots are off" in told)
 
 
+def test_a_setting_of_former_versions_says_what_to_do_instead(files: Path) -> None:
+    """A service is one process: whoever states how many speak HTTP is told, and not served by one without a word."""
+    with pytest.raises(ValueError, match="remove it, and for more requests a second let several services share"):
+        conftest.settings(files, workers=2)
+
+
 def test_an_address_in_use_is_bad_input(engine: Engine, home: Path, files: Path) -> None:
     """And ends nothing but the attempt."""
     with socket.create_server(("127.0.0.1", 0)) as taken:

@@ -1,6 +1,6 @@
 """Keep a verified token in a cookie, and refuse what another site sends in its name.
 
-There is no session: the cookie is the token, every request verifies it anew, and any front worker can do that.
+There is no session: the cookie is the token, and every request verifies it again.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from carag.service.release import Asker
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from carag.service.frames import Answering
+    from carag.service.service import Service
 
 __all__ = ["ROUTES", "console", "mount_console"]
 
@@ -43,13 +43,13 @@ class _NoLogin(Exception):
     """Nobody is logged in, so nothing was asked of the service."""
 
 
-def mount_console(app: Starlette, service: Answering) -> None:
+def mount_console(app: Starlette, service: Service) -> None:
     """Put the pages over a service under ``/console`` of an application."""
     app.add_route("/console", _to_home)
     app.mount("/console", console(service))
 
 
-def console(service: Answering) -> Starlette:
+def console(service: Service) -> Starlette:
     """Return the pages over a service; of one that has the key of a demo, with its people to choose from.
 
     Raises
@@ -68,8 +68,8 @@ def console(service: Answering) -> Starlette:
     )
     app.state.service = service
     app.state.demo = None
-    if isinstance(keys := getattr(service, "keys", None), Demo):  # a front worker holds none
-        keys.check(service.settings)  # type: ignore[attr-defined] # so it is the service itself
+    if isinstance(keys := service.keys, Demo):
+        keys.check(service.settings)
         app.state.demo = keys
     return app
 
@@ -294,8 +294,8 @@ def _written(template: str, values: dict[str, Any], status: int = 200) -> Respon
     return HTMLResponse(page(template, **values), status, headers=HEADERS)
 
 
-def _service(request: Request) -> Answering:
-    found: Answering = request.app.state.service
+def _service(request: Request) -> Service:
+    found: Service = request.app.state.service
     return found
 
 
