@@ -7,6 +7,7 @@ and no symmetric algorithm is supported.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -22,14 +23,18 @@ if TYPE_CHECKING:
 
     from cryptography.hazmat.primitives.asymmetric.types import PublicKeyTypes
 
-__all__ = ["ALGORITHMS", "REQUIRED_CLAIMS", "JwtVerifier", "KeySource", "fits"]
+__all__ = ["ALGORITHMS", "LONGEST_LIFE", "REQUIRED_CLAIMS", "JwtVerifier", "KeySource", "fits"]
 
 ALGORITHMS: Final = ("RS256", "PS256", "ES256", "ES384", "EdDSA")
 """Signature algorithms that a key may be for (RFC 7518 section 3.1, RFC 8037)."""
 REQUIRED_CLAIMS: Final = ("exp", "iat", "iss", "aud", "sub", "role", "purpose")
 """Claims that every token must carry."""
-_MAX_CHARACTERS: Final = 1 << 20
+LONGEST_LIFE: Final = 24 * 60 * 60
+"""Seconds between issue and expiry that a token may have, unless stated otherwise."""
+_MAX_CHARACTERS: Final = 16 << 10
 """Length of the longest token that is parsed."""
+_MAX_SECONDS: Final = 253_402_300_799
+"""The end of the year 9999 as a NumericDate (RFC 7519 section 2)."""
 _MIN_RSA_BITS: Final = 2048
 """Length of the shortest RSA modulus (RFC 7518 section 3.3)."""
 
@@ -53,6 +58,8 @@ class JwtVerifier:
         By key id; each public key with the one algorithm it is for, of :data:`ALGORITHMS`.
     leeway : int
         Seconds that clocks may differ, at most 300.
+    longest : int
+        Seconds that a token may live, from its ``iat`` (without one, from now) to its ``exp``.
     required : sequence of str
         Claims that every token must carry.
 
@@ -76,6 +83,7 @@ class JwtVerifier:
         audience: str,
         keys: Mapping[str, tuple[str, bytes]] | KeySource,
         leeway: int = 0,
+        longest: int = LONGEST_LIFE,
         required: Sequence[str] = REQUIRED_CLAIMS,
     ) -> None:
         for name, value in (("issuer", issuer), ("audience", audience)):
@@ -83,6 +91,8 @@ class JwtVerifier:
                 raise InvalidArgument(f"{name} is {quoted(value)}; want the one that tokens must name")
         if isinstance(leeway, bool) or not isinstance(leeway, int) or not 0 <= leeway <= 300:
             raise InvalidArgument(f"leeway is {quoted(leeway)}; want 0 to 300 seconds")
+        if isinstance(longest, bool) or not isinstance(longest, int) or longest < 1:
+            raise InvalidArgument(f"longest is {quoted(longest)}; want a number of seconds, 1 or more")
         if isinstance(keys, Mapping) and not keys:
             raise InvalidArgument("no keys; want the issuer's public keys by key id")
         self.issuer = issuer
@@ -92,24 +102,25 @@ class JwtVerifier:
             if isinstance(keys, Mapping)
             else keys
         )
-        self._leeway = leeway
+        self._leeway, self._longest = leeway, longest
         self._required = list(required)
 
     def verify(self, token: str) -> Mapping[str, Any]:
-        """Return a token's claims.
+        """Return a token's claims, its audience as text.
 
         Raises
         ------
         Refused
             ``TOKEN_MALFORMED``, ``TOKEN_ALGORITHM``, ``TOKEN_KEY_UNKNOWN``, ``TOKEN_SIGNATURE``, ``TOKEN_EXPIRED``,
-            ``TOKEN_NOT_YET_VALID``, ``TOKEN_ISSUER``, ``TOKEN_AUDIENCE`` or ``TOKEN_CLAIM_MISSING``.
+            ``TOKEN_NOT_YET_VALID``, ``TOKEN_LIFE``, ``TOKEN_ISSUER``, ``TOKEN_AUDIENCE``, ``TOKEN_CLAIM_MISSING`` or
+            ``TOKEN_CLAIM_INVALID``.
         MissingExtra
             If PyJWT is not installed.
         """
         jwt = _jwt()
         if not isinstance(token, str) or len(token) > _MAX_CHARACTERS or not token.isascii():
             raise Refused(
-                "TOKEN_MALFORMED", f"the token is no ASCII text of at most {_MAX_CHARACTERS} characters"
+                "TOKEN_MALFORMED", f"the token is not ASCII text of at most {_MAX_CHARACTERS} characters"
             )
         try:
             algorithm, key = self._key(jwt.get_unverified_header(token))
@@ -123,13 +134,39 @@ class JwtVerifier:
                 issuer=self.issuer,
                 audience=self.audience,
                 leeway=self._leeway,
-                options={"require": self._required, "strict_aud": True},
+                options={"require": self._required},
             )
         except (jwt.PyJWTError, *MALFORMED) as error:
             raise Refused(_code(jwt, error), f"the token is refused: {error}") from error
-        if claims["aud"] != self.audience:  # a list of audiences, which older versions of PyJWT accept
-            raise Refused("TOKEN_AUDIENCE", f"the token is for others, too; want {self.audience!r} alone")
-        return claims
+        self._check_audience(claims["aud"])
+        self._check_life(claims)
+        return {**claims, "aud": self.audience}
+
+    def _check_audience(self, said: object) -> None:
+        """Accept a list (RFC 7519 section 4.1.3) of this audience alone: another could present the token here."""
+        others = [one for one in said if one != self.audience] if isinstance(said, list) else []
+        if others:
+            raise Refused(
+                "TOKEN_AUDIENCE",
+                f"the token is also for {', '.join(quoted(one) for one in others[:3])}; want {self.audience!r} alone",
+            )
+
+    def _check_life(self, claims: Mapping[str, Any]) -> None:
+        """Check the times themselves: PyJWT reads them with ``int``, which takes ``" 1_000 "``, and any number."""
+        for name in ("exp", "iat", "nbf"):
+            value = claims.get(name, 0)
+            if type(value) not in (int, float) or not 0 <= value <= _MAX_SECONDS:
+                raise Refused(
+                    "TOKEN_CLAIM_INVALID",
+                    f"the claim {name} is {quoted(value)}; want a JSON number of seconds since 1970, to the year 9999",
+                )
+        if "exp" not in claims:
+            raise Refused("TOKEN_CLAIM_MISSING", "the token has no exp; want one that expires")
+        if (life := claims["exp"] - claims.get("iat", time.time())) > self._longest:
+            raise Refused(
+                "TOKEN_LIFE",
+                f"the token is valid for {life:.0f} seconds; want at most {self._longest}, from iat to exp",
+            )
 
     def _key(self, header: Mapping[str, Any]) -> tuple[str, PublicKeyTypes]:
         said, kid = header.get("alg"), header.get("kid")

@@ -30,6 +30,7 @@ _UNAUTHORIZED: Final = {
     "TOKEN_SIGNATURE": "The token's signature does not fit.",
     "TOKEN_EXPIRED": "The token has expired.",
     "TOKEN_NOT_YET_VALID": "The token is not valid yet.",
+    "TOKEN_LIFE": "The token is valid for longer than is accepted here.",
     "TOKEN_ISSUER": "The token is of another issuer.",
     "TOKEN_AUDIENCE": "The token is for another audience.",
     "TOKEN_CLAIM_MISSING": "The token lacks a claim.",

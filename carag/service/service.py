@@ -102,6 +102,7 @@ class Service:
             audience=settings.audience,
             keys=self.keys,
             leeway=settings.leeway,
+            longest=settings.longest_token,
             required=REQUIRED,
         )
         table = engine.profile.table

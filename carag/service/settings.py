@@ -54,6 +54,7 @@ class ServiceSettings(BaseModel):
     grants: str = Field(min_length=1)
     groups: str = Field(default="groups", min_length=1)
     leeway: int = Field(default=30, ge=0, le=60)
+    longest_token: int = Field(default=86_400, ge=60, le=31_622_400)
     listen: str = "127.0.0.1"
     port: int = Field(default=8321, ge=0, le=65535)
     operations_listen: str = "127.0.0.1"

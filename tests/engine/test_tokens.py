@@ -97,6 +97,14 @@ BAD = {
     "not yet valid": ({"nbf": NOW + 3600}, "TOKEN_NOT_YET_VALID"),
     "issued in the future": ({"iat": NOW + 3600}, "TOKEN_NOT_YET_VALID"),
     "another audience": ({"aud": "payroll"}, "TOKEN_AUDIENCE"),
+    "an expiry written out": ({"exp": "9_999_999_999"}, "TOKEN_CLAIM_INVALID"),
+    "an expiry between blanks": ({"exp": " 9999999999 "}, "TOKEN_CLAIM_INVALID"),
+    "an expiry beyond all years": ({"exp": 10**400}, "TOKEN_CLAIM_INVALID"),
+    "issued before all years": ({"iat": -1}, "TOKEN_CLAIM_INVALID"),
+    "valid from a text": ({"nbf": "1"}, "TOKEN_CLAIM_INVALID"),
+    "issued in truth": ({"iat": True}, "TOKEN_CLAIM_INVALID"),
+    "a life of a year": ({"exp": int(time.time()) + 365 * 86_400}, "TOKEN_LIFE"),
+    "issued two days ago": ({"iat": int(time.time()) - 2 * 86_400}, "TOKEN_LIFE"),
     "this audience among others": ({"aud": ["carag", "payroll"]}, "TOKEN_AUDIENCE"),
     "another issuer": ({"iss": "https://evil.example"}, "TOKEN_ISSUER"),
     **{f"no {name}": ({name: None}, "TOKEN_CLAIM_MISSING") for name in REQUIRED_CLAIMS},
@@ -120,6 +128,29 @@ BAD = {
 def test_each_bad_claim_has_its_code(changes: dict[str, Any], code: str) -> None:
     """Well signed, and still refused."""
     assert code_of(sign(claims(**changes))) == code
+
+
+def test_a_list_of_this_audience_alone_is_accepted() -> None:
+    """RFC 7519 section 4.1.3 allows one audience as a text or as a list; who else is named is told."""
+    assert Session.from_token(sign(claims(aud=["carag"])), VERIFIER).subject == "ana@bank.example"
+    with pytest.raises(Refused, match="also for 'payroll'"):
+        VERIFIER.verify(sign(claims(aud=["carag", "payroll"])))
+
+
+def test_a_token_may_live_as_long_as_is_said() -> None:
+    """From its issue to its expiry, to the second, and where it states no issue, from now."""
+    assert VERIFIER.verify(sign(claims(iat=NOW - 10, exp=NOW - 10 + 86_400)))
+    assert code_of(sign(claims(iat=NOW - 10, exp=NOW - 9 + 86_400))) == "TOKEN_LIFE"
+    without = JwtVerifier(issuer=VERIFIER.issuer, audience="carag", keys=KEYS, longest=600, required=("exp",))
+    assert without.verify(sign(claims(iat=None, exp=NOW + 500)))
+    with pytest.raises(Refused, match="valid for"):
+        without.verify(sign(claims(iat=None, exp=NOW + 6000)))
+
+
+def test_a_token_of_any_length_is_refused_before_it_is_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """16 KiB hold thousands of groups; nothing is parsed of what is longer."""
+    monkeypatch.setattr("jwt.get_unverified_header", None)
+    assert code_of("a" * (16 * 1024 + 1)) == "TOKEN_MALFORMED"
 
 
 def test_a_forged_signature_is_refused() -> None:
@@ -304,6 +335,8 @@ SHORT_RSA = public_pem(rsa.generate_private_key(65537, 1024))  # noqa: S505
         {"audience": None},
         {"leeway": 301},
         {"leeway": -1},
+        {"longest": 0},
+        {"longest": True},
         {"keys": {}},
         {"keys": {"e": ("HS256", b"secret")}},
         {"keys": {"e": ("none", public_pem(EC_KEY))}},
