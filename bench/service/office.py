@@ -100,7 +100,7 @@ class Office:
             "aud": AUDIENCE,
             "sub": subject,
             "iat": now - 10,
-            "exp": now + 86_400,
+            "exp": now - 10 + 86_400,
             "groups": [group],
             **changes,
         }

@@ -84,7 +84,7 @@ class Issuer:
             "jti": f"{number:04d}",
         }
         return jwt.encode(
-            {**said, "iat": now - 2 * 86_400, "exp": now + seconds},
+            {**said, "iat": now + min(0, seconds) - 60, "exp": now + seconds},
             self._key,
             algorithm="ES256",
             headers={"kid": "bench"},

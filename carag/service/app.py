@@ -46,6 +46,8 @@ __all__ = ["application", "described", "operations"]
 
 _logger = logger(__name__)
 
+_READY_SECONDS: Final = 2.0
+"""Longest time in which a service that is ready does nothing."""
 _PIECE: Final = 200
 """Greatest number of characters of one event of text."""
 _HEADERS: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
@@ -76,15 +78,23 @@ def application(service: Service) -> Callable[..., Any]:
     return Released(_Counted(app, service), schedule, _PUBLIC)
 
 
-def operations(service: Service) -> Starlette:
-    """Return the ASGI application of the second listener: whether the service lives, is ready, and its metrics."""
+def operations(service: Service, *, is_full: Callable[[], bool] = lambda: False) -> Starlette:
+    """Return the ASGI application of the second listener: whether the service lives, is ready, and its metrics.
+
+    Parameters
+    ----------
+    service : Service
+    is_full : callable
+        Whether the first listener takes no more connections.
+    """
 
     async def livez(_: Request) -> Response:
         return Response("ok\n", media_type="text/plain")
 
     async def readyz(_: Request) -> Response:
         await asyncio.to_thread(service.try_log)
-        said = ", ".join(service.unready())
+        codes = service.unready() or await _not_answered(service, is_full())
+        said = ", ".join(codes)
         told = f"not ready: {said}\n" if said else "ok\n"
         return Response(told, 503 if said else 200, media_type="text/plain")
 
@@ -92,6 +102,19 @@ def operations(service: Service) -> Starlette:
         return Response(service.metrics.text(**service.gauges()), media_type="text/plain; version=0.0.4")
 
     return Starlette(routes=[Route("/livez", livez), Route("/readyz", readyz), Route("/metrics", metrics)])
+
+
+async def _not_answered(service: Service, is_full: bool) -> list[str]:
+    """Do nothing, as a request would do something: with a place and in a thread."""
+    if is_full:
+        return ["BUSY"]
+    try:
+        await asyncio.wait_for(service.done(lambda: None), _READY_SECONDS)
+    except Problem as problem:
+        return [problem.code]
+    except TimeoutError:
+        return ["TIME_LIMIT"]
+    return []
 
 
 def described() -> FastAPI:

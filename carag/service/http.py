@@ -7,22 +7,23 @@ from typing import Any, Final
 
 import uvicorn
 
+from carag.service.door import MAX_HEAD, door
+
 __all__ = ["BACKLOG", "first_server", "plain_server"]
 
 BACKLOG: Final = 512
 """Connections at once; beyond it the server itself answers 503."""
-_HEADERS: Final = 16 << 10
-"""Greatest number of bytes of a request's headers; a token with many groups has a few thousand."""
 
 
-def first_server(app: Any, *, certificate: str | None, drain_seconds: int) -> uvicorn.Server:
+def first_server(app: Any, *, certificate: str | None, drain_seconds: int, most_each: int) -> uvicorn.Server:
     """Return the server of the first listener, with all its limits."""
     return plain_server(
         app,
         ssl_certfile=certificate,
         timeout_graceful_shutdown=drain_seconds,
         limit_concurrency=BACKLOG,
-        h11_max_incomplete_event_size=_HEADERS,
+        h11_max_incomplete_event_size=MAX_HEAD,
+        http=door(most_each),
     )
 
 

@@ -57,9 +57,14 @@ async def _serve(service: Service, started: Callable[[int, int], None], stack: c
         stack.enter_context(_listening(settings.operations_listen, settings.operations_port)),
     ]
     first = first_server(
-        application(service), certificate=settings.certificate, drain_seconds=settings.drain_seconds
+        application(service),
+        certificate=settings.certificate,
+        drain_seconds=settings.drain_seconds,
+        most_each=settings.most_connections_each,
     )
-    second = plain_server(operations(service))
+    second = plain_server(
+        operations(service, is_full=lambda: len(first.server_state.connections) >= BACKLOG - 1)
+    )
 
     loop = asyncio.get_running_loop()
     for one in (signal.SIGTERM, signal.SIGINT):

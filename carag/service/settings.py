@@ -71,6 +71,7 @@ class ServiceSettings(BaseModel):
     refused_rate: int = Field(default=20, ge=1, le=10_000)
     concurrency: int = Field(default=16, ge=1, le=256)
     concurrency_each: int = Field(default=4, ge=1, le=256)
+    connections_each: int | None = Field(default=None, ge=1, le=512)
     seconds: int = Field(default=60, ge=1, le=3600)
     drain_seconds: int = Field(default=10, ge=0, le=600)
     log: Literal["json", "text"] = "json"
@@ -138,6 +139,11 @@ class ServiceSettings(BaseModel):
                 "address, or behind_proxy = true"
             )
         return self
+
+    @property
+    def most_connections_each(self) -> int:
+        """Connections that one peer may have; behind a proxy all are the proxy's, which has to limit its clients."""
+        return self.connections_each or (512 if self.behind_proxy else 64)
 
     def slot_seconds(self, searching: str, answering: str) -> dict[str, float] | None:
         """Return the seconds of each operation's slot; None if slots are off.

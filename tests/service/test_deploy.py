@@ -75,6 +75,19 @@ def test_the_image_that_runs_has_no_compiler_and_no_root() -> None:
     assert re.search(r"^USER [1-9]\d*", last, re.MULTILINE)
 
 
+def test_no_key_and_no_store_is_in_what_the_image_is_built_from() -> None:
+    """The build copies the whole directory, so what is secret in it is left out by name, wherever it lies."""
+    left_out = set((DEPLOY.parents[2] / ".dockerignore").read_text().splitlines())
+    assert {"**/*.key", "**/*.pem", "**/*.db", "**/*.db-*", "quickstart-store/", ".venv/", ".git/"} <= left_out
+
+
+def test_the_image_reads_every_kind_of_file() -> None:
+    """Who brings PDF or DOCX there needs the readers."""
+    extras = re.search(r"/source\[([a-z,]+)\]", (DEPLOY / "Containerfile").read_text())
+    assert extras is not None
+    assert {"service", "models", "readers"} == set(extras[1].split(","))
+
+
 def test_the_unit_confines_the_service(unit: list[tuple[str, str]]) -> None:
     """What it may write is its state directory, and no capability is left."""
     said = dict(unit)

@@ -1,0 +1,137 @@
+"""Nobody who never ends a request, or sends a monstrous one, keeps the next from being answered."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import ExitStack, suppress
+from typing import TYPE_CHECKING
+
+import pytest
+
+from carag.service import door
+from carag.service.door import MAX_HEAD, _peer
+from tests.service import conftest
+from tests.service.conftest import httpx, token
+from tests.service.test_client import Served
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from carag import Engine
+    from carag.service.service import Service
+
+EACH = 5
+
+
+@pytest.fixture
+def served(engine: Engine, home: Path, files: Path) -> Iterator[Served]:
+    running = Served(engine, home, files, connections_each=EACH, concurrency=2)
+    yield running
+    running.stop()
+
+
+def connected(served: Served, peer: str = "127.0.0.1") -> socket.socket:
+    made = socket.create_connection(("127.0.0.1", served.ports[0]), 20, source_address=(peer, 0))
+    made.settimeout(20)
+    return made
+
+
+def answer(served: Served, head: bytes, peer: str = "127.0.0.1") -> bytes:
+    with connected(served, peer) as one:
+        one.sendall(b"GET /v1/policy HTTP/1.1\r\nHost: carag\r\nConnection: close\r\n" + head + b"\r\n")
+        try:
+            return one.recv(1 << 16).partition(b"\r\n")[0]
+        except ConnectionResetError:
+            return b"reset"
+
+
+def good() -> bytes:
+    return f"Authorization: Bearer {token()}\r\n".encode()
+
+
+def ready(served: Served) -> bool:
+    return bool(httpx.get(f"http://127.0.0.1:{served.ports[1]}/readyz").status_code == 200)
+
+
+@pytest.mark.parametrize("size", [MAX_HEAD + 8192, 40_000, 64 << 10, 200_000])
+@pytest.mark.parametrize("name", [b"Authorization: Bearer ", b"Cookie: __Host-carag=", b"X-Any: "])
+def test_a_head_that_is_too_long_is_refused_however_it_arrives(
+    served: Served, name: bytes, size: int
+) -> None:
+    """Also in one read; more often than there are places, and no place is lost."""
+    for _ in range(3):
+        assert answer(served, name + b"a" * size + b"\r\n") in (b"HTTP/1.1 400 Bad Request", b"reset")
+    assert ready(served)
+    assert answer(served, good()).startswith(b"HTTP/1.1 200")
+
+
+def test_a_long_head_behind_another_request_ends_the_connection(served: Served) -> None:
+    """Where requests come in a row, the next one is parsed only after the answer."""
+    head = b"GET /v1/policy HTTP/1.1\r\nHost: carag\r\n" + good()
+    found = b""
+    with connected(served) as one, suppress(ConnectionError):
+        one.sendall(head + b"\r\n" + head + b"X-Any: " + b"a" * 100_000 + b"\r\n\r\n")
+        while piece := one.recv(1 << 16):
+            found += piece
+    assert found.count(b"HTTP/1.1 200") < 2
+    assert answer(served, good()).startswith(b"HTTP/1.1 200")
+
+
+def test_one_peer_has_so_many_connections_and_another_is_answered(served: Served) -> None:
+    """What goes beyond is told so, and with the end of one there is room again."""
+    with ExitStack() as stack:
+        held = [stack.enter_context(connected(served)) for _ in range(EACH)]
+        for one in held:
+            one.sendall(b"GET / HTTP/1.1\r\n")
+        assert answer(served, good()) in (b"HTTP/1.1 503 Service Unavailable", b"reset")
+        assert answer(served, good(), "127.0.0.2").startswith(b"HTTP/1.1 200")
+        assert ready(served)
+
+
+def test_who_never_ends_a_head_or_a_body_is_ended(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time runs from the connection, and from the answer before, whatever trickles in meanwhile."""
+    monkeypatch.setattr(door, "HEAD_SECONDS", 0.3)
+    for sent in (
+        b"",
+        b"GET / HTTP/1.1\r\nX: ",
+        b"GET /v1/policy HTTP/1.1\r\nHost: c\r\nContent-Length: 999\r\n\r\n",
+    ):
+        with connected(served) as one:
+            one.sendall(sent)
+            one.settimeout(0.05)
+            for _ in range(400):
+                try:
+                    if sent:
+                        one.sendall(b"a")
+                    if not one.recv(1 << 16):
+                        break
+                except TimeoutError:
+                    continue
+                except ConnectionError:
+                    break
+            else:
+                pytest.fail("the connection is still open")
+    assert answer(served, good()).startswith(b"HTTP/1.1 200")
+
+
+def test_ready_means_that_a_request_would_be_answered(served: Served) -> None:
+    """While every place is taken a request is answered 503, and so is the question whether the service is ready."""
+    service: Service = served.service
+    assert ready(served)
+    for _ in range(2):
+        service.admission.enter_all()
+    assert answer(served, good()).startswith(b"HTTP/1.1 503")
+    assert not ready(served)
+    service.admission.leave_all()
+    assert ready(served)
+    service.admission.leave_all()
+
+
+def test_a_peer_is_a_host_and_behind_a_proxy_the_proxy(files: Path) -> None:
+    """So behind a proxy one peer may have all, unless it is said otherwise."""
+    assert _peer("10.0.0.1") != _peer("10.0.0.2")
+    assert _peer("2001:db8::1") == _peer("2001:db8::2") != _peer("2001:db8:0:1::1")
+    assert conftest.settings(files).most_connections_each == 64
+    assert conftest.settings(files, behind_proxy=True).most_connections_each == 512
+    assert conftest.settings(files, behind_proxy=True, connections_each=9).most_connections_each == 9
