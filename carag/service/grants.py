@@ -8,6 +8,7 @@ also give a group a duty, which searches nothing: to read the log, or to bring d
 from __future__ import annotations
 
 import hashlib
+import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
@@ -18,6 +19,8 @@ from carag.audit.tlog.encoding import b64url
 from carag.errors import InvalidArgument, Refused
 from carag.limits import quoted, shown
 from carag.policy.toml_lines import Toml
+from carag.service.problems import Problem
+from carag.visible import logger
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,7 +30,9 @@ if TYPE_CHECKING:
     from carag.engine.tokens import JwtVerifier
     from carag.policy import PolicyTable
 
-__all__ = ["REQUIRED", "Cell", "Duty", "GrantVerifier", "Grants", "record_grants"]
+__all__ = ["REQUIRED", "Cell", "Duty", "GrantVerifier", "Grants", "GrantsFile", "record_grants"]
+
+_logger = logger(__name__)
 
 REQUIRED: Final = ("exp", "iat", "iss", "aud", "sub")
 """Claims that every token must carry, besides that of the groups."""
@@ -89,14 +94,15 @@ class Grants:
         InvalidArgument
             If it cannot be read, names a group twice, or a cell that the table has not.
         """
+        return cls.parse(_bytes(path), path, table)
+
+    @classmethod
+    def parse(cls, data: bytes, path: Path, table: PolicyTable) -> Self:
+        """Read what a file holds; errors as for :meth:`read`."""
         try:
-            with path.open("rb") as file:
-                data = file.read(_MAX_BYTES + 1)
             text = data.decode("utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise InvalidArgument(
-                f"cannot read the grants in {path}: {error}; want TOML, see {_PAGE}"
-            ) from error
+        except UnicodeDecodeError as error:
+            raise _unreadable(path, error) from error
         if len(data) > _MAX_BYTES:
             raise InvalidArgument(f"{path} is longer than {_MAX_BYTES} bytes; want a file of grants")
         toml = Toml(shown(str(path)), text, _PAGE)
@@ -217,6 +223,72 @@ class GrantVerifier:
         self.granted = granted
         role, purpose = self.chosen or granted[0]
         return {**claims, "role": role, "purpose": purpose}
+
+
+class GrantsFile:
+    """The grants as the file says them now: what is taken out of it is not granted any more. Safe between threads.
+
+    A change is on record before anything is granted by it. While the file cannot be read, or holds what is not a file
+    of grants, nothing is granted: what it said before may be what somebody was taking away.
+
+    Parameters
+    ----------
+    path : Path
+    table : PolicyTable
+    log : AuditLog
+
+    Raises
+    ------
+    InvalidArgument
+        As :meth:`Grants.read`.
+    AuditUnavailable
+        If the grants cannot be put on record.
+    """
+
+    def __init__(self, path: Path, table: PolicyTable, log: AuditLog) -> None:
+        self._path, self._table, self._log = path, table, log
+        self._lock = threading.Lock()
+        self._told = False
+        self._kept = Grants.read(path, table)
+        record_grants(log, table, self._kept)
+
+    def now(self) -> Grants:
+        """Return the grants.
+
+        Raises
+        ------
+        Problem
+            ``GRANTS_UNREADABLE``.
+        AuditUnavailable
+            If a change cannot be put on record.
+        """
+        with self._lock:
+            try:
+                data = _bytes(self._path)
+                if hashlib.sha256(data).digest() != self._kept.digest:
+                    changed = Grants.parse(data, self._path, self._table)
+                    record_grants(self._log, self._table, changed)
+                    self._kept = changed
+            except InvalidArgument as error:
+                if not self._told:
+                    said = {"event": "ERROR", "code": "GRANTS_UNREADABLE", "error": type(error).__name__}
+                    _logger.error("GRANTS_UNREADABLE: nothing is granted until the file is whole", extra=said)  # noqa: TRY400
+                self._told = True
+                raise Problem("GRANTS_UNREADABLE", retry_after=30) from None
+            self._told = False
+            return self._kept
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(_MAX_BYTES + 1)
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: Exception) -> InvalidArgument:
+    return InvalidArgument(f"cannot read the grants in {path}: {error}; want TOML, see {_PAGE}")
 
 
 def record_grants(log: AuditLog, table: PolicyTable, grants: Grants) -> int:

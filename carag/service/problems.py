@@ -64,6 +64,7 @@ TITLES: Final[dict[str, tuple[int, str]]] = {
     "AUDIT_UNAVAILABLE": (503, "The audit log cannot be written, so nothing is answered."),
     "MODEL_UNAVAILABLE": (503, "An embedder or generator failed."),
     "STORE_LOCKED": (503, "Another process holds the store."),
+    "GRANTS_UNREADABLE": (503, "The file of grants cannot be read, so nothing is granted."),
     "BUSY": (503, "Too many requests are in work."),
     "QUEUE_FULL": (503, "Too many jobs wait."),
     "DRAINING": (503, "The service is about to end."),

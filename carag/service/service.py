@@ -22,7 +22,7 @@ from carag.errors import AuditUnavailable, InvalidArgument, Refused, type_and_pl
 from carag.service import telemetry
 from carag.service.admission import Admission, Strangers
 from carag.service.console.desk import Desk
-from carag.service.grants import REQUIRED, Grants, GrantVerifier, record_grants
+from carag.service.grants import REQUIRED, Grants, GrantsFile, GrantVerifier, record_grants
 from carag.service.jobs import Jobs
 from carag.service.jwks import JwksKeys, fetched
 from carag.service.metrics import Metrics
@@ -106,7 +106,6 @@ class Service:
             required=REQUIRED,
         )
         table = engine.profile.table
-        self.grants = Grants.read(Path(settings.grants), table)
         self.metrics = Metrics((cell.role, cell.purpose) for cell in table.cells)
         self.admission = Admission(
             rate=settings.rate,
@@ -123,9 +122,14 @@ class Service:
         self.is_draining = False
         self.is_writable = True
         """Whether the last record that was to be written was."""
-        record_grants(engine.log, table, self.grants)
+        self._granting = GrantsFile(Path(settings.grants), table, engine.log)
         self.jobs = Jobs(engine, home, most=settings.max_jobs)
         self._threads = ThreadPoolExecutor(settings.concurrency, thread_name_prefix="carag-service")
+
+    @property
+    def grants(self) -> Grants:
+        """What the file of grants says now; errors as for :meth:`carag.service.grants.GrantsFile.now`."""
+        return self._granting.now()
 
     def stop(self) -> None:
         """Take no more requests, so that whoever serves this ends; from any thread, or from a signal."""
@@ -322,7 +326,14 @@ class Service:
             "ANCHOR_WINDOW": standing is Standing.EXCEEDED,
             "ANCHOR_CONTRADICTS": standing is Standing.CONTRADICTED,
         }
-        return [code for code, is_so in said.items() if is_so]
+        codes = [code for code, is_so in said.items() if is_so]
+        try:
+            self._granting.now()
+        except Problem as problem:
+            codes.append(problem.code)
+        except AuditUnavailable:
+            codes.append("LOG_UNWRITABLE")
+        return list(dict.fromkeys(codes))
 
     def _told(self, work: Callable[[], _Result]) -> _Result | Problem:
         """Do the work; return what it ends with as a problem, for an error keeps the frames that hold passages."""

@@ -78,7 +78,15 @@ def test_the_image_that_runs_has_no_compiler_and_no_root() -> None:
 def test_no_key_and_no_store_is_in_what_the_image_is_built_from() -> None:
     """The build copies the whole directory, so what is secret in it is left out by name, wherever it lies."""
     left_out = set((DEPLOY.parents[2] / ".dockerignore").read_text().splitlines())
-    assert {"**/*.key", "**/*.pem", "**/*.db", "**/*.db-*", "quickstart-store/", ".venv/", ".git/"} <= left_out
+    assert {
+        "**/*.key",
+        "**/*.pem",
+        "**/*.db",
+        "**/*.db-*",
+        "quickstart-store/",
+        ".venv/",
+        ".git/",
+    } <= left_out
 
 
 def test_the_image_reads_every_kind_of_file() -> None:

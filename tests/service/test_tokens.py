@@ -106,6 +106,36 @@ ATTACKS = {
 }
 
 
+def test_what_is_taken_out_of_the_grants_is_gone_without_a_restart(
+    service: Service, asked: Asked, engine: Engine
+) -> None:
+    """The change is on record; a damaged file grants nothing, not what it granted before, and whole again it counts."""
+    path = Path(service.settings.grants)
+    whole = path.read_text()
+
+    def status() -> tuple[int, str]:
+        answer = asked("GET", "/v1/policy", bearer=token())
+        return answer.status_code, answer.json().get("code", "")
+
+    def changes() -> list[str]:
+        return [event.why for event in events(engine) if isinstance(event, PolicyChange)]
+
+    assert (200, "") == status()
+    before = len(changes())
+    path.write_text(whole.replace('group = "analysts"', 'group = "nobody"'))
+    assert (403, "TOKEN_CELL") == status()
+    assert before + 1 == len(changes())
+    for damaged in (whole[: len(whole) // 2] + '"', "", "schema = 2"):
+        path.write_text(damaged)
+        assert (503, "GRANTS_UNREADABLE") == status()
+        assert ["GRANTS_UNREADABLE"] == service.unready()
+    path.unlink()
+    assert (503, "GRANTS_UNREADABLE") == status()
+    path.write_text(whole)
+    assert (200, "") == status()
+    assert [] == service.unready()
+
+
 @pytest.mark.parametrize(("bearer", "status", "code"), ATTACKS.values(), ids=ATTACKS)
 def test_every_attack_is_refused_and_on_record(
     asked: Asked, engine: Engine, bearer: str | None, status: int, code: str
