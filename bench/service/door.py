@@ -36,15 +36,15 @@ _ATTACKS: Final = (
 )
 
 
-def attack(port: int, count: int) -> None:
-    """Open connections, one after another, and hold the newest hundred."""
+def attack(port: int, count: int, most: int) -> None:
+    """Open connections, one after another, and hold the newest; beyond 64 the door refuses, below it parses."""
     held: list[socket.socket] = []
     for number in range(count):
         with contextlib.suppress(OSError):
             one = socket.create_connection(("127.0.0.1", port), 5, source_address=("127.0.0.1", 0))
             held.append(one)
             one.sendall(_ATTACKS[number % len(_ATTACKS)])
-        if len(held) > 100:
+        if len(held) > most:
             held.pop(0).close()
 
 
@@ -62,7 +62,7 @@ def ask(port: int, token: str) -> float:
     return time.perf_counter() - start
 
 
-def measure(count: int, rounds: int) -> dict[str, object]:
+def measure(count: int, rounds: int, held: int) -> dict[str, object]:
     """Ask alone and beside a part of the attack, in turn."""
     alone: list[float] = []
     beside: list[float] = []
@@ -71,7 +71,7 @@ def measure(count: int, rounds: int) -> dict[str, object]:
         (office := Office(Path(place), slots="off")).served() as served,
     ):
         token = office.token()
-        words = [sys.executable, "-m", "bench.service.door", "--port", str(served.port)]
+        words = [sys.executable, "-m", "bench.service.door", "--port", str(served.port), "--held", str(held)]
         for _ in range(rounds):
             with subprocess.Popen([*words, "--count", str(count // rounds)]) as attacker:
                 while attacker.poll() is None:
@@ -84,7 +84,13 @@ def measure(count: int, rounds: int) -> dict[str, object]:
         name: [len(taken), *(round(1000 * float(np.quantile(taken, part)), 1) for part in (0.5, 0.99))]
         for name, taken in (("alone", alone), ("beside", beside))
     }
-    return {"connections": count, "n, p50, p99 in ms": found, "ready": ready, "cpu": processor_name()}
+    return {
+        "connections": count,
+        "held": held,
+        "n, p50, p99 in ms": found,
+        "ready": ready,
+        "cpu": processor_name(),
+    }
 
 
 def main() -> int:
@@ -92,12 +98,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.service.door", description=__doc__)
     parser.add_argument("--count", type=int, default=600)
     parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--held", type=int, default=100)
     parser.add_argument("--port", type=int)
     given = parser.parse_args()
     if given.port is not None:
-        attack(given.port, given.count)
+        attack(given.port, given.count, given.held)
     else:
-        print(json.dumps({**measure(given.count, given.rounds), "load": os.getloadavg()[0]}))
+        print(json.dumps({**measure(given.count, given.rounds, given.held), "load": os.getloadavg()[0]}))
     return 0
 
 
