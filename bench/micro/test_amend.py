@@ -20,7 +20,7 @@ from carag.engine.collection import Collection, no_progress
 from carag.engine.state import StoreState
 from carag.index import Index
 from carag.policy import VERSION_WORD, as_of_minutes
-from carag.profiles.edgar.rules.filing_events import FilingFacts
+from carag.profiles.edgar.rules.filing_facts import FilingFacts
 from carag.profiles.edgar.rules.metadata_only import histories
 from carag.store.store import CorpusStore
 from carag.store.values import StoredChunk, StoredFiling

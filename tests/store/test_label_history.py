@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from carag.errors import InvalidArgument
 from carag.labelling.lifecycle import StateSpan
 from carag.policy import NEVER, TOMBSTONE, VERSION_WORD, PolicyBit, as_of_minutes
-from carag.profiles.edgar.rules.filing_events import FilingFacts, state_history
+from carag.profiles.edgar.rules.filing_events import state_history
+from carag.profiles.edgar.rules.filing_facts import FilingFacts
 from carag.profiles.edgar.rules.metadata_only import histories
 from carag.store.store import CorpusStore
 from carag.store.values import StoredChunk, StoredFiling

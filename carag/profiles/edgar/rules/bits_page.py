@@ -31,8 +31,13 @@ class _StateRule(NamedTuple):
 _STATE: Final = {
     PolicyBit.AMENDED: _StateRule(
         "CONFORMED SUBMISSION TYPE; CENTRAL INDEX KEY; CONFORMED PERIOD OF REPORT; SEC FILE NUMBER",
-        "a later /A of the same CIK, form and period; of a registration statement, of the same file number",
-        "an amendment that states neither amends nothing; a post-effective amendment (POS AM) has a form of its own",
+        "a later /A of the same CIK, form and period (of periodic reports, of periods within ten days); of a "
+        "registration statement, of the same file number; of a periodic report, also a later /A within 380 days that "
+        "has the period of no report, repeats the day of its filing as its period or states none, if no report came "
+        "between",
+        "where a filer's amendment is known and its report is not, the report before it is taken for the one amended; "
+        "any other amendment that states neither amends nothing; a post-effective amendment (POS AM) has a form of its "
+        "own",
     ),
     PolicyBit.SUPERSEDED: _StateRule(
         "the same; document list; text",
@@ -52,11 +57,12 @@ _STATE: Final = {
     ),
     PolicyBit.NOT_LATEST: _StateRule(
         "CONFORMED SUBMISSION TYPE; CENTRAL INDEX KEY; CONFORMED PERIOD OF REPORT",
-        "a report of the same CIK and form has a later period",
+        "a report of the same CIK and form has a later period, by more than ten days; of a report that states no "
+        "period, a period that ends after the day it became public",
     ),
     PolicyBit.LATE: _StateRule(
         "CONFORMED SUBMISSION TYPE; CENTRAL INDEX KEY; CONFORMED PERIOD OF REPORT",
-        "an NT 10-K or NT 10-Q of the same CIK and period",
+        "an NT 10-K or NT 10-Q of the same CIK and period, within ten days",
     ),
     PolicyBit.DELISTED: _StateRule(
         "CONFORMED SUBMISSION TYPE; CENTRAL INDEX KEY; text of the form",

@@ -16,120 +16,37 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime, timedelta
 from functools import reduce
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Final
 
 from carag.labelling.lifecycle import Effect, StateBits, StateSpan, spans_of
 from carag.policy import EASTERN, NEVER, PolicyBit, as_of_minutes
-from carag.profiles.edgar.facts.delisting import leaves_common_equity, lists_common_equity
 from carag.profiles.edgar.facts.forms import FormFamily, form_families, periodic_family
-from carag.profiles.edgar.facts.publication import PublicAtSource
-from carag.profiles.edgar.rules.labeller import carries_certified_statements
+from carag.profiles.edgar.rules.filing_facts import YEARS, FilingFacts
+from carag.profiles.edgar.rules.report_periods import (
+    Period,
+    family_of,
+    periods_as_one,
+    reported_family,
+    unmatched_amendments,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
-    from carag.labelling.label import Label
-    from carag.profiles.edgar.facts.filing import Filing
 
 __all__ = [
-    "FilingFacts",
     "bears_on_others",
     "state_bits",
     "state_history",
 ]
 
-_STATEMENTS: Final = PolicyBit.FS_AUDITED.value | PolicyBit.FS_UNAUDITED.value
 _NON_RELIANCE_DAYS: Final = 3 * 366
 """Days after a period's end in which an 8-K item 4.02 may concern it."""
 _TAKEN_EFFECT: Final = 90 * 24 * 60
 """Minutes from a form of removal until registration under section 12(b) or 12(g) has ended."""
-_YEARS: Final = range(1971, 9000)
-"""Years that can be computed with; a date in another year counts as not stated."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FilingFacts:
-    """The facts of a filing from which state bits are computed; plain values, so that a store can keep them."""
-
-    accession_number: str
-    form: str
-    """Without its ``/A``."""
-    is_amendment: bool
-    ciks: tuple[int, ...]
-    period: date | None
-    since: int
-    """Earliest minute since 1970 at which the filing can have become public."""
-    public_at: int
-    """Latest minute since 1970 at which the filing can have become public."""
-    items: tuple[str, ...] = ()
-    statements: bool = False
-    """The filing carries financial statements (FS_AUDITED or FS_UNAUDITED)."""
-    certified: bool = False
-    """An amendment carries financial statements, as its exhibits (EX-32) or its text show."""
-    file_numbers: tuple[str, ...] = ()
-    """``SEC FILE NUMBER``, which a registration statement shares with its amendments."""
-    leaves_common: bool = False
-    """A Form 25 or 15 states that the filer's common equity stays listed or registered."""
-    lists_common: bool = False
-    """A periodic report's cover states that the filer's common equity is listed."""
-    may_be_certified: bool = False
-    """An amendment known by metadata only may carry statements: nothing shows that it does not."""
-
-    @classmethod
-    def of(cls, filing: Filing, label: Label) -> Self:
-        """Gather the facts of a labelled filing."""
-        return cls(
-            accession_number=filing.accession_number,
-            form=filing.base_form,
-            is_amendment=filing.is_amendment,
-            ciks=filing.ciks,
-            period=filing.period,
-            since=_since(filing, label),
-            public_at=label.public_at,
-            items=filing.items,
-            statements=bool(label.word & _STATEMENTS),
-            certified=carries_certified_statements(filing),
-            file_numbers=filing.file_numbers,
-            leaves_common=leaves_common_equity(filing),
-            lists_common=lists_common_equity(filing),
-        )
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the facts as JSON values."""
-        return {
-            "accession_number": self.accession_number,
-            "form": self.form,
-            "is_amendment": self.is_amendment,
-            "ciks": list(self.ciks),
-            "period": self.period.isoformat() if self.period else None,
-            "since": self.since,
-            "public_at": self.public_at,
-            "items": list(self.items),
-            "statements": self.statements,
-            "certified": self.certified,
-            "file_numbers": list(self.file_numbers),
-            "leaves_common": self.leaves_common,
-            "lists_common": self.lists_common,
-            "may_be_certified": self.may_be_certified,
-        }
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Self:
-        """Restore the facts from the values of :meth:`to_json`."""
-        period = values["period"]
-        return cls(
-            **{
-                **values,
-                "ciks": tuple(values["ciks"]),
-                "items": tuple(values["items"]),
-                "file_numbers": tuple(values["file_numbers"]),
-                "period": date.fromisoformat(period) if period else None,
-            }
-        )
 
 
 def state_bits(facts: Iterable[FilingFacts]) -> dict[str, StateBits]:
@@ -188,7 +105,6 @@ def state_history(facts: Iterable[FilingFacts]) -> dict[str, tuple[StateSpan, ..
     }
 
 
-_Period = tuple[int, str, date]
 _Registration = tuple[int, str, str]
 
 
@@ -198,16 +114,20 @@ class _State:
     def __init__(self, filings: list[FilingFacts]) -> None:
         self.found: dict[str, list[Effect]] = {one.accession_number: [] for one in filings}
         self._filings = filings
-        self._by_period: dict[_Period, list[FilingFacts]] = defaultdict(list)
+        self._by_period: dict[Period, list[FilingFacts]] = defaultdict(list)
         self._by_registration: dict[_Registration, list[FilingFacts]] = defaultdict(list)
-        seen: set[tuple[_Period | _Registration, str, bool]] = set()
+        self._as_one = periods_as_one(key for one in filings for key in _periods(one))
+        seen: set[tuple[Period | _Registration, str, bool]] = set()
         for one in filings:
-            for key in _periods(one):
+            for key in self._counted(one):
                 if _new(seen, key, one):
                     self._by_period[key].append(one)
             for registration in _registrations(one):
                 if _new(seen, registration, one):
                     self._by_registration[registration].append(one)
+
+    def _counted(self, one: FilingFacts) -> list[Period]:
+        return list(dict.fromkeys(self._as_one[key] for key in _periods(one)))
 
     def _set(self, bit: PolicyBit, filing: FilingFacts, cause: FilingFacts, until: int = NEVER) -> None:
         """Add an effect; a filing never has one on itself."""
@@ -219,6 +139,7 @@ class _State:
     def amended(self) -> None:
         """Set AMENDED by a later /A of the same CIK, form and period (Rule 12b-15); SUPERSEDED if it has statements.
 
+        An amendment of a report that has the period of none, or states none, concerns the nearest report before it.
         A registration statement has no period; it and its amendments have a file number of their own (Rule 470), while
         all reports of a registrant share one for ever.
 
@@ -226,7 +147,7 @@ class _State:
         10-K/As carry Part III alone, so one without statements supersedes nothing (PCAOB AS 2905). One known by
         metadata only may carry statements, so it supersedes a report that has some.
         """
-        for group in (*self._by_period.values(), *self._by_registration.values()):
+        for group in (*self._amended_groups(), *self._by_registration.values()):
             amendments = [one for one in group if one.is_amendment]
             certified = [one for one in amendments if one.certified]
             doubtful = [one for one in amendments if one.may_be_certified]
@@ -247,6 +168,22 @@ class _State:
                     if after < len(causes):
                         self._set(bit, one, first[after])
 
+    def _amended_groups(self) -> Iterable[list[FilingFacts]]:
+        """Return the filings of each period, with the amendments that match no report beside what they may amend."""
+        keys: dict[str, set[Period]] = defaultdict(set)
+        for one in self._filings:
+            keys[one.accession_number].update(self._counted(one))
+        groups: dict[tuple[object, ...], list[FilingFacts]] = {}
+        groups.update(self._by_period.items())
+        for amendment, cik, report in unmatched_amendments(self._filings, keys):
+            dated: list[tuple[object, ...]] = [key for key in keys[report.accession_number] if key[0] == cik]
+            for key in dated or [(cik, family_of(report.form), report.accession_number)]:
+                groups[key] = [*groups.get(key, [report]), amendment]
+        return (
+            sorted(dict.fromkeys(group), key=lambda one: (one.public_at, one.accession_number))
+            for group in groups.values()
+        )
+
     def non_reliance(self) -> None:
         """Set NON_RELIANCE by a later 8-K item 4.02 of the CIK, within three years of the period (SOX 304).
 
@@ -261,7 +198,7 @@ class _State:
         times = {cik: [one.public_at for one in found] for cik, found in warnings.items()}
         for one in self._filings:
             for cik in set(one.ciks) & warnings.keys() if one.statements else ():
-                group = self._by_period.get((cik, _family(one.form), one.period), []) if one.period else []
+                group = [fix for key in self._counted(one) if key[0] == cik for fix in self._by_period[key]]
                 fixes = [fix for fix in group if fix.is_amendment and fix.certified]
                 for warning in warnings[cik][bisect_right(times[cik], one.since) :]:
                     if _within_years(one, warning):
@@ -269,27 +206,34 @@ class _State:
                         self._set(PolicyBit.NON_RELIANCE, one, warning, min(fixed, default=NEVER))
 
     def not_latest(self) -> None:
-        """Set NOT_LATEST by a report of the same CIK on the same form for a later period (FINRA 2210(d))."""
+        """Set NOT_LATEST by a report of the same CIK on the same form for a later period (FINRA 2210(d)).
+
+        A report that states no period is of one before the minute in which it is public.
+        """
         reports: dict[tuple[int, str], dict[date, FilingFacts]] = defaultdict(dict)
         for (cik, family, period), group in self._by_period.items():
             if periodic_family(family):
                 reports[cik, family][period] = reduce(_earlier, group)
-        for (cik, family), by_period in reports.items():
-            later: FilingFacts | None = None
-            for period in sorted(by_period, reverse=True):
-                if later is not None:
-                    for one in self._by_period[cik, family, period]:
-                        self._set(PolicyBit.NOT_LATEST, one, later)
-                later = by_period[period] if later is None else _earlier(by_period[period], later)
+        concerned: dict[tuple[int, str], list[tuple[date, FilingFacts]]] = defaultdict(list)
+        for (cik, family, period), group in self._by_period.items():
+            concerned[cik, family] += [(period, one) for one in group]
+        for one in self._filings:
+            if one.period is None and one.public_at < NEVER:
+                last = datetime.fromtimestamp(one.public_at * 60, EASTERN).date()
+                for cik in dict.fromkeys(one.ciks):
+                    concerned[cik, family_of(one.form)].append((last, one))
+        for place, by_period in reports.items():
+            periods = sorted(by_period)
+            first = list(accumulate((by_period[day] for day in reversed(periods)), _earlier))[::-1]
+            for day, one in concerned[place]:
+                if (later := bisect_right(periods, day)) < len(periods):
+                    self._set(PolicyBit.NOT_LATEST, one, first[later])
 
     def late(self) -> None:
         """Set LATE by an NT 10-K or NT 10-Q of the same CIK and period (Rule 12b-25)."""
         for (cik, family, period), group in self._by_period.items():
             if FormFamily.LATE_NOTICE in form_families(family):
-                report = periodic_family(
-                    family.replace("NTN ", "NT ").removeprefix("NT ").replace("10K", "10-K")
-                )
-                for one in self._by_period.get((cik, report, period), ()):
+                for one in self._by_period.get((cik, reported_family(family), period), ()):
                     self._set(PolicyBit.LATE, one, reduce(_earlier, group))
 
     def delisted(self) -> None:
@@ -329,8 +273,9 @@ def bears_on_others(one: FilingFacts) -> bool:
     """
     families = form_families(one.form)
     return (
-        (one.is_amendment and bool(_periods(one) or _registrations(one)))
-        or bool(one.period and (periodic_family(one.form) or FormFamily.LATE_NOTICE in families))
+        bool(periodic_family(one.form))
+        or (one.is_amendment and bool(_periods(one) or _registrations(one)))
+        or bool(one.period and FormFamily.LATE_NOTICE in families)
         or (FormFamily.CURRENT in families and "4.02" in one.items)
         or FormFamily.DELISTING in families
         or one.lists_common
@@ -349,7 +294,7 @@ def _absences(forms: list[FilingFacts], reports: list[FilingFacts]) -> list[Effe
 
 
 def _new(
-    seen: set[tuple[_Period | _Registration, str, bool]], key: _Period | _Registration, one: FilingFacts
+    seen: set[tuple[Period | _Registration, str, bool]], key: Period | _Registration, one: FilingFacts
 ) -> bool:
     """Tell whether no other reading of a filing is in a group yet, and add this one."""
     entry = (key, one.accession_number, one.is_amendment)
@@ -361,14 +306,10 @@ def _earlier(one: FilingFacts, other: FilingFacts) -> FilingFacts:
     return min(one, other, key=lambda filing: (filing.since, filing.public_at, filing.accession_number))
 
 
-def _family(form: str) -> str:
-    return periodic_family(form) or form
-
-
-def _periods(filing: FilingFacts) -> list[_Period]:
+def _periods(filing: FilingFacts) -> list[Period]:
     if filing.period is None or not filing.form:
         return []
-    return [(cik, _family(filing.form), filing.period) for cik in dict.fromkeys(filing.ciks)]
+    return [(cik, family_of(filing.form), filing.period) for cik in dict.fromkeys(filing.ciks)]
 
 
 def _registrations(filing: FilingFacts) -> list[_Registration]:
@@ -380,30 +321,7 @@ def _registrations(filing: FilingFacts) -> list[_Registration]:
 
 def _within_years(filing: FilingFacts, warning: FilingFacts) -> bool:
     """Tell whether a warning was filed within three years of the period's end; an unknown period counts as within."""
-    if filing.period is None or filing.period.year not in _YEARS:
+    if filing.period is None or filing.period.year not in YEARS:
         return True
     period = filing.period + timedelta(days=_NON_RELIANCE_DAYS)
     return warning.since <= as_of_minutes(period)
-
-
-def _since(filing: Filing, label: Label) -> int:
-    """Return the earliest minute at which a filing can have become public."""
-    return min(_since_stated(filing, label), _since_earliest_reading(filing, label))
-
-
-def _since_earliest_reading(filing: Filing, label: Label) -> int:
-    if filing.accepted_earliest is None or label.public_at_source is PublicAtSource.RELEASE:
-        return label.public_at
-    return as_of_minutes(filing.accepted_earliest)
-
-
-def _since_stated(filing: Filing, label: Label) -> int:
-    if label.public_at_source in {PublicAtSource.ACCEPTANCE, PublicAtSource.RELEASE}:
-        return label.public_at
-    year = filing.accession_year
-    new_year = date(year, 1, 1) if year is not None and year in _YEARS else None
-    day = next((day for day in (filing.filed, filing.period, new_year) if day and day.year in _YEARS), None)
-    if day is None:
-        return 0
-    # A period after its filing is an impossible date; it cannot make the interval run backwards.
-    return min(as_of_minutes(datetime.combine(day, time(), tzinfo=EASTERN)), label.public_at)

@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any, Final
 from carag.labelling.canonical_json import canonical_json
 from carag.profiles.edgar.facts.cross_check import StatedFacts, compare
 from carag.profiles.edgar.facts.forms import FormFamily, form_families, periodic_family
-from carag.profiles.edgar.rules.filing_events import FilingFacts, state_bits, state_history
+from carag.profiles.edgar.rules.filing_events import state_bits, state_history
+from carag.profiles.edgar.rules.filing_facts import FilingFacts
 from carag.profiles.edgar.rules.labeller import label
 from carag.profiles.edgar.rules.rules import QuarantineCode
 

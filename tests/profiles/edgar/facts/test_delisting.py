@@ -7,7 +7,8 @@ import pytest
 from carag.policy import PolicyBit
 from carag.profiles.edgar.facts.delisting import leaves_common_equity
 from carag.profiles.edgar.facts.filing import Filing, FilingDocument
-from carag.profiles.edgar.rules.filing_events import FilingFacts, state_bits
+from carag.profiles.edgar.rules.filing_events import state_bits
+from carag.profiles.edgar.rules.filing_facts import FilingFacts
 from carag.profiles.edgar.rules.labeller import label
 
 STRUCK = "Fiction Corp.\n(Exact name of Issuer)\n{}\n(Description of class of securities)\n"

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from carag.policy import PolicyBit, bit_names, bits_of
 from carag.profiles.edgar.facts.filing import Filing, FilingDocument
 from carag.profiles.edgar.facts.financial_statements import has_interim_statements, has_opinion
-from carag.profiles.edgar.rules.filing_events import FilingFacts, state_bits
+from carag.profiles.edgar.rules.filing_events import state_bits
+from carag.profiles.edgar.rules.filing_facts import FilingFacts
 from carag.profiles.edgar.rules.labeller import carries_certified_statements, chunk_word, label
 
 OPINION = (

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import date, timedelta
 from itertools import pairwise
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from carag.policy import NEVER, as_of_minutes, bit_names, bits_of
-from carag.profiles.edgar.facts.forms import FormFamily, form_families, periodic_family
-from carag.profiles.edgar.rules.filing_events import FilingFacts, state_bits, state_history
+from carag.profiles.edgar.facts.forms import FormFamily, form_families
+from carag.profiles.edgar.rules.filing_events import state_bits, state_history
+from carag.profiles.edgar.rules.filing_facts import FilingFacts
+from tests.profiles.edgar.rules.pairwise import oracle
 
 DAY = 24 * 60
 
@@ -67,15 +71,52 @@ def test_an_amendment_with_certificate_supersedes() -> None:
 def test_an_amendment_concerns_its_own_period_form_and_filer() -> None:
     """Another period, form or CIK is another filing; a 405 variant is the same form."""
     restated = facts("b", "10-K/A", date(2024, 4, 1), certified=True)
+    same = facts("g", "10-K405", date(2024, 2, 1))
     others = [
         facts("c", "10-K", date(2023, 2, 1), period=date(2022, 12, 31)),
         facts("d", "10-Q", date(2024, 1, 1)),
         facts("e", "10-K", date(2024, 2, 1), ciks=(2,)),
         facts("f", "10-K", date(2024, 2, 1), period=None),
+        facts("h", "8-K", date(2024, 2, 1), period=date(2023, 12, 30)),
     ]
-    found = causes(restated, *others)
+    found = causes(restated, same, *others)
+    assert found.pop("g")["SUPERSEDED"] == "b"
     assert {bit for state in found.values() for bit in state} == {"NOT_LATEST"}
-    assert causes(restated, facts("g", "10-K405", date(2024, 2, 1)))["g"]["SUPERSEDED"] == "b"
+
+
+@pytest.mark.parametrize(
+    "period",
+    [date(2023, 12, 30), date(2024, 1, 8), None, date(2024, 8, 1), date(2022, 12, 31)],
+    ids=["a day earlier", "a week later", "none", "the day of filing", "of another year"],
+)
+def test_whatever_period_an_amendment_states_its_report_is_amended(period: date | None) -> None:
+    """In doubt the nearest report before it is hidden: an amendment never leaves every report of its filer open."""
+    older = facts("0", "10-K", date(2023, 2, 1), period=date(2022, 12, 31))
+    restated = facts("b", "10-K/A", date(2024, 8, 1), period=period, certified=True)
+    found = causes(older, ANNUAL, restated)
+    concerned = "0" if period == older.period else "a"
+    assert {found[concerned][bit] for bit in ("AMENDED", "SUPERSEDED")} == {"b"}
+    if period in (date(2023, 12, 30), date(2024, 1, 8)):
+        assert not {"NOT_LATEST"} & {*found["a"], *found["b"]}
+
+
+def test_an_amendment_without_a_period_amends_the_nearest_report_within_a_year() -> None:
+    """Of several that can be the nearest each; none that came later, or more than 380 days before it."""
+    restated = facts("b", "10-K/A", date(2024, 8, 1), period=None, certified=True)
+    old = facts("0", "10-K", date(2023, 7, 1), period=date(2022, 12, 31))
+    later = facts("c", "10-K", date(2025, 2, 1), period=date(2024, 12, 31))
+    doubtful = facts("d", "10-K", date(2024, 12, 31), period=None, since=as_of_minutes(date(2024, 1, 1)))
+    found = causes(restated, old, ANNUAL, later, doubtful)
+    assert {one for one, state in found.items() if "SUPERSEDED" in state} == {"a", "d"}
+    assert causes(restated, replace(old, period=None))["0"] == {}
+
+
+def test_a_report_without_a_period_is_not_the_latest_after_one_that_ends_later() -> None:
+    """Its period ended before it was public, so one that ends after that day is later."""
+    undated = facts("a", "10-K", date(2024, 2, 1), period=None)
+    assert causes(undated, facts("b", "10-K", date(2025, 2, 1)))["a"] == {}
+    later = facts("b", "10-K", date(2025, 2, 1), period=date(2024, 12, 31))
+    assert causes(undated, later)["a"] == {"NOT_LATEST": "b"}
 
 
 def test_an_original_is_amended_even_if_its_own_time_is_uncertain() -> None:
@@ -195,10 +236,10 @@ def test_facts_survive_json() -> None:
 FORMS = ["10-K", "10-K/A", "10-Q", "10-Q/A", "8-K", "NT 10-K", "25", "DEF 14A", "10-K405"]
 FILINGS = st.lists(
     st.builds(
-        lambda form, ciks, quarter, since, width, item, certified: (
+        lambda form, ciks, quarter, shift, since, width, item, certified: (
             form,
             ciks,
-            quarter,
+            quarter if quarter is None else 91 * quarter + shift,
             since,
             width,
             item,
@@ -207,6 +248,7 @@ FILINGS = st.lists(
         st.sampled_from(FORMS),
         st.sets(st.integers(1, 2), min_size=1).map(lambda ciks: tuple(sorted(ciks))),
         st.none() | st.integers(0, 7),
+        st.sampled_from([0, 0, 3]),
         st.integers(0, 1600),
         st.sampled_from([0, 0, 300]),
         st.sampled_from([(), ("4.02",)]),
@@ -220,7 +262,7 @@ FILINGS = st.lists(
             form,
             as_of_minutes(date(2020, 1, 1)) + (since + width) * DAY,
             ciks=ciks,
-            period=None if quarter is None else date(2019, 12, 31) + timedelta(days=91 * quarter),
+            period=None if quarter is None else date(2019, 12, 31) + timedelta(days=quarter),
             since=as_of_minutes(date(2020, 1, 1)) + since * DAY,
             items=item,
             certified=certified and form.endswith("/A"),
@@ -228,67 +270,6 @@ FILINGS = st.lists(
         for number, (form, ciks, quarter, since, width, item, certified) in enumerate(drawn)
     ]
 )
-
-
-def oracle(filings: list[FilingFacts], one: FilingFacts, at: int = NEVER - 1) -> set[str]:
-    """The rules once more, pair by pair, as of a minute: what can have happened hides, what has surely, reopens."""
-
-    def family(of: FilingFacts) -> str:
-        return periodic_family(of.form) or of.form
-
-    others = [of for of in filings if of is not one and set(of.ciks) & set(one.ciks)]
-    happened = [of for of in others if of.since <= at]
-    same = [of for of in happened if of.period == one.period is not None and family(of) == family(one)]
-    order = (one.public_at, one.accession_number)
-    later = [
-        of
-        for of in same
-        if of.is_amendment and (not one.is_amendment or (of.public_at, of.accession_number) > order)
-    ]
-    bits = set()
-    if later:
-        bits.add("AMENDED")
-    if any(of.certified for of in later):
-        bits.add("SUPERSEDED")
-    if any(
-        periodic_family(one.form)
-        and one.period
-        and of.period
-        and family(of) == family(one)
-        and of.period > one.period
-        for of in happened
-    ):
-        bits.add("NOT_LATEST")
-    if any(
-        of.form == "NT 10-K" and family(one) == "10-K" and of.period == one.period is not None
-        for of in happened
-    ):
-        bits.add("LATE")
-    if any(of.form == "25" for of in [*happened, one] if of.since <= at):
-        bits.add("DELISTED")
-    for warning in happened:
-        if (
-            not one.statements
-            or warning.form != "8-K"
-            or "4.02" not in warning.items
-            or warning.public_at <= one.since
-        ):
-            continue
-        if one.period and warning.since > as_of_minutes(one.period + timedelta(days=3 * 366)):
-            continue
-        shared = set(one.ciks) & set(warning.ciks)
-        fixes = [
-            of
-            for of in [*same, one]
-            if of.is_amendment
-            and of.certified
-            and of.since >= warning.public_at
-            and of.public_at <= at
-            and one.period
-        ]
-        if any(not any(cik in of.ciks for of in fixes) for cik in shared):
-            bits.add("NON_RELIANCE")
-    return bits
 
 
 @given(FILINGS)

@@ -28,7 +28,8 @@ from carag.profiles.edgar.facts.filing import Filing, FilingDocument
 from carag.profiles.edgar.facts.publication import PublicAtSource
 from carag.profiles.edgar.reading.readers import read_filings
 from carag.profiles.edgar.reading.submission import parse_submission
-from carag.profiles.edgar.rules.filing_events import FilingFacts, state_bits
+from carag.profiles.edgar.rules.filing_events import state_bits
+from carag.profiles.edgar.rules.filing_facts import FilingFacts
 from carag.profiles.edgar.rules.labeller import chunk_word, label
 from carag.profiles.edgar.rules.rules import QuarantineCode
 

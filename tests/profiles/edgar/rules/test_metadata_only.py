@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from carag.policy import as_of_minutes
 from carag.profiles.edgar.facts.filing import Filing, FilingDocument
-from carag.profiles.edgar.rules.filing_events import FilingFacts, bears_on_others, state_history
+from carag.profiles.edgar.rules.filing_events import bears_on_others, state_history
+from carag.profiles.edgar.rules.filing_facts import FilingFacts
 from carag.profiles.edgar.rules.labeller import label
 from carag.profiles.edgar.rules.metadata_only import (
     KnownFacts,

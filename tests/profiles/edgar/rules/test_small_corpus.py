@@ -13,7 +13,8 @@ import pytest
 from carag.labelling.chunking import chunk
 from carag.policy import QUARANTINE, PolicyBit, PolicyTable, bit_names
 from carag.profiles.edgar.reading.readers import read_filings
-from carag.profiles.edgar.rules.filing_events import FilingFacts, state_bits
+from carag.profiles.edgar.rules.filing_events import state_bits
+from carag.profiles.edgar.rules.filing_facts import FilingFacts
 from carag.profiles.edgar.rules.labeller import chunk_word, label
 
 if TYPE_CHECKING:
