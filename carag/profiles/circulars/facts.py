@@ -327,9 +327,15 @@ class _Reading:
             self.circular.effective = _day(value)
             if self.circular.effective is None:
                 self.circular.trouble.append(f"the effective date is {str(value)[:80]!r}, which is no date")
-        elif found := in_force_from(self._text, self.circular.issued):
-            self.circular.effective, start, end = found
-            self._from_text("effective", start, end)
+        elif self.circular.status != "draft" and (found := in_force_from(self._text, self.circular.issued)):
+            self.circular.effective = found.day
+            self._from_text("effective", found.start, found.end)
+            if found.day is None and self.circular.issued:
+                words = " ".join(self._text[found.start : found.end].split())
+                self.circular.trouble.append(
+                    f"the day from which it is in force cannot be read in {words[:120]!r} "
+                    f"(text {found.start}-{found.end}); state it in the field effective, as 2025-04-01"
+                )
 
 
 def _alone(text: str, start: int, end: int) -> bool:

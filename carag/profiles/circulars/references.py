@@ -15,10 +15,12 @@ from typing import Final, NamedTuple
 
 __all__ = [
     "DATE",
+    "MONTH",
     "NUMBER",
     "Reference",
     "date_of",
     "levelled",
+    "month_of",
     "names_of",
     "number_key",
     "references",
@@ -31,13 +33,13 @@ _MONTHS: Final = {
         ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"), start=1
     )
 }
-_MONTH: Final = (
+MONTH: Final = (
     r"(?:January|February|March|April|May|June|July|August|September|October|November|December"
     r"|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\.?)"
 )
 DATE: Final = re.compile(
-    rf"(?P<m1>{_MONTH})\s+(?P<d1>\d{{1,2}})(?:st|nd|rd|th)?(?:\s*,\s*|\s+)(?P<y1>(?:19|20)\d\d)"
-    rf"|\b(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?(?:\s+of)?\s+(?P<m2>{_MONTH})(?:\s*,\s*|\s+)(?P<y2>(?:19|20)\d\d)"
+    rf"(?P<m1>{MONTH})\s+(?P<d1>\d{{1,2}})(?:st|nd|rd|th)?(?:\s*,\s*|\s+)(?P<y1>(?:19|20)\d\d)"
+    rf"|\b(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?(?:\s+day)?(?:\s+of)?\s+(?P<m2>{MONTH})(?:\s*,\s*|\s+)(?P<y2>(?:19|20)\d\d)"
     r"|\b(?P<d3>\d{1,2})[./-](?P<m3>\d{1,2})[./-](?P<y3>(?:19|20)?\d\d)\b(?![./]\d)"
 )
 """A day in words, or day, month and year in figures, as circulars write them."""
@@ -151,12 +153,23 @@ class Reference(NamedTuple):
         return names_of(self.numbers, self.title, self.date)
 
 
+def month_of(name: str) -> int:
+    """Return the number of a month that :data:`MONTH` found.
+
+    Examples
+    --------
+    >>> month_of("Sept.")
+    9
+    """
+    return _MONTHS[name[:3].lower()]
+
+
 def date_of(found: re.Match[str]) -> date | None:
     """Return the day that :data:`DATE` found; None if the calendar has none such."""
     for kind in "123":
         if found[f"d{kind}"]:
             month = found[f"m{kind}"]
-            number = int(month) if month.isdigit() else _MONTHS[month[:3].lower()]
+            number = int(month) if month.isdigit() else month_of(month)
             year = int(found[f"y{kind}"])
             if year < 100:
                 year += 1900 if year >= _CENTURY else 2000

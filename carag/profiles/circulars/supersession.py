@@ -21,8 +21,9 @@ from carag.profiles.circulars.acts import (
     leaves_clause,
     said_in,
 )
+from carag.profiles.circulars.commencement import Commencement, commencement, effective_day
 from carag.profiles.circulars.lists import listings, rows
-from carag.profiles.circulars.references import DATE, Reference, date_of, levelled, references
+from carag.profiles.circulars.references import Reference, levelled, references
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,12 +72,6 @@ _BEFORE: Final = 8
 _ITEM: Final = 30
 """Greatest number of characters of a line between the items of a list that names nothing, such as its number."""
 
-_EFFECT: Final = re.compile(
-    r"(?:with\s+effect\s+from|w\.?\s?e\.?\s?f\.?|effective\s+(?:from|on)?|(?:in)?to\s+(?:force|effect)\s+(?:on|from"
-    r"|with\s+effect\s+from)|(?:force|effect)\s+from|applicable\s+(?:from|with\s+effect\s+from))\s+(?:the\s+)?"
-    r"(?:close\s+of\s+business\s+(?:on|of)\s+|(?:\w+\s+){0,3}?(?:beginning|commencing|starting)\s+)?$",
-    re.I,
-)
 _ABBREVIATED: Final = re.compile(
     r"(?:\b(?:[Nn]o|Nos|Cir|Ref|viz|vide|i\.e|e\.g|Para|Sr|Sl|Dt|Ltd|A|P|Do[RS])|\n\s*\(?\d{1,2})$"
 )
@@ -90,44 +85,18 @@ _BREAK: Final = re.compile(
     r"\n\s*\n(?=\s*(?:[A-Z‘“\[]|\(?\w{1,4}[.)]\s))|(?<=[.;])\s+(?=[‘“(\[]?[A-Z\d(])|(?<=:)[ \t]*\n\s*"
     r"|\n\s*\n(?=\s*\d{1,2}\s+[A-Z][a-z])|\n(?=\s*(?:\(?[a-z\d]{1,4}[.)]|\d+(?:\.\d+)+)\s)"
 )
-_AT_ONCE: Final = re.compile(
-    r"\bwith\s+immediate\s+effect\b|\bimmediately\b|\bfrom\s+the\s+date\s+of\s+(?:this|the|its|issu)|close\s+of\s+business\s+today",
-    re.I,
-)
-_COMMENCES: Final = re.compile(
-    r"\b(?:shall|will|would)\s+(?:come|be|become|take)\b[^.;]{0,60}?\b(?:force|effect|effective|applicable)\b"
-    r"|\b(?:instructions|directions|provisions|circular|changes?|modifications)\b[^.;]{0,40}\b(?:effective|applicable)\b",
-    re.I,
-)
 
 
-def in_force_from(text: str, issued: date | None) -> tuple[date, int, int] | None:
+def in_force_from(text: str, issued: date | None) -> Commencement | None:
     """Return from when a circular says that it is in force as a whole, and where it says so; None if it does not.
 
     Examples
     --------
-    >>> in_force_from("4. This circular shall come into force with effect from April 1, 2025.", None)[0].isoformat()
+    >>> in_force_from("4. This circular shall come into force with effect from April 1, 2025.", None).day.isoformat()
     '2025-04-01'
     """
     text = levelled(text)
-    return _in_force(text, _sentences(text), issued)
-
-
-def _in_force(
-    text: str, sentences: Sequence[tuple[int, int]], issued: date | None
-) -> tuple[date, int, int] | None:
-    for start, end in sentences:
-        sentence = text[start:end]
-        if not _COMMENCES.search(sentence) or not re.search(
-            r"\b(?:this|these|the)\s*(?:\w+\s+){0,3}(?:circular|directions?|instructions|guidelines|provisions|framework"
-            r"|guidance\s+note|changes?|amendments|modifications)\b",
-            sentence,
-            re.I,
-        ):
-            continue
-        if day := _effective(sentence, issued):
-            return day, start, end
-    return None
+    return commencement(text, _sentences(text), issued)
 
 
 def statements(text: str, *, issued: date | None = None) -> list[Statement]:
@@ -161,7 +130,7 @@ def statements(text: str, *, issued: date | None = None) -> list[Statement]:
             continue
         if any(part.start < start + said.end <= part.end for part in lists):  # its head
             continue
-        day = _effective(text[start:end], issued)
+        day = effective_day(text[start:end], issued)
         if said.kind is not ActKind.AMENDS and (below := _below(text, sentences, named, number)):
             found += [Statement(said.kind, one.start, one.end, one, day) for one in below]
             continue
@@ -174,8 +143,8 @@ def statements(text: str, *, issued: date | None = None) -> list[Statement]:
         (decided if said.is_of_opening else found).extend(several)
     acted = {name for one in found if one.other for name in one.other.names}
     found += [one for one in decided if not one.other or acted.isdisjoint(one.other.names)]
-    whole = _in_force(text, every, issued)
-    day = whole[0] if whole else None
+    whole = commencement(text, every, issued)
+    day = whole.day if whole else None
     for part in lists:
         found += [
             Statement(kind, one.start, one.end, one, day, part.compiles)
@@ -282,15 +251,6 @@ def _once(found: list[Statement]) -> list[Statement]:
             seen.add(key)
             kept.append(one)
     return kept
-
-
-def _effective(sentence: str, issued: date | None) -> date | None:
-    """Return from when; of several days the first, as what follows is the exception."""
-    at_once = _AT_ONCE.search(sentence)
-    for one in DATE.finditer(sentence):
-        if _EFFECT.search(sentence[: one.start()]) and not (at_once and at_once.start() < one.start()):
-            return date_of(one)
-    return issued if at_once else None
 
 
 def _sentences(text: str, named: Sequence[Reference] = ()) -> list[tuple[int, int]]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carag.profiles.circulars.supersession import in_force_from, statements
+from carag.profiles.circulars.supersession import statements
 
 NUMBER = "DOR.REC.20/16.05.000/2013-14"
 SERIES = "A.P. (DIR Series) Circular No. 17"
@@ -280,24 +280,6 @@ def test_a_list_ends_before_text_that_names_others_far_below() -> None:
 def test_a_number_at_the_end_of_a_row_does_not_run_into_the_next_row() -> None:
     text = f"List of circulars repealed\n1. {NUMBER} 01-06-2015\nReports (FRMS)\n\n2. DBS.CO.No.18/23.04.011/2004-05\n"
     assert [numbers for _, numbers, _ in read(text)] == [(NUMBER,), ("DBS.CO.No.18/23.04.011/2004-05",)]
-
-
-@pytest.mark.parametrize(
-    ("text", "day"),
-    [
-        ("These instructions shall be effective from January 1, 2025.", date(2025, 1, 1)),
-        ("This circular shall come into force with immediate effect.", ISSUED),
-        (
-            "These Directions shall come into force immediately except for para 6, which shall come into effect from "
-            "November 1, 2025.",
-            ISSUED,
-        ),
-        ("Interest is due with effect from April 1, 2024.", None),
-    ],
-)
-def test_the_day_from_which_the_whole_is_in_force_is_read(text: str, day: date | None) -> None:
-    found = in_force_from(text, ISSUED)
-    assert (found and found[0]) == day
 
 
 @given(st.text(max_size=400))
