@@ -260,7 +260,7 @@ def ingest(
         if gate.standing:
             say(gate.standing, style="dim")
         _show_report(report, "filings" if is_edgar else "documents")
-    if sum(report.quarantined.values()) > (report.added + report.changed) / 2:
+    if report.newly_quarantined > (report.filings + report.events) / 2:
         warn(
             f"most of what came is quarantined; is it for this store, of the profile {name}? {_ANOTHER}",
             style="red",

@@ -115,6 +115,8 @@ class _Folder:
     def __init__(self, root: Path, files: list[str], leaves_out: Callable[[str], bool] | None) -> None:
         self._root = root
         self._files = files
+        self._named_by_path = {one for one in files if _ending(one) in _PLAIN | _EXTRA}
+        """An id that another file states of itself must not displace the file that has it for a path."""
         self._leaves_out = leaves_out
         self._sidecar = Sidecar()
         self._child = Child()
@@ -190,6 +192,11 @@ class _Folder:
         facts = merged_facts([(where, own), *self._sidecar.of(file, identity)])
         facts.pop("id", None)
         check_id("id", identity)
+        if identity != file and identity in self._named_by_path:
+            raise Unreadable(
+                ProblemKind.DUPLICATE,
+                f"states the id {quoted(identity)}, which is the path of another file; want another",
+            )
         if identity in self._places:
             raise Unreadable(
                 ProblemKind.DUPLICATE,

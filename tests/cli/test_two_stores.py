@@ -288,6 +288,17 @@ def test_documents_of_the_other_are_found_out(
     assert (code, "this store's profile reads filings" in said) == (Exit.BAD_INPUT, True)
 
 
+def test_a_folder_of_which_little_is_quarantined_is_not_doubted_when_it_comes_again(
+    apart: tuple[User, User], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The share is of what the folder holds, and not of what is new in it."""
+    rules = apart[1]
+    (rules.home / "circulars" / "undated.md").write_text("Limits are raised.")
+    for _ in range(2):
+        code, said = carag(capsys, "ingest", rules.home / "circulars", "--store", rules.store)
+        assert (code, "quarantine" in said, "most of what came" in said) == (Exit.OK, True, False)
+
+
 def test_a_store_that_is_not_there_is_told_with_how_to_make_one(
     rules: User, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -169,6 +169,22 @@ def test_a_sidecar_outside_of_the_folder_is_not_read_either(tmp_path: Path) -> N
     assert {"a.txt": "broken", "metadata.csv": "outside"} == kinds(tmp_path / "in")
 
 
+@pytest.mark.parametrize("claimant", ["a.md", "c.md", "a.jsonl", "metadata.csv"])
+def test_no_file_displaces_another_by_stating_its_path_as_its_id(tmp_path: Path, claimant: str) -> None:
+    """Whichever is read first: the file whose path the id is wins, and the claimant is the problem."""
+    content = {
+        "a.jsonl": json.dumps({"id": "b.md", "text": "not b"}),
+        "metadata.csv": "file,id\na.txt,b.md\n",
+    }.get(claimant, "---\nid: b.md\n---\nnot b")
+    found = outcomes(write(tmp_path, {"a.txt": "a", "b.md": "b", claimant: content}))
+    place = {"a.jsonl": "a.jsonl:1", "metadata.csv": "a.txt"}.get(claimant, claimant)
+    problem, kept = found[place], found["b.md"]
+    assert isinstance(problem, Problem)
+    assert (problem.kind.value, "the path of another file" in problem.reason) == ("duplicate", True)
+    assert isinstance(kept, ReadDocument)
+    assert (kept.id, kept.text) == ("b.md", "b")
+
+
 def test_two_documents_never_have_one_id(tmp_path: Path) -> None:
     """The second is a problem, which names the place of the first."""
     rows = [{"id": "x", "text": "one"}, {"id": "x", "text": "two"}, {"id": 7, "text": "three"}]

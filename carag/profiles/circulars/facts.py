@@ -151,7 +151,7 @@ def circular_of(stated: Mapping[str, Any], text: str, title: str = "") -> Circul
     >>> read.issued.isoformat(), read.entity_classes, read.trouble
     ('2024-05-02', ('small_bank',), [])
     >>> circular_of({"title": "Limits"}, "Limits are raised.").trouble
-    ['the day of issue is stated in no field, issued or date, and stands in no line of the text']
+    ['no day of issue stands on a line of its own in the text; state it in the field `issued` or `date`, as 2025-04-01']
     """
     return _Reading(stated, text, title).circular
 
@@ -208,7 +208,9 @@ class _Reading:
         value = self._field("issued")
         given = None if value is None else _day(value)
         if value is not None and given is None:
-            self.circular.trouble.append(f"the day of issue is {str(value)[:80]!r}, which is no date")
+            self.circular.trouble.append(
+                f"the day of issue is {str(value)[:80]!r}, which is not a date; want one as 2025-04-01"
+            )
             return
         here = next(
             (
@@ -228,7 +230,8 @@ class _Reading:
             self._from_text("issued", here.start(), here.end())
         elif given is None:
             self.circular.trouble.append(
-                "the day of issue is stated in no field, issued or date, and stands in no line of the text"
+                "no day of issue stands on a line of its own in the text; "
+                "state it in the field `issued` or `date`, as 2025-04-01"
             )
         self.circular.issued = given or read
 
@@ -326,7 +329,9 @@ class _Reading:
         if value is not None:
             self.circular.effective = _day(value)
             if self.circular.effective is None:
-                self.circular.trouble.append(f"the effective date is {str(value)[:80]!r}, which is no date")
+                self.circular.trouble.append(
+                    f"the effective date is {str(value)[:80]!r}, which is not a date; want one as 2025-04-01"
+                )
         elif self.circular.status != "draft" and (found := in_force_from(self._text, self.circular.issued)):
             self.circular.effective = found.day
             self._from_text("effective", found.start, found.end)
@@ -334,7 +339,7 @@ class _Reading:
                 words = " ".join(self._text[found.start : found.end].split())
                 self.circular.trouble.append(
                     f"the day from which it is in force cannot be read in {words[:120]!r} "
-                    f"(text {found.start}-{found.end}); state it in the field effective, as 2025-04-01"
+                    f"(text {found.start}-{found.end}); state it in the field `effective`, as 2025-04-01"
                 )
 
 

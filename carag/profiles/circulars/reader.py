@@ -77,7 +77,7 @@ def document_of(read: ReadDocument) -> Document:
     others = {
         name: value[:_SHOWN] if isinstance(value, str) else value
         for name, value in stated.items()
-        if name not in facts and name not in _OWN and not isinstance(value, list)
+        if name not in facts and name not in READ | _OWN and not isinstance(value, list)
     }
     return Document(
         id=read.id,

@@ -83,7 +83,7 @@ def test_a_day_that_is_not_told_closes_the_circular_and_says_so(subject: str, wo
     one = circular_of({"issued": ISSUED.isoformat()}, text)
     assert one.effective is None
     assert [trouble.split(" in ")[0] for trouble in one.trouble] == ["the day from which it is"]
-    assert "state it in the field effective" in one.trouble[0]
+    assert "state it in the field `effective`" in one.trouble[0]
     stated = circular_of({"issued": ISSUED.isoformat(), "effective": "2030-04-01"}, text)
     assert (stated.effective, stated.trouble) == (date(2030, 4, 1), [])
 

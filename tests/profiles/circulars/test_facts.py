@@ -10,7 +10,7 @@ import pytest
 from carag.errors import InvalidArgument
 from carag.labelling.declared import label_facts
 from carag.policy import Profile, bit_names
-from carag.profiles.circulars.facts import CLASSES, circular_of
+from carag.profiles.circulars.facts import CLASSES, READ, circular_of
 from carag.profiles.circulars.reader import document_of
 from carag.readers import ReadDocument
 
@@ -31,6 +31,8 @@ Small Wallets - Higher Limit
 
 Yours faithfully,
 """
+STATED = {"entity_classes": "small_bank", "internal": False, "status": "issued"}
+"""Values of the fields that do not take any text."""
 VOCABULARY = Profile.open("circulars").vocabulary
 
 
@@ -156,3 +158,18 @@ def test_acts_that_a_field_states_are_those_of_the_circular() -> None:
 def test_a_field_of_another_kind_is_refused_with_its_name(facts: dict[str, Any]) -> None:
     with pytest.raises(InvalidArgument, match=next(iter(facts))):
         document(date="2024-02-12", **facts)
+
+
+@pytest.mark.parametrize("name", sorted(READ))
+def test_no_field_that_is_read_is_taken_for_a_slip_of_the_pen(name: str) -> None:
+    """What the reader asks for by name works under that name: `issued` is no misspelt `issued_by`."""
+    value = STATED.get(name, "2024-05-02" if {"issued", "date"} & {name} or "effective" in name else "DOR/1")
+    assert label(**{"issued": "2024-05-02", name: value})[1] is None
+
+
+@pytest.mark.parametrize("name", ["issued", "date"])
+def test_the_words_for_a_missing_day_of_issue_name_the_fields_that_work(name: str) -> None:
+    """Doing what the words say ends the quarantine."""
+    missing = label()[1] or ""
+    assert f"`{name}`" in missing
+    assert label(**{name: "2024-05-02"})[1] is None
