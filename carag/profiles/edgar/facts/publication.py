@@ -100,7 +100,7 @@ def public_time(filing: Filing) -> PublicTime:
     if filed := _usable(filing.filed):
         return _at(next_session(filed), PublicAtSource.FILING_DATE)
     if filing.accession_year is not None and filing.accession_year in _YEARS:
-        return _at(end_of_year(filing.accession_year), PublicAtSource.ACCESSION_YEAR)
+        return _at(_last_session_of(filing.accession_year), PublicAtSource.ACCESSION_YEAR)
     return _from_period(filing)
 
 
@@ -115,8 +115,13 @@ def _of_order(filing: Filing) -> PublicTime:
     if days:
         return _at(next_session(max(days)), PublicAtSource.FILING_DATE)
     if filing.accession_year is not None and filing.accession_year in _YEARS:
-        return _at(end_of_year(filing.accession_year), PublicAtSource.ACCESSION_YEAR)
+        return _at(_last_session_of(filing.accession_year), PublicAtSource.ACCESSION_YEAR)
     return _from_period(filing)
+
+
+def _last_session_of(year: int) -> datetime:
+    """Return when a filing of a year's last day is public, as its filing date would say."""
+    return next_session(date(year, 12, 31))
 
 
 def accepted_in_private(filing: Filing) -> bool:

@@ -21,7 +21,7 @@ from carag.profiles.edgar.facts.jurisdictions import edgar_jurisdiction
 from carag.profiles.edgar.facts.publication import accepted_in_private, eastern
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 __all__ = ["SGML_HEADER", "Header", "accession_year", "parse_header"]
 
@@ -295,7 +295,25 @@ def _contradictions(header: _Scanned) -> tuple[Disagreement, ...]:
         )
         if form and renamed_form(other) != renamed_form(form)
     ]
-    return tuple(found)
+    return (*found, *_without_party(head, header.parties))
+
+
+def _without_party(head: _Scanned, parties: list[_Party]) -> Iterator[Disagreement]:
+    """Yield companies of which no line says what party they are: the line that begins their block is lost."""
+    for first, *others in [
+        ["", *head.every("CENTRAL INDEX KEY")],
+        *(party.ciks for party in parties if party.ciks),
+    ]:
+        for other in dict.fromkeys(others):
+            if other != first:
+                yield Disagreement(
+                    "ciks",
+                    SGML_HEADER,
+                    first or "no party",
+                    "the same header",
+                    other,
+                    "a block is of one party",
+                )
 
 
 def _items(header: _Scanned, filed: date | None) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ from carag.profiles.edgar.reading.submissions_json import (
     filing_of_metadata,
     is_metadata_row,
     is_submissions,
+    pages_of_submissions,
     rows_of_submissions,
     rows_of_table,
 )
@@ -252,6 +253,7 @@ def _read_json(file: Path, where: str, of_row: Callable[[_Row], _Read] | None) -
     """Read a filer's submissions, which are columns of filings; if ``of_row`` is given, also one row or a list."""
     size = _size(file)
     rows: list[Any] = []
+    pages: list[str] = []
 
     def load() -> Any:
         with opened(file) as source:
@@ -260,6 +262,7 @@ def _read_json(file: Path, where: str, of_row: Callable[[_Row], _Read] | None) -
     def take(value: Any) -> _Read:
         if is_submissions(value):
             rows.extend(rows_of_submissions(value, file.name.removesuffix(".gz")))
+            pages.extend(pages_of_submissions(value))
         elif of_row is not None:
             rows.extend(value if isinstance(value, list) else [value])
         return ReadKind.SKIPPED, "no submissions of a filer (EDGAR's CIK##########.json)"
@@ -269,6 +272,10 @@ def _read_json(file: Path, where: str, of_row: Callable[[_Row], _Read] | None) -
         yield outcome
     for number, row in enumerate(rows, start=1):
         yield _outcome_of(f"{where}:{number}", size, partial(_object, row), of_row or _of_metadata)
+    for page in pages:
+        if not any((file.parent / name).exists() for name in (page, f"{page}.gz")):
+            reason = f"lists older filings in {page}, which is not beside it; fetch it from EDGAR into the same folder"
+            yield ReadOutcome(ReadKind.BROKEN, where, size, reason=reason)
 
 
 def _object(value: Any) -> _Row:

@@ -30,6 +30,7 @@ _MARK: Final = re.compile(r"<(?:SEC-HEADER|IMS-HEADER|SEC-DOCUMENT|IMS-DOCUMENT|
 _START: Final = re.compile(r"^[ \t]*<(?:SEC-HEADER|IMS-HEADER|SUBMISSION)>", re.IGNORECASE | re.MULTILINE)
 _DOCUMENT: Final = re.compile(r"^[ \t]*<(/?)DOCUMENT>[ \t]*$", re.IGNORECASE | re.MULTILINE)
 _TAG: Final = re.compile(r"^[ \t]*<(TYPE|SEQUENCE|DESCRIPTION)>([^\n]*)", re.IGNORECASE | re.MULTILINE)
+_TAG_LINES: Final = re.compile(r"^[ \t]*<[A-Z][A-Z-]*>[^\n]*", re.IGNORECASE | re.MULTILINE)
 _TEXT: Final = re.compile(r"<(/?)TEXT>", re.IGNORECASE)
 _WRAPPER: Final = re.compile(r"\s*<(PDF|XBRL|XML|HTML)>[ \t]*\n", re.IGNORECASE)
 _UUENCODED: Final = re.compile(r"\s*(?:<PDF>\s*)?begin [0-7]{3} \S", re.IGNORECASE)
@@ -119,6 +120,8 @@ def _read_document(block: str) -> tuple[FilingDocument, tuple[DeiFact, ...]]:
     head, body = _head_and_body(block)
     tags = {name.upper(): value.strip() for name, value in _TAG.findall(head)}
     kind = tags.get("TYPE", "").upper()
+    if not kind:  # which exhibits a filing has decides bits
+        raise CorruptFile("a document states no <TYPE>; fetch the file again")
     text, facts = _prose(body, kind)
     sequence = tags.get("SEQUENCE", "")
     document = FilingDocument(
@@ -131,13 +134,20 @@ def _read_document(block: str) -> tuple[FilingDocument, tuple[DeiFact, ...]]:
 
 
 def _head_and_body(block: str) -> tuple[str, str]:
-    """Split at the first ``<TEXT>`` and the last ``</TEXT>``, in one pass whatever is between them."""
+    """Split at the first ``<TEXT>`` and the last ``</TEXT>``, in one pass whatever is between them.
+
+    A text that is not closed goes on to the end of its document; one that is not opened begins nowhere.
+    """
     marks = list(_TEXT.finditer(block))
     start = next((mark for mark in marks if not mark[1]), None)
     end = next((mark for mark in reversed(marks) if mark[1]), None)
-    if start is None or end is None or end.start() < start.end():
+    if start is None:
+        if end is not None or _TAG_LINES.sub("", block).strip():
+            raise CorruptFile("a document has text outside of <TEXT>; fetch the file again")
         return block, ""
-    return block[: start.start()], block[start.end() : end.start()]
+    if end is None or end.start() < start.end():
+        return block[: start.start()], block[start.end() :]
+    return block[: start.start()], block[start.end() : end.start()] + block[end.end() :]
 
 
 def _prose(body: str, kind: str) -> tuple[str, tuple[DeiFact, ...]]:

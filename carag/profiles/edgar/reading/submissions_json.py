@@ -39,6 +39,7 @@ __all__ = [
     "filing_of_metadata",
     "is_metadata_row",
     "is_submissions",
+    "pages_of_submissions",
     "rows_of_submissions",
     "rows_of_table",
 ]
@@ -56,6 +57,7 @@ _COLUMNS: Final = {
 """EDGAR's names of columns, each with the name that rows of a data set use."""
 _WANTED: Final = ("accession", "form")
 _OF_PAGE: Final = re.compile(r"CIK(\d{10})-submissions-\d+", re.IGNORECASE)
+_PAGE: Final = re.compile(rf"{_OF_PAGE.pattern}\.json", re.IGNORECASE)
 _MAY_BE_EMPTY: Final = ("filed", "period", "accepted", "is_xbrl", "file_number")
 COMPANY_STATE: Final = frozenset({"business", "incorporation", "sics"})
 """Facts that a submissions file states of the company as of the crawl, not of the filing."""
@@ -146,6 +148,34 @@ def _cells(line: bytes | None) -> list[str]:
 def is_submissions(value: object) -> bool:
     """Tell whether a JSON value is a submissions file of EDGAR, or a further page of one."""
     return isinstance(value, dict) and ("filings" in value or isinstance(value.get("accessionNumber"), list))
+
+
+def pages_of_submissions(value: Mapping[str, Any]) -> list[str]:
+    """Return the names of the further pages in which EDGAR lists a filer's older filings (``filings.files``).
+
+    Raises
+    ------
+    CorruptFile
+        If what is listed is not a name of a page.
+
+    Examples
+    --------
+    >>> pages_of_submissions({"filings": {"recent": {}, "files": [{"name": "CIK0009000001-submissions-001.json"}]}})
+    ['CIK0009000001-submissions-001.json']
+    """
+    filings = value.get("filings")
+    listed = (filings.get("files") if isinstance(filings, dict) else None) or []
+    names = (
+        [one.get("name") if isinstance(one, dict) else one for one in listed]
+        if isinstance(listed, list)
+        else [listed]
+    )
+    for name in names:
+        if not isinstance(name, str) or not _PAGE.fullmatch(name):
+            raise CorruptFile(
+                f"filings.files lists {quoted(name)}; want EDGAR's CIK##########-submissions-###.json"
+            )
+    return names
 
 
 def rows_of_submissions(value: Mapping[str, Any], file_name: str) -> list[dict[str, Any]]:

@@ -65,8 +65,9 @@ END_OF_2024 = datetime(2024, 12, 31, 23, 59, tzinfo=EASTERN)
             PublicAtSource.FILING_DATE,
         ),
         (
+            # One filed on the last day is public in the first session of the next year
             {"accession_year": 2016, "period": date(2015, 12, 31)},
-            datetime(2016, 12, 31, 23, 59, tzinfo=EASTERN),
+            datetime(2017, 1, 3, 9, 30, tzinfo=EASTERN),
             "accession year",
         ),
         ({"period": date(2015, 12, 31)}, datetime(2016, 12, 31, 23, 59, tzinfo=EASTERN), "period of report"),
@@ -98,7 +99,11 @@ END_OF_2024 = datetime(2024, 12, 31, 23, 59, tzinfo=EASTERN)
             datetime(2024, 7, 5, 9, 30, tzinfo=EASTERN),
             PublicAtSource.FILING_DATE,
         ),
-        ({"form": "SEC STAFF ACTION", "accession_year": 2024}, END_OF_2024, "accession year"),
+        (
+            {"form": "SEC STAFF ACTION", "accession_year": 2024},
+            datetime(2025, 1, 2, 9, 30, tzinfo=EASTERN),
+            "accession year",
+        ),
         # A proxy statement is filed before the meeting that it calls
         (
             {"form": "DEF 14A", "text": "The annual meeting will be held at noon on May 7, 2023."},
