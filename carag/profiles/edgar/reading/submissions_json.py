@@ -165,16 +165,14 @@ def pages_of_submissions(value: Mapping[str, Any]) -> list[str]:
     """
     filings = value.get("filings")
     listed = (filings.get("files") if isinstance(filings, dict) else None) or []
-    names = (
-        [one.get("name") if isinstance(one, dict) else one for one in listed]
-        if isinstance(listed, list)
-        else [listed]
-    )
-    for name in names:
+    names: list[str] = []
+    for one in listed if isinstance(listed, list) else [listed]:
+        name = one.get("name") if isinstance(one, dict) else one
         if not isinstance(name, str) or not _PAGE.fullmatch(name):
             raise CorruptFile(
                 f"filings.files lists {quoted(name)}; want EDGAR's CIK##########-submissions-###.json"
             )
+        names.append(name)
     return names
 
 
