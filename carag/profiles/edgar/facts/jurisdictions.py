@@ -2,16 +2,24 @@
 
 EDGAR's codes are not ISO 3166: ``DE`` is Delaware, ``CA`` California, ``2M`` Germany, ``X0`` the United
 Kingdom. ``dei:EntityAddressCountry`` *is* ISO (EDGAR Filer Manual 6.5.48). So the two have separate tables
-and separate functions, and a code in neither table is *other*, never a guess.
+and separate functions. A code that no table has may be of any place, as a place that is not stated.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from carag.policy import PolicyBit
 
-__all__ = ["edgar_jurisdiction", "iso_jurisdiction", "state_or_province"]
+__all__ = [
+    "ANYWHERE",
+    "edgar_jurisdiction",
+    "edgar_places",
+    "iso_jurisdiction",
+    "iso_places",
+    "state_or_province",
+]
 
 _EDGAR_US: Final = {
     "AL", "AK", "AZ", "AR", "CA", "CO", "CT", "DE", "DC", "FL", "GA", "HI", "ID", "IL", "IN", "IA", "KS",
@@ -32,6 +40,19 @@ _EDGAR_EU: Final = {
 }  # fmt: skip
 _EDGAR_UK: Final = {"X0"}
 _EDGAR_CA: Final = {"A0", "A1", "A2", "A3", "A4", "A5", "A6", "A7", "A8", "A9", "B0", "Z4"}
+_EDGAR_OTHER: Final = frozenset(
+    re.findall(
+        r"\w\w",
+        # Africa, America, Asia, Europe outside the EEA and the United Kingdom, Oceania; XX, unknown, is not among them
+        "1A 1B 1C 1D 1E 1F 1G 1J 1K 1L 1N 1P 1S 1T 1U 1W 1X 1Y 1Z 2C 2D 2E 2G 2H 2J 2K 2L 2Q B1 B2 B3 B4 B6 "
+        "B7 B8 B9 C0 C1 C3 C5 C6 C7 C8 D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 E1 E2 E3 E4 E8 E9 F0 F1 F2 F3 F4 F5 F6 "
+        "F7 F8 F9 G0 G1 G2 G3 G6 G8 G9 H1 H2 H3 H4 H5 H6 H7 H8 I4 I5 I6 J0 J1 J2 J4 J5 J8 J9 K0 K1 K2 K3 K4 "
+        "K7 K8 K9 L0 L3 L7 L8 L9 M0 M2 M3 M4 M5 M6 M7 M8 M9 N0 N1 N5 N6 N7 N8 N9 O0 O3 O4 O5 O9 P0 P1 P2 P3 "
+        "P4 P5 P6 P8 Q1 Q2 Q3 Q4 Q5 Q6 Q7 R0 R1 R2 R4 R5 R6 R8 S0 S3 S6 S8 S9 T0 T1 T2 T3 T6 T7 T8 U0 U1 U5 "
+        "U7 U8 U9 V0 V1 V2 V3 V6 V8 V9 W0 W1 W2 W3 W4 W5 W6 W7 W8 W9 X2 X3 X4 X5 X8 Y0 Y3 Y4 Y5 Y7 Y8 Y9 Z0 "
+        "Z2 Z3 Z5 ",
+    )
+)
 
 _ISO_EU: Final = {
     "AT": "AUSTRIA", "BE": "BELGIUM", "BG": "BULGARIA", "HR": "CROATIA", "CY": "CYPRUS", "CZ": "CZECHIA",
@@ -48,6 +69,24 @@ _ISO_US: Final = {
 }  # fmt: skip
 _ISO_UK: Final = ("GB", "UNITED KINGDOM", "GREAT BRITAIN", "ENGLAND", "SCOTLAND", "WALES", "NORTHERN IRELAND")
 _ISO_CA: Final = ("CA", "CANADA")
+_ISO_OTHER: Final = frozenset(
+    re.findall(
+        r"\w\w",
+        "AD AE AF AG AI AL AM AO AQ AR AU AW AZ BA BB BD BF BH BI BJ BL BM BN BO BQ BR BS BT BV BW BY BZ CC "
+        "CD CF CG CH CI CK CL CM CN CO CR CU CV CW CX DJ DM DO DZ EC EG EH ER ET FJ FK FM FO GA GD GE GG GH "
+        "GI GL GM GN GQ GS GT GW GY HK HM HN HT ID IL IM IN IO IQ IR JE JM JO JP KE KG KH KI KM KN KP KR KW "
+        "KY KZ LA LB LC LK LR LS LY MA MC MD ME MG MH MK ML MM MN MO MR MS MU MV MW MX MY MZ NA NC NE NF NG "
+        "NI NP NR NU NZ OM PA PE PF PG PH PK PM PN PS PW PY QA RS RU RW SA SB SC SD SG SH SJ SL SM SN SO SR "
+        "SS ST SV SX SY SZ TC TD TF TG TH TJ TK TL TM TN TO TR TT TV TW TZ UA UG UM UY UZ VA VC VE VG VN VU "
+        "WF WS YE ZA ZM ZW ",
+    )
+) | {
+    "ARGENTINA", "AUSTRALIA", "BAHAMAS", "BERMUDA", "BRAZIL", "CAYMAN ISLANDS", "CHILE", "CHINA", "GUERNSEY",
+    "HONG KONG", "INDIA", "ISLE OF MAN", "ISRAEL", "JAPAN", "JERSEY", "MARSHALL ISLANDS", "MEXICO", "NEW ZEALAND",
+    "PANAMA", "SINGAPORE", "SOUTH AFRICA", "SOUTH KOREA", "SWITZERLAND", "TAIWAN", "VIRGIN ISLANDS, BRITISH",
+}  # fmt: skip
+ANYWHERE: Final = PolicyBit.J_US | PolicyBit.J_EU | PolicyBit.J_UK | PolicyBit.J_CA | PolicyBit.J_OTHER
+"""Every jurisdiction: of a place that is not stated, or of a code that no table has."""
 
 _BY_EDGAR: Final = {
     code: bit
@@ -56,6 +95,7 @@ _BY_EDGAR: Final = {
         (PolicyBit.J_EU, _EDGAR_EU),
         (PolicyBit.J_UK, _EDGAR_UK),
         (PolicyBit.J_CA, _EDGAR_CA),
+        (PolicyBit.J_OTHER, _EDGAR_OTHER),
     )
     for code in codes
 }
@@ -66,6 +106,7 @@ _BY_ISO: Final = {
         (PolicyBit.J_EU, (*_ISO_EU, *_ISO_EU.values())),
         (PolicyBit.J_UK, _ISO_UK),
         (PolicyBit.J_CA, _ISO_CA),
+        (PolicyBit.J_OTHER, _ISO_OTHER),
     )
     for key in keys
 }
@@ -80,6 +121,28 @@ def edgar_jurisdiction(code: str) -> PolicyBit:
     ('J_US', 'J_EU', 'J_OTHER')
     """
     return _BY_EDGAR.get(code.strip().upper(), PolicyBit.J_OTHER)
+
+
+def edgar_places(code: str) -> PolicyBit:
+    """Return where an EDGAR code may be: its jurisdiction, or all of them where the table does not have it.
+
+    Examples
+    --------
+    >>> edgar_places("E9").name, edgar_places("XX") == ANYWHERE
+    ('J_OTHER', True)
+    """
+    return _BY_EDGAR.get(code.strip().upper(), ANYWHERE)
+
+
+def iso_places(country: str) -> PolicyBit:
+    """Return where an ISO code or country name may be: its jurisdiction, or all where the table does not have it.
+
+    Examples
+    --------
+    >>> iso_places("Israel").name, iso_places("Ruritania") == ANYWHERE
+    ('J_OTHER', True)
+    """
+    return _BY_ISO.get(" ".join(country.upper().split()), ANYWHERE)
 
 
 def iso_jurisdiction(country: str) -> PolicyBit:

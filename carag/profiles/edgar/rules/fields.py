@@ -7,14 +7,16 @@ Sets (of form families, items, locations) are bitsets; dates are ordinals, 0 if 
 
 from __future__ import annotations
 
+import re
 from datetime import date
 from enum import IntFlag, auto
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import or_
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from carag.policy import PolicyBit, bits_of
+from carag.policy import PolicyBit
 from carag.profiles.edgar.facts.calendar import FIRST_YEAR, LAST_YEAR
 from carag.profiles.edgar.facts.filing import Filing
 from carag.profiles.edgar.facts.financial_statements import (
@@ -24,7 +26,7 @@ from carag.profiles.edgar.facts.financial_statements import (
 )
 from carag.profiles.edgar.facts.form_8k_items import ITEM_NUMBERS
 from carag.profiles.edgar.facts.forms import FormFamily, form_families, periodic_family
-from carag.profiles.edgar.facts.jurisdictions import edgar_jurisdiction, iso_jurisdiction
+from carag.profiles.edgar.facts.jurisdictions import ANYWHERE, edgar_places, iso_places
 from carag.profiles.edgar.facts.publication import PublicAtSource, public_time
 
 if TYPE_CHECKING:
@@ -92,7 +94,7 @@ class Mark(IntFlag):
     INDIVIDUAL = auto()
     """``typeOfReportingPerson`` IN."""
     MAY_BE_NASDAQ = auto()
-    """``dei:SecurityExchangeName`` names Nasdaq, or no exchange is stated."""
+    """``dei:SecurityExchangeName`` names Nasdaq or an exchange that is not known, or none is stated."""
     EMERGING_GROWTH = auto()
     """``dei:EntityEmergingGrowthCompany``; if that is not stated, the filer category."""
     SHELL = auto()
@@ -171,16 +173,13 @@ def item_mask(*numbers: str) -> int:
     return mask | UNREADABLE if unreadable else mask
 
 
-_ANYWHERE: Final = bits_of(["J_US", "J_EU", "J_UK", "J_CA", "J_OTHER"])
-
-
 @lru_cache(maxsize=65536)
 def places(business: tuple[str, ...], incorporation: tuple[str, ...], countries: tuple[str, ...]) -> int:
     """Unite registrants' BUSINESS ADDRESS STATE, STATE OF INCORPORATION and dei:EntityAddressCountry.
 
     A state of incorporation in the United States does not show where the business is (Delaware), so it sets no bit;
-    one elsewhere does (GDPR Art. 3: establishment). A registrant that states nothing may be anywhere: every bit is
-    set, so that a session to which any of these places is inadmissible does not see it.
+    one elsewhere does (GDPR Art. 3: establishment). A registrant that states nothing, or a code that is not known, may
+    be anywhere: every bit is set, so that a session to which any of these places is inadmissible does not see it.
 
     Examples
     --------
@@ -188,16 +187,19 @@ def places(business: tuple[str, ...], incorporation: tuple[str, ...], countries:
     >>> bit_names(places(("CA",), ("L2",), ()))
     ('J_US', 'J_EU')
     """
-    at = {edgar_jurisdiction(code) for code in business}
-    at |= {iso_jurisdiction(country) for country in countries}
-    at |= {edgar_jurisdiction(code) for code in incorporation} - {PolicyBit.J_US}
-    return sum(at) if at and "" not in business else _ANYWHERE
+    at = {edgar_places(code) for code in business} | {iso_places(country) for country in countries}
+    at |= {edgar_places(code) for code in incorporation} - {PolicyBit.J_US}
+    return int(reduce(or_, at) if at and "" not in business else ANYWHERE)
+
+
+_NUMBERED: Final = re.compile(r"EX[-. ]?0*([0-9]+)")
+"""The number of an exhibit under Regulation S-K 601(b), whatever its filer appends to it: ``EX-32A``, ``EX-32.1``."""
 
 
 @lru_cache(maxsize=4096)
 def _exhibit(document_type: str) -> int:
-    stem = document_type.upper().replace("(", ".").split(".")[0]
-    return int({"EX-13": Exhibit.EX_13, "EX-32": Exhibit.EX_32}.get(stem, 0))
+    number = _NUMBERED.match(document_type.upper())
+    return int({"13": Exhibit.EX_13, "32": Exhibit.EX_32}.get(number[1] if number else "", 0))
 
 
 # --- a filing to its fields -------------------------------------------------------------------------------
@@ -282,6 +284,12 @@ def columns_of(filings: Iterable[Filing]) -> Fields:
         Mark.UNNUMBERED,
     )
 )
+_NOT_NASDAQ: Final = re.compile(
+    r"\s*(?:the\s+)?(?:(?:NYSE|New\s+York\s+Stock|AMEX|American\s+Stock|CBOE|BATS|CHX|Chicago|OTC|IEX|Investors|LTSE|"
+    r"Long-?\s?Term\s+Stock|MIAX|BOX)(?!.*nasdaq).*|none)\s*",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Exchanges and markets that are not Nasdaq's; what is not among them may be."""
 _JOBS_ACT: Final = date(2012, 4, 5)
 """Before this day no emerging growth companies existed (Pub. L. 112-106); the filer category is today's, not that of
 the filing's time."""
@@ -293,7 +301,7 @@ def _marks(filing: Filing) -> int:
         marks |= _OWNER
     if "IN" in filing.reporting_person_types:
         marks |= _INDIVIDUAL
-    if not filing.exchanges or "nasdaq" in " ".join(filing.exchanges).lower():
+    if not filing.exchanges or not all(map(_NOT_NASDAQ.fullmatch, filing.exchanges)):
         marks |= _MAY_BE_NASDAQ
     growing = filing.emerging_growth
     may_grow = filing.filed is None or filing.filed >= _JOBS_ACT

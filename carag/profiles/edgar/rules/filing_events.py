@@ -215,8 +215,10 @@ class _State:
             if periodic_family(family):
                 reports[cik, family][period] = reduce(_earlier, group)
         concerned: dict[tuple[int, str], list[tuple[date, FilingFacts]]] = defaultdict(list)
+        ends: dict[Period, date] = {}
         for (cik, family, period), group in self._by_period.items():
-            concerned[cik, family] += [(period, one) for one in group]
+            ends[cik, family, period] = end = max(one.period for one in group if one.period)
+            concerned[cik, family] += [(end, one) for one in group]
         for one in self._filings:
             if one.period is None and one.public_at < NEVER:
                 last = datetime.fromtimestamp(one.public_at * 60, EASTERN).date()
@@ -224,9 +226,10 @@ class _State:
                     concerned[cik, family_of(one.form)].append((last, one))
         for place, by_period in reports.items():
             periods = sorted(by_period)
+            ends_of = [ends[*place, period] for period in periods]
             first = list(accumulate((by_period[day] for day in reversed(periods)), _earlier))[::-1]
             for day, one in concerned[place]:
-                if (later := bisect_right(periods, day)) < len(periods):
+                if (later := bisect_right(ends_of, day)) < len(periods):
                     self._set(PolicyBit.NOT_LATEST, one, first[later])
 
     def late(self) -> None:

@@ -28,7 +28,7 @@ __all__ = [
     "label",
 ]
 
-LABELLER_VERSION: Final = "edgar-6"
+LABELLER_VERSION: Final = "edgar-7"
 """Must change whenever the same filing may be labelled differently."""
 
 

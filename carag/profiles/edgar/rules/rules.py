@@ -212,7 +212,7 @@ RULES: Final = (
         _at(PolicyBit.J_OTHER),
         also=_COUNTRY,
         limits="Jersey, Guernsey and the Isle of Man are elsewhere, not the United Kingdom; of a registrant that"
-        " states no location all five bits are set",
+        " states no location, or a code that is not known, all five bits are set",
     ),
     Rule(
         PolicyBit.FS_AUDITED,

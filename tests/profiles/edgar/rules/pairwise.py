@@ -59,7 +59,10 @@ def amends(filings: list[FilingFacts], of: FilingFacts, one: FilingFacts) -> boo
     if not of.is_amendment or family(of) != family(one):
         return False
     return of_one_period(of, one) or any(
-        in_group(filings, one, report, cik) for cik in of.ciks for report in may_amend(filings, of, cik)
+        in_group(filings, one, report, cik) and in_group(filings, of, report, cik)
+        for cik in of.ciks
+        for report in filings
+        if cik in report.ciks and not report.is_amendment and family(report) == family(of)
     )
 
 
