@@ -26,6 +26,7 @@ __all__ = [
     "check_name",
     "check_question",
     "check_text",
+    "document_of_chunk",
     "quoted",
     "shown",
 ]
@@ -68,6 +69,21 @@ def check_id(name: str, value: object) -> None:
         raise InvalidArgument(
             f"{name} is {quoted(value)}; want no version at its end: passages could not be told apart"
         )
+
+
+def document_of_chunk(chunk_id: str) -> tuple[str, int]:
+    """Return the id of a passage's document, and which version of its text the passage is of.
+
+    No document's id ends in a version, so that both can be told from the passage's.
+
+    Examples
+    --------
+    >>> document_of_chunk("memo:1/7:00003"), document_of_chunk("memo/7.v2:00000")
+    (('memo:1/7', 1), ('memo/7', 2))
+    """
+    document = chunk_id.rpartition(":")[0] or chunk_id
+    version = _VERSIONED.search(document)
+    return (document, 1) if version is None else (document[: version.start()], int(version[0][2:]))
 
 
 def check_label(name: str, value: object) -> None:

@@ -152,6 +152,8 @@ def metadata_of(found: Retrieval, passage: Passage) -> dict[str, Any]:
     """
     return {
         "chunk_id": passage.chunk_id,
+        "document_id": passage.document_id,
+        "version": passage.version,
         "source": passage.source,
         "similarity": passage.similarity,
         "word": passage.word,

@@ -295,14 +295,21 @@ def _owner(session: Session) -> tuple[str | None, ...]:
 def _answered(answer: Answer) -> dict[str, Any]:
     """Return what a model may read of an answer: nothing of what is withheld (`Withheld` is for people)."""
     cited = [
-        {"number": one.number, "chunk_id": one.chunk_id, "source": one.source} for one in answer.citations
+        {"number": one.number, "document_id": one.document_id, "chunk_id": one.chunk_id, "source": one.source}
+        for one in answer.citations
     ]
     return {**_head(answer), "text": answer.text, "citations": cited}
 
 
 def _retrieved(found: Retrieval) -> dict[str, Any]:
     passages = [
-        {"chunk_id": one.chunk_id, "source": one.source, "similarity": one.similarity, "text": one.text}
+        {
+            "document_id": one.document_id,
+            "chunk_id": one.chunk_id,
+            "source": one.source,
+            "similarity": one.similarity,
+            "text": one.text,
+        }
         for one in found.passages
     ]
     return {**_head(found), "passages": passages}

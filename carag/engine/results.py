@@ -191,13 +191,19 @@ class Answer(Retrieval):
             "understood": self.understood,
             "basis": self.basis,
             "asked_day": None if self.asked_day is None else self.asked_day.to_json(),
-            "citations": [asdict(citation) for citation in self.citations],
+            "citations": [asdict(citation) | _place_json(citation) for citation in self.citations],
             "superseded": [
-                {"act": one.act, "cited": one.cited.number, "said": one.described(), "by": asdict(one.by)}
+                {
+                    "act": one.act,
+                    "cited": one.cited.number,
+                    "said": one.described(),
+                    "by": asdict(one.by) | _place_json(one.by),
+                }
                 for one in self.superseded
             ],
             "nearest": [
                 {"chunk_id": one.chunk_id, "source": one.source, "similarity": one.similarity}
+                | _place_json(one)
                 for one in self.nearest
             ],
             "passages": [
@@ -205,6 +211,7 @@ class Answer(Retrieval):
                     "chunk_id": passage.chunk_id,
                     "similarity": passage.similarity,
                     "word": passage.word,
+                    **_place_json(passage),
                     **({} if passage.head is None else {"head": _head_json(passage.head)}),
                 }
                 for passage in self.passages
@@ -404,6 +411,10 @@ class GateReport:
 def _brief(what: Retrieval | Explanation, **counts: int) -> str:
     counted = "".join(f", {name}={count}" for name, count in counts.items())
     return f"{type(what).__name__}({what.outcome.value}, {what.why}{counted}, record={what.receipt.seq})"
+
+
+def _place_json(one: Passage | Citation) -> dict[str, Any]:
+    return {"document_id": one.document_id, "version": one.version}
 
 
 def _head_json(head: Head) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from carag.generation.generator import Stop
 from carag.generation.marks import cited_positions
 from carag.generation.prompts import INSUFFICIENT_EVIDENCE
+from carag.limits import document_of_chunk
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,6 +77,16 @@ class Citation:
     """Character offsets in that document's text."""
     source: str = ""
     """How the store's profile names the document and the part of it."""
+
+    @property
+    def document_id(self) -> str:
+        """The id under which the document was added; of a filing its accession number."""
+        return document_of_chunk(self.chunk_id)[0]
+
+    @property
+    def version(self) -> int:
+        """Which text of the document this is from: 1 is the first that the store held."""
+        return document_of_chunk(self.chunk_id)[1]
 
 
 @dataclass(frozen=True, slots=True)

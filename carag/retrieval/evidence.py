@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from carag.limits import document_of_chunk
 from carag.policy import NEVER
 
 if TYPE_CHECKING:
@@ -57,6 +58,16 @@ class Passage:
     """How the store's profile names the document and the part of it, in a prompt and a citation."""
     head: Head | None = None
     """Where the text begins inside a table: its head rows, if a passage that the session may use holds them."""
+
+    @property
+    def document_id(self) -> str:
+        """The id under which the document was added; of a filing its accession number."""
+        return document_of_chunk(self.chunk_id)[0]
+
+    @property
+    def version(self) -> int:
+        """Which text of the document this is from: 1 is the first that the store held."""
+        return document_of_chunk(self.chunk_id)[1]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from datetime import date
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict
 from pydantic_core import to_json
@@ -44,6 +44,9 @@ __all__ = [
 ]
 
 
+_DERIVED: Final = {"document_id", "version"}
+
+
 class _Body(BaseModel):
     # A later service may say more, and its clients read on.
     model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
@@ -76,6 +79,9 @@ class PassageBody(_Body):
     expires_at: int
     source: str
     head: HeadBody | None = None
+    document_id: str = ""
+    version: int = 1
+    """Of which the id of the passage is made; an earlier service does not say them."""
 
 
 class BitBody(_Body):
@@ -129,6 +135,9 @@ class CitationBody(_Body):
     start: int
     end: int
     source: str
+    document_id: str = ""
+    version: int = 1
+    """Of which the id of the passage is made; an earlier service does not say them."""
 
 
 class SupersededBody(_Body):
@@ -358,7 +367,7 @@ def _passage_json(one: Passage) -> dict[str, Any]:
 
 
 def _passage_of(said: PassageBody) -> Passage:
-    fields = said.model_dump(exclude={"head"})
+    fields = said.model_dump(exclude={"head", *_DERIVED})
     return Passage(**fields, head=None if said.head is None else Head(**said.head.model_dump()))
 
 
@@ -396,7 +405,7 @@ def _flags_of(bits: Iterable[BitBody]) -> Iterable[PolicyFlag]:
 
 
 def _citation_of(said: CitationBody) -> Citation:
-    return Citation(**said.model_dump())
+    return Citation(**said.model_dump(exclude=_DERIVED))
 
 
 def _day_of(said: AskedDayBody | None) -> AskedDay | None:

@@ -203,6 +203,21 @@ def test_a_changed_document_is_another_version_and_the_old_one_can_be_replayed(
         assert verify_receipt(found.receipt.to_bytes(), engine.vkey).verdict is Verdict.VERIFIED
 
 
+def test_of_whatever_version_passages_and_citations_name_their_document(engine: Engine) -> None:
+    """Its id is told beside the passage's, also in JSON; what a record holds is unchanged."""
+    for version, text in enumerate(
+        ("Report by the fifth.", "Report by the tenth.", "Report by noon."), start=1
+    ):
+        engine.add([document(id="urn:d:0", text=text)])
+        answer = engine.ask(QUESTION, COMPLIANCE)
+        told = answer.to_json()
+        assert answer.citations
+        places = [(one.document_id, one.version) for one in (*answer.passages, *answer.citations)]
+        places += [(one["document_id"], one["version"]) for one in (*told["passages"], *told["citations"])]
+        assert set(places) == {("urn:d:0", version)}
+        assert b"document_id" not in answer.receipt.record
+
+
 def test_an_id_may_hold_colons_and_a_passage_names_its_ordinal_last(engine: Engine) -> None:
     text = "\n\n".join(f"Paragraph {n} has a sentence. " * 20 for n in range(9))
     engine.add([document(id="urn:x:00001", text=text)])

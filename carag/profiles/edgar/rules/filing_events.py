@@ -106,6 +106,10 @@ def state_history(facts: Iterable[FilingFacts]) -> dict[str, tuple[StateSpan, ..
 
 
 _Registration = tuple[int, str, str]
+_Reports = dict[tuple[int, str], dict[date, "FilingFacts"]]
+"""Of each filer and family, the earliest report of each period."""
+_Periods = tuple[list[date], list["FilingFacts"]]
+"""Periods, ascending, and of each the earliest report of it or a later one."""
 
 
 class _State:
@@ -210,27 +214,27 @@ class _State:
 
         A report that states no period is of one before the minute in which it is public.
         """
-        reports: dict[tuple[int, str], dict[date, FilingFacts]] = defaultdict(dict)
+        counted: _Reports = defaultdict(dict)
+        stated: _Reports = defaultdict(dict)
         for (cik, family, period), group in self._by_period.items():
             if periodic_family(family):
-                reports[cik, family][period] = reduce(_earlier, group)
-        concerned: dict[tuple[int, str], list[tuple[date, FilingFacts]]] = defaultdict(list)
-        ends: dict[Period, date] = {}
+                counted[cik, family][period] = reduce(_earlier, group)
+                for one in group:
+                    day = one.period or period
+                    stated[cik, family][day] = _earlier(one, stated[cik, family].get(day, one))
+        after_counted, after_stated = _after(counted), _after(stated)
         for (cik, family, period), group in self._by_period.items():
-            ends[cik, family, period] = end = max(one.period for one in group if one.period)
-            concerned[cik, family] += [(end, one) for one in group]
+            for one in group:
+                self._set_not_latest(one, period, after_counted.get((cik, family)))
         for one in self._filings:
             if one.period is None and one.public_at < NEVER:
                 last = datetime.fromtimestamp(one.public_at * 60, EASTERN).date()
                 for cik in dict.fromkeys(one.ciks):
-                    concerned[cik, family_of(one.form)].append((last, one))
-        for place, by_period in reports.items():
-            periods = sorted(by_period)
-            ends_of = [ends[*place, period] for period in periods]
-            first = list(accumulate((by_period[day] for day in reversed(periods)), _earlier))[::-1]
-            for day, one in concerned[place]:
-                if (later := bisect_right(ends_of, day)) < len(periods):
-                    self._set(PolicyBit.NOT_LATEST, one, first[later])
+                    self._set_not_latest(one, last, after_stated.get((cik, family_of(one.form))))
+
+    def _set_not_latest(self, one: FilingFacts, day: date, reports: _Periods | None) -> None:
+        if reports and (later := bisect_right(reports[0], day)) < len(reports[0]):
+            self._set(PolicyBit.NOT_LATEST, one, reports[1][later])
 
     def late(self) -> None:
         """Set LATE by an NT 10-K or NT 10-Q of the same CIK and period (Rule 12b-25)."""
@@ -283,6 +287,15 @@ def bears_on_others(one: FilingFacts) -> bool:
         or FormFamily.DELISTING in families
         or one.lists_common
     )
+
+
+def _after(reports: _Reports) -> dict[tuple[int, str], _Periods]:
+    found = {}
+    for place, by_period in reports.items():
+        periods = sorted(by_period)
+        first = list(accumulate((by_period[day] for day in reversed(periods)), _earlier))[::-1]
+        found[place] = (periods, first)
+    return found
 
 
 def _absences(forms: list[FilingFacts], reports: list[FilingFacts]) -> list[Effect]:
