@@ -37,7 +37,7 @@ _NONE: Final = "-"
 _READ_WHOLE: Final = 6400
 """Circulars of at most this many characters were read whole by hand; of longer ones some places were."""
 _Z: Final = 1.959964  # two-sided 95 %
-_LOOKS: Final = "twice, each time once at the end of the work"
+_LOOKS: Final = "three times, each time once at the end of the work"
 """How often the held-out third has been measured since the table of verbs was written; state it when it grows."""
 PARTS: Final = ("written on", "second development", "held out")
 """What the circulars are for, by :func:`part_of`."""
