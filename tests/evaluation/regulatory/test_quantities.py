@@ -120,7 +120,10 @@ def test_the_judge_takes_figures_by_what_they_allow() -> None:
     """As support, or as contradiction, where the sentences are otherwise the same; two of 200 it leaves undecided."""
     head = StanceHead(knows_requirements=False)
     said = [(int(head.judge(claim, [rule]).argmax()), is_allowed) for claim, rule, is_allowed in PAIRS]
-    assert (2, 0) == (sum(one == 2 for one, _ in said), sum(one == (1 if wanted else 0) for one, wanted in said))
+    assert (2, 0) == (
+        sum(one == 2 for one, _ in said),
+        sum(one == (1 if wanted else 0) for one, wanted in said),
+    )
 
 
 @pytest.mark.parametrize(
