@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
 
@@ -15,33 +13,8 @@ from carag.readers.child import Child
 from carag.readers.folder import read_folder
 from carag.readers.html import read_html
 from carag.readers.outcome import Problem, ReadDocument, Unreadable
+from tests.readers.jobs import busy, chatter, end, spin, swell
 from tests.readers.writers import docx_package, paragraph, pdf
-
-
-def spin(_: bytes) -> NoReturn:
-    """Take processor time without end, as a parser that starts again and again does."""
-    while True:
-        pass
-
-
-def swell(_: bytes) -> int:
-    """Take four gigabytes."""
-    return len(bytearray(4 << 30))
-
-
-def end(content: bytes) -> NoReturn:
-    """End as a crashed parser does, by a signal."""
-    os.kill(os.getpid(), int(content))
-    raise AssertionError
-
-
-def chatter(content: bytes) -> str:
-    """Print what could be taken for a reply, and fail with a text in the message."""
-    os.write(sys.stdout.fileno(), b'11\n{"found": 1}')
-    os.write(sys.stderr.fileno(), b"secret")
-    if content:
-        raise KeyError(content)
-    return "said"
 
 
 def refusal(child: Child, function: object, content: bytes = b"x") -> tuple[str, str]:
@@ -71,15 +44,6 @@ def test_each_file_has_a_budget_of_its_own() -> None:
         for _ in range(3):
             child.call(busy, b"")
         assert child._process is not None
-
-
-def busy(_: bytes) -> None:
-    """Take six tenths of a second."""
-    from time import process_time
-
-    start = process_time()
-    while process_time() < start + 0.6:
-        pass
 
 
 def test_what_a_parser_prints_is_no_reply_and_its_failure_names_no_text(
