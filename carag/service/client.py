@@ -323,7 +323,10 @@ def _read(status: int, data: bytes, schema: type[_Body]) -> _Body:
     except ValidationError:
         raise ServiceUnavailable(f"the service answered {status}, and not why") from None
     code = problem.code if problem.code in TITLES else "INTERNAL"
-    where = f" ({', '.join(problem.at)})" if problem.at else ""
+    wanted = problem.wanted or dict.fromkeys(problem.at or (), "")
+    where = (
+        f" ({'; '.join(f'{one}: {said}' if said else one for one, said in wanted.items())})" if wanted else ""
+    )
     told = f"{TITLES[code][1]}{where} [{code}]"
     if code == "AUDIT_UNAVAILABLE":
         raise AuditUnavailable(told)

@@ -85,6 +85,8 @@ class ProblemBody(BaseModel):
     code: str
     at: list[str] | None = None
     """Of ``INVALID_REQUEST``: which of the interface's own fields are meant."""
+    wanted: dict[str, str] | None = None
+    """What each of these should be, where the schema says it; never what came."""
 
 
 class Problem(Exception):
@@ -95,13 +97,22 @@ class Problem(Exception):
     code : str
     at : list of str, optional
         Fields of the interface, by their own names.
+    wanted : dict of str, optional
+        By field, what it should be, in words of the interface alone.
     retry_after : int, optional
         Seconds after which to ask again.
     """
 
-    def __init__(self, code: str, *, at: list[str] | None = None, retry_after: int | None = None) -> None:
+    def __init__(
+        self,
+        code: str,
+        *,
+        at: list[str] | None = None,
+        wanted: dict[str, str] | None = None,
+        retry_after: int | None = None,
+    ) -> None:
         super().__init__(code)
-        self.code, self.at, self.retry_after = code, at, retry_after
+        self.code, self.at, self.wanted, self.retry_after = code, at, wanted, retry_after
         self.status, self.title = TITLES[code]
 
     def body(self) -> bytes:
@@ -112,6 +123,7 @@ class Problem(Exception):
             status=self.status,
             code=self.code,
             at=self.at,
+            wanted=self.wanted,
         )
         return made.model_dump_json(exclude_none=True).encode()
 

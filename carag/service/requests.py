@@ -279,12 +279,13 @@ def validated(schema: type[_Model], said: Mapping[str, Any]) -> _Model:
             *DocumentBody.model_fields,
             *ActBody.model_fields,
         }
-        places = {
-            ".".join(str(part) for part in one["loc"])
+        wanted = {
+            ".".join(str(part) for part in one["loc"]) or "request": one["msg"].removeprefix("Value error, ")
             for one in error.errors(include_input=False, include_context=False)
             if all(part in known or isinstance(part, int) for part in one["loc"])
         }
-        raise Problem("INVALID_REQUEST", at=sorted(places - {""}) or None) from None
+        places = sorted({*wanted} - {"request"})
+        raise Problem("INVALID_REQUEST", at=places or None, wanted=wanted or None) from None
 
 
 def _once(pairs: list[tuple[str, Any]]) -> Mapping[str, Any]:

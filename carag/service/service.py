@@ -200,7 +200,8 @@ class Service:
 
         def retrieve(asked: RetrieveBody, session: Session) -> dict[str, Any]:
             if asked.k > self.settings.max_k:
-                raise Problem("INVALID_REQUEST", at=["k"])
+                wanted = {"k": f"Input should be less than or equal to {self.settings.max_k}"}
+                raise Problem("INVALID_REQUEST", at=["k"], wanted=wanted)
             return retrieval_json(self.engine.retrieve(asked.question, session, asked.k, where=asked.where))
 
         return self._narrowed(asker, RetrieveBody, body, retrieve)
@@ -347,7 +348,9 @@ class Service:
                 place = type_and_place(error)
                 said = {"event": "ERROR", "code": problem.code, "error": place}
                 _logger.error("%s: %s", problem.code, place, extra=said)  # noqa: TRY400 - a traceback quotes it
-            return Problem(problem.code, at=problem.at, retry_after=problem.retry_after)
+            return Problem(
+                problem.code, at=problem.at, wanted=problem.wanted, retry_after=problem.retry_after
+            )
         else:
             return found
         finally:

@@ -102,7 +102,7 @@ def test_a_decline_names_up_to_three_passages_that_are_on_its_record(
     assert declined.outcome is Outcome.DECLINE
     named = declined.to_json()["nearest"]
     assert 3 == len(named) == len({one["chunk_id"] for one in named})
-    assert all({"chunk_id", "source", "similarity"} == set(one) for one in named)
+    assert all({"chunk_id", "document_id", "version", "source", "similarity"} == set(one) for one in named)
     on_record = {hit.digest for hit in Record.parse(declined.receipt.record).hits}
     assert {hit_digest(one.chunk_id, one.text_sha256) for one in declined.nearest} <= on_record
     answered, _ = asked(tmp_path, "q 0.9")

@@ -80,6 +80,9 @@ def test_hostile_bodies_are_told_by_their_codes_alone(
     assert (status, code) == (answer.status_code, answer.json()["code"])
     assert answer.headers["content-type"] == "application/problem+json"
     assert CANARY not in answer.text
+    if named := answer.json().get("at"):
+        assert {*named} == {*answer.json()["wanted"]}
+        assert all(answer.json()["wanted"].values())
     assert not [event for event in events(engine) if isinstance(event, Access)]
 
 
@@ -110,6 +113,18 @@ def test_a_body_is_of_the_schema_or_a_problem(value: Any) -> None:
     assert problem.status in (400, 422)
     named = {part for one in problem.at or () for part in one.split(".")}
     assert named <= {*AskBody.model_fields, *Narrow.model_fields}
+
+
+def test_an_invalid_field_is_told_with_what_was_wanted(asked: Asked) -> None:
+    """In words of the schema, which hold nothing of what came."""
+    answer = asked("POST", "/v1/retrieve", json={"question": "q", "k": 401}, bearer=token())
+    assert {"k": "Input should be less than or equal to 400"} == answer.json()["wanted"]
+
+
+def test_the_root_leads_to_the_console(asked: Asked) -> None:
+    """A browser that was given the host alone finds the pages."""
+    answer = asked("GET", "/")
+    assert (303, "/console/") == (answer.status_code, answer.headers["location"])
 
 
 def test_what_is_not_served_is_told_in_the_same_form(asked: Asked) -> None:

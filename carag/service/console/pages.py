@@ -45,7 +45,8 @@ class _NoLogin(Exception):
 
 def mount_console(app: Starlette, service: Service) -> None:
     """Put the pages over a service under ``/console`` of an application."""
-    app.add_route("/console", _to_home)
+    for path in ("/", "/console"):
+        app.add_route(path, _to_home)
     app.mount("/console", console(service))
 
 
