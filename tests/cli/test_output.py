@@ -32,7 +32,7 @@ EVIL = (
 )
 SHOWN = "10-K[/][/red][link=https://evil.example]x[31m]0;title2J verified: everything [b]"
 ROLE = ["--role", "buy_side", "--purpose", "invest"]
-WRITERS = {"_output.py", "__main__.py", "logs.py"}
+WRITERS = {"child.py", "_output.py", "__main__.py", "logs.py"}
 """The second says what is not installed; the third writes the log of a service."""
 
 
