@@ -234,7 +234,7 @@ def ingest(
     """
     from carag.engine import Engine
     from carag.engine.named import imported
-    from carag.engine.opening import undone_if_empty
+    from carag.engine.opening.store import undone_if_empty
 
     settings = model_settings(context, store, embedder=embedder) | store_settings(
         retain, not_before, evidence, backend, shadow

@@ -15,7 +15,7 @@ from carag.errors import InvalidArgument
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from carag.engine.opening import Upgraded
+    from carag.engine.opening.store import Upgraded
     from carag.engine.rows.moving import Copied
 
 __all__ = ["backend", "backup", "documents", "restore", "share", "upgrade"]
@@ -53,7 +53,7 @@ def upgrade(
 
     [dim]carag upgrade --store store --names company_tickers.json[/dim]
     """
-    from carag.engine.opening import upgrade as brought_up
+    from carag.engine.opening.store import upgrade as brought_up
     from carag.retrieval.public_names import MAX_BYTES
 
     table = None if names is None else (read_bytes(names, most=MAX_BYTES + 1), names.name)

@@ -21,7 +21,8 @@ from carag.engine.denials import Denials
 from carag.engine.explain import explain
 from carag.engine.following import record_answer, record_successors
 from carag.engine.measured import Measured, gate_in_force
-from carag.engine.opening import Ending, close_dropped, opened
+from carag.engine.opening.ending import Ending, close_dropped
+from carag.engine.opening.store import opened
 from carag.engine.recorder import (
     Finding,
     Recorder,
