@@ -14,6 +14,7 @@ from unicodedata import category
 from carag.errors import InvalidArgument
 
 __all__ = [
+    "INT64",
     "MAX_ID",
     "MAX_LABEL",
     "MAX_MINUTE",
@@ -31,6 +32,9 @@ __all__ = [
     "shown",
 ]
 
+INT64: Final = 1 << 63
+"""Whole numbers are in ``range(-INT64, INT64)``: every JSON reader and database can hold those, and Python can compare
+them with a float, which it cannot where one has more than 308 digits."""
 MAX_LABEL: Final = 200
 """Greatest number of characters of a name in a record: of a passage, a subject, a log, a model."""
 MAX_ID: Final = MAX_LABEL - len(".v:") - 2 * 19

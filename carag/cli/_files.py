@@ -56,8 +56,8 @@ def key_text(vkey: str) -> str:
     text = vkey if is_text else read_text(Path(vkey), "name a readable file, or give the vkey itself").strip()
     if any(mark in text for mark in (_PRIVATE, _STORE_KEY)):  # its content is never quoted
         raise InvalidArgument(
-            f"{'--key' if is_text else shown(vkey)} holds a private key, which signs or opens and is for nobody else; "
-            "give the log's public key: the file vkey of the store"
+            f"{'--key' if is_text else shown(vkey)} holds a private key, which must stay secret; give "
+            "the log's public key: the file vkey of the store"
         )
     return text
 

@@ -152,8 +152,9 @@ def apply(
     given = Profile.open(profile)
     opening = {"create": False, "embedder": NO_EMBEDDER, **store_settings(backend=backend)}
     with Engine.open(store, **opening) as engine:
-        changes, opened, widens = _compared(engine.profile.table, given.table)
-        relabelled, exposed = documents_opened(store, given.table)
+        old = engine.profile.table
+        changes, opened, widens = _compared(old, given.table)
+        relabelled, exposed = documents_opened(store, old, given.table)
     _show(changes, opened)
     if relabelled:
         names = f", such as {shown(exposed[0])}" if exposed else ""

@@ -90,7 +90,9 @@ def profile_of(directory: str | PathLike[str]) -> Profile:
     return profile
 
 
-def documents_opened(directory: str | PathLike[str], table: PolicyTable) -> tuple[int, list[str]]:
+def documents_opened(
+    directory: str | PathLike[str], old: PolicyTable, new: PolicyTable
+) -> tuple[int, list[str]]:
     """Count the documents of a store that another table's rules label otherwise, and list those that they open.
 
     See :func:`carag.labelling.widening.opened_documents`. Of documents whose bits were given, rules say nothing.
@@ -101,7 +103,7 @@ def documents_opened(directory: str | PathLike[str], table: PolicyTable) -> tupl
         stated = (
             (name, facts["facts"]) for name, facts in known if facts.get("facts") and not facts["removed"]
         )
-        return opened_documents(profile_of(directory).table, table, stated)
+        return opened_documents(old, new, stated)
 
 
 def keep_names(directory: str | PathLike[str], content: bytes, file: str) -> PublicNames:

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, final
 
 from carag.errors import InvalidArgument
-from carag.limits import check_id, check_label, check_text, quoted
+from carag.limits import INT64, check_id, check_label, check_text, quoted
 from carag.policy.bits import bits_of, flags_of
 from carag.policy.entities import entity_set
 from carag.policy.time import as_of_minutes
@@ -38,8 +38,6 @@ _MAX_FACTS: Final = 256
 """Greatest number of facts of a document."""
 _MAX_LISTED: Final = 1000
 """Greatest number of values that one fact lists, and of a document's names and acts."""
-_INT64: Final = 1 << 63
-"""Integers are at least ``-_INT64`` and below ``_INT64``: every JSON reader and database can hold those."""
 _FIELD: Final = re.compile("[a-z][a-z0-9_]*", re.ASCII)
 _LANGUAGE: Final = re.compile("[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*", re.ASCII)
 
@@ -263,9 +261,7 @@ def _check_scalar(name: str, value: object) -> None:
         return
     if type(value) is str:
         check_text(name, value, _MAX_VALUE)
-    elif not (
-        (type(value) is int and -_INT64 <= value < _INT64) or (type(value) is float and isfinite(value))
-    ):
+    elif not ((type(value) is int and -INT64 <= value < INT64) or (type(value) is float and isfinite(value))):
         raise InvalidArgument(
             f"{name} is {quoted(value)}; want text, a boolean, None, or a finite number of 64 bits at most"
         )

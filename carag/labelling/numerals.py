@@ -1,11 +1,21 @@
-"""Read a number, letter or roman numeral as its places in the lists of which it may be."""
+"""Read numerals: a number, letter or roman numeral as its places in lists, and the English words of numbers."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-__all__ = ["readings_of"]
+__all__ = ["NUMBER_WORDS", "readings_of"]
+
+_SMALL: Final = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
+)
+_TENS: Final = "twenty thirty forty fifty sixty seventy eighty ninety"
+NUMBER_WORDS: Final = {
+    **{word: number for number, word in enumerate([*_SMALL.split(), "seventeen", "eighteen", "nineteen"])},
+    **{word: 10 * number for number, word in enumerate(_TENS.split(), start=2)},
+}
+"""English words of numbers below a hundred that are one word, without those joined by a hyphen."""
 
 _ROMAN: Final = re.compile(r"(x{0,3})(ix|iv|v?i{0,3})|l?(x{0,3})(ix|iv|v?i{0,3})|xl(ix|iv|v?i{0,3})")
 

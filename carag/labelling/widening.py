@@ -216,7 +216,7 @@ def _by_intents(was: Vocabulary, now: Vocabulary) -> Iterator[str]:
             yield f"the words of {rule.name} no longer tighten a question"
         elif not _tightens_as_much(rule, after[rule.name]):
             yield f"the words of {rule.name} tighten fewer questions, or tighten them less"
-    if now.intents.not_meant - was.intents.not_meant:
+    if {*now.intents.not_meant} - {*was.intents.not_meant}:
         yield "more phrases are taken out of a question before its intents are looked for"
 
 

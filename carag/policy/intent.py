@@ -56,17 +56,12 @@ class Intents:
         self, rules: tuple[IntentRule, ...] = (), not_meant: tuple[re.Pattern[str], ...] = ()
     ) -> None:
         self.rules = rules
-        self._not_meant = not_meant
-
-    @property
-    def not_meant(self) -> frozenset[re.Pattern[str]]:
-        """The phrases that are taken out of a question first."""
-        return frozenset(self._not_meant)
+        self.not_meant = not_meant
 
     def found(self, text: str) -> tuple[str, ...]:
         """Find the names of a question's intents, in the order of the profile."""
         meant = text
-        for phrase in self._not_meant:
+        for phrase in self.not_meant:
             meant = phrase.sub(" ", meant)
         return tuple(rule.name for rule in self.rules if any(phrase.search(meant) for phrase in rule.phrases))
 

@@ -26,7 +26,7 @@ from pydantic import (
 )
 
 from carag.errors import MALFORMED, InvalidArgument
-from carag.limits import quoted
+from carag.limits import INT64, quoted
 from carag.policy.bits import bits_of
 from carag.policy.intent import Intent, IntentRule, Intents
 from carag.policy.mask import Mask
@@ -55,7 +55,6 @@ __all__ = [
 _CELL: Final = "compliance, by a reviewed change of this cell of the role and purpose table"
 _MAX_BITS: Final = POLICY_BITS.bit_length()
 """The number of bits in a policy vector."""
-_INT64: Final = 1 << 63
 _MAX_METADATA: Final = 64
 """Greatest number of declared fields, as of the fields of one document's metadata."""
 
@@ -173,7 +172,7 @@ class FactRule(_Strict):
         if not isinstance(self.value, kind) or (is_number and isinstance(self.value, bool)):
             raise ValueError(f"value of {self.operator} is {quoted(self.value)}")
         is_unfit = self.value == [] or (isinstance(self.value, float) and not isfinite(self.value))
-        if is_unfit or (isinstance(self.value, int) and not -_INT64 <= self.value < _INT64):
+        if is_unfit or (isinstance(self.value, int) and not -INT64 <= self.value < INT64):
             raise ValueError(f"value of {self.operator} is {quoted(self.value)}, which never holds as meant")
         return self
 

@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Any, Final, Literal, Self, TypeAlias, final
 
 from carag.errors import InvalidArgument
-from carag.limits import check_text, quoted
+from carag.limits import INT64, check_text, quoted
 from carag.policy.bits import nearest
 
 __all__ = ["EVERYWHERE", "FieldKind", "Value", "Where", "in_one_form"]
@@ -30,8 +30,6 @@ _MAX_VALUES: Final = 1000
 """Greatest number of values that a condition lists."""
 _MAX_TEXT: Final = 1000
 """Greatest number of characters of a value, as in a document's metadata."""
-_INT64: Final = 1 << 63
-"""Whole numbers fit in 64 bits, as in a document's metadata; Python cannot compare one of 309 digits with a float."""
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,18}(\.[0-9]{1,18})?", re.ASCII)
 _BOUNDS: Final = MappingProxyType(
     {"gt": operator.gt, "gte": operator.ge, "lt": operator.lt, "lte": operator.le}
@@ -181,10 +179,10 @@ def _number(value: object) -> int | float | None:
     match value:
         case bool():
             return None
-        case int() if -_INT64 <= value < _INT64:
+        case int() if -INT64 <= value < INT64:
             return value
         case float() if isfinite(value):
-            return int(value) if value.is_integer() and abs(value) < _INT64 else value
+            return int(value) if value.is_integer() and abs(value) < INT64 else value
     return None
 
 

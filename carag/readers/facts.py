@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any, Final
 
 from carag.errors import CorruptFile, InvalidArgument
-from carag.limits import check_label, check_text, quoted
+from carag.limits import INT64, check_label, check_text, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,8 +21,6 @@ MAX_FACT: Final = 4096
 """Greatest number of characters of a metadata field, or of one of its items."""
 MAX_ITEMS: Final = 1024
 """Greatest number of items of a metadata field."""
-_INTEGERS: Final = 1 << 63
-"""Integers must be in ``range(-_INTEGERS, _INTEGERS)``, which 64 bits hold."""
 
 
 def check_facts(stated: dict[str, Any]) -> dict[str, Fact]:
@@ -64,7 +62,7 @@ def _check_fact(name: str, value: object) -> None:
         if not math.isfinite(value):
             raise InvalidArgument(f"{name} is {value}; want a finite number")
     elif isinstance(value, int):
-        if not -_INTEGERS <= value < _INTEGERS:
+        if not -INT64 <= value < INT64:
             raise InvalidArgument(f"{name} is {quoted(value)}; want an integer that 64 bits hold")
     else:
         raise InvalidArgument(

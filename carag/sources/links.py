@@ -39,7 +39,7 @@ def hrefs(page: bytes) -> tuple[str, list[str]]:
 
 
 def links_of(page: bytes, address: Address, child: Child) -> list[Address]:
-    """Return where a page's links lead, each once, in their order; what is no address of a page is none.
+    """Return where a page's links lead, each once, in their order, without those that are not addresses of pages.
 
     Raises
     ------

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from math import inf, isclose
 from typing import TYPE_CHECKING, Final
 
+from carag.labelling.numerals import NUMBER_WORDS
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -20,18 +22,10 @@ __all__ = ["Quantity", "agrees", "quantities", "without_quantities"]
 _CALENDAR: Final = 0.02
 """Greatest relative difference at which a time in days and one in months are the same: 180 days are six months."""
 _MONTH: Final = 365.25 / 12
-_ONES: Final = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
-_TEENS: Final = [
-    "ten",
-    "eleven",
-    "twelve",
-    *(f"{one}teen" for one in ("thir", "four", "fif", "six", "seven", "eigh", "nine")),
-]
-_TENS: Final = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
 _WORDS: Final = {
-    **{word: float(number) for number, word in enumerate([*_ONES, *_TEENS])},
-    **{word: 10.0 * number for number, word in enumerate(_TENS, 2)},
-    **{f"{ten}-{_ONES[one]}": 10.0 * at + one for at, ten in enumerate(_TENS, 2) for one in range(1, 10)},
+    **NUMBER_WORDS,
+    **{f"{ten}-{one}": value + digit for ten, value in NUMBER_WORDS.items() if value >= 20
+       for one, digit in NUMBER_WORDS.items() if 0 < digit < 10},
     "a": 1.0, "an": 1.0, "half a": 0.5, "half an": 0.5, "one half": 0.5, "one and a half": 1.5, "two and a half": 2.5,
     "a quarter of a": 0.25, "three quarters of a": 0.75, "a dozen": 12.0, "a couple of": 2.0,
 }  # fmt: skip
@@ -98,7 +92,7 @@ _BEHIND_MOST: Final = (
 
 
 def _any(words: Iterable[str]) -> str:
-    return "|".join(re.escape(one) for one in sorted(words, key=len, reverse=True))
+    return "|".join(re.escape(one) for one in sorted(words, key=lambda one: (-len(one), one)))
 
 
 _FIGURE: Final = r"\d{1,3}(?:[, ]\d{2,3})+(?:\.\d+)?|\d+(?:\.\d+)?"

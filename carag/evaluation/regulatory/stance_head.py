@@ -28,6 +28,7 @@ import numpy as np
 
 from carag.evaluation.regulatory.quantities import agrees, quantities, without_quantities
 from carag.evaluation.regulatory.sentences import sentences
+from carag.labelling.numerals import NUMBER_WORDS
 from carag.retrieval.embedder import check_texts
 from carag.retrieval.model_files import fingerprint
 
@@ -62,26 +63,8 @@ _NEGATIONS: Final = frozenset(
         "unlawful",
     ]
 )
-_NUMBERS: Final = {
-    word: str(number)
-    for number, word in enumerate(
-        [
-            "zero",
-            "one",
-            "two",
-            "three",
-            "four",
-            "five",
-            "six",
-            "seven",
-            "eight",
-            "nine",
-            "ten",
-            "eleven",
-            "twelve",
-        ]
-    )
-}
+_NUMBERS: Final = {word: str(number) for word, number in NUMBER_WORDS.items() if number <= 12}
+"""As the weights were learnt."""
 
 
 class Conclusion(NamedTuple):

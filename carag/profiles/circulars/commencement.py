@@ -11,6 +11,7 @@ from calendar import monthrange
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from carag.labelling.numerals import NUMBER_WORDS
 from carag.profiles.circulars.references import DATE, MONTH, date_of, month_of
 
 if TYPE_CHECKING:
@@ -91,13 +92,8 @@ _AT_ONCE: Final = re.compile(
     re.I,
 )
 """The day of issue. What the authority places on its own web site is issued by that."""
-_UNITS: Final = r"one|two|three|four|five|six|seven|eight|nine"
-_TEENS: Final = "ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen"
-_TENS: Final = "twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
-_NUMBERS: Final = {
-    **{word: number for number, word in enumerate(f"{_UNITS}|{_TEENS}".split("|"), start=1)},
-    **{word: 10 * number for number, word in enumerate(_TENS.split("|"), start=2)},
-}
+_NUMBERS: Final = {word: number for word, number in NUMBER_WORDS.items() if number}
+_UNITS: Final = "|".join(word for word, number in _NUMBERS.items() if number < 10)
 _COUNT: Final = (
     rf"\d{{1,3}}|(?:(?:one\s+)?hundred\s+(?:and\s+)?)?(?:{'|'.join(_NUMBERS)})(?:[-\s](?:{_UNITS}))?"
 )

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from carag.errors import CorruptFile, InvalidArgument
-from carag.limits import check_text, quoted
+from carag.limits import INT64, check_text, quoted
 from carag.readers.json_rows import bounded_lines, strict_json
 from carag.readers.packed import Unpacked
 
@@ -29,8 +29,6 @@ MAX_FILE: Final = 1 << 28
 submissions. A file that is read line by line may have any size."""
 MAX_NESTING: Final = 32
 """Greatest depth of JSON arrays and objects inside one another: real rows have 4."""
-_INTEGERS: Final = 1 << 63
-"""Integers of JSON must be in ``range(-_INTEGERS, _INTEGERS)``, which 64 bits hold."""
 
 READ_ERRORS: Final = (OSError, EOFError, zlib.error, UnicodeDecodeError)
 """Exceptions, other than CorruptFile, that reading a damaged file may raise."""
@@ -140,7 +138,7 @@ def _check_values(value: Any) -> None:
             elif isinstance(one, str):
                 _check_string(one)
             elif (isinstance(one, float) and not math.isfinite(one)) or (
-                isinstance(one, int) and not -_INTEGERS <= one < _INTEGERS
+                isinstance(one, int) and not -INT64 <= one < INT64
             ):
                 raise CorruptFile(
                     f"{quoted(one)} is more than 64 bits hold; want the number of a filing or a year"
