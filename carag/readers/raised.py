@@ -1,0 +1,134 @@
+"""Write raised and lowered text, so that a note mark is not read as digits of the figure that it follows.
+
+HTML, DOCX and PDF say which text stands above or below its line, and not what that means: ``2,500`` with a raised ``1``
+is a figure with a note, ``10`` with a raised ``6`` is a million. One rule decides for all formats. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+__all__ = ["bare", "lowered", "raised"]
+
+LONGEST: Final = 8
+"""Greatest number of characters of a note mark; longer text that is raised is plain text."""
+_SIGNS: Final = {"™": "™", "TM": "™", "℠": "℠", "SM": "℠", "®": "®", "©": "©"}
+_ORDINAL: Final = re.compile(r"(?i)st|nd|rd|th")
+_FOREIGN_ORDINAL: Final = re.compile(r"(?i)er|ère|re|e|ème|[oaº°ª]s?")
+"""Of French, Spanish, Italian and Portuguese: joined unless it is a mark of a note in the document."""
+_APART: Final = r"(?<![^\W\d_])(?<!['’.])"
+"""Begins a word: ``a.m`` and ``company's`` end in no unit."""
+_EXPONENT: Final = r"[-+]?\w+"
+_POWERS: Final = [
+    (re.compile(rf"(?:{base})$"), re.compile(exponent))
+    for base, exponent in (
+        (r"[×x*·]\s*10", _EXPONENT),
+        (
+            _APART
+            + r"(?:[kmcdµμn]?m|[kmµμ]?g|[kMG]?W|[kM]?J|[mµμ]?s|ft|yd|mi|in|ha|h|t|l|L|V|A|K|N|Pa|Hz|mol)",
+            r"[23]|-\d",
+        ),
+    )
+]
+"""A base and what is an exponent of it, whatever notes the document has."""
+_POWERS_UNLESS_NOTED: Final = [
+    (re.compile(rf"(?:{base})$"), re.compile(exponent))
+    for base, exponent in (
+        (r"(?<![\d.,])10", r"-\d+|[2-9]|[1-9]\d"),
+        (_APART + r"[^\W\d_]", _EXPONENT),
+    )
+]
+_MINUS: Final = str.maketrans("−–‐‑", "----")
+
+
+def bare(mark: str) -> str:
+    """Return a mark without spaces and brackets around it, its minus as U+002D.
+
+    Examples
+    --------
+    >>> bare(" (3)")
+    '3'
+    """
+    return mark.strip().strip("()[]").strip().translate(_MINUS)
+
+
+def raised(before: str, mark: str, *, noted: Collection[str], linked: bool = False, after: str = "") -> str:
+    """Return what to write, directly after the text before it, for text that is raised.
+
+    Parameters
+    ----------
+    before : str
+        What is written already; its last line counts.
+    mark : str
+        The raised text, whole.
+    noted : collection of str
+        The marks, ``bare``, with which a note of the document begins.
+    linked : bool
+        Whether the mark is a hyperlink to a place in the document, so that it marks a note.
+    after : str
+        What follows on the line: a slash makes the mark the upper part of a fraction.
+
+    Examples
+    --------
+    >>> "2,500" + raised("2,500", "(1)", noted={"1"}) + " per day"
+    '2,500[^1] per day'
+    >>> "10" + raised("10", "6", noted=()), "40 m" + raised("40 m", "2", noted=()), "1" + raised("1", "st", noted=())
+    ('10^6', '40 m^2', '1st')
+    >>> raised("", "1", noted={"1"}) + "From 1 April 2025."
+    '[^1] From 1 April 2025.'
+    """
+    line, bared = before.rpartition("\n")[2].rstrip(), bare(mark)
+    if not bared:
+        return ""
+    if bared in _SIGNS:
+        return _SIGNS[bared]
+    apart = " " if before and not before[-1].isspace() else ""
+    if len(bared) > LONGEST:
+        return apart + bared
+    if not line:
+        return _note(bared) + " "
+    if linked:
+        return _note(bared)
+    if after.startswith(("/", "⁄")) and bared.isdigit():
+        return (apart if line[-1].isdigit() else "") + bared
+    return _by_base(line, bared, noted)
+
+
+def _by_base(line: str, mark: str, noted: Collection[str]) -> str:
+    """Tell an ordinal, a power and a note mark apart by what the mark stands behind."""
+    is_noted = mark in noted or any(one in noted for one in _marks(mark))
+    if line[-1].isdigit() and (
+        _ORDINAL.fullmatch(mark) or (_FOREIGN_ORDINAL.fullmatch(mark) and not is_noted)
+    ):
+        return mark
+    powers = _POWERS if is_noted else _POWERS + _POWERS_UNLESS_NOTED
+    if any(base.search(line) and exponent.fullmatch(mark) for base, exponent in powers):
+        return f"^{mark}"
+    return _note(mark)
+
+
+def _marks(mark: str) -> list[str]:
+    return [bare(one) for one in re.split(r"[,;\s]+", mark) if bare(one)]
+
+
+def _note(mark: str) -> str:
+    """``1,2`` is two marks."""
+    return "".join(f"[^{one}]" for one in _marks(mark)) or f"[^{mark}]"
+
+
+def lowered(before: str, text: str) -> str:
+    """Return what to write, directly after the text before it, for text that is lowered.
+
+    Examples
+    --------
+    >>> "CO" + lowered("CO", "2"), "10" + lowered("10", "2")
+    ('CO2', '10_2')
+    """
+    text = text.strip()
+    if len(text) > LONGEST:
+        return (" " if before and not before[-1].isspace() else "") + text
+    return f"_{text}" if text and before[-1:].isdigit() else text
