@@ -1,54 +1,58 @@
-"""Convert an HTML file to its visible text and title.
+"""Read the visible text and title of an HTML page in one pass; EDGAR's pages are read by the same.
 
-The parser is lxml's, used without building a tree: events in, lines out, so memory grows with the text and not with the
-markup. It opens no network, loads no DTD and expands no entity but those of HTML.
+The parser is lxml's. It opens no network, loads no DTD and expands no entity but those of HTML. It builds no tree: that
+of lxml 6.1 (libxml2 2.14) loses text below 2,048 elements without a word, and old pages with tags that are never closed
+go deeper. Struck and deleted text is left out: an answer must not quote what the
+document takes back. What a style sheet of the page itself hides, strikes or raises counts as if each element said so;
+style sheets beside the page are not there to be read.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lxml import etree
 
-from carag.readers.flow import Flow
+from carag.readers.blocks import Blocks, Number
+from carag.readers.list_numbers import label_of
 from carag.readers.outcome import Content, ProblemKind, Unreadable
 from carag.readers.plain import decoded
+from carag.readers.styles import INLINE, Look, StyleSheet
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
-__all__ = ["ENCODINGS", "read_html"]
+__all__ = ["ENCODINGS", "Page", "read_html", "read_markup"]
 
 MAX_MARKUP: Final = 1 << 25
 """Greatest number of bytes of an HTML file: of nothing but tags, they take half a minute."""
 MAX_NESTING: Final = 10_000
 """Greatest depth of elements: browsers stop at 512, but count old pages' tags that are never closed as fewer."""
 _BLOCKS: Final = {
-    "address", "article", "aside", "blockquote", "body", "center", "dd", "details", "dialog", "div", "dl", "dt",
-    "fieldset", "figcaption", "figure", "footer", "form", "header", "html", "legend", "li", "main", "nav", "ol",
-    "optgroup", "option", "section", "summary", "ul", "caption",
+    "address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details", "dialog", "div", "dl",
+    "dt", "fieldset", "figcaption", "figure", "footer", "form", "header", "html", "legend", "li", "main", "nav", "ol",
+    "optgroup", "option", "section", "summary", "tbody", "td", "tfoot", "th", "thead", "tr", "ul",
 }  # fmt: skip
 _SPACED: Final = {
-    "h1",
-    "h2",
-    "h3",
-    "h4",
-    "h5",
-    "h6",
-    "hr",
-    "p",
-    "ol",
-    "ul",
-    "dl",
-    "blockquote",
-    "section",
-    "article",
-}
+    "article", "blockquote", "dl", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "ol", "p", "section", "ul",
+}  # fmt: skip
 _KEPT: Final = {"pre", "textarea", "listing", "plaintext", "xmp"}
 _CELLS: Final = {"td", "th"}
-_UNSEEN: Final = {"script", "style", "template", "title", "datalist", "noembed", "noframes", "iframe"}
-_HIDDEN_STYLE: Final = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+_LISTS: Final = {"ol", "ul", "menu", "dir"}
+_UNSEEN: Final = {
+    "annotation", "annotation-xml", "datalist", "iframe", "ix:header", "noembed", "noframes", "rp", "rt", "script",
+    "style", "template", "title",
+}  # fmt: skip
+"""Not shown, or shown a second time: a formula's source, the reading of a character."""
+_BETWEEN: Final = {"msup": "^", "msub": "_", "mfrac": "/"}
+"""What stands before the second part of a formula's element (MathML Core 3)."""
+_SHIFTED: Final = {Look.RAISED: 1, Look.LOWERED: -1}
+_BOXES: Final = {"checkbox", "radio"}
+_TYPED: Final = {"", "text", "number", "date", "email", "tel", "url"}
+"""Kinds of fields that show their value."""
+_LINKED_MARK: Final = re.compile(r"[(\[]?(?:\d{1,3}|[a-z]|[*†‡§]{1,3})[)\]]?")
 _CHARSET: Final = re.compile(rb"""<meta[^>]*?charset\s*=\s*["']?\s*([\w:.-]+)""", re.IGNORECASE)
 _XML_ENCODING: Final = re.compile(rb"""^\s*<\?xml[^>]*?encoding\s*=\s*["']([\w:.-]+)""", re.IGNORECASE)
 _PRESCAN: Final = 1024
@@ -65,10 +69,18 @@ ENCODINGS: Final = {
 UTF-16 is UTF-8, as there."""
 
 
+class Page(NamedTuple):
+    """What a page holds."""
+
+    text: str
+    collected: list[tuple[str, dict[str, str], str]]
+    """Of each element asked for: its tag, attributes and text, shown or not, in the order in which they end."""
+
+
 def read_html(content: bytes) -> Content:
     r"""Convert an HTML file to text.
 
-    Scripts, styles and what is marked as hidden are left out; comments too. Invisible characters stay.
+    Scripts, styles, and what is hidden, struck or deleted are left out; comments too. Invisible characters stay.
 
     Raises
     ------
@@ -77,22 +89,33 @@ def read_html(content: bytes) -> Content:
 
     Examples
     --------
-    >>> read_html(b"<title>T</title><h1>Sales</h1><table><tr><td>2024<td>5.1</table><script>x</script>").text
-    'Sales\n\n2024 | 5.1'
+    >>> read_html(b"<title>T</title><h1>Sales</h1><table><tr><td>2024<td>5.1<sup>1</sup></table>").text
+    'Sales\n\n2024 | 5.1[^1]'
     """
     if len(content) > MAX_MARKUP:
         raise Unreadable(ProblemKind.TOO_LARGE, f"{len(content)} bytes of HTML; want {MAX_MARKUP} at most")
-    markup = decoded(content, _encoding(content))
-    target = _Target()
-    parser = etree.HTMLParser(target=target, encoding="utf-8")
+    page = read_markup(decoded(content, _encoding(content)), collect={"title"})
+    return Content(page.text, next((" ".join(text.split()) for _, _, text in page.collected), ""))
+
+
+def read_markup(markup: str, *, collect: Collection[str] = ()) -> Page:
+    """Return the visible text of a page, and the elements with the tags asked for, in lower case.
+
+    Raises
+    ------
+    Unreadable
+        If it cannot be read, elements or tables are nested too deep, or the text is too long.
+    """
+    reader = _Reader(collect)
+    parser = etree.HTMLParser(target=reader, encoding="utf-8")
     try:
-        parser.feed(markup.encode("utf-8"))
+        parser.feed(markup.encode("utf-8", "surrogatepass"))
         parser.close()
     except etree.LxmlError as error:
-        if target.began:
-            raise Unreadable(ProblemKind.BROKEN, f"no HTML ({error})") from None
+        if reader.began:
+            raise Unreadable(ProblemKind.BROKEN, f"is not HTML that can be read ({error})") from None
         # lxml says so of a file without an element or a text.
-    return Content(target.flow.text(), " ".join("".join(target.title).split()))
+    return Page(reader.blocks.text(), reader.collected)
 
 
 def _encoding(content: bytes) -> str:
@@ -106,78 +129,226 @@ def _encoding(content: bytes) -> str:
     return ENCODINGS[label]
 
 
-class _Target:
-    """Turns the parser's events into lines."""
+@dataclass(slots=True)
+class _List:
+    """A list that is open."""
 
-    def __init__(self) -> None:
-        self.flow = Flow()
-        self.title: list[str] = []
+    kind: str
+    """The CSS type of its numbers."""
+    next: int
+    """The number of the next item."""
+    counts_down: bool = False
+    numbers: list[Number] = field(default_factory=list)
+    """Those that wait for the number of items, from which a list counts down."""
+
+
+@dataclass(slots=True)
+class _Open:
+    """An element that is open."""
+
+    tag: str
+    children: int = 0
+    is_link: bool = False
+    """Whether it is a link to a place of the page."""
+
+
+class _Reader:
+    """Turns the events of a parser, in their order, into blocks."""
+
+    def __init__(self, collect: Collection[str]) -> None:
+        self.blocks = Blocks()
+        self.collected: list[tuple[str, dict[str, str], str]] = []
         self.began = False
-        self._depth = 0
-        self._unseen_from = 0
-        """Depth of the outermost element that is not shown; 0 if none."""
-        self._kept_from = 0
-        """Depth of the outermost element whose spaces are kept; 0 if none."""
-        self._in_title = False
+        self._collect = collect
+        self._collecting: list[tuple[str, dict[str, str], list[str]]] = []
+        self._styles = StyleSheet()
+        self._sheet: list[str] = []
+        self._open: list[_Open] = []
+        self._unseen = 0
+        """Depth of the outermost element that is left out; 0 if none is."""
+        self._kept = 0
+        """How many elements that keep spaces are open."""
+        self._lists: list[_List] = []
+        self._aside = _Aside()
+        """Raised or lowered text, or a link that may be the mark of a note."""
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        """Begin an element."""
         self.began = True
-        self._depth += 1
-        if self._depth > MAX_NESTING:
+        if self._open:
+            self._open[-1].children += 1
+        self._open.append(_Open(tag))
+        if len(self._open) > MAX_NESTING:
             raise Unreadable(
                 ProblemKind.TOO_LARGE, f"elements nested more than {MAX_NESTING} deep; want fewer"
             )
-        if self._unseen_from:
+        if tag in self._collect:
+            self._collecting.append((tag, dict(attributes), []))
+        if self._unseen:
             return
-        if tag in _UNSEEN or "hidden" in attributes or _HIDDEN_STYLE.search(attributes.get("style", "")):
-            self._unseen_from = self._depth
-            self._in_title = tag == "title" and not self.title
-        elif tag == "table":
-            self.flow.start_table()
-        elif tag in _CELLS and self.flow.in_table:
-            self.flow.start_cell()
-        elif tag == "tr" and self.flow.in_table:
-            self.flow.end_row()
-        elif tag == "br":
-            self._end_line(blank=False)
+        look = self._styles.look(tag, attributes)
+        if tag in _UNSEEN or look is Look.LEFT_OUT or "katex-html" in attributes.get("class", ""):
+            self._unseen = len(self._open)
+            return
+        if tag == "a" and attributes.get("href", "").startswith("#"):
+            self._open[-1].is_link = True
+            self._aside.linked = True
+        if not self._aside.depth and (look in _SHIFTED or self._open[-1].is_link):
+            linked = any(one.is_link for one in self._open)
+            self._aside = _Aside(len(self._open), _SHIFTED.get(look, 0), linked=linked)
+        elif tag not in INLINE and self._aside.depth and not self._aside.shift:
+            self._end_aside()  # a link around a block is no mark
+            self._start_block(tag, attributes)
         else:
-            self._boundary(tag)
-            if tag in _KEPT and not self._kept_from:
-                self._kept_from = self._depth
+            self._start_block(tag, attributes)
 
     def end(self, tag: str) -> None:
-        if self._unseen_from:
-            if self._unseen_from == self._depth:
-                self._unseen_from, self._in_title = 0, False
-        elif tag == "table" and self.flow.in_table:
-            self.flow.end_table()
-        elif tag in _CELLS and self.flow.in_table:
-            self.flow.end_cell()
-        elif tag == "tr" and self.flow.in_table:
-            self.flow.end_row()
+        """End an element."""
+        depth = len(self._open)
+        self._open.pop()
+        if self._collecting and self._collecting[-1][0] == tag:
+            name, attributes, pieces = self._collecting.pop()
+            self.collected.append((name, attributes, "".join(pieces)))
+        if self._unseen:
+            if self._unseen == depth:
+                self._unseen = 0
+                self._styles.add("".join(self._sheet))
+                self._sheet.clear()
+        elif self._aside.depth == depth:
+            self._end_aside()
         else:
-            self._boundary(tag)
-            if self._kept_from == self._depth:
-                self._kept_from = 0
-        self._depth -= 1
+            self._end_block(tag)
 
     def data(self, text: str) -> None:
-        if self._in_title:
-            self.title.append(text)
-        elif not self._unseen_from:
-            self.flow.write(text)
+        """Read text."""
+        for _, _, pieces in self._collecting:
+            pieces.append(text)
+        if self._unseen:
+            if self._open[-1].tag == "style":
+                self._sheet.append(text)
+        else:
+            self._write(text)
 
     def comment(self, text: str) -> None:
         """Leave out what is not shown."""
 
     def close(self) -> None:
-        """Return nothing: the flow is the result."""
+        """Return nothing: the blocks are the result."""
+
+    def _write(self, text: str) -> None:
+        if self._aside.depth:
+            self._aside.pieces.append(text)
+        else:
+            self.blocks.write(text)
+
+    def _end_aside(self) -> None:
+        ended, self._aside = self._aside, _Aside()
+        text = "".join(ended.pieces)
+        if ended.shift:
+            self.blocks.mark(" ".join(text.split()), is_raised=ended.shift > 0, linked=ended.linked)
+        elif _is_mark(text, self.blocks.before):
+            self.blocks.mark(text, linked=True)
+        else:
+            self.blocks.write(text)
+
+    def _start_block(self, tag: str, attributes: Mapping[str, str]) -> None:
+        if tag in _LISTS:
+            self._boundary("ul")
+            kind = self._styles.marker(tag, attributes) or ("decimal" if tag == "ol" else "disc")
+            self._lists.append(_List(kind, _count(attributes.get("start"), 1), "reversed" in attributes))
+        elif tag == "table":
+            self.blocks.start_table()
+        elif tag in _CELLS and self.blocks.in_table:
+            across, down = (_count(attributes.get(name), 1) for name in ("colspan", "rowspan"))
+            self.blocks.start_cell(across=across, down=down, is_head=tag == "th")
+        elif tag == "tr" and self.blocks.in_table:
+            self.blocks.end_row()
+        elif tag == "br":
+            self._end_line(blank=False)
+        elif tag == "input":
+            self._field(attributes)
+        elif tag == "q":
+            self._write("“")
+        else:
+            self._boundary(tag)
+            self._kept += tag in _KEPT
+            if tag == "li" and self._lists:
+                self._item(self._lists[-1], self._styles.marker(tag, attributes), attributes.get("value"))
+            elif len(self._open) > 1 and self._open[-2].tag in _BETWEEN and self._open[-2].children == 2:
+                self._write(_BETWEEN[self._open[-2].tag])
+
+    def _end_block(self, tag: str) -> None:
+        if tag in _LISTS and self._lists:
+            ended = self._lists.pop()
+            for at, number in enumerate(reversed(ended.numbers)):
+                number.text = label_of(ended.kind, at + 1)
+            self._boundary("ul")
+        elif tag == "table" and self.blocks.in_table:
+            self.blocks.end_table()
+        elif tag in _CELLS and self.blocks.in_table:
+            self.blocks.end_cell()
+        elif tag == "tr" and self.blocks.in_table:
+            self.blocks.end_row()
+        elif tag == "q":
+            self._write("”")
+        else:
+            self._boundary(tag)
+            self._kept -= tag in _KEPT and self._kept > 0
+            if tag == "li":
+                self.blocks.drop_numbers()
+
+    def _item(self, inside: _List, marker: str, value: str | None) -> None:
+        if inside.counts_down and value is None:
+            number = Number("")
+            inside.numbers.append(number)
+        else:
+            at = _count(value, inside.next)
+            inside.next = at + 1
+            number = Number(label_of(marker or inside.kind, at))
+        self.blocks.number(number)
+
+    def _field(self, attributes: Mapping[str, str]) -> None:
+        kind = attributes.get("type", "").lower()
+        if kind in _BOXES:
+            self._write("☒" if "checked" in attributes else "☐")
+        elif kind in _TYPED:
+            self._write(attributes.get("value", ""))
 
     def _boundary(self, tag: str) -> None:
-        if tag in _SPACED or tag in _KEPT:
-            self._end_line(blank=True)
-        elif tag in _BLOCKS or tag in {"td", "th", "tr"}:
-            self._end_line(blank=False)
+        if tag not in _SPACED and tag not in _KEPT and tag not in _BLOCKS:
+            return
+        if self._aside.depth:
+            self._aside.pieces.append(" ")
+        else:
+            self._end_line(blank=tag not in _BLOCKS or tag in _SPACED)
 
     def _end_line(self, *, blank: bool) -> None:
-        self.flow.end_line(blank=blank, kept=bool(self._kept_from))
+        if self._aside.depth:
+            self._aside.pieces.append(" ")
+        else:
+            self.blocks.end_line(blank=blank, kept=bool(self._kept))
+
+
+@dataclass(slots=True)
+class _Aside:
+    """Text of an element that is set apart from its line, until the element ends."""
+
+    depth: int = 0
+    """Of the element; 0 if none is open."""
+    shift: int = 0
+    """1 if it is raised, -1 if lowered, 0 if it is a link in the line."""
+    linked: bool = False
+    """Whether it is in a link to a place of the page, or holds one."""
+    pieces: list[str] = field(default_factory=list)
+
+
+def _is_mark(link: str, before: str) -> bool:
+    """Tell whether a link is the mark of a note: it stands directly behind a word, where a sentence has a space."""
+    follows = before[-1:].isalnum() or before[-1:] in tuple('.,;:)%”’"')
+    return follows and _LINKED_MARK.fullmatch(link.strip()) is not None
+
+
+def _count(stated: str | None, default: int) -> int:
+    """Return a whole number as browsers read it: what follows its digits is ignored."""
+    found = re.match(r"\s*([-+]?\d{1,6})", stated or "")
+    return int(found[1]) if found else default

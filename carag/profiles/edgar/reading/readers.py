@@ -15,13 +15,14 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
-from carag.errors import CorruptFile, InvalidArgument
+from carag.errors import CorruptFile, InvalidArgument, MissingExtra
 from carag.limits import shown
 from carag.profiles.edgar.facts.filing import Filing
 from carag.profiles.edgar.reading.bounded import READ_ERRORS, line_text, load_json, opened
 from carag.profiles.edgar.reading.dataset import filing_of_row, load_row, why_no_filing
 from carag.profiles.edgar.reading.door import check_filing, problem_of
 from carag.profiles.edgar.reading.header import parse_header
+from carag.profiles.edgar.reading.markup import html_text_in
 from carag.profiles.edgar.reading.sidecar_headers import SidecarHeaders, is_headers_file
 from carag.profiles.edgar.reading.submission import is_submission, parse_submission
 from carag.profiles.edgar.reading.submissions_json import (
@@ -32,9 +33,12 @@ from carag.profiles.edgar.reading.submissions_json import (
     rows_of_submissions,
     rows_of_table,
 )
+from carag.readers.child import Child
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+
+    from carag.profiles.edgar.reading.markup import ReadsHtml
 
 __all__ = [
     "ReadKind",
@@ -122,18 +126,22 @@ def read_filings(path: Path, *, metadata: bool = False) -> Iterator[ReadOutcome]
     ------
     InvalidArgument
         If the path does not exist.
+    MissingExtra
+        If a document is HTML, and the extra ``readers`` is not installed.
     """
     root = path if path.is_dir() else path.parent
     before = 0
     folder, headers = None, SidecarHeaders()
-    for file in _files_under(path):
-        size = _size(file)
-        if file.parent != folder and kind_of(file) in _ROWS | _JSON:
-            folder, headers = file.parent, SidecarHeaders.load(file.parent)
-        where = shown(file.relative_to(root).as_posix())
-        for outcome in _read_file(file, where, headers, metadata=metadata):
-            yield replace(outcome, bytes_read=before + outcome.bytes_read)
-        before += size
+    with Child() as child:
+        html = partial(html_text_in, child)
+        for file in _files_under(path):
+            size = _size(file)
+            if file.parent != folder and kind_of(file) in _ROWS | _JSON:
+                folder, headers = file.parent, SidecarHeaders.load(file.parent)
+            where = shown(file.relative_to(root).as_posix())
+            for outcome in _read_file(file, where, headers, html, metadata=metadata):
+                yield replace(outcome, bytes_read=before + outcome.bytes_read)
+            before += size
 
 
 def _files_under(path: Path) -> list[Path]:
@@ -163,7 +171,9 @@ def kind_of(file: Path) -> str:
     return Path(file.name.lower().removesuffix(".gz")).suffix
 
 
-def _read_file(file: Path, where: str, headers: SidecarHeaders, *, metadata: bool) -> Iterator[ReadOutcome]:
+def _read_file(
+    file: Path, where: str, headers: SidecarHeaders, html: ReadsHtml, *, metadata: bool
+) -> Iterator[ReadOutcome]:
     kind = kind_of(file)
     of_row = partial(_of_row_or_metadata if metadata else _of_row, headers=headers)
     has_rows = kind in _ROWS | _TABLES | _JSON
@@ -176,7 +186,7 @@ def _read_file(file: Path, where: str, headers: SidecarHeaders, *, metadata: boo
     elif kind in _JSON:
         yield from _read_json(file, where, of_row if metadata else None)
     else:
-        yield _outcome_of(where, _size(file), lambda: file, partial(_of_submission, where=where))
+        yield _outcome_of(where, _size(file), lambda: file, partial(_of_submission, where=where, html=html))
 
 
 def _why_skipped(file: Path, headers: SidecarHeaders) -> str:
@@ -284,7 +294,7 @@ def _object(value: Any) -> _Row:
     return value
 
 
-def _of_submission(file: Path, *, where: str) -> _Read:
+def _of_submission(file: Path, *, where: str, html: ReadsHtml) -> _Read:
     with opened(file) as source:
         content = source.whole()
     text = _decode(content)
@@ -292,7 +302,7 @@ def _of_submission(file: Path, *, where: str) -> _Read:
         return ReadKind.SKIPPED, (
             "no EDGAR full submission (no <SEC-HEADER>, <SEC-DOCUMENT> or <SUBMISSION> at its beginning)"
         )
-    filing = replace(parse_submission(text), source_id=where)
+    filing = replace(parse_submission(text, html=html), source_id=where)
     if not filing.accession_number:
         # A filing without a name is identified by its bytes: a different file under the same path is another filing,
         # and the same file under another path is the same filing.
@@ -311,6 +321,8 @@ def _outcome_of(
         kind, found = read(loaded)
         if isinstance(found, Filing) and found.accession_number:  # a header can be labelled without one
             check_filing(found)
+    except MissingExtra:  # of every filing alike
+        raise
     except Exception as error:  # noqa: BLE001 - nothing stops the reading, and nothing is skipped silently
         problem = problem_of(error)
         kind, found = (ReadKind.BROKEN if problem.foreseen else ReadKind.FAILED), problem.reason

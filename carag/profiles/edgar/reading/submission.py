@@ -17,7 +17,7 @@ from carag.profiles.edgar.facts.cross_check import compare, of_main_document
 from carag.profiles.edgar.facts.filing import Disagreement, Filing, FilingDocument
 from carag.profiles.edgar.facts.xbrl_cover import facts_of_cover
 from carag.profiles.edgar.reading.header import parse_header
-from carag.profiles.edgar.reading.markup import DeiFact, html_text, is_html, xml_text
+from carag.profiles.edgar.reading.markup import DeiFact, ReadsHtml, html_text, is_html, xml_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,8 +48,15 @@ def is_submission(beginning: str) -> bool:
     return _MARK.search(beginning[:_BEGINNING]) is not None
 
 
-def parse_submission(text: str) -> Filing:
+def parse_submission(text: str, *, html: ReadsHtml = html_text) -> Filing:
     """Read a full submission: header, documents as plain text, and the cover-page facts tagged in them.
+
+    Parameters
+    ----------
+    text : str
+        The whole file.
+    html : callable
+        Returns the text and the facts of an HTML document: in this process, or in one that can be ended.
 
     Raises
     ------
@@ -66,7 +73,7 @@ def parse_submission(text: str) -> Filing:
     if len(_START.findall(outside)) > 1:
         raise CorruptFile("the file holds several submissions; want one a file")
     filing, stated = parse_header(text[:header_end])
-    read = [_read_document(block) for _, block in blocks]
+    read = [_read_document(block, html) for _, block in blocks]
     documents = tuple(document for document, _ in read)
     facts = [fact for _, found in read for fact in found]
     cover = facts_of_cover(_values(read[0][1] if read else ()))
@@ -116,13 +123,13 @@ def _blocks(text: str, marks: list[re.Match[str]]) -> Iterator[tuple[str, str]]:
         raise CorruptFile("the text ends inside a document (no </DOCUMENT>); fetch the file again")
 
 
-def _read_document(block: str) -> tuple[FilingDocument, tuple[DeiFact, ...]]:
+def _read_document(block: str, html: ReadsHtml) -> tuple[FilingDocument, tuple[DeiFact, ...]]:
     head, body = _head_and_body(block)
     tags = {name.upper(): value.strip() for name, value in _TAG.findall(head)}
     kind = tags.get("TYPE", "").upper()
     if not kind:  # which exhibits a filing has decides bits
         raise CorruptFile("a document states no <TYPE>; fetch the file again")
-    text, facts = _prose(body, kind)
+    text, facts = _prose(body, kind, html)
     sequence = tags.get("SEQUENCE", "")
     document = FilingDocument(
         type=kind,
@@ -150,7 +157,7 @@ def _head_and_body(block: str) -> tuple[str, str]:
     return block[: start.start()], block[start.end() : end.start()] + block[end.end() :]
 
 
-def _prose(body: str, kind: str) -> tuple[str, tuple[DeiFact, ...]]:
+def _prose(body: str, kind: str, html: ReadsHtml) -> tuple[str, tuple[DeiFact, ...]]:
     if _NO_PROSE.fullmatch(kind) or _UUENCODED.match(body):
         return "", ()
     wrapper = _WRAPPER.match(body)
@@ -161,7 +168,7 @@ def _prose(body: str, kind: str) -> tuple[str, tuple[DeiFact, ...]]:
     ):
         return xml_text(body), ()
     if is_html(body):
-        return html_text(body)
+        return html(body)
     lines = (line.rstrip() for line in _ASCII_TAG.sub("", body).split("\n"))
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip(), ()
 

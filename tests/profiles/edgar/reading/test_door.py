@@ -180,7 +180,7 @@ def test_an_error_nobody_foresaw_is_told_as_a_fault_and_the_rest_is_read(
 ) -> None:
     """By its type and where it arose; its message may hold text, and is not told."""
 
-    def fails(*_: object) -> None:
+    def fails(*_: object, **__: object) -> None:
         raise IndexError("secret text")
 
     (tmp_path / "z.png").write_bytes(b"")

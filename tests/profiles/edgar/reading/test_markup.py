@@ -10,10 +10,10 @@ from carag.profiles.edgar.reading.markup import DeiFact, html_text, is_html, xml
 
 
 def test_a_table_row_is_one_line() -> None:
-    """Cells are joined, empty ones dropped, and brackets and currency signs rejoin their number."""
+    """Columns that only set off others are dropped; brackets and currency signs rejoin their number."""
     table = """<table><tr><td>Revenue</td><td></td><td>$</td><td>1,200</td></tr>
     <tr><td><p>Net</p><p>loss</p></td><td>(5</td><td>)</td><td>12</td><td>%</td></tr></table>"""
-    assert html_text(table)[0] == "Revenue | $1,200\nNet loss | (5) | 12%"
+    assert html_text(table)[0] == "Revenue | $1,200 | \nNet loss | (5) | 12%"
 
 
 def test_unclosed_cells_and_rows_end_where_the_next_begins() -> None:
@@ -23,11 +23,11 @@ def test_unclosed_cells_and_rows_end_where_the_next_begins() -> None:
 
 def test_a_layout_table_keeps_its_lines() -> None:
     """A row of one cell is layout, and so is a cell that holds a table."""
-    assert html_text("<table><tr><td><p>One</p><p>Two</p></td></tr></table>")[0] == "One\nTwo"
+    assert html_text("<table><tr><td><p>One</p><p>Two</p></td></tr></table>")[0] == "One\n\nTwo"
     nested = (
         "<table><tr><td><table><tr><td>a<td>b</tr><tr><td>c<td>d</tr></table></td><td>z</td></tr></table>"
     )
-    assert html_text(nested)[0] == "a | b\nc | d\nz"
+    assert html_text(nested)[0] == "a | b\nc | d\n\nz"
 
 
 def test_hidden_parts_are_left_out() -> None:

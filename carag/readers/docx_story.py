@@ -1,0 +1,322 @@
+"""Turn the elements of a part of a Word document into blocks, as Word shows them.
+
+Inserted text, fields, content controls and text boxes are text of the document. Deleted, hidden and struck text,
+comments, and the placeholder of an empty control are not. A note follows the paragraph or the table that refers to it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from lxml import etree
+
+from carag.readers.blocks import Blocks, Number
+from carag.readers.docx_lists import Lists
+from carag.readers.docx_styles import attribute, child, is_on, name_of
+from carag.readers.list_numbers import numeral
+from carag.readers.outcome import ProblemKind, Unreadable
+from carag.readers.symbols import is_symbol_font, symbol
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+
+    from carag.readers.docx_styles import RunLook, Styles
+
+__all__ = ["Definitions", "Notes", "Story"]
+
+MAX_NESTING: Final = 1024
+"""Greatest depth of elements in a part: a table in a table in a text box has about 40."""
+_SIGNS: Final = {"tab": "\t", "ptab": "\t", "noBreakHyphen": "\u2011"}
+_NOT_SHOWN: Final = {
+    "Fallback", "cellDel", "del", "moveFrom", "numPr", "pPr", "rPr", "rt", "sdtPr", "sectPr", "tblGrid", "tblPr",
+    "tcPr", "trPr",
+}  # fmt: skip
+"""Deleted text, where text was moved from, what is shown to programs of before 2010 or says how a character is read,
+and properties, which are looked up."""
+_BETWEEN: Final = {"sup": "^", "sub": "_", "den": "/"}
+"""What stands before the parts of a formula (ECMA-376, part 1, 22.1)."""
+
+
+class Definitions:
+    """What a document says of its styles and lists; a part counts its lists from its own beginning.
+
+    Parameters
+    ----------
+    styles : Styles
+    numbering : Element or None
+    """
+
+    def __init__(self, styles: Styles, numbering: _Element | None) -> None:
+        self.styles = styles
+        self._numbering = numbering
+
+    def lists(self) -> Lists:
+        """Return the lists, none of which is counted yet."""
+        return Lists(self._numbering, self.styles)
+
+
+class Notes:
+    """A document's footnotes and endnotes, numbered as they are referred to.
+
+    Parameters
+    ----------
+    footnotes, endnotes, settings : Element or None
+        The parts of these names.
+    """
+
+    def __init__(
+        self, footnotes: _Element | None, endnotes: _Element | None, settings: _Element | None
+    ) -> None:
+        self._notes = {
+            kind: {attribute(one, "id"): one for one in (root if root is not None else ())}
+            for kind, root in (("footnote", footnotes), ("endnote", endnotes))
+        }
+        self._kind = {"footnote": "decimal", "endnote": "lower-roman"}
+        self._next = {"footnote": 1, "endnote": 1}
+        for kind in self._notes:
+            stated = child(settings, f"{kind}Pr")
+            if (start := child(stated, "numStart")) is not None and attribute(start, "val").isdecimal():
+                self._next[kind] = int(attribute(start, "val")[:6])
+            if (shape := child(stated, "numFmt")) is not None:
+                self._kind[kind] = _KINDS.get(attribute(shape, "val"), "decimal")
+
+    def refer(self, reference: _Element) -> tuple[str, _Element | None]:
+        """Return the mark of a reference, and the note that it refers to."""
+        kind = name_of(reference).removesuffix("Reference")
+        note = self._notes[kind].get(attribute(reference, "id"))
+        if attribute(reference, "customMarkFollows") not in {"", "0", "false", "off"}:
+            return "", note
+        number, self._next[kind] = self._next[kind], self._next[kind] + 1
+        return numeral(self._kind[kind], number), note
+
+
+_KINDS: Final = {"lowerRoman": "lower-roman", "upperRoman": "upper-roman", "lowerLetter": "lower-letter"}
+
+
+@dataclass(slots=True)
+class _Paragraph:
+    """A paragraph that is open."""
+
+    style: str
+    goes_on: bool
+    """Whether its mark is deleted or hidden, so that the next one goes on in its line."""
+    notes: list[tuple[str, _Element]] = field(default_factory=list)
+
+
+class Story:
+    """Reads one part.
+
+    Parameters
+    ----------
+    definitions : Definitions
+    notes : Notes, optional
+        Those that its references lead to.
+    """
+
+    def __init__(self, definitions: Definitions, notes: Notes | None = None) -> None:
+        self._styles, self._lists, self._notes = definitions.styles, definitions.lists(), notes
+        self._blocks = Blocks()
+        self._paragraphs: list[_Paragraph] = []
+        self._due: list[tuple[str, _Element]] = []
+        """Notes that are still to be written, with their marks."""
+        self._looks: list[RunLook] = []
+        """Of the runs that are open: a text box stands in one."""
+        self._goes_on = False
+        """Whether the next paragraph goes on in the line of the one that ended."""
+        self._shifted: tuple[int, str] = (0, "")
+        """Raised or lowered text that is not written yet: it may go on in the next run."""
+        self._own_mark = ""
+        """Of the note that is being read."""
+        self._tables = 0
+        self._known: dict[tuple[bytes, str], RunLook] = {}
+
+    def text(self, root: _Element) -> str:
+        """Return the text of a part.
+
+        Raises
+        ------
+        Unreadable
+            If tables are nested too deep, or the text is too long.
+        """
+        self._walk(root)
+        return self._blocks.text()
+
+    def _walk(self, root: _Element) -> None:
+        depth = 0
+        walk = etree.iterwalk(root, events=("start", "end"))
+        for event, element in walk:
+            depth += 1 if event == "start" else -1
+            if depth > MAX_NESTING:
+                raise Unreadable(
+                    ProblemKind.TOO_LARGE, f"elements nested more than {MAX_NESTING} deep; want fewer"
+                )
+            if event == "end":
+                self._end(element)
+            elif not self._start(element):
+                walk.skip_subtree()
+
+    def _start(self, element: _Element) -> bool:
+        """Begin an element; tell whether it is shown."""
+        name = name_of(element)
+        if name in _NOT_SHOWN or _is_deleted(element, name):
+            return False
+        if name == "p":
+            self._start_paragraph(element)
+        elif name == "r":
+            self._looks.append(self._look_of(element))
+            return not (self._looks[-1].hidden or self._looks[-1].struck)
+        elif name == "sdtContent":
+            return not is_on(child(element.getparent(), "sdtPr", "showingPlcHdr"))
+        elif name == "tbl":
+            self._flush()
+            self._blocks.start_table()
+            self._tables += 1
+        elif name == "tr" and self._tables:
+            self._start_row(element)
+        elif name == "tc" and self._tables:
+            self._start_cell(element)
+        elif name in _BETWEEN and name_of(element.getparent()) != "r":
+            self._write(_BETWEEN[name])
+        else:
+            self._in_run(element, name)
+        return True
+
+    def _end(self, element: _Element) -> None:
+        name = name_of(element)
+        if name == "p":
+            self._end_paragraph()
+        elif name == "r":
+            self._looks.pop()
+        elif name == "tbl" and self._tables:
+            self._blocks.end_table()
+            self._tables -= 1
+            self._write_notes()
+        elif name == "tc" and self._tables and not _is_deleted(element, name):
+            self._flush()
+            self._blocks.end_cell()
+            self._goes_on = False
+        elif name == "tr" and self._tables:
+            self._blocks.end_row()
+
+    def _start_paragraph(self, element: _Element) -> None:
+        if not self._goes_on:
+            self._end_line()
+        self._goes_on = False
+        properties = child(element, "pPr")
+        style = child(properties, "pStyle")
+        named = "" if style is None else attribute(style, "val")
+        mark = child(properties, "rPr")
+        deleted = child(mark, "del") is not None or child(mark, "moveFrom") is not None
+        hidden = self._styles.run(mark, named).hidden
+        self._paragraphs.append(_Paragraph(named, goes_on=deleted or hidden))
+        shown = not deleted and (not hidden or is_on(child(mark, "specVanish")))
+        place = self._styles.list_of(properties) if shown else None
+        if place is not None and (label := self._lists.label(place)):
+            self._blocks.number(Number(label))
+
+    def _end_paragraph(self) -> None:
+        if not self._paragraphs:
+            return
+        ended = self._paragraphs.pop()
+        self._due += ended.notes
+        if ended.goes_on:
+            self._goes_on = True
+            return
+        self._end_line(blank=True)
+        self._write_notes()
+
+    def _start_row(self, element: _Element) -> None:
+        self._blocks.end_row()
+        before = child(element, "trPr", "gridBefore")
+        if before is not None and attribute(before, "val").isdecimal():
+            self._blocks.start_cell(across=int(attribute(before, "val")[:4]))
+            self._blocks.end_cell()
+
+    def _start_cell(self, element: _Element) -> None:
+        properties = child(element, "tcPr")
+        span, merged = child(properties, "gridSpan"), child(properties, "vMerge")
+        across = "" if span is None else attribute(span, "val")
+        goes_on = merged is not None and attribute(merged, "val") != "restart"
+        is_head = is_on(child(element.getparent(), "trPr", "tblHeader"))
+        self._blocks.start_cell(
+            across=int(across[:4]) if across.isdecimal() else 1, goes_on=goes_on, is_head=is_head
+        )
+
+    def _in_run(self, element: _Element, name: str) -> None:
+        if name == "t":
+            self._write(element.text or "")
+        elif not self._looks:
+            return
+        elif name in _SIGNS:
+            self._write(_SIGNS[name])
+        elif name in {"br", "cr"}:
+            self._end_line()
+        elif name == "sym":
+            code = attribute(element, "char")
+            if len(code) == 4 and all(one in "0123456789abcdefABCDEF" for one in code):
+                self._write(symbol(attribute(element, "font"), int(code, 16)))
+        elif name in {"footnoteReference", "endnoteReference"} and self._notes is not None:
+            mark, note = self._notes.refer(element)
+            self._flush()
+            self._mark(1, mark)
+            self._flush()
+            if note is not None and self._paragraphs and not self._own_mark:
+                self._paragraphs[-1].notes.append((mark, note))
+        elif name in {"footnoteRef", "endnoteRef"}:
+            self._mark(1, self._own_mark)
+        elif name == "checkBox":
+            ticked = child(element, "checked")
+            ticked = child(element, "default") if ticked is None else ticked
+            self._write("☒" if is_on(ticked) else "☐")
+
+    def _look_of(self, run: _Element) -> RunLook:
+        properties = child(run, "rPr")
+        style = self._paragraphs[-1].style if self._paragraphs else ""
+        key = (b"" if properties is None else etree.tostring(properties), style)
+        if key not in self._known:
+            self._known[key] = self._styles.run(properties, style)
+        return self._known[key]
+
+    def _write(self, text: str) -> None:
+        look = self._looks[-1] if self._looks else None
+        if look is not None and is_symbol_font(look.font):
+            text = "".join(symbol(look.font, ord(one)) for one in text)
+        if look is not None and look.shift and text.strip():
+            self._mark(look.shift, text)
+        elif text:
+            self._flush()
+            self._blocks.write(text)
+
+    def _mark(self, shift: int, text: str) -> None:
+        if self._shifted[0] != shift:
+            self._flush()
+        self._shifted = (shift, self._shifted[1] + text)
+
+    def _flush(self) -> None:
+        (shift, text), self._shifted = self._shifted, (0, "")
+        if text:
+            self._blocks.mark(text, is_raised=shift > 0)
+
+    def _end_line(self, *, blank: bool = False) -> None:
+        self._flush()
+        self._blocks.end_line(blank=blank, kept=True)
+
+    def _write_notes(self) -> None:
+        if self._tables or self._own_mark or not self._due:
+            return
+        due, self._due = self._due, []
+        for mark, note in due:
+            self._own_mark = mark or "*"
+            if mark and not any(name_of(one) in {"footnoteRef", "endnoteRef"} for one in note.iter()):
+                self._mark(1, mark)
+            self._walk(note)
+            self._end_line(blank=True)
+            self._own_mark = ""
+
+
+def _is_deleted(element: _Element, name: str) -> bool:
+    """Tell whether a row or a cell is deleted, or a row hidden."""
+    if name == "tr":
+        return any(child(element, "trPr", one) is not None for one in ("del", "hidden"))
+    return name == "tc" and child(element, "tcPr", "cellDel") is not None
