@@ -128,6 +128,8 @@ class Story:
         """Raised or lowered text that is not written yet: it may go on in the next run."""
         self._own_mark = ""
         """Of the note that is being read."""
+        self._first_mark = ""
+        """What the next paragraph begins with: the mark of a note that does not show it."""
         self._tables = 0
         self._known: dict[tuple[bytes, str], RunLook] = {}
 
@@ -203,6 +205,8 @@ class Story:
         if not self._goes_on:
             self._end_line()
         self._goes_on = False
+        self._mark(1, self._first_mark)
+        self._first_mark = ""
         properties = child(element, "pPr")
         style = child(properties, "pStyle")
         named = "" if style is None else attribute(style, "val")
@@ -289,9 +293,10 @@ class Story:
             self._blocks.write(text)
 
     def _mark(self, shift: int, text: str) -> None:
-        if self._shifted[0] != shift:
-            self._flush()
-        self._shifted = (shift, self._shifted[1] + text)
+        if text:
+            if self._shifted[0] != shift:
+                self._flush()
+            self._shifted = (shift, self._shifted[1] + text)
 
     def _flush(self) -> None:
         (shift, text), self._shifted = self._shifted, (0, "")
@@ -308,8 +313,8 @@ class Story:
         due, self._due = self._due, []
         for mark, note in due:
             self._own_mark = mark or "*"
-            if mark and not any(name_of(one) in {"footnoteRef", "endnoteRef"} for one in note.iter()):
-                self._mark(1, mark)
+            if not any(name_of(one) in {"footnoteRef", "endnoteRef"} for one in note.iter()):
+                self._first_mark = mark
             self._walk(note)
             self._end_line(blank=True)
             self._own_mark = ""
