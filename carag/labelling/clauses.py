@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CLAUSES_VERSION", "ClauseChunk", "chunk_by_clauses"]
 
-CLAUSES_VERSION: Final = "clauses-2"
+CLAUSES_VERSION: Final = "clauses-3"
 """Must change whenever the same text may be cut or named differently; part of a document's content hash."""
 
 

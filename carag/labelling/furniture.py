@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["furniture"]
+__all__ = ["NOTE_MARK", "furniture"]
+
+NOTE_MARK: Final = r"\[\^[^\]\s]{1,8}\]"
+"""A regular expression of a note's mark, ``[^1]``, as the readers write it behind what it marks."""
 
 _OFTEN: Final = 3
 """How often a short line stands in a text, or on how many pages a numbered one, before it is taken for furniture."""

@@ -82,7 +82,8 @@ _UNIT: Final = re.compile(
 )
 _MAY_END: Final = re.compile(r"(?:[.:;!?,。：；！？–—-]|\b(?:and|or))[\d\s'\"”’)\]]*$")
 _OPENS: Final = re.compile(r"[:：–—-][\s'\"”’)\]]*$")
-_DECIDING: Final = re.compile(r"(?m)^[ \t]*\(?(ii|j|II|J)[.)]")
+_DECIDING: Final = re.compile(r"(?m)^[ \t]*(?:\(?(ii?|j|II?|J)[.)]|(\d{1,3}(?:\.\d{1,3})*)(?:[.)]|\s))")
+"""What tells an ``i`` below from one above, and the number of another clause, up to which it may stand."""
 _SAME_LINE: Final = ":"
 """What stands for the line above a second number of a line: what it numbers is in the first."""
 _A_LINE: Final = 3
@@ -131,9 +132,9 @@ class Numbering:
         """The same of decimal numbers, by the components before the last."""
         self._title = ""
         """The line of the innermost clause, where that is a title and no more."""
-        self._next: dict[str, list[int]] = {one: [] for one in ("ii", "j", "II", "J")}
+        self._next: dict[str, list[int]] = {one: [] for one in ("i", "ii", "j", "I", "II", "J", "")}
         for match in _DECIDING.finditer(text):
-            self._next[match[1]].append(match.start())
+            self._next[match[1] or ""].append(match.start())
         self._text = text
         self._last_heading: dict[tuple[str, int], int] = {}
         """Where each numbered heading stands for the last time, by its word and number."""
@@ -249,7 +250,9 @@ class Numbering:
             return False
         if match["decimal"]:
             levels = tuple(match["decimal"].split("."))
-            if not match["stop"] and (len(levels) == 1 or match["inserted"] or after[:1].islower()):
+            if not match["stop"] and (
+                (len(levels) == 1 and not match[0].endswith("\t")) or match["inserted"] or after[:1].islower()
+            ):
                 return False
             if (after[:1].islower() and line.runs_on) or _COUNTS.search(line.above):
                 return False
@@ -258,7 +261,7 @@ class Numbering:
             if len(levels) > 1:
                 return self._decimal(levels, line)
             return not _AMOUNT.match(after) and self._listed(
-                [(f"{match['stop'][-1]}#", int(levels[0]))], levels[0], line
+                [(f"{match['stop'][-1:] or '.'}#", int(levels[0]))], levels[0], line
             )
         if match["bracketed"]:
             readings = [("(" + kind, value) for kind, value in readings_of(match["bracketed"])]
@@ -439,11 +442,22 @@ class Numbering:
         return 0 < len(after) < most and after[0].isupper() and after[-1] not in ".;,"
 
     def _is_roman(self, match: re.Match[str], *, begins: bool) -> bool:
-        """Tell whether an ``i`` after an ``h`` begins a list, by what comes first below: ``ii`` or ``j``."""
-        pair = ("II", "J") if match[0].strip(" \t\f(.)0123456789").isupper() else ("ii", "j")
-        far = len(self._text) + 1
-        roman, letter = ((*self._next[one], far)[bisect_left(self._next[one], match.end())] for one in pair)
-        return begins if roman == letter else roman < letter
+        """Tell whether an ``i`` after an ``h`` begins a list, by what comes first below: ``ii``, or ``j`` or ``i``.
+
+        An ``i`` that nothing decides before the next clause begins one only below words that lead to a list.
+        """
+        is_capital = match[0].strip(" \t\f(.)0123456789").isupper()
+        end = self._first_below("", match.end())
+        i, ii, j = (
+            min(end, self._first_below(one.upper() if is_capital else one, match.end()))
+            for one in ("i", "ii", "j")
+        )
+        return begins and i == end if ii == j else ii < min(i, j)
+
+    def _first_below(self, which: str, at: int) -> int:
+        places = self._next[which]
+        found = bisect_left(places, at)
+        return places[found] if found < len(places) else len(self._text) + 1
 
 
 def _step(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:

@@ -292,7 +292,9 @@ class _Writer:
         if not line.kept:
             said = _RUNS.sub(" ", _SPACES.sub(" ", said)).strip(" ")
         if label := " ".join(one.text for one in line.numbers if one.text):
-            said = f"{label} {said.lstrip()}"
+            # A tab tells a number without a stop from the first word of a sentence, as it does on paper.
+            between = "\t" if label.isdecimal() else " "
+            said = label + between + said.lstrip()
         self._left -= len(said)
         if self._left < 0:
             raise Unreadable(ProblemKind.TOO_LARGE, f"more than {MAX_TEXT} characters of text; want fewer")

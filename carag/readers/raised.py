@@ -18,7 +18,7 @@ LONGEST: Final = 8
 """Greatest number of characters of a note mark; longer text that is raised is plain text."""
 _SIGNS: Final = {"™": "™", "TM": "™", "℠": "℠", "SM": "℠", "®": "®", "©": "©"}
 _ORDINAL: Final = re.compile(r"(?i)st|nd|rd|th")
-_FOREIGN_ORDINAL: Final = re.compile(r"(?i)er|ère|re|e|ème|[oaº°ª]s?")
+_FOREIGN_ORDINAL: Final = re.compile(r"(?i)er|ère|re|e|ème|[º°ª]s?")
 """Of French, Spanish, Italian and Portuguese: joined unless it is a mark of a note in the document."""
 _APART: Final = r"(?<![^\W\d_])(?<!['’.])"
 """Begins a word: ``a.m`` and ``company's`` end in no unit."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from math import inf, isclose
 from typing import TYPE_CHECKING, Final
 
+from carag.labelling.furniture import NOTE_MARK
 from carag.labelling.numerals import NUMBER_WORDS
 
 if TYPE_CHECKING:
@@ -131,6 +132,7 @@ _NAMED_NOT_COUNTED: Final = re.compile(
     r"regulation|directive|form|item|§)\s*(?:\([eu]+\)\s*)?$",
     re.IGNORECASE,
 )
+_NOTE_MARK: Final = re.compile(NOTE_MARK)
 _DATE: Final = re.compile(
     r"\b\d{1,2}\s+(?:january|february|march|april|may|june|july|august|september|october|november|december)\b(?:\s+\d{4})?"
     r"|\b(?:january|february|march|april|may|june|july|august|september|october|november|december)\s+\d{1,2}(?:,?\s+\d{4})?\b",
@@ -220,6 +222,9 @@ def agrees(claim: Quantity, rule: Quantity) -> bool | None:
 
 
 def _found(text: str) -> Iterator[tuple[tuple[int, int], Quantity]]:
+    text = _NOTE_MARK.sub(
+        lambda match: " " * len(match[0]), text
+    )  # so that "2,500[^1] days" keeps its places
     dates = [match.span() for match in _DATE.finditer(text)]
     for match in _QUANTITY.finditer(text):
         start, end = match.span()

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
+from carag.labelling.furniture import NOTE_MARK
+
 __all__ = ["NOTES", "Number", "is_nil", "is_year", "read_number"]
 
-NOTES: Final = r"(?:\s*(?:\(\s?(?:[a-z]|\d{1,2})\s?\)|[*†‡§]+|[¹²³⁴⁵⁶⁷⁸⁹⁰]+))*"
-"""Footnote marks, as they stand behind a label or a figure."""
+NOTES: Final = rf"(?:\s*(?:{NOTE_MARK}|\(\s?(?:[a-z]|\d{{1,2}})\s?\)|[*†‡§]+|[¹²³⁴⁵⁶⁷⁸⁹⁰]+))*"
+"""Marks of notes, as they stand behind a label or a figure."""
 _CURRENCY: Final = r"US\$|[A-Z]{1,2}\$|[$€£¥₹]|RMB|Rs\.?"
 _FIGURE: Final = re.compile(
     rf"(?P<a>{_CURRENCY})?\s?(?P<open>\()?\s?(?P<minus>[-−–])?\s?(?P<b>{_CURRENCY})?\s?"

@@ -138,6 +138,14 @@ def test_what_names_something_is_no_quantity(text: str) -> None:
     assert [] == quantities(text)
 
 
+def test_a_notes_mark_is_no_part_of_a_figure() -> None:
+    """Readers write it behind the figure."""
+    said = [quantities(one) for one in ("at least 15[^2] per cent", "at least 15 per cent")]
+    assert [(one.kind, one.low, one.high) for one in said[0]] == [
+        (one.kind, one.low, one.high) for one in said[1]
+    ]
+
+
 def test_what_cannot_be_compared_is_not() -> None:
     """Working days are not days, euros are not rupees."""
     days, working, euros = quantities("10 days, 10 working days, EUR 10")

@@ -1,0 +1,196 @@
+"""A document written as HTML and as DOCX is read back: the same lines, numbers, tables and marks, none lost or fused."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from typing import NamedTuple, TypeAlias
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from carag.readers.docx import read_docx
+from carag.readers.html import read_html
+from carag.readers.list_numbers import numeral
+from tests.readers.word import word_of
+
+word = st.from_regex(r"[A-Za-z]{2,6}|[1-9]\d{0,2}(,\d{3})?", fullmatch=True)
+words = st.lists(word, min_size=1, max_size=4).map(" ".join)
+
+
+class Marked(NamedTuple):
+    """A piece of a line: its text, what is struck behind it, and the mark of a note behind that."""
+
+    text: str
+    struck: str
+    mark: str
+
+
+class Cell(NamedTuple):
+    text: str
+    across: int
+    down: int
+
+
+class Item(NamedTuple):
+    level: int
+    pieces: list[Marked]
+
+
+Block: TypeAlias = "list[Marked] | list[Item] | list[list[Cell]]"
+
+pieces = st.lists(
+    st.builds(
+        Marked,
+        words,
+        st.one_of(st.just(""), words),
+        st.one_of(st.just(""), st.sampled_from(["1", "2", "a", "12"])),
+    ),
+    min_size=1,
+    max_size=3,
+)
+KINDS = [("decimal", "1", "%1."), ("lowerLetter", "a", "%2."), ("lowerRoman", "i", "%3.")]
+
+
+@st.composite
+def lists(draw: st.DrawFn) -> list[Item]:
+    """Items of which each is at most one level below the one before."""
+    items = [Item(0, draw(pieces))]
+    for _ in range(draw(st.integers(0, 5))):
+        items.append(Item(draw(st.integers(0, min(2, items[-1].level + 1))), draw(pieces)))
+    return items
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> list[list[Cell]]:
+    """A grid, in which a head may span two columns and a name two rows."""
+    width, height = draw(st.integers(3, 4)), draw(st.integers(3, 4))
+    texts = [[f"{draw(word)}x{row}y{column}" for column in range(width)] for row in range(height)]
+    rows = [[Cell(text, 1, 1) for text in row] for row in texts]
+    if draw(st.booleans()):
+        rows[0][1:3] = [Cell(texts[0][1], 2, 1)]
+    if draw(st.booleans()):
+        rows[1][0] = Cell(texts[1][0], 1, 2)
+        rows[2] = rows[2][1:]
+    return rows
+
+
+documents = st.lists(st.one_of(pieces, lists(), tables()), min_size=1, max_size=4)
+
+
+def wanted(document: list[Block]) -> str:
+    found = []
+    for block in document:
+        if isinstance(block[0], Marked):
+            found.append(_said(block))
+        elif isinstance(block[0], Item):
+            counts = [0, 0, 0]
+            for item in block:
+                counts[item.level] += 1
+                counts[item.level + 1 :] = [0] * (2 - item.level)
+                kind = ("decimal", "lower-alpha", "lower-roman")[item.level]
+                found.append(f"{numeral(kind, counts[item.level])}. {_said(item.pieces)}")
+        else:
+            found.append("\n".join(_rows(block)))
+    return "\n".join(found)
+
+
+def _said(line: list[Marked]) -> str:
+    return " ".join(one.text + (f"[^{one.mark}]" if one.mark else "") for one in line)
+
+
+def _rows(table: list[list[Cell]]) -> list[str]:
+    found = []
+    above = ""
+    for row in table:
+        cells = [above] * (len(above) > 0)
+        above = row[0].text if row[0].down > 1 else ""
+        cells += [cell.text for cell in row for _ in range(cell.across)]
+        found.append(" | ".join(cells))
+    return found
+
+
+def as_html(document: list[Block]) -> bytes:
+    out = ""
+    for block in document:
+        if isinstance(block[0], Marked):
+            out += f"<p>{_html(block)}</p>"
+        elif isinstance(block[0], Item):
+            depth = -1
+            for item in block:
+                out += "</li></ol>" * (depth - item.level) + "</li>" * (depth >= item.level)
+                out += "".join(f"<ol type={KINDS[one][1]}>" for one in range(depth + 1, item.level + 1))
+                out += f"<li>{_html(item.pieces)}"
+                depth = item.level
+            out += "</li></ol>" * (depth + 1)
+        else:
+            rows = (
+                "".join(f"<td colspan={one.across} rowspan={one.down}>{one.text}</td>" for one in row)
+                for row in block
+            )
+            out += "<table>" + "".join(f"<tr>{row}</tr>" for row in rows) + "</table>"
+    return out.encode()
+
+
+def _html(line: list[Marked]) -> str:
+    return " ".join(
+        escape(one.text)
+        + (f"<sup>{one.mark}</sup>" if one.mark else "")
+        + (f"<del>{one.struck}</del>" if one.struck else "")
+        for one in line
+    )
+
+
+def as_docx(document: list[Block]) -> bytes:
+    defined, lines, lists_ = [], [], 0
+    for block in document:
+        if isinstance(block[0], Marked):
+            lines.append(_short(block))
+        elif isinstance(block[0], Item):
+            lists_ += 1
+            defined.append(f"#list {lists_} | " + " | ".join(f"{kind} {text}" for kind, _, text in KINDS))
+            lines += [f"{lists_}.{item.level}: {_short(item.pieces)}" for item in block]
+        else:
+            lines.append("<w:tbl>" + "".join(_docx_row(row, block) for row in block) + "</w:tbl>")
+    return word_of("\n".join(defined + lines))
+
+
+def _docx_row(row: list[Cell], table: list[list[Cell]]) -> str:
+    at = table.index(row)
+    up = "{c up}" if at and table[at - 1][0].down > 1 else ""
+    cells = "".join(
+        f"{{c {one.text}{' down' * (one.down > 1)}{f' x{one.across}' * (one.across > 1)}}}" for one in row
+    )
+    return f"<w:tr>{up}{cells}</w:tr>"
+
+
+def _short(line: list[Marked]) -> str:
+    return " ".join(
+        one.text
+        + (f"{{sup|{one.mark}}}" if one.mark else "")
+        + (f"{{del|{one.struck}}}" if one.struck else "")
+        for one in line
+    )
+
+
+def lines_of(text: str) -> str:
+    return re.sub(r"\n+", "\n", text)
+
+
+def check(document: list[Block]) -> None:
+    assert wanted(document) == lines_of(read_html(as_html(document)).text)
+    assert wanted(document) == lines_of(read_docx(as_docx(document)).text)
+
+
+@settings(max_examples=60)
+@given(documents)
+def test_a_document_is_read_as_it_was_written(document: list[Block]) -> None:
+    check(document)
+
+
+@pytest.mark.full
+@settings(max_examples=2000, deadline=None)
+@given(documents)
+def test_two_thousand_documents_are_read_as_they_were_written(document: list[Block]) -> None:
+    check(document)
