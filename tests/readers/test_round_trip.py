@@ -1,4 +1,4 @@
-"""A document written as HTML and as DOCX is read back: the same lines, numbers, tables and marks, none lost or fused."""
+"""A document written as HTML and as DOCX is read back: the same lines, numbers, tables and marks."""
 
 from __future__ import annotations
 
