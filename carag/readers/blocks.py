@@ -28,9 +28,12 @@ MAX_CELLS: Final = 1 << 22
 """Greatest number of places of one table's grid: cells of one row need not stand below those of another."""
 _MOST_ACROSS: Final = 1000
 """Greatest number of columns that a cell spans, as in browsers."""
-_SPACES: Final = re.compile(r"[ \t\n\r\f\v]+|(?<!\d)\xa0|\xa0(?!\d)")
-"""White space of HTML. A space that does not break stays between digits, where it groups them."""
+_WIDE: Final = "\xa0\u2000-\u200a\u202f\u205f\u3000"
+_SPACES: Final = re.compile(rf"[ \t\n\r\f\v]+|(?<!\d)[{_WIDE}]|[{_WIDE}](?!\d)")
+"""White space. A space that does not break, or is thin, stays between digits, where it groups them."""
 _RUNS: Final = re.compile(r" {2,}")
+_BLANK: Final = re.compile(r"[\s\u200b-\u200d\u2060\ufeff]*")
+"""What shows nothing: filers fill the cells between columns with spaces of no width."""
 _POINT: Final = re.compile(
     r"\(?(?:\d{1,3}(?:\.\d{1,3})*[a-z]?|[a-z]{1,2}|[ivxl]{1,6}|[A-Z]|[IVXL]{1,6})[.)]|[•▪·–—-]"
 )
@@ -124,8 +127,11 @@ class Blocks:
 
     def mark(self, text: str, *, is_raised: bool = True, linked: bool = False) -> None:
         """Add raised or lowered characters; linked ones lead to another place of the document, as a note's do."""
-        if text.strip():
-            self._pieces.append(_Mark(text, is_raised, linked))
+        bare_text = text.strip()
+        self.write(text[: len(text) - len(text.lstrip())] if bare_text else text)
+        if bare_text:
+            self._pieces.append(_Mark(bare_text, is_raised, linked))
+            self.write(text[len(text.rstrip()) :])
 
     def number(self, number: Number) -> None:
         """Set the number of the next line with text, which has two where a list begins in the item of another."""
@@ -230,7 +236,7 @@ class Blocks:
 
 
 def _shows(piece: str | _Mark) -> bool:
-    return isinstance(piece, _Mark) or not piece.isspace()
+    return isinstance(piece, _Mark) or _BLANK.fullmatch(piece) is None
 
 
 def _lines_of(blocks: Sequence[_Block]) -> Iterator[_Line]:
@@ -252,6 +258,8 @@ class _Placed(NamedTuple):
     cell: _Cell
     is_own: bool
     """Whether it begins in this row."""
+    is_joined: bool = False
+    """Whether its text is that of several cells."""
 
 
 class _Writer:
@@ -304,11 +312,7 @@ class _Writer:
         rows = [row for row in table.rows if row]
         texts = {id(cell): self.lines(cell.blocks) for row in rows for cell in row}
         if _numbers_points(rows, texts):
-            return [
-                line
-                for row in rows
-                for line in _point(*(texts[id(one)] for one in row if any(texts[id(one)])))
-            ]
+            return [line for row in rows for line in _point([texts[id(one)] for one in row])]
         grid = [_joined(row) for row in _grid(rows, texts)]
         edges = _columns(grid)
         body = _body(grid)
@@ -320,7 +324,7 @@ class _Writer:
             nested = any(isinstance(block, _Table) for one in filled for block in one.cell.blocks)
             if len(filled) == 1 or nested:
                 for one in filled:
-                    found += _without_edges(texts[id(one.cell)])
+                    found += [one.text] if one.is_joined else _without_edges(texts[id(one.cell)])
                     if nested and found and found[-1]:
                         found.append("")
                 continue
@@ -353,12 +357,15 @@ def _numbers_points(rows: list[list[_Cell]], texts: dict[int, list[str]]) -> boo
     return seen
 
 
-def _point(label: list[str], text: list[str]) -> list[str]:
-    lines = _without_edges(text)
+def _point(row: list[list[str]]) -> list[str]:
+    filled = [_without_edges(one) for one in row if any(one)]
+    if not filled:
+        return []
+    label, lines = filled
     return [
-        "".join(label) + " " + lines[0],
+        " ".join(label) + " " + lines[0],
         *lines[1:],
-        *([""] if len(lines) > 1 or text[-1:] == [""] else []),
+        *([""] if len(lines) > 1 or row[-1][-1:] == [""] else []),
     ]
 
 
@@ -381,7 +388,13 @@ def _grid(rows: list[list[_Cell]], texts: dict[int, list[str]]) -> list[list[_Pl
                 placed.append(above._replace(is_own=False))
                 at = max(end, above.end)
                 continue
-            one = _Placed(at, end, _SPACES.sub(" ", " ".join(texts[id(cell)])).strip(), cell, is_own=True)
+            one = _Placed(
+                at,
+                end,
+                _RUNS.sub(" ", _SPACES.sub(" ", " ".join(texts[id(cell)]))).strip(),
+                cell,
+                is_own=True,
+            )
             placed.append(one)
             if cell.down != 1:
                 begun.append((one, max(0, cell.down - 1)))
@@ -397,7 +410,7 @@ def _joined(row: list[_Placed]) -> list[_Placed]:
     for one in row:
         if found and one.text and (found[-1].text in _OPENS or one.text in _CLOSES):
             last = found[-1]
-            found[-1] = last._replace(end=one.end, text=last.text + one.text)
+            found[-1] = last._replace(end=one.end, text=last.text + one.text, is_joined=True)
         elif one.text or not (found and found[-1].text in _OPENS):
             found.append(one)
     return found
@@ -459,7 +472,7 @@ def _columned(row: list[_Placed], starts: list[int], *, in_body: bool) -> list[s
         columns = [
             number for number, start in enumerate(starts) if one.at < _end(starts, number) and start < one.end
         ]
-        spans = one.cell.across > 1 and not (in_body and any(map(str.isdigit, one.text)))
+        spans = one.cell.across > 1 and not (in_body and _FIGURE.fullmatch(one.text))
         for number in columns if spans else columns[:1]:
             texts[number] = f"{texts[number]} {one.text}".strip()
     return texts

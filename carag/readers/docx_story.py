@@ -34,8 +34,9 @@ _NOT_SHOWN: Final = {
 }  # fmt: skip
 """Deleted text, where text was moved from, what is shown to programs of before 2010 or says how a character is read,
 and properties, which are looked up."""
-_BETWEEN: Final = {"sup": "^", "sub": "_", "den": "/"}
-"""What stands before the parts of a formula (ECMA-376, part 1, 22.1)."""
+_MATH: Final = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
+_PARTS: Final = {"sup": "^", "sub": "_", "den": "/", "num": "", "deg": ""}
+"""What stands before a part of a formula, which has brackets where it is more than a word (ECMA-376, part 1, 22.1)."""
 
 
 class Definitions:
@@ -178,8 +179,8 @@ class Story:
             self._start_row(element)
         elif name == "tc" and self._tables:
             self._start_cell(element)
-        elif name in _BETWEEN and name_of(element.getparent()) != "r":
-            self._write(_BETWEEN[name])
+        elif element.tag.startswith(_MATH):
+            self._write(_around(element, name)[0] if name != "t" else element.text or "")
         else:
             self._in_run(element, name)
         return True
@@ -200,6 +201,8 @@ class Story:
             self._goes_on = False
         elif name == "tr" and self._tables:
             self._blocks.end_row()
+        elif element.tag.startswith(_MATH):
+            self._write(_around(element, name)[1])
 
     def _start_paragraph(self, element: _Element) -> None:
         if not self._goes_on:
@@ -318,6 +321,27 @@ class Story:
             self._walk(note)
             self._end_line(blank=True)
             self._own_mark = ""
+
+
+def _around(element: _Element, name: str) -> tuple[str, str]:
+    """Return what stands before and behind a part of a formula written in a line."""
+    properties = child(element, f"{name}Pr")
+
+    def sign(which: str, default: str) -> str:
+        found = child(properties, which)
+        return default if found is None else attribute(found, "val")
+
+    if name == "d":
+        return sign("begChr", "("), sign("endChr", ")")
+    if name == "nary":
+        return sign("chr", "∫"), ""
+    if name == "rad":
+        return "√(", ")"
+    if name not in _PARTS:
+        return "", ""
+    text = "".join(element.itertext()).strip()
+    brackets = ("", "") if not text or text.isalnum() else ("(", ")")
+    return _PARTS[name] * bool(text) + brackets[0], brackets[1]
 
 
 def _is_deleted(element: _Element, name: str) -> bool:

@@ -53,6 +53,11 @@ _BOXES: Final = {"checkbox", "radio"}
 _TYPED: Final = {"", "text", "number", "date", "email", "tel", "url"}
 """Kinds of fields that show their value."""
 _LINKED_MARK: Final = re.compile(r"[(\[]?(?:\d{1,3}|[a-z]|[*†‡§]{1,3})[)\]]?")
+_LEADS_TO_NOTE: Final = re.compile(
+    r"#_?(?:foot|end)?(?:n|en|fn|ftn|edn|note)[-_.]?(?:ref)?[-_.]?\d{1,4}", re.IGNORECASE
+)
+"""A link as editors and word processors write those of notes."""
+_WHITE: Final = re.compile(r"\s+")
 _CHARSET: Final = re.compile(rb"""<meta[^>]*?charset\s*=\s*["']?\s*([\w:.-]+)""", re.IGNORECASE)
 _XML_ENCODING: Final = re.compile(rb"""^\s*<\?xml[^>]*?encoding\s*=\s*["']([\w:.-]+)""", re.IGNORECASE)
 _PRESCAN: Final = 1024
@@ -171,6 +176,8 @@ class _Reader:
         self._lists: list[_List] = []
         self._aside = _Aside()
         """Raised or lowered text, or a link that may be the mark of a note."""
+        self._after_link = False
+        """Whether the line ends with the text of such a link."""
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         """Begin an element."""
@@ -194,8 +201,12 @@ class _Reader:
             self._open[-1].is_link = True
             self._aside.linked = True
         if not self._aside.depth and (look in _SHIFTED or self._open[-1].is_link):
-            linked = any(one.is_link for one in self._open)
-            self._aside = _Aside(len(self._open), _SHIFTED.get(look, 0), linked=linked)
+            self._aside = _Aside(
+                len(self._open),
+                _SHIFTED.get(look, 0),
+                linked=any(one.is_link for one in self._open),
+                leads_to_note=_LEADS_TO_NOTE.fullmatch(attributes.get("href", "")) is not None,
+            )
         elif tag not in INLINE and self._aside.depth and not self._aside.shift:
             self._end_aside()  # a link around a block is no mark
             self._start_block(tag, attributes)
@@ -226,6 +237,8 @@ class _Reader:
         if self._unseen:
             if self._open[-1].tag == "style":
                 self._sheet.append(text)
+            elif text.isspace():  # a space that is struck still parts two words
+                self._write(text)
         else:
             self._write(text)
 
@@ -238,18 +251,32 @@ class _Reader:
     def _write(self, text: str) -> None:
         if self._aside.depth:
             self._aside.pieces.append(text)
-        else:
+        elif text:
+            self._after_link = False
             self.blocks.write(text)
 
     def _end_aside(self) -> None:
         ended, self._aside = self._aside, _Aside()
         text = "".join(ended.pieces)
         if ended.shift:
-            self.blocks.mark(" ".join(text.split()), is_raised=ended.shift > 0, linked=ended.linked)
-        elif _is_mark(text, self.blocks.before):
+            self.blocks.mark(_WHITE.sub(" ", text), is_raised=ended.shift > 0, linked=ended.linked)
+        elif self._is_mark(text, leads_to_note=ended.leads_to_note):
             self.blocks.mark(text, linked=True)
         else:
             self.blocks.write(text)
+            self._after_link = bool(text)
+
+    def _is_mark(self, link: str, *, leads_to_note: bool) -> bool:
+        """Tell whether a link is the mark of a note: it stands directly behind a word, where a sentence has a space.
+
+        Word processors cut one link into several, even within a word or a year, so what follows a link or a figure is
+        a mark only if it leads to a note.
+        """
+        before = self.blocks.before[-1:]
+        text = link.strip()
+        if _LINKED_MARK.fullmatch(text) is None or not before or before.isspace() or before in "([{/–—-":
+            return False
+        return leads_to_note or not (self._after_link or before.isdigit() or text.isalpha())
 
     def _start_block(self, tag: str, attributes: Mapping[str, str]) -> None:
         if tag in _LISTS:
@@ -339,13 +366,9 @@ class _Aside:
     """1 if it is raised, -1 if lowered, 0 if it is a link in the line."""
     linked: bool = False
     """Whether it is in a link to a place of the page, or holds one."""
+    leads_to_note: bool = False
+    """Whether that place is named as notes are."""
     pieces: list[str] = field(default_factory=list)
-
-
-def _is_mark(link: str, before: str) -> bool:
-    """Tell whether a link is the mark of a note: it stands directly behind a word, where a sentence has a space."""
-    follows = before[-1:].isalnum() or before[-1:] in tuple('.,;:)%”’"')
-    return follows and _LINKED_MARK.fullmatch(link.strip()) is not None
 
 
 def _count(stated: str | None, default: int) -> int:

@@ -41,9 +41,14 @@ SCHEMES = {
     "brackets": Scheme(("decimal %1)", "lowerLetter %2)", "lowerRoman %3)"), ("1", "a", "i")),
     "restarted": Scheme(("decimal %1.", "lowerLetter (%2)"), ("1", "(a)"), restarts=True),
 }
-DUTIES = (
-    ["pay the fee", "keep the records", "insure the goods", "name a delegate", "report each loss", "return all copies"]
-)
+DUTIES = [
+    "pay the fee",
+    "keep the records",
+    "insure the goods",
+    "name a delegate",
+    "report each loss",
+    "return all copies",
+]
 
 
 @dataclass

@@ -24,6 +24,8 @@ ReadsHtml: TypeAlias = "Callable[[str], tuple[str, tuple[DeiFact, ...]]]"
 """What returns the text and the facts of an HTML document."""
 
 _HTML: Final = re.compile(r"<(?:!doctype html|html|body|div|font|table [^>]*=|p\b|br\b)", re.IGNORECASE)
+_TABLE: Final = re.compile(r"<(/?)table>", re.IGNORECASE)
+_COLUMN: Final = re.compile(r"</?(?:S|C|CAPTION)>(?=\s)", re.IGNORECASE)
 _XML_LEAF: Final = re.compile(r"<([\w:.-]+)(?:[\s/][^<>]*)?>([^<>]+)</\1\s*>")
 
 
@@ -83,13 +85,31 @@ def html_text(markup: str) -> tuple[str, tuple[DeiFact, ...]]:
     require("reading HTML filings", "readers")
     from carag.readers.html import read_markup
 
-    page = read_markup(markup, collect={"ix:nonnumeric"})
+    page = read_markup(_with_ascii_tables_kept(markup), collect={"ix:nonnumeric"})
     facts = []
     for _, stated, text in page.collected:
         prefix, _, name = stated.get("name", "").partition(":")
         if prefix == "dei":
             facts.append(DeiFact(name, " ".join(text.split()), stated.get("format", "")))
     return page.text, tuple(facts)
+
+
+def _with_ascii_tables_kept(markup: str) -> str:
+    """Mark the tables of an ASCII filing as text that is set out in lines.
+
+    Its ``<S>`` and ``<C>`` mark columns (EDGAR Filer Manual, volume II, 5.2.1): to HTML the first would strike the table.
+    """
+    pieces, done, start = [], 0, None
+    for tag in _TABLE.finditer(markup):
+        if not tag[1]:
+            start = tag
+        elif start is not None:
+            inside = markup[start.end() : tag.start()]
+            if _COLUMN.search(inside):
+                pieces += [markup[done : start.start()], "<pre>", _COLUMN.sub("", inside), "</pre>"]
+                done = tag.end()
+            start = None
+    return "".join(pieces) + markup[done:]
 
 
 def html_text_in(child: Child, markup: str) -> tuple[str, tuple[DeiFact, ...]]:
