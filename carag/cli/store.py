@@ -8,13 +8,25 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from carag.cli._files import read_bytes
-from carag.cli._options import AsJson, BackendUrl, Store, TrustedWitnesses, TsaRoots, store_settings
+from carag.cli._options import (
+    AsJson,
+    BackendUrl,
+    EmbedderName,
+    Store,
+    TrustedWitnesses,
+    TsaRoots,
+    model_settings,
+    store_settings,
+)
 from carag.cli._output import Exit, progress, say, say_json, warn
 from carag.errors import InvalidArgument
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rich.progress import Progress
 
+    from carag.engine import IngestReport
     from carag.engine.opening.store import Upgraded
     from carag.engine.rows.moving import Copied
 
@@ -22,6 +34,8 @@ __all__ = ["backend", "backup", "documents", "restore", "share", "upgrade"]
 
 _MAX_KEPT: Final = (64 << 20) + 1
 """Bytes read of a receipt; none is longer (``carag.audit.receipts``)."""
+_SHOWN: Final = 10
+"""Most documents that are named; JSON has all."""
 _Target = Annotated[
     str,
     typer.Option(
@@ -36,6 +50,7 @@ documents = typer.Typer(help="The documents of a store, one by one.", no_args_is
 
 
 def upgrade(
+    context: typer.Context,
     store: Store,
     names: Annotated[
         Path | None,
@@ -43,13 +58,24 @@ def upgrade(
             metavar="FILE", help="A public table of companies to keep, as [b]carag names[/b] takes it."
         ),
     ] = None,
+    source: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="PATH",
+            help="The folder or file that the documents came from: they are read again, and those that read otherwise "
+            "are stored as new versions, which needs the store's model.",
+        ),
+    ] = None,
+    embedder: EmbedderName = None,
     backend: BackendUrl = None,
     as_json: AsJson = False,
 ) -> int:
     """Bring a store of an earlier version up to this one: what is missing beside its documents is made from them.
 
-    Nothing is embedded anew and nothing is asked, so it needs no model. Can be killed at any point and run again; of
-    a store that is up to date it says so. In the end index, words and documents are checked to be of one instant.
+    Without [b]--from[/b] nothing is embedded and nothing is read, so it needs no model; it names the documents that an
+    earlier reader took from PDF, DOCX or HTML files and that may read otherwise today. Can be killed at any point and
+    run again. In the end index, words and documents are checked to be of one instant.
 
     [dim]carag upgrade --store store --names company_tickers.json[/dim]
     """
@@ -66,11 +92,43 @@ def upgrade(
             bars.update(tasks[stage], completed=done, total=total or None, note=note)
 
         found = brought_up(store, names=table, backend=backend, progress=show)
+        report = (
+            None
+            if source is None
+            else _read_again(
+                source,
+                store,
+                model_settings(context, store, embedder=embedder) | store_settings(backend=backend),
+                show,
+            )
+        )
     if as_json:
-        say_json(found.to_json())
-    else:
-        _show(found, store)
+        say_json(found.to_json() | ({} if report is None else {"read_again": report.to_json()}))
+        return Exit.OK
+    _show(found, store)
+    if report is not None:
+        say(
+            f"of {report.changed + report.unchanged} documents read again {report.changed} changed; "
+            f"{report.added} are new, {len(report.problems)} could not be used"
+        )
+        for problem in report.problems:
+            warn(problem)
+    elif found.read_before:
+        shown = ", ".join(found.read_before[:_SHOWN]) + (", ..." if len(found.read_before) > _SHOWN else "")
+        warn(
+            f"{len(found.read_before)} documents were read from files by an earlier version, and may read otherwise: "
+            f"{shown}; read them again with: carag upgrade --store {store} --from FOLDER"
+        )
     return Exit.OK
+
+
+def _read_again(
+    source: Path, store: Path, settings: dict[str, Any], show: Callable[[str, int, int, str], None]
+) -> IngestReport:
+    from carag.engine import Engine
+
+    with Engine.open(store, **settings) as engine:
+        return engine.ingest(source, progress=show)
 
 
 def _show(found: Upgraded, store: Path) -> None:

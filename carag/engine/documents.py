@@ -314,6 +314,8 @@ def _row(document: Document, label: DeclaredLabel, vocabulary: Vocabulary) -> St
         facts["names"] = list(document.names)
     if document.acts:
         facts["acts"] = [[act.kind.value, act.name, _first_minute(act.since, zone)] for act in document.acts]
+    if document.read_by is not None:
+        facts["read_by"] = document.read_by
     if document.in_force_at is not None:
         facts["in_force_at"] = _first_minute(document.in_force_at, zone)
     return _filing(

@@ -7,6 +7,7 @@ quarantined, with its reason. What cannot become a document is a problem, with i
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
@@ -75,7 +76,7 @@ def placed_documents(
             yield one.where, f"{one.where}: {one.kind.value}: {one.reason}"
             continue
         try:
-            yield one.where, made(one)
+            yield one.where, replace(made(one), read_by=one.read_by)
         except InvalidArgument as error:
             yield one.where, f"{one.where}: broken: {visible(str(error))}"
 

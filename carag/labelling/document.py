@@ -131,6 +131,9 @@ class Document:
     pages : iterable of int
         The offsets in the text, in characters and ascending, at which its pages begin; a blank page begins where the
         next one does.
+    read_by : str, optional
+        What took the text from a file, by version, such as ``"pdf/2"``: a store then tells which of its documents an
+        earlier reader read.
 
     Raises
     ------
@@ -159,6 +162,7 @@ class Document:
     in_force_at: datetime | date | None = None
     language: str | None = None
     pages: Iterable[int] = field(default=(), repr=False)
+    read_by: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         check_id("id of a document", self.id)
@@ -194,6 +198,8 @@ class Document:
                 f"language {what} is {quoted(self.language)}; want a BCP 47 tag such as 'en' or 'de-CH'"
             )
         self._set("pages", _pages(what, self.pages, len(self.text)))
+        if self.read_by is not None:
+            check_label(f"read_by {what}", self.read_by)
 
     def __reduce__(self) -> tuple[Any, tuple[()]]:
         # Readers may run in other processes; a read-only view of a mapping cannot be pickled, so a dict goes instead.

@@ -24,6 +24,7 @@ from carag.readers.outcome import Content, Problem, ProblemKind, ReadDocument, U
 from carag.readers.packed import Unpacked
 from carag.readers.plain import read_plain
 from carag.readers.sidecar import MAX_SIDECAR, SIDECARS, Sidecar
+from carag.readers.versions import READER_VERSIONS
 from carag.visible import visible
 
 if TYPE_CHECKING:
@@ -203,7 +204,13 @@ class _Folder:
                 f"has the id {quoted(identity)}, as {self._places[identity]}; want another",
             )
         document = ReadDocument(
-            identity, content.text, facts, content.pages, where, _title(facts, content.title)
+            identity,
+            content.text,
+            facts,
+            content.pages,
+            where,
+            _title(facts, content.title),
+            READER_VERSIONS.get(_ending(file)),
         )
         self._places[identity] = where
         return document

@@ -67,6 +67,8 @@ class ReadDocument:
     """Path relative to the folder, with ``:line`` for a row."""
     title: str
     """Stated in the metadata, or else in the file itself; empty if in neither."""
+    read_by: str | None = None
+    """The reader that took the text from a format, by version, such as ``pdf/2``; None of plain text and rows."""
 
 
 @dataclass(frozen=True, slots=True)

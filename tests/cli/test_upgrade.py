@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from carag import Engine, Session
+from carag import Document, Engine, Session
 from carag.cli import Exit
 from carag.cli.app import run
 from carag.engine.opening.store import upgrade
@@ -175,3 +175,26 @@ def test_a_copy_that_is_not_of_the_stores_labels_is_refused(
             sql.commit()
     with pytest.raises(CorruptFile, match=rf"index\.{'words' if what == 'words' else 'carag'} is not a copy"):
         upgrade(home)
+
+
+def test_documents_that_an_earlier_reader_read_are_named_and_read_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By their names, pages or the reader that a store noted; a text that no reader took from a file is not."""
+    home, folder = tmp_path / "store", tmp_path / "folder"
+    folder.mkdir()
+    (folder / "fees.html").write_text("<p>The fee is 2,500<sup>1</sup> a day.")
+    (folder / "plain.md").write_text("Members report.")
+    (folder / "metadata.csv").write_text("file,classification\nfees.html,public\nplain.md,public\n")
+    with Engine.open(home, profile="generic") as engine:
+        engine.add([Document(id="fees.html", text="The fee is 2,5001 a day.", bits=())])
+        engine.add([Document(id="typed", text="The fee is high.", bits=())])
+    assert ["fees.html"] == upgrade(home).read_before
+    assert Exit.OK == run(["upgrade", "--store", str(home)])
+    assert "1 documents were read from files by an earlier version" in capsys.readouterr().err
+    assert Exit.OK == run(["upgrade", "--store", str(home), "--from", str(folder), "--json"])
+    assert 1 == json.loads(capsys.readouterr().out)["read_again"]["changed"]
+    assert [] == upgrade(home).read_before
+    with Engine.open(home) as engine:
+        found = engine.retrieve("What is the fee a day?", Session(role="employee", purpose="work"))
+        assert "2,500[^1] a day" in found.passages[0].text

@@ -19,6 +19,7 @@ from carag.engine.kept_profile import keep_names
 from carag.engine.sharing import has_store, open_corpus
 from carag.errors import CorruptFile, InvalidArgument
 from carag.policy import known_at_microseconds
+from carag.readers.versions import may_read_otherwise
 from carag.retrieval.public_names import PublicNames
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from carag.backends import VectorBackend
     from carag.engine.collection import Progress
     from carag.policy import Profile
+    from carag.store.store import CorpusStore
 
 __all__ = ["Opened", "Upgraded", "opened", "undone_if_empty", "upgrade"]
 
@@ -147,6 +149,8 @@ class Upgraded:
     names: int
     """Rows of the public table of names; 0 if there is none."""
     names_sha256: str
+    read_before: list[str]
+    """Ids of the documents that an earlier version of its reader took from a file, and may have read otherwise."""
     seconds: float
 
     def to_json(self) -> dict[str, Any]:
@@ -203,8 +207,15 @@ def upgrade(
                 words_made=collection.words_read,
                 names=len(table.rows),
                 names_sha256=table.sha256 if table.rows else "",
+                read_before=_read_before(collection.store),
                 seconds=time.monotonic() - started,
             )
+
+
+def _read_before(store: CorpusStore) -> list[str]:
+    names = dict.fromkeys(row[1] for row in store.described())  # each version is a row
+    known = ((name, store.facts_of(name) or {}) for name in names)
+    return [name for name, facts in known if not facts.get("removed") and may_read_otherwise(facts)]
 
 
 def _now() -> int:

@@ -97,7 +97,7 @@ def html_text(markup: str) -> tuple[str, tuple[DeiFact, ...]]:
 def _with_ascii_tables_kept(markup: str) -> str:
     """Mark the tables of an ASCII filing as text that is set out in lines.
 
-    Its ``<S>`` and ``<C>`` mark columns (EDGAR Filer Manual, volume II, 5.2.1): to HTML the first would strike the table.
+    Its ``<S>`` and ``<C>`` mark columns (EDGAR Filer Manual, volume II, 5.2.1); in HTML, the first strikes text.
     """
     pieces, done, start = [], 0, None
     for tag in _TABLE.finditer(markup):

@@ -1,0 +1,35 @@
+"""Name the readers of files by version, so that a store can tell what an earlier one read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["READER_VERSIONS", "may_read_otherwise"]
+
+READER_VERSIONS: Final = {
+    ".docx": "docx/2",
+    ".htm": "html/2",
+    ".html": "html/2",
+    ".pdf": "pdf/2",
+    ".xhtml": "html/2",
+}
+"""By the end of a file's name. A version must change whenever the same file may be read otherwise."""
+
+
+def may_read_otherwise(facts: Mapping[str, Any]) -> bool:
+    """Tell whether a document that a store holds was read from a file by another version of its reader.
+
+    Before 0.3 stores did not keep what read a document: one that has pages, or is called as a file is, was.
+
+    Examples
+    --------
+    >>> [may_read_otherwise(one) for one in ({"id": "a.pdf"}, {"id": "a.pdf", "read_by": "pdf/2"}, {"id": "a.md"})]
+    [True, False, False]
+    """
+    read_by = facts.get("read_by")
+    if read_by is not None:
+        return read_by not in READER_VERSIONS.values()
+    return bool(facts.get("pages")) or str(facts.get("id", "")).lower().endswith(tuple(READER_VERSIONS))
