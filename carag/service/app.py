@@ -22,7 +22,7 @@ from carag.audit.tlog.encoding import MAX_INTEGER
 from carag.errors import type_and_place
 from carag.service import telemetry
 from carag.service.console.pages import mount_console
-from carag.service.problems import MEDIA_TYPE, Problem, ProblemBody, problem_of
+from carag.service.problems import MEDIA_TYPE, TITLES, Problem, ProblemBody, problem_of
 from carag.service.release import Asker, Released, Schedule
 from carag.service.requests import (
     AskBody,
@@ -64,7 +64,7 @@ _IDEMPOTENCY_KEY: Final = {
     "schema": {"type": "string", "pattern": "^[A-Za-z0-9_.:-]{1,128}$"},
 }
 """The header of a job as it is described; :func:`carag.service.requests.idempotency_key` reads it."""
-_PUBLIC: Final = ("/log/", "/openapi.json", "/console/static/", "/console/verify")
+_PUBLIC: Final = ("/log/", "/openapi.json", "/docs", "/console/static/", "/console/verify")
 """Paths that wait for no slot: what they serve follows from the number of records and from this version alone."""
 
 
@@ -129,16 +129,24 @@ def described() -> FastAPI:
     )
     text: dict[str, Any] = {"text/plain": {"schema": {"type": "string"}}}
     binary: dict[str, Any] = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
-    _route(app, "/v1/ask", ask, _json(AnswerBody), takes=AskBody)
-    _route(app, "/v1/ask/stream", ask_stream, {"text/event-stream": {}}, takes=AskBody)
-    _route(app, "/v1/retrieve", retrieve, _json(RetrievalBody), takes=RetrieveBody)
-    _route(app, "/v1/explain", explain, _json(ExplanationBody), takes=ExplainBody)
-    _route(app, "/v1/ingest", ingest, _json(JobBody), takes=IngestBody, is_job=True)
-    _route(app, "/v1/policy", policy, _json(PolicyBody))
-    _route(app, "/v1/jobs/{job_id}", job, _json(JobBody), 404, 422)
-    _route(app, "/v1/receipts/{seq}", receipt, {"application/json": {"schema": {"type": "object"}}}, 404, 422)
-    _route(app, "/log/checkpoint", checkpoint, text)
-    _route(app, "/log/tile/{path:path}", tile, binary, 404, 422)
+    _route(app, "questions", "/v1/ask", ask, _json(AnswerBody), takes=AskBody)
+    _route(app, "questions", "/v1/ask/stream", ask_stream, {"text/event-stream": {}}, takes=AskBody)
+    _route(app, "questions", "/v1/retrieve", retrieve, _json(RetrievalBody), takes=RetrieveBody)
+    _route(app, "questions", "/v1/explain", explain, _json(ExplanationBody), takes=ExplainBody)
+    _route(app, "documents", "/v1/ingest", ingest, _json(JobBody), takes=IngestBody, is_job=True)
+    _route(app, "questions", "/v1/policy", policy, _json(PolicyBody))
+    _route(app, "documents", "/v1/jobs/{job_id}", job, _json(JobBody), 404, 422)
+    _route(
+        app,
+        "log",
+        "/v1/receipts/{seq}",
+        receipt,
+        {"application/json": {"schema": {"type": "object"}}},
+        404,
+        422,
+    )
+    _route(app, "log", "/log/checkpoint", checkpoint, text)
+    _route(app, "log", "/log/tile/{path:path}", tile, binary, 404, 422)
     for kind in (RequestValidationError, HTTPException, Problem, Exception):
         app.add_exception_handler(kind, _failed)
     app.openapi = partial(_openapi, app)  # type: ignore[method-assign, unused-ignore] # as FastAPI's pages say
@@ -147,6 +155,7 @@ def described() -> FastAPI:
 
 def _route(
     app: FastAPI,
+    tag: str,
     path: str,
     handler: Callable[..., Any],
     content: dict[str, Any],
@@ -159,7 +168,8 @@ def _route(
     if takes is not None:
         problems = (*problems, 400, 413, 415, 422)
         extra["requestBody"] = {"required": True, "content": _json(takes)}
-    responses = _responses(content, 401, 403, *problems, 429, 500, 503, 504)
+    left_out = _OF_CONSOLE if is_job else _OF_CONSOLE | _OF_JOBS
+    responses = _responses(content, left_out, 401, 403, *problems, 429, 500, 503, 504)
     if is_job:
         extra["parameters"] = [_IDEMPOTENCY_KEY]
         responses[200] = {"description": "A job that was sent before, and has ended.", "content": content}
@@ -169,6 +179,7 @@ def _route(
         handler,
         methods=["GET" if takes is None else "POST"],
         operation_id=handler.__name__,
+        tags=[tag],
         status_code=202 if is_job else None,
         response_model=None,
         response_class=Response,
@@ -364,14 +375,29 @@ def _reference(model: type[BaseModel]) -> dict[str, str]:
     return {"$ref": f"#/components/schemas/{model.__name__}"}
 
 
-def _responses(content: dict[str, Any], *problems: int) -> dict[int | str, dict[str, Any]]:
+def _responses(
+    content: dict[str, Any], left_out: frozenset[str], *problems: int
+) -> dict[int | str, dict[str, Any]]:
     told = {MEDIA_TYPE: {"schema": _reference(ProblemBody)}}
     return {
         200: {"description": "As asked.", "content": content},
-        **{status: {"description": _STATUS[status], "content": told} for status in problems},
+        **{
+            status: {"description": f"{_STATUS[status]}\n\n{_codes(status, left_out)}", "content": told}
+            for status in problems
+        },
     }
 
 
+def _codes(wanted: int, left_out: frozenset[str]) -> str:
+    """Name the codes of a status as a docstring would."""
+    found = (code for code, (status, _) in TITLES.items() if status == wanted and code not in left_out)
+    return f"Codes: {', '.join(f'``{code}``' for code in found)}."
+
+
+_OF_CONSOLE: Final = frozenset({"CROSS_SITE", "TOKEN_TOO_LONG"})
+_OF_JOBS: Final = frozenset(
+    {"IDEMPOTENCY_KEY_MISSING", "IDEMPOTENCY_KEY_REUSED", "FILINGS_ONLY", "QUEUE_FULL"}
+)
 _STATUS: Final = {
     400: "No JSON, a key twice, or no Idempotency-Key where one is wanted.",
     401: "No token, or one that is refused; on record.",

@@ -16,22 +16,25 @@ from carag.service.problems import TITLES
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["OPERATIONS", "Metrics"]
+__all__ = ["INTERFACE", "OPERATIONS", "Metrics"]
 
-OPERATIONS: Final = (
+INTERFACE: Final = (
     "ask",
-    "ask_stream",
     "retrieve",
     "explain",
     "ingest",
     "job",
     "receipt",
     "policy",
-    "ingest",
-    "job",
     "checkpoint",
     "tile",
+)
+"""What a request may be for; each is a method of :class:`carag.service.service.Service`."""
+OPERATIONS: Final = (
+    *INTERFACE,
+    "ask_stream",
     "openapi",
+    "docs",
     "console_home",
     "console_login",
     "console_logout",

@@ -111,8 +111,15 @@ class _Asked(_Strict):
         return None if self.role is None or self.purpose is None else (self.role, self.purpose)
 
 
+def _shown_by(**example: Any) -> ConfigDict:
+    """Give a schema the example that its description shows."""
+    return ConfigDict(json_schema_extra={"examples": [example]})
+
+
 class AskBody(_Asked):
     """A question, in plain words."""
+
+    model_config = _shown_by(question="What drove revenue?")
 
     question: str = Field(min_length=1, max_length=MAX_QUESTION)
     where: dict[str, Any] | None = Field(default=None, max_length=64)
@@ -121,11 +128,15 @@ class AskBody(_Asked):
 class RetrieveBody(AskBody):
     """A question of which the passages are wanted."""
 
+    model_config = _shown_by(question="What drove revenue?", k=8)
+
     k: int = Field(default=8, ge=1, le=400)
 
 
 class ExplainBody(_Asked):
     """A passage of which is asked why the session may or may not use it."""
+
+    model_config = _shown_by(chunk_id="memo:00000")
 
     chunk_id: str = Field(min_length=1, max_length=MAX_LABEL)
 
@@ -170,6 +181,10 @@ class DocumentBody(_Strict):
 
 class IngestBody(_Strict):
     """Documents to take in, each in place of the one that has its id; or ids of documents to remove."""
+
+    model_config = _shown_by(
+        documents=[{"id": "memo", "text": "The canteen opens at noon.", "bits": ["INTERNAL"]}]
+    )
 
     documents: list[DocumentBody] = Field(default=[], max_length=_MAX_LISTED)
     remove: list[Annotated[str, Field(min_length=1, max_length=MAX_LABEL)]] = Field(

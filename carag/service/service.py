@@ -25,7 +25,7 @@ from carag.service.console.desk import Desk
 from carag.service.grants import REQUIRED, Grants, GrantsFile, GrantVerifier, record_grants
 from carag.service.jobs import Jobs
 from carag.service.jwks import JwksKeys, fetched
-from carag.service.metrics import Metrics
+from carag.service.metrics import INTERFACE, Metrics
 from carag.service.problems import Problem, problem_of
 from carag.service.proofs import own_receipt, tile
 from carag.service.requests import AskBody, ExplainBody, IngestBody, RetrieveBody, parsed
@@ -49,22 +49,8 @@ __all__ = ["Service"]
 _logger = logger(__name__)
 _MAX_DIGITS: Final = 16
 """Of a record's number: as many as the greatest integer of a receipt has."""
-_OPERATIONS: Final = frozenset(
-    {
-        "ask",
-        "retrieve",
-        "explain",
-        "policy",
-        "receipt",
-        "checkpoint",
-        "tile",
-        "may_bring",
-        "ingest",
-        "job",
-        "console",
-    }
-)
-"""What a request may be for: methods of :class:`Service`."""
+_OPERATIONS: Final = frozenset((*INTERFACE, "may_bring", "console"))
+"""Methods of :class:`Service` that a request may name."""
 _Asked = TypeVar("_Asked", AskBody, RetrieveBody, ExplainBody)
 _Result = TypeVar("_Result")
 

@@ -44,9 +44,10 @@ class _NoLogin(Exception):
 
 
 def mount_console(app: Starlette, service: Service) -> None:
-    """Put the pages over a service under ``/console`` of an application."""
+    """Put the pages over a service under ``/console`` of an application, and that of its interface under ``/docs``."""
     for path in ("/", "/console"):
         app.add_route(path, _to_home)
+    app.add_route("/docs", docs)
     app.mount("/console", console(service))
 
 
@@ -73,6 +74,11 @@ def console(service: Service) -> Starlette:
         keys.check(service.settings)
         app.state.demo = keys
     return app
+
+
+async def docs(_: Request) -> Response:
+    """Show the description of the interface, with forms that send its requests; without a login, as openapi.json is."""
+    return _written("docs.html", {"viewer": None})
 
 
 async def console_home(request: Request) -> Response:

@@ -24,6 +24,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _PACKAGE: Final = files("carag.service.console")
 _TYPES: Final = {
     "console.css": "text/css; charset=utf-8",
+    "docs.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
     "htmx.min.js": "text/javascript; charset=utf-8",
     "htmx.LICENSE.txt": "text/plain; charset=utf-8",

@@ -120,7 +120,7 @@ def every_page(one: Watched) -> Iterator[tuple[str, Any]]:
     one.page.fill("#proposed", text.replace("may_know_existence = false", "may_know_existence = true", 1))
     one.page.click("text=Compare")
     yield "compared", one.page
-    for page in ("receipts", "health", "benchmarks", "verify"):
+    for page in ("receipts", "health", "benchmarks", "verify", "../docs"):
         yield page, one.at(page)
 
 
