@@ -306,7 +306,10 @@ def _said(data: bytes) -> Response:
 async def _failed(request: Request, error: Exception) -> Response:
     """Tell any error by its code."""
     if isinstance(error, RequestValidationError):
-        problem = Problem("INVALID_REQUEST")
+        wanted = {
+            str(one["loc"][-1]): one["msg"] for one in error.errors()
+        }  # of a path; names and words are ours
+        problem = Problem("INVALID_REQUEST", at=sorted(wanted), wanted=wanted)
     elif isinstance(error, HTTPException):
         known = {404: "NOT_FOUND", 405: "METHOD_NOT_ALLOWED"}
         problem = Problem(known.get(error.status_code, "INVALID_REQUEST"))

@@ -84,9 +84,9 @@ class ProblemBody(BaseModel):
     status: int
     code: str
     at: list[str] | None = None
-    """Of ``INVALID_REQUEST``: which of the interface's own fields are meant."""
+    """Of ``INVALID_REQUEST`` and ``INVALID_ARGUMENT``: which of the interface's own fields are meant."""
     wanted: dict[str, str] | None = None
-    """What each of these should be, where the schema says it; never what came."""
+    """What each of these should be, or ``request`` for the whole; never what came."""
 
 
 class Problem(Exception):

@@ -18,7 +18,7 @@ from carag.audit.anchors import Standing
 from carag.audit.tlog.tiles import Tile
 from carag.engine.denials import Denials
 from carag.engine.tokens import JwtVerifier
-from carag.errors import AuditUnavailable, InvalidArgument, Refused, type_and_place
+from carag.errors import AuditUnavailable, Refused, type_and_place
 from carag.service import telemetry
 from carag.service.admission import Admission, Strangers
 from carag.service.console.desk import Desk
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from carag.service.admission import Person
     from carag.service.grants import Duty
     from carag.service.release import Asker
-    from carag.service.requests import Narrow
     from carag.service.settings import ServiceSettings
 
 __all__ = ["Service"]
@@ -403,18 +402,12 @@ class Service:
             session = self.engine.session(asker.token, verifier)
             cell = self.engine.profile.table.get(session.role, session.purpose)
             asker.role, asker.may_know = session.role, cell is not None and cell.may_know_existence
-            found = work(asked, self._narrow(session, asked.narrow))
+            vocabulary = self.engine.profile.table.vocabulary
+            asked.check(vocabulary.metadata)
+            found = work(asked, asked.narrow.applied(session, vocabulary.flags))
             self.is_writable = True
             self.metrics.answer(session.role, session.purpose, found["outcome"])
             telemetry.describe(found, self.engine.profile.table, getattr(asked, "k", None))
             return encoded(found)
 
         return self._verified(asker, narrowed)
-
-    def _narrow(self, session: Session, by: Narrow) -> Session:
-        if not by.model_fields_set:
-            return session
-        try:
-            return by.applied(session, self.engine.profile.table.vocabulary.flags)
-        except InvalidArgument:
-            raise Problem("INVALID_REQUEST", at=["narrow"]) from None
