@@ -11,6 +11,7 @@ import contextlib
 import http.client
 import json
 import os
+import platform
 import socket
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from typing import Final
 
 import numpy as np
 
+from bench.commit import commit
 from bench.service.office import Office
 from carag.evaluation.run_metadata import processor_name
 
@@ -90,6 +92,8 @@ def measure(count: int, rounds: int, held: int) -> dict[str, object]:
         "n, p50, p99 in ms": found,
         "ready": ready,
         "cpu": processor_name(),
+        "kernel": platform.release(),
+        "commit": commit(),
     }
 
 

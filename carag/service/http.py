@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import uvicorn
 
-from carag.service.door import MAX_HEAD, door
+from carag.service.door import MAX_HEAD, Door
 
 __all__ = ["BACKLOG", "first_server", "plain_server"]
 
@@ -15,7 +15,7 @@ BACKLOG: Final = 512
 """Connections at once; beyond it the server itself answers 503."""
 
 
-def first_server(app: Any, *, certificate: str | None, drain_seconds: int, most_each: int) -> uvicorn.Server:
+def first_server(app: Any, *, certificate: str | None, drain_seconds: int) -> uvicorn.Server:
     """Return the server of the first listener, with all its limits."""
     return plain_server(
         app,
@@ -23,7 +23,7 @@ def first_server(app: Any, *, certificate: str | None, drain_seconds: int, most_
         timeout_graceful_shutdown=drain_seconds,
         limit_concurrency=BACKLOG,
         h11_max_incomplete_event_size=MAX_HEAD,
-        http=door(most_each),
+        http=Door,
     )
 
 

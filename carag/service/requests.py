@@ -15,7 +15,7 @@ from starlette.requests import ClientDisconnect
 
 from carag.errors import MALFORMED, InvalidArgument
 from carag.labelling.document import Act, ActKind, Document
-from carag.limits import MAX_LABEL, MAX_QUESTION, check_label, check_question
+from carag.limits import MAX_LABEL, MAX_QUESTION, check_question
 from carag.policy import Where, parse_moment
 from carag.policy.restrictions import MAX_COOLING
 from carag.service.problems import Problem
@@ -175,13 +175,15 @@ class ExplainBody(_Asked):
     model_config = _shown_by(chunk_id="memo:00000")
 
     chunk_id: str = Field(
-        min_length=1, max_length=MAX_LABEL, description="A passage's id, of printable characters."
+        min_length=1,
+        max_length=MAX_LABEL,
+        description="A passage's id: a text without NUL, of which not all characters are white space.",
     )
 
     def check(self, _: Mapping[str, FieldKind]) -> None:
         """Check what the schema cannot say; Problem ``INVALID_ARGUMENT`` if a value cannot be used."""
         with _field("chunk_id"):
-            check_label("chunk_id", self.chunk_id)
+            check_question("chunk id", self.chunk_id)  # as the engine, which searches for it as a text
 
 
 class ActBody(_Strict):

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from carag.errors import InvalidArgument
 from carag.service.app import application, operations
+from carag.service.door import DoorLoop, Listener
 from carag.service.http import BACKLOG, first_server, plain_server
-from carag.service.release import ExactLoop
 from carag.visible import logger
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def serve(service: Service, *, started: Callable[[int, int], None] = lambda *_: 
     """
     try:
         _check_certificate(service.settings.certificate)
-        with contextlib.ExitStack() as stack, asyncio.Runner(loop_factory=ExactLoop) as runner:
+        with contextlib.ExitStack() as stack, asyncio.Runner(loop_factory=DoorLoop) as runner:
             runner.run(_serve(service, started, stack))
     finally:
         service.close()
@@ -52,15 +52,16 @@ def serve(service: Service, *, started: Callable[[int, int], None] = lambda *_: 
 
 async def _serve(service: Service, started: Callable[[int, int], None], stack: contextlib.ExitStack) -> None:
     settings = service.settings
+    first_listener = _listening(settings.listen, settings.port)
+    is_plain = settings.certificate is None
     listeners = [
-        stack.enter_context(_listening(settings.listen, settings.port)),
+        stack.enter_context(Listener(first_listener, settings.most_connections_each, is_plain=is_plain)),
         stack.enter_context(_listening(settings.operations_listen, settings.operations_port)),
     ]
     first = first_server(
         application(service),
         certificate=settings.certificate,
         drain_seconds=settings.drain_seconds,
-        most_each=settings.most_connections_each,
     )
     second = plain_server(
         operations(service, is_full=lambda: len(first.server_state.connections) >= BACKLOG - 1)

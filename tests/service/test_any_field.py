@@ -12,7 +12,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from carag import Document, Engine
@@ -257,6 +257,7 @@ def test_a_field_takes_any_value(door: Door, count: int) -> None:
     """Or refuses it as a problem of the caller's, which tells what is wanted."""
 
     @settings(max_examples=count, suppress_health_check=list(HealthCheck))
+    @example(("explain", ("chunk_id",)), '" "')
     @given(st.sampled_from(FIELDS), VALUE)
     def run(field: tuple[str, Place], value: str) -> None:
         holds(door, field[0], body_with(*field, value))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from carag.service import door
-from carag.service.door import MAX_HEAD, _peer
+from carag.service.door import MAX_HEAD, Listener, _peer
 from tests.service import conftest
 from tests.service.conftest import httpx, token
 from tests.service.test_client import Served
@@ -87,6 +87,33 @@ def test_one_peer_has_so_many_connections_and_another_is_answered(served: Served
         assert answer(served, good()) in (b"HTTP/1.1 503 Service Unavailable", b"reset")
         assert answer(served, good(), "127.0.0.2").startswith(b"HTTP/1.1 200")
         assert ready(served)
+
+
+def test_what_goes_beyond_is_closed_where_it_is_accepted() -> None:
+    """Before anything is made for it, so that many cost nobody else a place; with the end of one there is room."""
+    with (
+        Listener(socket.create_server(("127.0.0.1", 0)), 2, is_plain=True) as listener,
+        ExitStack() as stack,
+    ):
+        listener.setblocking(False)
+
+        def connect() -> socket.socket:
+            return stack.enter_context(socket.create_connection(listener.getsockname(), 20))
+
+        peers = [connect() for _ in range(5)]
+        taken = [stack.enter_context(listener.accept()[0]) for _ in range(2)]
+        with pytest.raises(BlockingIOError):
+            listener.accept()
+        for one in peers[2:]:
+            assert one.recv(1 << 10).startswith(b"HTTP/1.1 503")
+            assert b"" == one.recv(1)
+        taken[0].close()
+        taken[0].close()  # counts once
+        last = connect()
+        assert last.getsockname() == stack.enter_context(listener.accept()[0]).getpeername()
+        connect()
+        with pytest.raises(BlockingIOError):
+            listener.accept()
 
 
 def test_who_never_ends_a_head_or_a_body_is_ended(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import select
+import socket
 import ssl
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -12,6 +15,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.x509.oid import NameOID
 
 from carag.errors import InvalidArgument
+from carag.service import door
 from carag.service.service import Service
 from carag.service.serving import serve
 from tests.service import conftest
@@ -61,6 +65,26 @@ def test_tls_ends_where_http_does(engine: Engine, home: Path, files: Path) -> No
             strict.get(f"{address}/v1/policy")
         with pytest.raises(httpx.HTTPError), httpx.Client() as plain:
             plain.get(f"http://localhost:{served.ports[0]}/v1/policy")
+    finally:
+        served.stop()
+
+
+def test_a_handshake_counts_and_has_as_long_as_a_head(
+    engine: Engine, home: Path, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who connects and says nothing has one of the peer's places, and loses it."""
+    monkeypatch.setattr(door, "HEAD_SECONDS", 1.0)
+    certificate(files / "tls.pem")
+    served = Served(engine, home, files, certificate="tls.pem", connections_each=2)
+    try:
+        with ExitStack() as stack:
+            silent, also, third = (
+                stack.enter_context(socket.create_connection(("127.0.0.1", served.ports[0]), 20))
+                for _ in range(3)
+            )
+            assert b"" == third.recv(1)  # refused at once, in silence, for it would not be TLS
+            assert ([], [], []) == select.select([silent, also], [], [], 0)
+            assert b"" == silent.recv(1) == also.recv(1)
     finally:
         served.stop()
 
