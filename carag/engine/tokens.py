@@ -59,8 +59,8 @@ class JwtVerifier:
     leeway : int
         Seconds that clocks may differ, at most 300.
     longest : int
-        Seconds that a token may live, from its ``iat`` (without one, from now) to its ``exp``. By default a token of more
-        than 24 hours is refused as ``TOKEN_LIFE``.
+        Seconds that a token may live, from its ``iat`` (without one, from now) to its ``exp``. By default a token of
+        more than 24 hours is refused as ``TOKEN_LIFE``.
     required : sequence of str
         Claims that every token must carry.
 
