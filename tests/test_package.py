@@ -33,7 +33,7 @@ MAY_IMPORT = {
     "index": {"policy"},
     "backends": {"index", "policy"},
     "retrieval": {"backends", "index", "store", "labelling", "policy"},
-    "generation": {"retrieval", "policy"},
+    "generation": {"retrieval", "labelling", "policy"},
     "engine": {
         "generation",
         "retrieval",

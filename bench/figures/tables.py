@@ -10,12 +10,12 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from carag.generation.figures import look_up
-from carag.generation.figures.asked import asked_terms, asking
+from carag.generation.figures.asked import asked_terms
 from carag.generation.figures.entries import entries_of
 from carag.generation.figures.rows import matches
 from carag.generation.figures.times import is_of
 from carag.retrieval.evidence import Passage
-from carag.retrieval.reading import Mention, Naming, Reading, read_question
+from carag.retrieval.reading import Mention, Naming, Reading, asking, read_question
 from carag.retrieval.tables.number import read_number
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from bench.metric.measures import (
     pr_curve,
 )
 from bench.metric.models import progress
-from carag.evaluation.regulatory.sentences import sentences
+from carag.labelling.sentences import sentences
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

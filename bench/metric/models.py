@@ -21,7 +21,7 @@ from bench.metric.kept import key
 from carag.errors import MissingExtra, ModelUnavailable
 from carag.evaluation.regulatory import CosineReranker, Reranker
 from carag.evaluation.regulatory.ports import as_reranker
-from carag.evaluation.regulatory.sentences import sentences
+from carag.labelling.sentences import sentences
 from carag.retrieval import embedder_by_name, reranker_by_name
 from carag.retrieval.model_files import fingerprint
 

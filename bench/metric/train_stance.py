@@ -20,8 +20,8 @@ import numpy as np
 
 from bench.metric.contracts import CHOICES, Contract, folds, read_contracts
 from bench.metric.measures import confusion, macro_f1
-from carag.evaluation.regulatory.sentences import sentences
 from carag.evaluation.regulatory.stance_head import BITS, POOLED, StanceHead, claim_hash, pooled, term_counts
+from carag.labelling.sentences import sentences
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -26,8 +26,10 @@ from carag.generation.figures import look_up_alone
 from carag.generation.generator import Draft
 from carag.generation.marks import escaped
 from carag.generation.prompts import INSUFFICIENT_EVIDENCE
-from carag.generation.words import ABBREVIATION, SENTENCE_END, terms
+from carag.generation.words import terms
+from carag.labelling.sentences import sentences
 from carag.retrieval.model_files import fingerprint
+from carag.retrieval.reading import asking
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Extractive"]
 
-_VERSION: Final = 5
+_VERSION: Final = 6
 """Version of the choice of pieces and figures. Raise it when the choice may change."""
 _MAX_PIECES: Final = 3
 """Pieces in one answer, and so passages that it cites."""
@@ -144,7 +146,7 @@ def _choose(
     question: str, passages: Sequence[Passage], pieces: Sequence[_Piece], least: float
 ) -> list[_Piece]:
     """Choose pieces of different passages that hold most of the question's words and do not repeat each other."""
-    asked = _asked(question)
+    asked = terms(asking(question))
     words = frozenset(term for term in asked if not term[0].isdigit())
     subjects = [terms(f"{one.company} {one.form} {one.filed[:4]}") for one in passages]
     seen = Counter(term for piece in pieces for term in piece.terms & asked)
@@ -176,13 +178,6 @@ def _choose(
 
 def _adds(piece: _Piece, to: _Piece) -> bool:
     return piece.position != to.position and len(piece.terms - to.terms) >= _MIN_NEW * len(piece.terms)
-
-
-def _asked(question: str) -> frozenset[str]:
-    """Return the terms of the sentences that end in a question mark, or of all if none does."""
-    sentences = [question[piece.start : piece.end] for piece in _pieces(0, question)]
-    asking = [sentence for sentence in sentences if sentence.endswith("?")]
-    return terms(" ".join(asking or sentences))
 
 
 def _pieces(position: int, text: str) -> Iterator[_Piece]:
@@ -217,16 +212,9 @@ def _is_row(line: str) -> bool:
 
 
 def _sentences(position: int, text: str, start: int, end: int) -> Iterator[_Piece]:
-    ends = [
-        match.end()
-        for match in SENTENCE_END.finditer(text, start, end)
-        if not ABBREVIATION.search(text, max(start, match.end() - 12), match.end())
-    ]
-    for stop in (*ends, end):
-        first, last = _trim(text, start, stop)
+    for first, last in sentences(text, start, end, wrapped=True):
         if held := terms(text[first:last]):
             yield _Piece(position, first, last, held)
-        start = stop
 
 
 def _trim(text: str, start: int, end: int) -> tuple[int, int]:

@@ -5,14 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["ABBREVIATION", "SENTENCE_END", "terms"]
+__all__ = ["terms"]
 
 _TERM: Final = re.compile(r"\d[\d,.]*\d|\d|[^\W\d_]+")
-SENTENCE_END: Final = re.compile(r"[.!?][\"'”’)\]]*(?=\s+[\"'“‘(\[•]?[A-Z0-9])|\n\s*\n|:[ \t]*\n")
-ABBREVIATION: Final = re.compile(
-    r"(?:\b(?:Inc|Corp|Co|Ltd|Nos?|Mr|Mrs|Ms|Dr|St|vs|Sec|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)"
-    r"|\b[A-Za-z])\.$"
-)
 _STOP_WORDS: Final = frozenset(
     _TERM.findall(
         "a about above all an and any are as at be been by can could did do does each for from fy give had "

@@ -14,16 +14,19 @@ import unicodedata
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from enum import IntEnum
+from heapq import merge
 from typing import TYPE_CHECKING, Final
 
 from carag.errors import InvalidArgument
+from carag.labelling.abbreviations import abbreviates
+from carag.labelling.sentences import sentence_ends
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = ["CHUNKER_VERSION", "Boundary", "Chunk", "boundaries", "chunk"]
 
-CHUNKER_VERSION: Final = "clause-1"
+CHUNKER_VERSION: Final = "clause-2"
 """Must change whenever the same text may be cut differently; part of a filing's content hash."""
 
 
@@ -206,34 +209,13 @@ _CLAUSE: Final = re.compile(
     r"(?:\((?:[A-Za-z]|[ivxlIVXL]{1,5}|\d{1,2})\)|(?:\d{1,2}(?:\.\d{1,2})*|[A-Za-z]|[ivx]{1,4})[.)]|[•●▪■○·*–-])\s"
 )
 _CLAUSE_MAY_FOLLOW: Final = re.compile(r"(?:[.:;,!?)]|\b(?:and|or))$")
-_STOP: Final = re.compile(
-    r"""[.!?;,:。！？](?:
-        (?<=[.!?])['"”’)\]]*\s+(?=['"“‘(\[]?[A-Z0-9À-Þ•])   # a sentence ends
-      | (?<=[。！？])[”」』）]*\s*                           # so it does where no spaces are written
-      | (?<=;)\s+                                         # a clause ends
-      | (?<=[,:])\s+(?=\([A-Za-z0-9]{1,4}\)\s)            # an enumerated clause begins
-    )""",
-    re.VERBOSE,
-)
-_ABBREVIATED: Final = re.compile(
-    r"""(?:^|[\s(\["'“‘/-])(?:
-            (?:[A-Za-z]\.)*[A-Za-z]                                   # J. Smith, U.S., e.g.
-          | Inc|Corp|Cos?|Ltd|Bros|Assn|Dept|Ph\.D|Esq|[JS]r
-          | Mrs?|Ms|Dr|Messrs|Prof|Hon|Gov|Gen|Sen|Rep|Ste?|Ave|Blvd
-          | Nos?|Secs?|Arts?|Regs?|Figs?|Vol|Pub|Stat|Fed|Supp|pp|para
-          | vs|cf|al|etc|approx|est|incl
-          | Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec
-          | (?<=Item\s|Note\s|Part\s)\d{1,2}[A-Z]?                    # Item 7A.
-        )\.$
-      | (?:^|[.!?:;]\s)\(?\d{1,2}\.$                                 # the 3. of a numbered clause""",
-    re.IGNORECASE | re.VERBOSE,
-)
-_LONGEST_ABBREVIATION: Final = 12
-"""Greatest number of characters of an abbreviation, its full stops included."""
+_SUBCLAUSE: Final = re.compile(r"(?<=;)\s+|(?<=[,:])\s+(?=\([A-Za-z0-9]{1,4}\)\s)")
+"""Where a clause ends inside a sentence, or an enumerated one begins."""
+_CLOSING: Final = "'\"”’)]」』）"
 
 
 def _between(above: str, below: str, *, blank: bool) -> Boundary:
-    ended = _ends_sentence(above)
+    ended = _ends_sentence(above, below)
     apart = blank or len(above) > _WRAP or len(below) > _WRAP
     if apart and (ended or not (below[0].islower() or _PAGE_BREAK.fullmatch(below))):
         return Boundary.PARAGRAPH
@@ -243,24 +225,19 @@ def _between(above: str, below: str, *, blank: bool) -> Boundary:
 
 
 def _within(text: str, start: int, end: int) -> Iterator[tuple[int, Boundary]]:
-    for stop in _STOP.finditer(text, start, end):
-        mark, cut, stopped = text[stop.start()], stop.end(), stop.start() + 1
-        if cut == end:
-            continue
-        if mark in ";,:":
-            yield cut, Boundary.SUBCLAUSE
-        elif mark != "." or not _abbreviated(text[max(start, stopped - _LONGEST_ABBREVIATION) : stopped]):
-            yield cut, Boundary.CLAUSE if _CLAUSE.match(text, cut) else Boundary.SENTENCE
-
-
-def _ends_sentence(line: str) -> bool:
-    return line.rstrip("'\"”’)]」』）")[-1:] in tuple(".!?:;。！？") and not _abbreviated(
-        line[-_LONGEST_ABBREVIATION:]
+    inside = ((one.end(), Boundary.SUBCLAUSE) for one in _SUBCLAUSE.finditer(text, start, end))
+    ends = (
+        (at, Boundary.CLAUSE if _CLAUSE.match(text, at) else Boundary.SENTENCE)
+        for at in sentence_ends(text, start, end)
     )
+    yield from (one for one in merge(ends, inside) if one[0] < end)
 
 
-def _abbreviated(tail: str) -> bool:
-    return _ABBREVIATED.search(tail) is not None
+def _ends_sentence(above: str, below: str) -> bool:
+    stop = above.rstrip(_CLOSING)
+    if stop[-1:] == ".":
+        return not abbreviates(f"{above} {below}", len(stop))
+    return stop[-1:] in tuple("!?:;。！？")
 
 
 # --- the choice -------------------------------------------------------------------------------------------

@@ -132,6 +132,17 @@ def test_the_sentence_or_row_that_answers_is_quoted(
     assert draft.text.startswith(answer)
 
 
+def test_a_figure_is_quoted_with_its_currency_and_its_sentence(passages: Build, withheld: Withheld) -> None:
+    """The sentence whole: it does not end behind ``Rs.``, and the next one is not quoted with it."""
+    fined = passages(
+        "A member shall pay a penalty of Rs. 2,500 per day. The registrar is Acme Ltd. It keeps a list."
+    )
+    draft = Extractive().generate("What penalty does a member pay per day?", fined, withheld)
+    assert draft.text == "A member shall pay a penalty of Rs. 2,500 per day. [1]"
+    draft = Extractive().generate("Who is the registrar?", fined, withheld)
+    assert draft.text == "The registrar is Acme Ltd. [1]"
+
+
 def test_instructions_around_a_question_are_not_asked(passages: Build, withheld: Withheld) -> None:
     """Words of a sentence that does not ask do not choose the quotation."""
     plain, instructed = (

@@ -162,4 +162,4 @@ def test_the_row_of_a_document_without_acts_is_what_it_was() -> None:
     assert set(row.facts) == {
         "id", "removed", "public_at", "expires_at", "supersedes", "metadata", "facts", "entities", "language", "pages",
     }  # fmt: skip
-    assert row.content_hash == "6463b5ecfb8d2e96805dd1290ba08eb05258dd7e3476490a1ccd527d70c8a5de"
+    assert row.content_hash == "07520afddd2590280631b3aaf2c5e45bd1a987a8ead18cfcea34cdf9984202fc"

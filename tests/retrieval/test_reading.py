@@ -14,7 +14,7 @@ from carag.errors import InvalidArgument
 from carag.evaluation.cases.pairs import split_of
 from carag.evaluation.cases.questions import json_lines, real_questions
 from carag.limits import MAX_QUESTION
-from carag.retrieval.reading import Lexicon, Names, Period, Reading, ReportKind, read_question
+from carag.retrieval.reading import Lexicon, Names, Period, Reading, ReportKind, asking, read_question
 
 if TYPE_CHECKING:
     from carag.retrieval.reading import Key
@@ -418,3 +418,8 @@ def test_what_is_out_of_a_periods_reach_fits_it_in_no_way(
     first, last = period.reach(kind)
     day = period.first + timedelta(days=days)
     assert first <= day <= last or period.fits(day, end, kind) == 0
+
+
+def test_an_abbreviation_does_not_cut_a_question_in_two() -> None:
+    """All of it asks, also what stands before the full stop."""
+    assert asking("I lend. What may Acme Inc. lend?\nAnswer in Rs. only.") == "What may Acme Inc. lend?"

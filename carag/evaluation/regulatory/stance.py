@@ -16,7 +16,7 @@ from carag.errors import InvalidArgument
 from carag.evaluation.regulatory.checker import chunk_of, interaction, verdict_of
 from carag.evaluation.regulatory.ports import StanceJudge, checked_probabilities
 from carag.evaluation.regulatory.schemas import Batch, Claim, RegulatoryInteraction, Verdict
-from carag.evaluation.regulatory.sentences import sentences
+from carag.labelling.sentences import sentences
 from carag.limits import quoted
 
 if TYPE_CHECKING:

@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from carag.evaluation.regulatory.quantities import agrees, quantities, without_quantities
-from carag.evaluation.regulatory.sentences import sentences
 from carag.labelling.numerals import NUMBER_WORDS
+from carag.labelling.sentences import sentences
 from carag.retrieval.embedder import check_texts
 from carag.retrieval.model_files import fingerprint
 

@@ -1,16 +1,16 @@
-"""Read what a question asks for: the sentence that asks, its words, and if it wants one figure as it is printed."""
+"""Read what a question asks for: its words, and if it wants one figure as it is printed."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Final
 
-from carag.generation.words import ABBREVIATION, SENTENCE_END, terms
+from carag.generation.words import terms
 
 if TYPE_CHECKING:
     from carag.retrieval.reading import Reading
 
-__all__ = ["asked_numbers", "asked_terms", "asking", "clause", "computes", "wants_one_figure"]
+__all__ = ["asked_numbers", "asked_terms", "clause", "computes", "wants_one_figure"]
 
 _OPENS: Final = re.compile(r"(?:^|[,:;]\s*|\bquestion\s+)(?=(?:what|how\s(?:much|many))\b)", re.IGNORECASE)
 _WHERE: Final = re.compile(
@@ -56,23 +56,6 @@ _COMPUTES: Final = re.compile(
     re.IGNORECASE,
 )
 """Words of a question that a row answers only if it says them itself."""
-
-
-def asking(question: str) -> str:
-    """Return the sentences that end in a question mark, or all if none does.
-
-    Examples
-    --------
-    >>> asking("What was revenue in 2018? Round to two decimal places.")
-    'What was revenue in 2018?'
-    """
-    sentences, start = [], 0
-    for match in SENTENCE_END.finditer(question):
-        if not ABBREVIATION.search(question, max(0, match.end() - 12), match.end()):
-            sentences.append(question[start : match.end()].strip())
-            start = match.end()
-    sentences.append(question[start:].strip())
-    return " ".join(one for one in sentences if one.rstrip("\"'”’)").endswith("?")) or question.strip()
 
 
 def clause(sentence: str) -> str:

@@ -14,7 +14,6 @@ from carag.errors import InvalidArgument
 from carag.generation.figures.asked import (
     asked_numbers,
     asked_terms,
-    asking,
     clause,
     computes,
     wants_one_figure,
@@ -29,7 +28,7 @@ from carag.generation.figures.rows import matches
 from carag.generation.figures.times import is_of, speaks_of_calendar_years
 from carag.generation.figures.whole import TIME_WORDS, foreign_words, is_whole, other_words
 from carag.generation.words import terms
-from carag.retrieval.reading import Names, Naming, Span, read_question
+from carag.retrieval.reading import Names, Naming, Span, asking, read_question
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 from unicodedata import normalize
 
+from carag.labelling.sentences import sentences
 from carag.limits import check_question
 from carag.retrieval.reading.instants import instants_of
 from carag.retrieval.reading.periods import periods_of, taken
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 __all__ = ["Reading", "Section", "asking", "read_question", "unread"]
 
 _SPACE: Final = re.compile(r"\s+")
-_SENTENCE: Final = re.compile(r"(?<=[.?!])\s+|\n+")
 _CLOSING: Final = "\"'\u201d\u2019) "
 _LATEST: Final = re.compile(r"(?<!\bat the )\b(?:latest|newest|most\srecent(?:ly)?)\b", re.IGNORECASE)
 _NUMBER: Final = r"\d{1,9}[a-z]?\d{0,9}(?:[./-]\d{1,9}[a-z]?){0,9}(?:\s?\((?:\d{1,9}|[a-z]{1,4})\)){0,9}"
@@ -195,8 +195,8 @@ def asking(question: str) -> str:
     >>> asking("Assume that you are an analyst of 3M Co. What was capex in FY2018? Answer in USD.")
     'What was capex in FY2018?'
     """
-    sentences = _SENTENCE.split(question)
-    return " ".join([one for one in sentences if one.rstrip(_CLOSING).endswith(("?", "\uff1f"))] or sentences)
+    said = [question[start:end] for start, end in sentences(question, wrapped=True)]
+    return " ".join([one for one in said if one.rstrip(_CLOSING).endswith(("?", "\uff1f"))] or said)
 
 
 def unread(question: str) -> str:

@@ -20,8 +20,8 @@ from carag.evaluation.regulatory import (
     Settings,
     Variant,
 )
-from carag.evaluation.regulatory.sentences import sentences
 from carag.evaluation.regulatory.stance_head import POOLED, StanceHead, claim_hash, contradicts, pooled
+from carag.labelling.sentences import sentences
 
 if TYPE_CHECKING:
     from pathlib import Path
