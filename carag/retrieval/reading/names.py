@@ -72,7 +72,7 @@ _WORD: Final = re.compile(
 _POSSESSIVE: Final = re.compile(r"['’][sS]$")
 _JOINED: Final = re.compile(r"[\s,.\-‐‑–/()®™'’\"“”]*")
 """What may stand between two words of one name."""
-_ENDS_SENTENCE: Final = re.compile(r"(?:^|[.?!:;\n])[\s\"“”'‘(\[]*$")
+_ENDS_SENTENCE: Final = re.compile(r"(?:^|[.?!:;\n])[\s\"“”„«'‘(\[¿¡]*$")
 _MARKED: Final = re.compile(r"(?:\$|\b(?:NYSE|NASDAQ|AMEX|LSE|ticker|symbol)\b\s*:?\s*)$", re.IGNORECASE)
 """What says before a word that it is a ticker."""
 _CURRENCIES: Final = ("$", "€", "£", "¥")

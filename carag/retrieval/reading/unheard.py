@@ -7,8 +7,16 @@ a name is decided by capitals and fixed lists, so where a text has no capitals t
 from __future__ import annotations
 
 import re
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
+from carag.retrieval.reading.languages import (
+    function_words,
+    inflected,
+    language_of,
+    names_in_german,
+    unelided,
+)
 from carag.retrieval.reading.names import (
     LEGAL_FORMS,
     adjoin,
@@ -32,6 +40,9 @@ _FORM: Final = re.compile(r"\d[-‐‑]")
 """What stands before the rest of a form's name, as in "10-Qs"."""
 _TITLED: Final = 0.8
 """Share of long words with a capital above which a question is written like a heading, and capitals say nothing."""
+_GERMAN: Final = "German"
+_PAIR: Final = 2
+"""Least number of German nouns side by side that may be a name."""
 _LONG, _ENOUGH = 4, 6
 """Letters of a long word, which a heading writes with a capital; and the least number of them to tell a heading by."""
 
@@ -56,25 +67,40 @@ def unheard(question: str, reading: Reading, occurs: Callable[[str], bool]) -> t
     ('Gringotts Holdings',)
     """
     text = unread(question)
-    words = [word for word in words_of(text) if any(map(str.isalpha, word.written))]
+    words = [unelided(word) for word in words_of(text) if any(map(str.isalpha, word.written))]
     long = [word for word in words[1:] if len(word.folded) >= _LONG]
     if len(long) >= _ENOUGH and sum(map(is_capital, long)) > _TITLED * len(long):
         return ()
     known = {word.stem for said in (*reading.said, *reading.kinds) for word in words_of(said)}
+    language = language_of(words)
     found: dict[str, None] = {}
-    for run in _runs(text, words):
+    for run in _runs(text, words, language):
         alone = len(run) == 1 and run[0].stem == run[0].folded
         if alone and begins_sentence(text, run[0]):
             continue
         telling = [word for word in run if _is_telling(word) and word.stem not in known]
-        if any(not occurs(_without_genitive(word)) for word in telling):
+        if language == _GERMAN:
+            heard = _is_heard_in_german(run, telling, occurs)
+        else:
+            heard = all(occurs(_without_genitive(word)) for word in telling)
+        if not heard:
             genitive = len(run[-1].written) - len(_without_genitive(run[-1]))
             found[text[run[0].start : run[-1].end - genitive]] = None
     return tuple(found)
 
 
-def _runs(text: str, words: list[Word]) -> list[list[Word]]:
-    """Return the runs of adjoining words with capitals; a common word that begins a sentence is in none."""
+def _is_heard_in_german(run: list[Word], telling: list[Word], occurs: Callable[[str], bool]) -> bool:
+    """Tell whether a run of nouns is no stranger's name; two side by side may be one if nothing speaks of either."""
+    if named := names_in_german(run):
+        return all(occurs(_without_genitive(word)) for word in telling if word in named)
+    return len(telling) < _PAIR or any(map(occurs, chain(*(inflected(word.written) for word in telling))))
+
+
+def _runs(text: str, words: list[Word], language: str) -> list[list[Word]]:
+    """Return the runs of adjoining words with capitals; a common word that begins a sentence is in none.
+
+    Nor is a German function word anywhere: ``Sie`` has a capital to be polite.
+    """
     runs: list[list[Word]] = []
     ended: Word | None = None
     for word in words:
@@ -83,6 +109,10 @@ def _runs(text: str, words: list[Word]) -> list[list[Word]]:
             not upper
             or _FORM.match(text[max(0, word.start - 2) : word.start])
             or (word.stem in common_words() and begins_sentence(text, word))
+            or (
+                word.folded in function_words(language)
+                and (language == _GERMAN or begins_sentence(text, word))
+            )
         ):
             ended = None
         elif ended is not None and adjoin(text, [ended, word]) and "," not in text[ended.end : word.start]:
