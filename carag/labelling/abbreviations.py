@@ -30,8 +30,8 @@ _TITLES: Final = _listed(
 """Words that stand before a name, which may be any word with a capital: ``Dr. No``, ``M. Le Goff``."""
 _GOES_ON: Final = _listed(
     # English and Indian English
-    "addl admin approx assoc asst atty cf commr dept distt excl govt incl intl natl notif regd regn secy sl "
-    "supt viz vs "
+    "addl admin approx assoc asst atty cf commr dept distt excl govt incl intl natl notif regd regn resp secy "
+    "sl supt viz vs "
     # German
     "abl abs abschn abzgl allg anh anl anm artt aufl az banz bd beschl betr bgbl bspw buchst bzgl bzw ca drs "
     "einschl entspr evtl fa fn gebr gem ggf ggü hrsg inkl insb kap lfd nr nrn rdnr rn rspr rz sog tel tz uabs "
@@ -91,7 +91,10 @@ _ORDINAL_OF: Final = re.compile(
 _FIGURE: Final = re.compile(r"\s*[(\[]?[€$£₹]?\s?\d")
 _PLACE: Final = re.compile(
     r"\s+[(\[]?(?:[IVXLC]{2,6}|[a-z]|[B-Z]|[AI](?=[-/.)]|\s\d|\sof\b))(?![\w'’])|\s+\([a-z\d]{1,4}\)|\s+[(\[]?§|\s*[-/]\w"
+    r"|\s+[A-Z]{2,6}[./(-]\s?[\w(]"
 )
+_REFERENCE: Final = re.compile(r"\s?(?:Nos?\.|[A-Z]{2,6}\.|\d{1,4}\s?/\s?\d)")
+"""How the number of a letter goes on: ``DBX. No. CRD. BC. 60/20``."""
 _FOLLOWS: Final = re.compile(
     r"[\"'”’“»)\]]*\s+[\"'“‘„«(\[]*(?P<word>[^\W\d_]+)(?P<mark>[.'’]?)(?:\s(?P<next>\w+))?"
 )
@@ -159,7 +162,7 @@ def _is_known(text: str, stop: int) -> bool:
         return False
     if word in _TITLES or joined in _GOES_ON or _ITEM.search(before):
         return True
-    if folded in _BEFORE_NUMBER:
+    if folded in _BEFORE_NUMBER and not (letters and word.isupper()):
         return bool(_FIGURE.match(behind) or _PLACE.match(behind))
     ends = _starts(behind) and not _in_brackets(text, stop)
     figure = _FIGURE.match(behind) is not None
@@ -167,7 +170,9 @@ def _is_known(text: str, stop: int) -> bool:
         return figure or not ends
     if word.isdigit():
         return not ends and bool(_ORDINAL.search(before) or _ORDINAL_OF.match(behind))
-    if _NO_VOWEL.fullmatch(word) and not word.isupper():
+    if word.isupper():
+        return _REFERENCE.match(behind) is not None
+    if _NO_VOWEL.fullmatch(word):
         return figure or not (ends or _UNIT.search(before))
     return figure and folded.endswith("str")
 
