@@ -164,7 +164,7 @@ def _is_known(text: str, stop: int) -> bool:
         return True
     if folded in _BEFORE_NUMBER and not (letters and word.isupper()):
         return bool(_FIGURE.match(behind) or _PLACE.match(behind))
-    ends = _starts(behind) and not _in_brackets(text, stop)
+    ends = not _in_sentence(text, stop) if behind[0] in ")]" else _starts(behind)
     figure = _FIGURE.match(behind) is not None
     if folded in _MAY_END or letters or _DOTTED.fullmatch(word) or _DEGREE.search(before):
         return figure or not ends
@@ -177,10 +177,8 @@ def _is_known(text: str, stop: int) -> bool:
     return figure and folded.endswith("str")
 
 
-def _in_brackets(text: str, stop: int) -> bool:
-    """Tell whether a full stop ends brackets within a sentence: ``(once Acme Corp.)``."""
-    if text[stop : stop + 1] not in (")", "]"):
-        return False
+def _in_sentence(text: str, stop: int) -> bool:
+    """Tell whether the brackets that a full stop ends stand within a sentence: ``(once Acme Corp.)``."""
     at = max(text.rfind(opening, max(0, stop - _BRACKETS), stop) for opening in "([")
     return at > 0 and text[max(0, at - _REACH) : at].rstrip()[-1:] not in (*'.!?"”»', "")
 
