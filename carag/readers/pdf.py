@@ -1,44 +1,46 @@
 """Read the text of a PDF file page by page, with the exact place at which each page begins.
 
-pypdf repairs damaged files and warns where it leaves something out. A file that it warns of is therefore refused,
-unless the warning is known to cost no text: half a document must not pass for a whole one. Limits of size are pypdf's,
-set here; a file of a few kilobytes can ask for hours, which the process that reads it has not (``child``).
+Two libraries read it. pypdf goes through the file first (``pdf_whole``): it warns where it repairs damage or leaves
+something out, and a file that it warns of is refused, unless the warning is known to cost no text: half a document must
+not pass for a whole one. Then PDFium, which repairs in silence, gives the characters and their places (``pdf_lines``).
+Limits of size are pypdf's, set here; a file of a few kilobytes can ask for hours, which the process that reads it has
+not (``child``).
 """
 
 from __future__ import annotations
 
 import logging
-import re
-import zlib
+from contextlib import contextmanager
 from contextvars import ContextVar
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final
 
 import pypdf
+import pypdfium2.raw as pdfium
 from pypdf.errors import LimitReachedError
-from pypdf.generic import EncodedStreamObject, StreamObject
 
 from carag.errors import CaragError
 from carag.limits import MAX_TEXT, quoted
 from carag.readers.outcome import Content, ProblemKind, Unreadable
+from carag.readers.pdf_columns import in_columns
+from carag.readers.pdf_lines import lines_of
+from carag.readers.pdf_text import joined_words, noted, pieces_of, settled, words, written
+from carag.readers.pdf_whole import MAX_FORMS, MAX_STREAM, Reader, Walk
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pypdf import PageObject
-    from pypdf.generic import IndirectObject, PdfObject
+    from pypdf.generic import ContentStream
+
+    from carag.readers.pdf_text import Piece
 
 __all__ = ["read_pdf"]
 
 MAX_PAGES: Final = 5000
 """Greatest number of pages."""
-MAX_STREAM: Final = 1 << 24
-"""Greatest number of bytes of one stream of a file, decompressed: the operators of a page, or a font."""
 MAX_OPERATORS: Final = 500_000
 """Greatest number of operators and operands of one stream: a page full of text has about 10,000."""
-MAX_FORMS: Final = 5000
-"""Greatest number of times that a page may draw a form XObject."""
-_KEPT_UNPACKED: Final = 8
-"""Greatest number of streams that stay unpacked at a time."""
-_SHOWS_TEXT: Final = re.compile(rb"\bT[jJ]\b|['\"]\s")
 _HARMLESS: Final = (
     "Annotations are not an array",
     "Duplicate %%EOF marker(s) found",
@@ -50,6 +52,7 @@ _HARMLESS: Final = (
     "Superfluous whitespace found in object header",
     "Xref table not zero-indexed",
     "incorrect startxref pointer",
+    "parsing for Object Streams",
     "startxref on same line as offset",
 )
 """Beginnings of pypdf's warnings after which all text is still there. An object that is really missing warns again."""
@@ -75,13 +78,14 @@ _logger.propagate = False  # a warning may quote the file, and no text goes into
 def read_pdf(content: bytes) -> Content:
     """Return the text of a PDF file, one line a line, its pages and its title.
 
-    After the text of a page come the values of form fields and the free text notes on it. Attachments, and text in
-    pictures, are not read. Files that are encrypted are refused, also with an empty password.
+    After the text of a page come the values of form fields and the free text notes on it. Attachments, text in
+    pictures, and text on layers that are off, are not read. Files that are encrypted are refused, also with an empty
+    password.
 
     Raises
     ------
     Unreadable
-        If the file is encrypted, damaged or too large.
+        If the file is encrypted, damaged or too large, or does not say what its pages show.
     """
     if not _logger.isEnabledFor(logging.WARNING):
         raise Unreadable(
@@ -128,7 +132,7 @@ _LIMITS: Final[dict[str, Any]] = {
 
 
 def _read(content: bytes) -> Content:
-    with _Reader(BytesIO(content)) as reader:
+    with Reader(BytesIO(content)) as reader:
         if reader.is_encrypted:
             raise Unreadable(ProblemKind.ENCRYPTED, "is encrypted; want a file saved without protection")
         many = len(reader.pages)
@@ -139,94 +143,105 @@ def _read(content: bytes) -> Content:
             raise Unreadable(
                 ProblemKind.BROKEN, f"has {many} pages and states {quoted(stated)}; want all of them"
             )
-        pages: list[int] = []
-        texts: list[str] = []
-        written = 0
-        for page in reader.pages:
-            lines = [page.extract_text(visitor_operand_before=_whole).strip("\n"), *_notes(page)]
-            pages.append(written)
-            texts.append("\n".join(filter(None, lines)) + "\n")
-            written += len(texts[-1])
-            if written > MAX_TEXT:
+        walk = Walk(reader)
+        notes: list[list[str]] = []
+        altered: dict[int, ContentStream] = {}
+        for at, page in enumerate(reader.pages):
+            with _on_page(at):
+                contents = walk.page(page)
+                notes.append(_notes(page, walk))
+            if contents is not None:
+                altered[at] = contents
+        title = reader.metadata.title if reader.metadata else None
+        reader.release()
+        if altered:
+            content = _rewritten(reader, altered)
+    return _laid_out(_drawn(content, many), notes, title or "")
+
+
+@contextmanager
+def _on_page(at: int) -> Iterator[None]:
+    """Name the page in what is said of it."""
+    try:
+        yield
+    except Unreadable as error:
+        raise Unreadable(error.kind, f"page {at + 1}: {error}") from None
+
+
+def _rewritten(reader: Reader, altered: dict[int, ContentStream]) -> bytes:
+    """Return the file with other contents of some pages."""
+    writer = pypdf.PdfWriter(clone_from=reader)
+    for at, contents in altered.items():
+        writer.pages[at].replace_contents(contents)
+    out = BytesIO()
+    writer.write(out)
+    return out.getvalue()
+
+
+def _drawn(content: bytes, many: int) -> list[list[list[Piece]]]:
+    """Return what each page shows, in lines."""
+    document = pdfium.FPDF_LoadMemDocument64(content, len(content), None)
+    if not document:
+        raise Unreadable(ProblemKind.BROKEN, f"no sound PDF: error {pdfium.FPDF_GetLastError()} of PDFium")
+    try:
+        if pdfium.FPDF_GetFormType(document) in {pdfium.FORMTYPE_XFA_FULL, pdfium.FORMTYPE_XFA_FOREGROUND}:
+            raise Unreadable(ProblemKind.BROKEN, "its text is in an XFA form; want a file printed from it")
+        found = pdfium.FPDF_GetPageCount(document)
+        if found != many:
+            raise Unreadable(ProblemKind.BROKEN, f"has {many} pages or {found}; want a sound file")
+        pages, size = [], 0
+        for at in range(many):
+            with _on_page(at):
+                pages.append(_lines(document, at))
+            size += sum(len(piece.text) for line in pages[-1] for piece in line)
+            if size > MAX_TEXT:
                 raise Unreadable(
                     ProblemKind.TOO_LARGE, f"more than {MAX_TEXT} characters of text; want fewer"
                 )
-        title = reader.metadata.title if reader.metadata else None
-        reader.release()
-        return Content("".join(texts), title or "", tuple(pages))
+    finally:
+        pdfium.FPDF_CloseDocument(document)
+    return pages
 
 
-def _whole(*_: object) -> None:
-    """Have each operator read: without a visitor, pypdf does not look at a page that it thinks shows no text."""
-
-
-class _Reader(pypdf.PdfReader):
-    """Lets go of unpacked streams, which pypdf would keep, and checks that each is whole, which pypdf does not."""
-
-    def __init__(self, stream: BytesIO) -> None:
-        self._used: list[StreamObject] = []
-        self._checked: set[int] = set()
-        super().__init__(stream)
-
-    def get_object(self, indirect_reference: int | IndirectObject) -> PdfObject | None:
-        """Return an object as pypdf does."""
-        found = super().get_object(indirect_reference)
-        if isinstance(found, StreamObject):
-            self._used.append(found)
-            if len(self._used) > _KEPT_UNPACKED:
-                self.release()
-        return found
-
-    def release(self) -> None:
-        """Check the streams used since the last time, and forget what they unpack to.
-
-        Raises
-        ------
-        Unreadable
-            If one is cut off or fails its checksum (RFC 1950), or is a form that shows text with the fonts of the page
-            that draws it, as PDF 1.1 allowed, which pypdf passes over.
-        """
-        used, self._used = self._used, []
-        for one in used:
-            unpacked = isinstance(one, EncodedStreamObject) and one.decoded_self is not None
-            if isinstance(one, EncodedStreamObject):
-                one.decoded_self = None
-            if id(one) in self._checked:  # the reader holds it, so no other has its id
-                continue
-            self._checked.add(id(one))
-            if unpacked and not _is_whole(one):
-                raise Unreadable(ProblemKind.BROKEN, "a stream is cut off or altered; want a complete file")
-            if (
-                one.get("/Subtype") == "/Form"
-                and "/Resources" not in one
-                and _SHOWS_TEXT.search(one.get_data())
-            ):
-                raise Unreadable(
-                    ProblemKind.BROKEN, "a form shows text without naming its fonts; want it saved anew"
-                )
-
-
-def _is_whole(stream: StreamObject) -> bool:
-    """Tell whether a stream packed with Deflate ends with its checksum; others have none."""
-    named = stream.get("/Filter")
-    if isinstance(named, list):
-        named = named[0].get_object() if named else None
-    if named not in {"/FlateDecode", "/Fl"}:
-        return True
-    unpacking = zlib.decompressobj()
+def _lines(document: Any, at: int) -> list[list[Piece]]:
+    page = pdfium.FPDF_LoadPage(document, at)
+    if not page:
+        raise Unreadable(ProblemKind.BROKEN, "cannot be read; want a sound file")
     try:
-        unpacking.decompress(stream._data, MAX_STREAM)  # noqa: SLF001 - pypdf gives out the unpacked bytes alone
-    except zlib.error:
-        return False
-    return unpacking.eof
+        return [pieces_of(line) for line in in_columns(settled(lines_of(page)))]
+    finally:
+        pdfium.FPDF_ClosePage(page)
 
 
-def _notes(page: PageObject) -> list[str]:
-    """Return what form fields and free text notes show on a page: pypdf reads what a page itself draws."""
+def _laid_out(drawn: list[list[list[Piece]]], notes: list[list[str]], title: str) -> Content:
+    """Return the text of all pages."""
+    marks = noted(line for page in drawn for line in page)
+    lines = [[written(line, marks) for line in page] for page in drawn]
+    known = words(line for page in lines for line in page)
+    pages: list[int] = []
+    texts: list[str] = []
+    start = 0
+    for page, more in zip(lines, notes, strict=True):
+        pages.append(start)
+        texts.append("\n".join(filter(None, [*joined_words(page, known), *more])) + "\n")
+        start += len(texts[-1])
+    if start > MAX_TEXT:
+        raise Unreadable(ProblemKind.TOO_LARGE, f"more than {MAX_TEXT} characters of text; want fewer")
+    return Content("".join(texts), title, tuple(pages))
+
+
+def _notes(page: PageObject, walk: Walk) -> list[str]:
+    """Return what form fields and free text notes show on a page: neither is part of what the page itself draws."""
     found = []
     for one in page.get("/Annots") or ():
         note = one.get_object()
         kind = note.get("/Subtype")
+        if kind == "/Redact":
+            raise Unreadable(
+                ProblemKind.BROKEN, "text marked to be redacted is still there; want a file where it is gone"
+            )
+        if walk.hides(note):
+            continue
         if kind == "/FreeText":
             shown = note.get("/Contents")
         elif kind == "/Widget":

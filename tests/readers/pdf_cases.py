@@ -9,7 +9,7 @@ r"""Build the PDF files of ``cases/pdf.txt``, byte by byte, each with the text t
     catalog: ENTRIES      of the catalogue     + OBJECT             further objects, from number 4 on
     +< ENTRIES > DATA     a stream             startxref: N         the place of the table is off by N
     ---                   the next page
-    => LINE               a line of the text   ! KIND WORDS         or what is said of the file
+    => LINE               a line of the text   ! KIND PATTERN       or what is said of the file
 """
 
 from __future__ import annotations

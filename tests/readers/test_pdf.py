@@ -155,12 +155,6 @@ def test_a_stream_that_is_cut_or_altered_is_noticed() -> None:
     assert 1 >= unharmed
 
 
-def test_a_form_without_fonts_of_its_own_is_not_passed_over() -> None:
-    """As PDF 1.1 allowed; the library reads no text of it."""
-    drawn = stream(b"BT /F 12 Tf (hidden from us) Tj ET", b"/Type /XObject /Subtype /Form /BBox [0 0 1 1]")
-    assert "broken" == kind(pdf_page(stream(b"/X Do"), drawn, resources=b"/XObject << /X 6 0 R >>"))
-
-
 @pytest.mark.release
 def test_what_was_unpacked_does_not_pile_up() -> None:
     """A hundred forms of 256 KB each on one page, and the same on a hundred pages: a few are in memory at a time."""

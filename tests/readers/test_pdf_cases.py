@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from tests.readers.pdf_cases import cases
+import pytest
+
+from carag.readers.outcome import Unreadable
+from carag.readers.pdf import read_pdf
+from tests.readers.pdf_cases import Case, cases
 
 
 def test_each_case_of_the_table_says_what_is_right() -> None:
@@ -10,3 +14,15 @@ def test_each_case_of_the_table_says_what_is_right() -> None:
     table = cases()
     assert 36 <= len(table) == len({case.name for case in table})
     assert [] == [case.name for case in table if bool(case.lines) == bool(case.problem)]
+
+
+@pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
+def test_a_file_is_read_as_its_pages_show_it_or_refused(case: Case) -> None:
+    """Line by line; what is refused says on which page and why."""
+    if not case.problem:
+        assert case.text == read_pdf(case.built()).text
+        return
+    kind, _, words = case.problem.partition(" ")
+    with pytest.raises(Unreadable, match=words) as refused:
+        read_pdf(case.built())
+    assert kind == refused.value.kind

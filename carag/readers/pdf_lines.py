@@ -1,0 +1,190 @@
+"""Take the lines of a PDF page from PDFium: runs of characters, each with its place and size along its own direction.
+
+PDFium keeps the order in which a page draws its text, drops what is drawn twice, and finds spaces and lines. For it, a
+raised mark ends a line, and a hyphen at the end of a line ends none; both are put right here.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import unicodedata
+from math import atan2, cos, hypot, sin
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import pypdfium2.raw as pdfium
+
+from carag.readers.outcome import ProblemKind, Unreadable
+
+if TYPE_CHECKING:
+    from typing import Any
+
+__all__ = ["UNKNOWN", "Line", "Run", "lines_of"]
+
+UNKNOWN: Final = "\ufffd"
+"""Stands for a glyph of which the file does not say which character it is."""
+MAX_UNKNOWN: Final = 0.05
+"""Greatest share of such glyphs on a page; more is a page that cannot be read."""
+NEAR: Final = 1.0
+"""Greatest gap, in sizes, within which text of another height belongs to the same line."""
+
+
+class Run(NamedTuple):
+    """Characters of one size and height, without a space between."""
+
+    text: str
+    spaced: bool
+    """Whether a space stands before."""
+    start: float
+    end: float
+    height: float
+    """Of the base line, in the direction of the text."""
+    size: float
+
+
+class Line(list[Run]):
+    """Runs of one direction."""
+
+    turned: int = 0
+    """Degrees."""
+
+
+class _Places:
+    """Asks PDFium for the places of a page's characters."""
+
+    def __init__(self, text: Any) -> None:
+        self._text = text
+        self._x, self._y, self._right, self._top = (ctypes.c_double() for _ in range(4))
+        self._left, self._bottom = ctypes.c_double(), ctypes.c_double()
+        self._matrix = pdfium.FS_MATRIX()
+
+    def of(self, at: int) -> tuple[float, float, float, float]:
+        """Return the place along and across the direction of the text, the size, and the direction in radians."""
+        pdfium.FPDFText_GetCharOrigin(self._text, at, self._x, self._y)
+        pdfium.FPDFText_GetMatrix(self._text, at, self._matrix)
+        matrix, x, y = self._matrix, self._x.value, self._y.value
+        size = pdfium.FPDFText_GetFontSize(self._text, at) * hypot(matrix.c, matrix.d)
+        if not matrix.b and matrix.a > 0:
+            return x, y, size, 0.0
+        angle = atan2(matrix.b, matrix.a)
+        return x * cos(angle) + y * sin(angle), y * cos(angle) - x * sin(angle), size, angle
+
+    def end(self, at: int, angle: float) -> float:
+        """Return where a character ends."""
+        box = self._left, self._right, self._bottom, self._top
+        pdfium.FPDFText_GetCharBox(self._text, at, *box)
+        left, right, bottom, top = (one.value for one in box)
+        return max(x * cos(angle) + y * sin(angle) for x in (left, right) for y in (bottom, top))
+
+
+def lines_of(page: Any) -> list[Line]:
+    """Return the lines of a page in the order in which it draws them.
+
+    Raises
+    ------
+    Unreadable
+        If it has glyphs of which no character is known, in words or figures, or in number.
+    """
+    text = pdfium.FPDFText_LoadPage(page)
+    if not text:
+        raise Unreadable(ProblemKind.BROKEN, "the text cannot be read")
+    try:
+        lines = _Lines(text).read()
+    finally:
+        pdfium.FPDFText_ClosePage(text)
+    _check_known(lines)
+    return lines
+
+
+class _Lines:
+    """Goes through the characters of a page once."""
+
+    def __init__(self, text: Any) -> None:
+        self._text, self._places = text, _Places(text)
+        self._lines: list[Line] = []
+        self._chars: list[str] = []
+        """The run that is open; the next three are its first place, its end, and where it is."""
+        self._start = 0.0
+        self._last = -1
+        self._at = (0.0, 0.0, 0.0)
+        self._run_spaced = False
+
+    def read(self) -> list[Line]:
+        ended = spaced = True
+        for at in range(pdfium.FPDFText_CountChars(self._text)):
+            code = pdfium.FPDFText_GetUnicode(self._text, at)
+            char = chr(code)
+            if char.isspace():
+                ended, spaced = ended or code == 10, True
+                continue
+            hyphen = code == 2 and pdfium.FPDFText_IsHyphen(self._text, at) == 1
+            if hyphen:
+                char = "-"
+            elif pdfium.FPDFText_HasUnicodeMapError(self._text, at) != 0 or not _is_character(char):
+                char = UNKNOWN
+            self._add(char, at, ended=ended, spaced=spaced)
+            ended, spaced = hyphen, False
+        self._close()
+        return self._lines
+
+    def _add(self, char: str, at: int, *, ended: bool, spaced: bool) -> None:
+        start, height, size, angle = self._places.of(at)
+        where = (height, size, angle)
+        if ended or spaced or where != self._at:
+            self._close()
+            turned = round(angle * 57.3)
+            line = self._lines[-1] if self._lines else None
+            if (
+                line is None
+                or line.turned != turned
+                or (ended and not _goes_on(line[-1], start, height, size))
+            ):
+                self._lines.append(line := Line())
+                line.turned = turned
+            elif ended:
+                spaced = start - line[-1].end > 0.15 * size
+            self._start, self._at, self._run_spaced = start, where, spaced and bool(line)
+        self._chars.append(char)
+        self._last = at
+
+    def _close(self) -> None:
+        """End the run that is open."""
+        if self._chars:
+            height, size, angle = self._at
+            end = self._places.end(self._last, angle)
+            run = Run("".join(self._chars), self._run_spaced, self._start, end, height, size)
+            self._lines[-1].append(run)
+            self._chars.clear()
+
+
+def _is_character(char: str) -> bool:
+    """Tell whether a character has a meaning of its own: neither a control, nor of private use, nor unassigned."""
+    return char != UNKNOWN and (
+        (char < "\x7f" and char >= " ") or unicodedata.category(char) not in {"Cc", "Co", "Cn", "Cs"}
+    )
+
+
+def _goes_on(run: Run, start: float, height: float, size: float) -> bool:
+    """Tell whether text goes on with the line of a run, though PDFium ended it: raised, lowered or back from there."""
+    size = max(size, run.size)
+    return -0.3 * size <= start - run.end <= NEAR * size and abs(height - run.height) <= 0.8 * size
+
+
+def _check_known(lines: list[Line]) -> None:
+    """Refuse a page whose words or figures have a glyph that is unknown; one that stands alone may be a bullet."""
+    words = [word for line in lines for word in _words(line)]
+    unknown = sum(word.count(UNKNOWN) for word in words)
+    inside = any(UNKNOWN in word and any(char.isalnum() for char in word) for word in words)
+    if inside or unknown > MAX_UNKNOWN * sum(map(len, words)) + 1 or words == [UNKNOWN] * unknown != []:
+        raise Unreadable(
+            ProblemKind.BROKEN,
+            f"no characters are stated for {unknown} of its glyphs; want a file whose fonts have them",
+        )
+
+
+def _words(line: Line) -> list[str]:
+    words = [""]
+    for run in line:
+        if run.spaced:
+            words.append("")
+        words[-1] += run.text
+    return words

@@ -1,0 +1,145 @@
+"""Write the lines of PDF pages as text: raised marks, broken words and columns. Pure."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from carag.readers.pdf_lines import NEAR, Line, Run
+from carag.readers.raised import LONGEST, bare, lowered, raised
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+__all__ = ["Piece", "joined_words", "noted", "pieces_of", "settled", "words", "written"]
+
+SMALLER: Final = 0.88
+"""Greatest size of a raised mark, in sizes of its line."""
+RAISED: Final = (0.08, 0.8)
+"""How far it stands above or below the base line, in sizes of its line; one of full size at least 0.2."""
+_WORDS: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_BROKEN: Final = re.compile(r"([^\W\d_]+(?:-[^\W\d_]+)*)[-\u2010\u00ad]$")
+_REST: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_LEFT_OPEN: Final = frozenset({"and", "or", "to", "und", "oder", "bzw", "et", "ou"})
+"""Words after which a hyphen stands for the rest of a later word: ``short- and long-term``."""
+
+
+class Piece(NamedTuple):
+    """Text of a line that is raised (1), lowered (-1) or neither (0)."""
+
+    level: int
+    text: str
+
+
+def settled(lines: list[Line]) -> list[Line]:
+    """Return lines in which marks that are drawn apart stand where they are seen."""
+    marks = [line for line in lines if len(line) == 1 and len(line[0].text) <= LONGEST]
+    if not marks:
+        return lines
+    placed = set()
+    for mark in marks:
+        for line in lines:
+            at = _place(mark, line) if line is not mark and id(line) not in placed else None
+            if at is not None:
+                line.insert(at, mark[0]._replace(spaced=False))
+                placed.add(id(mark))
+                break
+    return [line for line in lines if id(line) not in placed]
+
+
+def _place(mark: Line, line: Line) -> int | None:
+    """Return where a mark belongs into a line."""
+    run = mark[0]
+    if mark.turned != line.turned:
+        return None
+    for at, other in enumerate(line):
+        if _level(run, other) and run.size < SMALLER * other.size:
+            if -0.2 * other.size <= run.start - other.end <= 0.5 * other.size:
+                return at + 1
+            if not at and 0 <= other.start - run.end <= 3 * other.size:
+                return 0
+    return None
+
+
+def _level(run: Run, base: Run) -> int:
+    above = (run.height - base.height) / base.size if base.size else 0
+    least = RAISED[0] if run.size <= SMALLER * base.size else 0.2 if len(run.text) <= 3 else 9
+    return (
+        0 if not least <= abs(above) <= RAISED[1] or run.size > 1.05 * base.size else 1 if above > 0 else -1
+    )
+
+
+def pieces_of(line: Line) -> list[Piece]:
+    """Return a line's text by what is raised and lowered."""
+    pieces: list[Piece] = []
+    base: Run | None = None
+    for at, run in enumerate(line):
+        if base is None:
+            level = _level(run, line[1]) if len(line) > 1 and run.size <= SMALLER * line[1].size else 0
+        else:
+            level = _level(run, base) if run.start - line[at - 1].end <= NEAR * base.size else 0
+        if not level:
+            base = run
+        text = " " * run.spaced + run.text
+        if pieces and pieces[-1].level == level:
+            pieces[-1] = Piece(level, pieces[-1].text + text)
+        else:
+            pieces.append(Piece(level, text))
+    return pieces
+
+
+def noted(lines: Iterable[list[Piece]]) -> set[str]:
+    """Return the marks with which notes begin."""
+    return {bare(line[0].text) for line in lines if line and line[0].level > 0}
+
+
+def written(line: list[Piece], marks: Collection[str]) -> str:
+    """Return a line as text."""
+    text = ""
+    for at, (level, piece) in enumerate(line):
+        if not level:
+            text += piece.lstrip() if not text or text[-1] == " " else piece
+        elif level > 0:
+            after = line[at + 1].text if at + 1 < len(line) else ""
+            text = text.rstrip()
+            text += raised(text, piece, noted=marks, after=after)
+        else:
+            text = text.rstrip()
+            text += lowered(text, piece)
+    return text.strip()
+
+
+def words(lines: Iterable[str]) -> set[str]:
+    """Return the words of lines, with hyphens and without, in small letters."""
+    return {word for line in lines for word in _WORDS.findall(line.lower())}
+
+
+def joined_words(lines: list[str], known: Collection[str]) -> list[str]:
+    """Return lines in which no word is broken at their ends; the rest of it moves up.
+
+    Parameters
+    ----------
+    lines : list of str
+    known : collection of str
+        The ``words`` of the document: a word that has its hyphen there keeps it.
+    """
+    found: list[str] = []
+    for line in lines:
+        broken = _BROKEN.search(found[-1]) if found else None
+        rest = _REST.match(line)
+        if broken is None or rest is None or rest.group().lower() in _LEFT_OPEN:
+            found.append(line)
+            continue
+        word, more = broken.group(1), rest.group()
+        kept = _keeps_hyphen(word, more, known) and found[-1][-1] != "\u00ad"
+        moved, _, left = line.partition(" ")
+        found[-1] = found[-1][:-1] + "-" * kept + moved
+        if left:
+            found.append(left)
+    return [line.replace("\u00ad", "") for line in found]
+
+
+def _keeps_hyphen(word: str, more: str, known: Collection[str]) -> bool:
+    if more[0].isupper() and word[-1].islower():
+        return True
+    return f"{word}-{more}".lower() in known and f"{word}{more}".lower() not in known

@@ -1,0 +1,236 @@
+"""See that a PDF file is whole before its text is taken: each stream that text comes from, each form, each layer.
+
+PDFium, which takes the text, repairs what is damaged and says nothing. pypdf repairs too, but warns; so it goes through
+the same streams first, and what it warns of is refused (``pdf``).
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING, Any, Final
+
+import pypdf
+from pypdf.generic import ContentStream, EncodedStreamObject, IndirectObject, NullObject, StreamObject
+
+from carag.limits import quoted
+from carag.readers.outcome import ProblemKind, Unreadable
+
+if TYPE_CHECKING:
+    from io import BytesIO
+
+    from pypdf import PageObject
+    from pypdf.generic import PdfObject
+
+__all__ = ["MAX_STREAM", "Reader", "Walk"]
+
+MAX_STREAM: Final = 1 << 24
+"""Greatest number of bytes of one stream of a file, decompressed: the operators of a page."""
+MAX_FONT: Final = 1 << 26
+"""Greatest number of bytes of one stream of a font, decompressed."""
+MAX_FORMS: Final = 5000
+"""Greatest number of times that a page may draw a form XObject."""
+_KEPT_UNPACKED: Final = 8
+"""Greatest number of streams that stay unpacked at a time."""
+_SHOWS: Final = frozenset({b"Tj", b"TJ", b"'", b'"'})
+
+
+class Reader(pypdf.PdfReader):
+    """Lets go of unpacked streams, which pypdf would keep, and checks that each is whole, which pypdf does not."""
+
+    def __init__(self, stream: BytesIO) -> None:
+        self._used: list[StreamObject] = []
+        self._checked: set[int] = set()
+        super().__init__(stream)
+
+    def get_object(self, indirect_reference: int | IndirectObject) -> PdfObject | None:
+        """Return an object as pypdf does."""
+        found = super().get_object(indirect_reference)
+        if isinstance(found, StreamObject):
+            self._used.append(found)
+            if len(self._used) > _KEPT_UNPACKED:
+                self.release()
+        return found
+
+    def release(self) -> None:
+        """Check the streams that were unpacked since the last time, and forget what they unpack to.
+
+        Raises
+        ------
+        Unreadable
+            If one is cut off or fails its checksum (RFC 1950).
+        """
+        used, self._used = self._used, []
+        for one in used:
+            if isinstance(one, EncodedStreamObject) and one.decoded_self is not None:
+                one.decoded_self = None
+                self.check(one)
+
+    def check(self, stream: object) -> None:
+        """Check a stream packed with Deflate against its checksum, once; others have none."""
+        if not isinstance(stream, EncodedStreamObject) or id(stream) in self._checked:
+            return
+        self._checked.add(id(stream))  # the reader holds it, so no other has its id
+        named = stream.get("/Filter")
+        if isinstance(named, list):
+            named = named[0].get_object() if named else None
+        if named in {"/FlateDecode", "/Fl"} and not _is_whole(
+            stream._data  # noqa: SLF001 - pypdf gives out the unpacked bytes alone
+        ):
+            raise Unreadable(ProblemKind.BROKEN, "a stream is cut off or altered; want a complete file")
+
+
+def _is_whole(packed: bytes) -> bool:
+    unpacking, size = zlib.decompressobj(), 0
+    try:
+        while packed and not unpacking.eof:
+            size += len(unpacking.decompress(packed, 1 << 20))
+            packed = unpacking.unconsumed_tail
+            if size > MAX_FONT:
+                raise Unreadable(ProblemKind.TOO_LARGE, f"a stream of more than {MAX_FONT} bytes; want less")
+    except zlib.error:
+        return False
+    return unpacking.eof
+
+
+class Walk:
+    """Goes through what the pages of a file draw, and finds the text on layers that are off.
+
+    Parameters
+    ----------
+    reader : Reader
+    """
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._layers = _Layers(reader)
+        self._forms: dict[int, int] = {}
+        """How many forms each draws, itself included; 0 while it is being looked at."""
+        self._seen: set[int] = set()
+
+    def page(self, page: PageObject) -> ContentStream | None:
+        """Check all that a page draws; return its contents without what is hidden, if anything is.
+
+        Raises
+        ------
+        Unreadable
+            If a part is missing or draws itself, is too large, or is on a layer of which it cannot be told whether it
+            is off.
+        """
+        contents = page.get_contents()
+        if contents is None:
+            return None
+        resources = _got(page.get("/Resources"))
+        shown, drawn = self._content(contents, resources)
+        if drawn > MAX_FORMS:
+            raise Unreadable(ProblemKind.TOO_LARGE, f"draws more than {MAX_FORMS} forms; want fewer")
+        if len(shown) == len(contents.operations):
+            return None
+        contents.operations = shown
+        return contents
+
+    def hides(self, one: Any) -> bool:
+        """Tell whether an annotation or a form is on a layer that is off."""
+        return "/OC" in one and self._layers.hide(one.raw_get("/OC"))
+
+    def _content(self, contents: ContentStream, resources: Any) -> tuple[list[Any], int]:
+        """Return the operations that are not hidden, and how many forms they draw."""
+        self._fonts(resources)
+        forms = _got(resources.get("/XObject"))
+        properties, fonts = _got(resources.get("/Properties")), _got(resources.get("/Font"))
+        marks: list[bool] = []
+        shown: list[Any] = []
+        drawn = 0
+        for operands, operator in contents.operations:
+            if operator in {b"BDC", b"BMC"}:
+                layer = operator == b"BDC" and operands[0] == "/OC" and isinstance(operands[1], str)
+                marks.append(bool(layer) and self._layers.hide(_raw(properties, operands[1])))
+            elif operator == b"EMC" and marks:
+                marks.pop()
+            elif operator == b"Tf" and fonts and operands[0] not in fonts:
+                raise Unreadable(ProblemKind.BROKEN, f"names a font that is missing, {quoted(operands[0])}")
+            elif operator == b"Do":
+                form = _got(_raw(forms, operands[0]))
+                if any(marks) or self.hides(form):
+                    continue
+                drawn += self._form(form, resources)
+            elif operator in _SHOWS and any(marks):
+                if operator in b"'\"":
+                    shown.append(([], b"T*"))
+                continue
+            shown.append((operands, operator))
+        return shown, drawn
+
+    def _form(self, form: Any, above: Any) -> int:
+        """Return how many forms a form draws, itself included."""
+        if form.get("/Subtype") != "/Form":
+            return 0
+        if id(form) not in self._forms:
+            self._forms[id(form)] = 0
+            contents = ContentStream(form, self._reader)
+            shown, drawn = self._content(contents, _got(form.get("/Resources")) or above)
+            if len(shown) < len(contents.operations):
+                raise Unreadable(
+                    ProblemKind.BROKEN, "a form holds layers that are off; want a file without layers"
+                )
+            self._forms[id(form)] = 1 + drawn
+        if not self._forms[id(form)]:
+            raise Unreadable(ProblemKind.BROKEN, "a form draws itself")
+        return self._forms[id(form)]
+
+    def _fonts(self, resources: Any) -> None:
+        """Check what the fonts say of their characters."""
+        for name in _got(resources.get("/Font")):
+            font = resources["/Font"][name].get_object()
+            if id(font) in self._seen:
+                continue
+            self._seen.add(id(font))
+            within = [_got(one) for one in _got(font.get("/DescendantFonts"))]
+            for one in (font, *within):
+                for key in ("/ToUnicode", "/Encoding", "/CIDToGIDMap"):
+                    self._reader.check(_got(one.get(key)))
+                file = _got(one.get("/FontDescriptor"))
+                for key in ("/FontFile", "/FontFile2", "/FontFile3"):
+                    self._reader.check(_got(file.get(key)))
+
+
+class _Layers:
+    """Which layers the file's own configuration turns off (ISO 32000-1, 8.11.4.3)."""
+
+    def __init__(self, reader: Reader) -> None:
+        layers = _got(reader.root_object.get("/OCProperties"))
+        stated = _got(layers.get("/D"))
+        self._off: set[int] = _numbers(stated.get("/OFF"))
+        if stated.get("/BaseState") == "/OFF":
+            self._off |= _numbers(layers.get("/OCGs")) - _numbers(stated.get("/ON"))
+
+    def hide(self, layer: Any) -> bool:
+        """Tell whether what belongs to a layer, or to several (8.11.2.2), is hidden."""
+        found = _got(layer)
+        if found.get("/Type") != "/OCMD":
+            return isinstance(layer, IndirectObject) and layer.idnum in self._off
+        if "/VE" in found:
+            raise Unreadable(ProblemKind.BROKEN, "layers by an expression; want a file without layers")
+        groups = found.get("/OCGs")
+        groups = [found.raw_get("/OCGs")] if isinstance(groups, dict) else groups or []
+        on = [one.idnum not in self._off for one in groups if isinstance(one, IndirectObject)]
+        if not on:
+            return False
+        policy = found.get("/P", "/AnyOn")
+        seen = {"/AllOn": all(on), "/AnyOff": not all(on), "/AllOff": not any(on)}.get(policy, any(on))
+        return not seen
+
+
+def _numbers(references: Any) -> set[int]:
+    return {one.idnum for one in _got(references) if isinstance(one, IndirectObject)}
+
+
+def _got(found: Any) -> Any:
+    """Return the object that a reference leads to; an empty dictionary if there is none."""
+    found = found.get_object() if found is not None else None
+    return {} if found is None or isinstance(found, NullObject) else found
+
+
+def _raw(names: Any, name: str) -> Any:
+    if name not in names:
+        raise Unreadable(ProblemKind.BROKEN, f"draws {quoted(name)}, which is missing")
+    return names.raw_get(name)
