@@ -23,7 +23,7 @@ from carag.errors import CaragError
 from carag.limits import MAX_TEXT, quoted
 from carag.readers.outcome import Content, ProblemKind, Unreadable
 from carag.readers.pdf_columns import in_columns
-from carag.readers.pdf_lines import lines_of
+from carag.readers.pdf_lines import UnknownGlyphs, lines_of
 from carag.readers.pdf_text import joined_words, noted, pieces_of, settled, words, written
 from carag.readers.pdf_whole import MAX_FORMS, MAX_STREAM, Reader, Walk
 
@@ -154,9 +154,15 @@ def _read(content: bytes) -> Content:
                 altered[at] = contents
         title = reader.metadata.title if reader.metadata else None
         reader.release()
-        if altered:
+        if altered or walk.altered:
             content = _rewritten(reader, altered)
-    return _laid_out(_drawn(content, many), notes, title or "")
+        try:
+            drawn = _drawn(content, many)
+        except UnknownGlyphs:
+            if not walk.name_glyphs():
+                raise
+            drawn = _drawn(_rewritten(reader, altered), many)
+    return _laid_out(drawn, notes, title or "")
 
 
 @contextmanager
@@ -165,11 +171,11 @@ def _on_page(at: int) -> Iterator[None]:
     try:
         yield
     except Unreadable as error:
-        raise Unreadable(error.kind, f"page {at + 1}: {error}") from None
+        raise type(error)(error.kind, f"page {at + 1}: {error}") from None
 
 
 def _rewritten(reader: Reader, altered: dict[int, ContentStream]) -> bytes:
-    """Return the file with other contents of some pages."""
+    """Return the file as it was altered, and with other contents of some pages."""
     writer = pypdf.PdfWriter(clone_from=reader)
     for at, contents in altered.items():
         writer.pages[at].replace_contents(contents)

@@ -18,7 +18,7 @@ from carag.readers.outcome import ProblemKind, Unreadable
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["UNKNOWN", "Line", "Run", "lines_of"]
+__all__ = ["UNKNOWN", "Line", "Run", "UnknownGlyphs", "lines_of"]
 
 UNKNOWN: Final = "\ufffd"
 """Stands for a glyph of which the file does not say which character it is."""
@@ -26,6 +26,10 @@ MAX_UNKNOWN: Final = 0.05
 """Greatest share of such glyphs on a page; more is a page that cannot be read."""
 NEAR: Final = 1.0
 """Greatest gap, in sizes, within which text of another height belongs to the same line."""
+
+
+class UnknownGlyphs(Unreadable):
+    """A page of which not all words can be told."""
 
 
 class Run(NamedTuple):
@@ -133,6 +137,7 @@ class _Lines:
             self._close()
             turned = round(angle * 57.3)
             line = self._lines[-1] if self._lines else None
+            ended = ended or (line is not None and abs(height - line[-1].height) > 1.25 * size)
             if (
                 line is None
                 or line.turned != turned
@@ -175,7 +180,7 @@ def _check_known(lines: list[Line]) -> None:
     unknown = sum(word.count(UNKNOWN) for word in words)
     inside = any(UNKNOWN in word and any(char.isalnum() for char in word) for word in words)
     if inside or unknown > MAX_UNKNOWN * sum(map(len, words)) + 1 or words == [UNKNOWN] * unknown != []:
-        raise Unreadable(
+        raise UnknownGlyphs(
             ProblemKind.BROKEN,
             f"no characters are stated for {unknown} of its glyphs; want a file whose fonts have them",
         )

@@ -10,10 +10,18 @@ import zlib
 from typing import TYPE_CHECKING, Any, Final
 
 import pypdf
-from pypdf.generic import ContentStream, EncodedStreamObject, IndirectObject, NullObject, StreamObject
+from pypdf.generic import (
+    ContentStream,
+    EncodedStreamObject,
+    IndirectObject,
+    NameObject,
+    NullObject,
+    StreamObject,
+)
 
 from carag.limits import quoted
 from carag.readers.outcome import ProblemKind, Unreadable
+from carag.readers.pdf_names import map_of, within_plane
 
 if TYPE_CHECKING:
     from io import BytesIO
@@ -31,6 +39,7 @@ MAX_FORMS: Final = 5000
 """Greatest number of times that a page may draw a form XObject."""
 _KEPT_UNPACKED: Final = 8
 """Greatest number of streams that stay unpacked at a time."""
+_TO_UNICODE: Final = NameObject("/ToUnicode")
 _SHOWS: Final = frozenset({b"Tj", b"TJ", b"'", b'"'})
 
 
@@ -105,7 +114,10 @@ class Walk:
         self._layers = _Layers(reader)
         self._forms: dict[int, int] = {}
         """How many forms each draws, itself included; 0 while it is being looked at."""
-        self._seen: set[int] = set()
+        self.altered = False
+        """Whether fonts were, so that the file must be written again."""
+        self._seen: dict[int, Any] = {}
+        """The fonts."""
 
     def page(self, page: PageObject) -> ContentStream | None:
         """Check all that a page draws; return its contents without what is hidden, if anything is.
@@ -127,6 +139,13 @@ class Walk:
             return None
         contents.operations = shown
         return contents
+
+    def name_glyphs(self) -> bool:
+        """Give fonts the characters that the names of their glyphs stand for; tell whether any has some."""
+        maps = [(font, made) for font in self._seen.values() if (made := map_of(font)) is not None]
+        for font, made in maps:
+            font[_TO_UNICODE] = made
+        return bool(maps)
 
     def hides(self, one: Any) -> bool:
         """Tell whether an annotation or a form is on a layer that is off."""
@@ -183,14 +202,24 @@ class Walk:
             font = resources["/Font"][name].get_object()
             if id(font) in self._seen:
                 continue
-            self._seen.add(id(font))
+            self._seen[id(font)] = font
+            self._map(font)
             within = [_got(one) for one in _got(font.get("/DescendantFonts"))]
             for one in (font, *within):
-                for key in ("/ToUnicode", "/Encoding", "/CIDToGIDMap"):
+                for key in ("/Encoding", "/CIDToGIDMap"):
                     self._reader.check(_got(one.get(key)))
                 file = _got(one.get("/FontDescriptor"))
                 for key in ("/FontFile", "/FontFile2", "/FontFile3"):
                     self._reader.check(_got(file.get(key)))
+
+    def _map(self, font: Any) -> None:
+        """Check the map to Unicode of a font, and have it without what PDFium does not read."""
+        stated = _got(font.get(_TO_UNICODE))
+        if isinstance(stated, StreamObject):
+            self._reader.check(stated)
+            if (made := within_plane(stated.get_data())) is not None:
+                font[_TO_UNICODE] = made
+                self.altered = True
 
 
 class _Layers:

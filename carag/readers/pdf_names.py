@@ -1,0 +1,90 @@
+"""Say which characters the glyphs of a font are, by their names, where PDFium does not look.
+
+It does not look at names in Type 3 fonts, at those of several letters such as ``f_i``, and in some fonts that are not
+embedded (ISO 32000-1, 9.10.2; Adobe Glyph List Specification, 2). And it drops glyphs whose character is beyond U+FFFF.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Any, Final
+
+from pypdf._codecs import adobe_glyphs
+from pypdf.generic import DecodedStreamObject
+
+__all__ = ["map_of", "within_plane"]
+
+_CODECS: Final = {"/WinAnsiEncoding": "cp1252", "/MacRomanEncoding": "mac_roman"}
+_UNICODE: Final = re.compile(r"(?:uni|u)([0-9A-F]{4,6})")
+_NUMBERED: Final = re.compile(r"a\d+")
+"""A name that means nothing, which pypdf takes for a code."""
+_PAIR: Final = re.compile(rb"<\s*([dD][89abAB][0-9a-fA-F]{2}[dD][c-fC-F][0-9a-fA-F]{2})\s*>")
+"""One character beyond U+FFFF, in UTF-16."""
+_HEAD: Final = (
+    "/CIDInit /ProcSet findresource begin 12 dict begin begincmap /CMapName /Names def /CMapType 2 def\n"
+    "1 begincodespacerange <00> <FF> endcodespacerange\n"
+)
+
+
+def map_of(font: Any) -> DecodedStreamObject | None:
+    """Return a map to Unicode for a font of one byte a code, if it has none and its encoding names its glyphs."""
+    if "/ToUnicode" in font or font.get("/Subtype") not in {"/Type1", "/MMType1", "/TrueType", "/Type3"}:
+        return None
+    encoding = font.get("/Encoding")
+    encoding = encoding.get_object() if encoding is not None else None
+    base = encoding.get("/BaseEncoding") if isinstance(encoding, dict) else encoding
+    found = {}
+    if base in _CODECS:
+        found = {code: bytes([code]).decode(_CODECS[base], "ignore") for code in range(32, 256)}
+    code = 0
+    for one in encoding.get("/Differences", ()) if isinstance(encoding, dict) else ():
+        if isinstance(one, str):
+            found[code] = _text_of(one[1:])
+            code += 1
+        else:
+            code = int(one.get_object())
+    rows = [
+        f"<{code:02X}> <{text.encode('utf-16-be').hex()}>"
+        for code, text in found.items()
+        if text and code < 256
+    ]
+    if not rows:
+        return None
+    blocks = [rows[at : at + 100] for at in range(0, len(rows), 100)]  # as many as a block may have
+    chars = "".join(f"{len(block)} beginbfchar\n" + "\n".join(block) + "\nendbfchar\n" for block in blocks)
+    return _stream(f"{_HEAD}{chars}endcmap end end".encode())
+
+
+def within_plane(to_unicode: bytes) -> DecodedStreamObject | None:
+    """Return a map to Unicode without characters beyond U+FFFF, if it has some.
+
+    Letters of formulas become plain letters, as Unicode's compatibility decomposition has them; others are unknown.
+    """
+    changed, many = _PAIR.subn(_plain, to_unicode)
+    return _stream(changed) if many else None
+
+
+def _plain(pair: re.Match[bytes]) -> bytes:
+    plain = unicodedata.normalize("NFKC", bytes.fromhex(pair.group(1).decode()).decode("utf-16-be"))
+    return b"<%04X>" % (ord(plain) if len(plain) == 1 and plain < "\uffff" else 0xE000)
+
+
+def _stream(data: bytes) -> DecodedStreamObject:
+    made = DecodedStreamObject()
+    made.set_data(data)
+    return made
+
+
+def _text_of(name: str) -> str:
+    """Return the characters that a glyph's name stands for; nothing if one of them is unknown."""
+    chars = []
+    for part in name.partition(".")[0].split("_"):
+        number = _UNICODE.fullmatch(part)
+        if number:
+            chars.append(chr(int(number.group(1), 16)))
+        elif _NUMBERED.fullmatch(part) or f"/{part}" not in adobe_glyphs:
+            return ""
+        else:
+            chars.append(adobe_glyphs[f"/{part}"])
+    return "".join(chars)
