@@ -154,7 +154,7 @@ def _read(content: bytes) -> Content:
                 altered[at] = contents
         title = reader.metadata.title if reader.metadata else None
         reader.release()
-        if altered or walk.altered:
+        if altered:
             content = _rewritten(reader, altered)
         try:
             drawn = _drawn(content, many)

@@ -114,8 +114,15 @@ class _Lines:
 
     def read(self) -> list[Line]:
         ended = spaced = True
+        half = 0
         for at in range(pdfium.FPDFText_CountChars(self._text)):
             code = pdfium.FPDFText_GetUnicode(self._text, at)
+            if 0xD800 <= code < 0xDC00:  # the first half of a character beyond U+FFFF
+                half = code
+                continue
+            if 0xDC00 <= code < 0xE000 and half:
+                code = 0x10000 + ((half - 0xD800) << 10) + code - 0xDC00
+            half = 0
             char = chr(code)
             if char.isspace():
                 ended, spaced = ended or code == 10, True

@@ -1,26 +1,24 @@
 """Say which characters the glyphs of a font are, by their names, where PDFium does not look.
 
 It does not look at names in Type 3 fonts, at those of several letters such as ``f_i``, and in some fonts that are not
-embedded (ISO 32000-1, 9.10.2; Adobe Glyph List Specification, 2). And it drops glyphs whose character is beyond U+FFFF.
+embedded (ISO 32000-1, 9.10.2; Adobe Glyph List Specification, 2).
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from typing import Any, Final
 
+from pypdf._cmap import get_encoding
 from pypdf._codecs import adobe_glyphs
 from pypdf.generic import DecodedStreamObject
 
-__all__ = ["map_of", "within_plane"]
+__all__ = ["is_dropped", "map_of"]
 
 _CODECS: Final = {"/WinAnsiEncoding": "cp1252", "/MacRomanEncoding": "mac_roman"}
 _UNICODE: Final = re.compile(r"(?:uni|u)([0-9A-F]{4,6})")
 _NUMBERED: Final = re.compile(r"a\d+")
 """A name that means nothing, which pypdf takes for a code."""
-_PAIR: Final = re.compile(rb"<\s*([dD][89abAB][0-9a-fA-F]{2}[dD][c-fC-F][0-9a-fA-F]{2})\s*>")
-"""One character beyond U+FFFF, in UTF-16."""
 _HEAD: Final = (
     "/CIDInit /ProcSet findresource begin 12 dict begin begincmap /CMapName /Names def /CMapType 2 def\n"
     "1 begincodespacerange <00> <FF> endcodespacerange\n"
@@ -56,18 +54,16 @@ def map_of(font: Any) -> DecodedStreamObject | None:
     return _stream(f"{_HEAD}{chars}endcmap end end".encode())
 
 
-def within_plane(to_unicode: bytes) -> DecodedStreamObject | None:
-    """Return a map to Unicode without characters beyond U+FFFF, if it has some.
-
-    Letters of formulas become plain letters, as Unicode's compatibility decomposition has them; others are unknown.
-    """
-    changed, many = _PAIR.subn(_plain, to_unicode)
-    return _stream(changed) if many else None
-
-
-def _plain(pair: re.Match[bytes]) -> bytes:
-    plain = unicodedata.normalize("NFKC", bytes.fromhex(pair.group(1).decode()).decode("utf-16-be"))
-    return b"<%04X>" % (ord(plain) if len(plain) == 1 and plain < "\uffff" else 0xE000)
+def is_dropped(font: Any) -> bool:
+    """Tell whether PDFium may drop glyphs of a font: of those not embedded it keeps what its own fonts have."""
+    if font.get("/Subtype") != "/Type0" or not str(font.get("/Encoding")).startswith("/Identity"):
+        return False
+    below = font["/DescendantFonts"][0].get_object().get("/FontDescriptor", {}).get_object()
+    if "/ToUnicode" not in font or any(key in below for key in ("/FontFile", "/FontFile2", "/FontFile3")):
+        return False
+    _, found = get_encoding(font)
+    texts = "".join(text for text in found.values() if isinstance(text, str))
+    return texts != texts.encode("cp1252", "ignore").decode("cp1252")
 
 
 def _stream(data: bytes) -> DecodedStreamObject:

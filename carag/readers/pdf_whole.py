@@ -21,7 +21,7 @@ from pypdf.generic import (
 
 from carag.limits import quoted
 from carag.readers.outcome import ProblemKind, Unreadable
-from carag.readers.pdf_names import map_of, within_plane
+from carag.readers.pdf_names import is_dropped, map_of
 
 if TYPE_CHECKING:
     from io import BytesIO
@@ -39,7 +39,6 @@ MAX_FORMS: Final = 5000
 """Greatest number of times that a page may draw a form XObject."""
 _KEPT_UNPACKED: Final = 8
 """Greatest number of streams that stay unpacked at a time."""
-_TO_UNICODE: Final = NameObject("/ToUnicode")
 _SHOWS: Final = frozenset({b"Tj", b"TJ", b"'", b'"'})
 
 
@@ -114,8 +113,6 @@ class Walk:
         self._layers = _Layers(reader)
         self._forms: dict[int, int] = {}
         """How many forms each draws, itself included; 0 while it is being looked at."""
-        self.altered = False
-        """Whether fonts were, so that the file must be written again."""
         self._seen: dict[int, Any] = {}
         """The fonts."""
 
@@ -144,7 +141,7 @@ class Walk:
         """Give fonts the characters that the names of their glyphs stand for; tell whether any has some."""
         maps = [(font, made) for font in self._seen.values() if (made := map_of(font)) is not None]
         for font, made in maps:
-            font[_TO_UNICODE] = made
+            font[NameObject("/ToUnicode")] = made
         return bool(maps)
 
     def hides(self, one: Any) -> bool:
@@ -203,23 +200,17 @@ class Walk:
             if id(font) in self._seen:
                 continue
             self._seen[id(font)] = font
-            self._map(font)
+            if is_dropped(font):
+                raise Unreadable(
+                    ProblemKind.BROKEN, f"the font {quoted(name)} is not embedded; want it in the file"
+                )
             within = [_got(one) for one in _got(font.get("/DescendantFonts"))]
             for one in (font, *within):
-                for key in ("/Encoding", "/CIDToGIDMap"):
+                for key in ("/ToUnicode", "/Encoding", "/CIDToGIDMap"):
                     self._reader.check(_got(one.get(key)))
                 file = _got(one.get("/FontDescriptor"))
                 for key in ("/FontFile", "/FontFile2", "/FontFile3"):
                     self._reader.check(_got(file.get(key)))
-
-    def _map(self, font: Any) -> None:
-        """Check the map to Unicode of a font, and have it without what PDFium does not read."""
-        stated = _got(font.get(_TO_UNICODE))
-        if isinstance(stated, StreamObject):
-            self._reader.check(stated)
-            if (made := within_plane(stated.get_data())) is not None:
-                font[_TO_UNICODE] = made
-                self.altered = True
 
 
 class _Layers:
