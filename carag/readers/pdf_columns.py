@@ -50,7 +50,8 @@ def _block(lines: list[Line], at: int) -> tuple[int, list[_Gap]]:
     gaps, shared, end, beside = _gaps(lines[at]), [], at + 1, 1
     while gaps and end < len(lines) and _follows(lines[end - 1], lines[end]):
         line = lines[end]
-        free = [(-1e9, line[0].start), *_gaps(line), (line[-1].end, 1e9)]
+        start, stop = min(run.start for run in line), max(run.end for run in line)
+        free = [(-1e9, start), *_gaps(line), (stop, 1e9)]
         least = GUTTER * line[0].size
         left = [(max(a, c), min(b, d)) for a, b in gaps for c, d in free if min(b, d) - max(a, c) >= least]
         if not left:
@@ -61,7 +62,13 @@ def _block(lines: list[Line], at: int) -> tuple[int, list[_Gap]]:
 
 
 def _gaps(line: Line) -> list[_Gap]:
-    return [(a.end, b.start) for a, b in pairwise(line) if b.start - a.end >= GUTTER * max(a.size, b.size)]
+    """Return the gaps between the runs of a line, whatever their order, from left to right."""
+    found, end = [], min(run.start for run in line)
+    for run in sorted(line, key=lambda run: run.start):
+        if run.start - end >= GUTTER * run.size:
+            found.append((end, run.start))
+        end = max(end, run.end)
+    return found
 
 
 def _follows(above: Line, line: Line) -> bool:

@@ -7,6 +7,7 @@ raised mark ends a line, and a hyphen at the end of a line ends none; both are p
 from __future__ import annotations
 
 import ctypes
+import sys
 import unicodedata
 from math import atan2, cos, hypot, sin
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -123,7 +124,7 @@ class _Lines:
             if 0xDC00 <= code < 0xE000 and half:
                 code = 0x10000 + ((half - 0xD800) << 10) + code - 0xDC00
             half = 0
-            char = chr(code)
+            char = chr(code) if code <= sys.maxunicode else UNKNOWN
             if char.isspace():
                 ended, spaced = ended or code == 10, True
                 continue

@@ -162,9 +162,9 @@ class Walk:
                 marks.append(bool(layer) and self._layers.hide(_raw(properties, operands[1])))
             elif operator == b"EMC" and marks:
                 marks.pop()
-            elif operator == b"Tf" and fonts and operands[0] not in fonts:
+            elif operator == b"Tf" and fonts and operands and operands[0] not in fonts:
                 raise Unreadable(ProblemKind.BROKEN, f"names a font that is missing, {quoted(operands[0])}")
-            elif operator == b"Do":
+            elif operator == b"Do" and operands:
                 form = _got(_raw(forms, operands[0]))
                 if any(marks) or self.hides(form):
                     continue
@@ -178,6 +178,8 @@ class Walk:
 
     def _form(self, form: Any, above: Any) -> int:
         """Return how many forms a form draws, itself included."""
+        if not isinstance(form, StreamObject):
+            raise Unreadable(ProblemKind.BROKEN, "draws what is no stream; want a complete file")
         if form.get("/Subtype") != "/Form":
             return 0
         if id(form) not in self._forms:
