@@ -20,7 +20,9 @@ PROSE: Final = 2.5
 """Smallest number of words of a line of prose, on average; a cell of a table has fewer."""
 GOES_ON: Final = (0.15, 0.35)
 """Share of lines that begin with a small letter: below the first the text is cells, from the second on it is prose."""
-_LABEL: Final = re.compile(r"\(?(?:\d{1,3}(?:\.\d{1,3})*|[A-Za-z]|[ivxlc]{1,6})[.)]?|\W{1,2}")
+LONG_ROW: Final = 6
+"""Greatest number of lines, on average, between pauses that rows of a table would make."""
+_LABEL: Final = re.compile(r"\(?(?:\d{1,3}(?:\.\d{1,3})*|[A-Za-z]|[ivxlc]{1,6})[.)]?|[•·–—*▪■●○o-]")
 _WORD: Final = re.compile(r"[^\W\d_]{2,}")
 
 _Gap: TypeAlias = tuple[float, float]
@@ -82,7 +84,7 @@ def _read_block(block: list[Line], gaps: list[_Gap]) -> list[Line]:
     sure = [_is_prose(column) for column in columns]
     if len(columns) < 2 or False in sure:
         return block
-    if None in sure or _has_rows(block, columns):
+    if sure.count(None) >= sure.count(True) or _has_rows(block, columns):
         raise Unreadable(
             ProblemKind.BROKEN,
             "its columns cannot be told from a table of sentences; want a file that keeps their order",
@@ -131,10 +133,18 @@ def _is_prose(column: _Column) -> bool | None:
 
 
 def _has_rows(block: list[Line], columns: list[_Column]) -> bool:
-    """Tell whether all columns pause on the same line, as the rows of a table do."""
+    """Tell whether all columns pause on the same lines and none goes on with a sentence there, as rows of a table do."""
     downs = [a[0].height - b[0].height for a, b in pairwise(block)]
     pauses = [at for at, down in enumerate(downs) if down > 1.35 * median(downs)]
-    return any(all(column[at] and column[at + 1] for column in columns) for at in pauses)
+    shared = [at for at in pauses if all(column[at] and column[at + 1] for column in columns)]
+    if not shared or len(block) > LONG_ROW * (len(shared) + 1):
+        return False
+    return not any(_goes_on(_text(column[at + 1])) for at in shared for column in columns)
+
+
+def _goes_on(text: str) -> bool:
+    word = _WORD.search(text)
+    return word is not None and word[0].islower()
 
 
 def _text(line: Line) -> str:

@@ -145,7 +145,7 @@ class _Lines:
             self._close()
             turned = round(angle * 57.3)
             line = self._lines[-1] if self._lines else None
-            ended = ended or (line is not None and abs(height - line[-1].height) > 1.25 * size)
+            ended = ended or (line is not None and _goes_back(line[-1], start, height, size))
             if (
                 line is None
                 or line.turned != turned
@@ -174,6 +174,12 @@ def _is_character(char: str) -> bool:
     return char != UNKNOWN and (
         (char < "\x7f" and char >= " ") or unicodedata.category(char) not in {"Cc", "Co", "Cn", "Cs"}
     )
+
+
+def _goes_back(run: Run, start: float, height: float, size: float) -> bool:
+    """Tell whether text begins another line than a run, though PDFium ended none; upright text goes down, not back."""
+    down = abs(height - run.height) / size if size else 0
+    return down > 1.25 or (down > 0.3 and start < run.end - 2 * size)
 
 
 def _goes_on(run: Run, start: float, height: float, size: float) -> bool:
