@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pypdf import PageObject
-    from pypdf.generic import ContentStream
 
     from carag.readers.pdf_text import Piece
 
@@ -145,23 +144,18 @@ def _read(content: bytes) -> Content:
             )
         walk = Walk(reader)
         notes: list[list[str]] = []
-        altered: dict[int, ContentStream] = {}
         for at, page in enumerate(reader.pages):
             with _on_page(at):
-                contents = walk.page(page)
+                walk.page(at, page)
                 notes.append(_notes(page, walk))
-            if contents is not None:
-                altered[at] = contents
         title = reader.metadata.title if reader.metadata else None
         reader.release()
-        if altered:
-            content = _rewritten(reader, altered)
         try:
-            drawn = _drawn(content, many)
+            drawn = _drawn(_rewritten(reader, walk) if walk.altered else content, walk, many)
         except UnknownGlyphs:
             if not walk.name_glyphs():
                 raise
-            drawn = _drawn(_rewritten(reader, altered), many)
+            drawn = _drawn(_rewritten(reader, walk), walk, many)
     return _laid_out(drawn, notes, title or "")
 
 
@@ -174,17 +168,17 @@ def _on_page(at: int) -> Iterator[None]:
         raise type(error)(error.kind, f"page {at + 1}: {error}") from None
 
 
-def _rewritten(reader: Reader, altered: dict[int, ContentStream]) -> bytes:
+def _rewritten(reader: Reader, walk: Walk) -> bytes:
     """Return the file as it was altered, and with other contents of some pages."""
     writer = pypdf.PdfWriter(clone_from=reader)
-    for at, contents in altered.items():
+    for at, contents in walk.altered.items():
         writer.pages[at].replace_contents(contents)
     out = BytesIO()
     writer.write(out)
     return out.getvalue()
 
 
-def _drawn(content: bytes, many: int) -> list[list[list[Piece]]]:
+def _drawn(content: bytes, walk: Walk, many: int) -> list[list[list[Piece]]]:
     """Return what each page shows, in lines."""
     document = pdfium.FPDF_LoadMemDocument64(content, len(content), None)
     if not document:
@@ -198,7 +192,7 @@ def _drawn(content: bytes, many: int) -> list[list[list[Piece]]]:
         pages, size = [], 0
         for at in range(many):
             with _on_page(at):
-                pages.append(_lines(document, at))
+                pages.append(_lines(document, at, shows_text=at in walk.shows_text))
             size += sum(len(piece.text) for line in pages[-1] for piece in line)
             if size > MAX_TEXT:
                 raise Unreadable(
@@ -209,11 +203,13 @@ def _drawn(content: bytes, many: int) -> list[list[list[Piece]]]:
     return pages
 
 
-def _lines(document: Any, at: int) -> list[list[Piece]]:
+def _lines(document: Any, at: int, *, shows_text: bool) -> list[list[Piece]]:
     page = pdfium.FPDF_LoadPage(document, at)
     if not page:
         raise Unreadable(ProblemKind.BROKEN, "cannot be read; want a sound file")
     try:
+        if shows_text and not pdfium.FPDFPage_CountObjects(page):
+            raise Unreadable(ProblemKind.BROKEN, "its contents are damaged; want a sound file")
         return [pieces_of(line) for line in in_columns(settled(lines_of(page)))]
     finally:
         pdfium.FPDF_ClosePage(page)

@@ -133,7 +133,7 @@ def _is_prose(column: _Column) -> bool | None:
 
 
 def _has_rows(block: list[Line], columns: list[_Column]) -> bool:
-    """Tell whether all columns pause on the same lines and none goes on with a sentence there, as rows of a table do."""
+    """Tell whether all columns pause on the same lines and none goes on with a sentence there, as table rows do."""
     downs = [a[0].height - b[0].height for a, b in pairwise(block)]
     pauses = [at for at, down in enumerate(downs) if down > 1.35 * median(downs)]
     shared = [at for at in pauses if all(column[at] and column[at + 1] for column in columns)]

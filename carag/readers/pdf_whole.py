@@ -39,6 +39,12 @@ MAX_FORMS: Final = 5000
 """Greatest number of times that a page may draw a form XObject."""
 _KEPT_UNPACKED: Final = 8
 """Greatest number of streams that stay unpacked at a time."""
+_OF_PAGE: Final = (
+    "Type Parent LastModified Resources MediaBox CropBox BleedBox TrimBox ArtBox BoxColorInfo Rotate Group Thumb B Dur"
+    " Trans Annots AA Metadata PieceInfo StructParents ID PZ SeparationInfo Tabs TemplateInstantiated PresSteps"
+    " UserUnit VP AF OutputIntents DPart"
+)
+"""The entries of a page but ``/Contents`` (ISO 32000-2, 7.7.3.3)."""
 _SHOWS: Final = frozenset({b"Tj", b"TJ", b"'", b'"'})
 
 
@@ -111,13 +117,17 @@ class Walk:
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
         self._layers = _Layers(reader)
+        self.shows_text: set[int] = set()
+        """Pages that show text themselves, not by forms."""
+        self.altered: dict[int, ContentStream] = {}
+        """The contents of pages without what is hidden, where anything is."""
         self._forms: dict[int, int] = {}
         """How many forms each draws, itself included; 0 while it is being looked at."""
         self._seen: dict[int, Any] = {}
         """The fonts."""
 
-    def page(self, page: PageObject) -> ContentStream | None:
-        """Check all that a page draws; return its contents without what is hidden, if anything is.
+    def page(self, at: int, page: PageObject) -> None:
+        """Check all that a page draws, and note what of it is hidden.
 
         Raises
         ------
@@ -127,15 +137,19 @@ class Walk:
         """
         contents = page.get_contents()
         if contents is None:
-            return None
-        resources = _got(page.get("/Resources"))
-        shown, drawn = self._content(contents, resources)
+            _check_empty(page)
+            return
+        stated = _part(page, "/Contents")
+        if isinstance(stated, list) and any(_got(one) == {} for one in stated):
+            raise Unreadable(ProblemKind.BROKEN, "some of its contents are missing; want a complete file")
+        shown, drawn = self._content(contents, _part(page, "/Resources"))
         if drawn > MAX_FORMS:
             raise Unreadable(ProblemKind.TOO_LARGE, f"draws more than {MAX_FORMS} forms; want fewer")
-        if len(shown) == len(contents.operations):
-            return None
-        contents.operations = shown
-        return contents
+        if any(operator in _SHOWS and _is_text(operands) for operands, operator in shown):
+            self.shows_text.add(at)
+        if len(shown) < len(contents.operations):
+            contents.operations = shown
+            self.altered[at] = contents
 
     def name_glyphs(self) -> bool:
         """Give fonts the characters that the names of their glyphs stand for; tell whether any has some."""
@@ -198,7 +212,7 @@ class Walk:
     def _fonts(self, resources: Any) -> None:
         """Check what the fonts say of their characters."""
         for name in _got(resources.get("/Font")):
-            font = resources["/Font"][name].get_object()
+            font = _part(resources["/Font"], name)
             if id(font) in self._seen:
                 continue
             self._seen[id(font)] = font
@@ -206,13 +220,13 @@ class Walk:
                 raise Unreadable(
                     ProblemKind.BROKEN, f"the font {quoted(name)} is not embedded; want it in the file"
                 )
-            within = [_got(one) for one in _got(font.get("/DescendantFonts"))]
+            within = [_got(one) for one in _part(font, "/DescendantFonts")]
             for one in (font, *within):
                 for key in ("/ToUnicode", "/Encoding", "/CIDToGIDMap"):
-                    self._reader.check(_got(one.get(key)))
-                file = _got(one.get("/FontDescriptor"))
+                    self._reader.check(_part(one, key))
+                file = _part(one, "/FontDescriptor")
                 for key in ("/FontFile", "/FontFile2", "/FontFile3"):
-                    self._reader.check(_got(file.get(key)))
+                    self._reader.check(_part(file, key))
 
 
 class _Layers:
@@ -240,6 +254,36 @@ class _Layers:
         policy = found.get("/P", "/AnyOn")
         seen = {"/AllOn": all(on), "/AnyOff": not all(on), "/AllOff": not any(on)}.get(policy, any(on))
         return not seen
+
+
+def _is_text(operands: list[Any]) -> bool:
+    """Tell whether an operator has anything to show."""
+    shown = operands[-1] if operands else ""
+    return any(
+        isinstance(one, str | bytes) and one for one in (shown if isinstance(shown, list) else [shown])
+    )
+
+
+def _check_empty(page: PageObject) -> None:
+    """Refuse a page that shows nothing because its contents, or the name of them, were altered."""
+    foreign = [key for key in page if key[1:] not in _OF_PAGE.split()]
+    if "/Contents" in page or foreign:
+        named = f", and an entry {quoted(foreign[0])} that no page has" if foreign else ""
+        raise Unreadable(ProblemKind.BROKEN, f"has no contents{named}; want a complete file")
+
+
+def _part(whole: Any, key: str) -> Any:
+    """Return what an entry leads to, an empty dictionary if there is none.
+
+    Raises
+    ------
+    Unreadable
+        If it leads nowhere.
+    """
+    found = whole.raw_get(key) if key in whole else None
+    if isinstance(found, IndirectObject) and found.get_object() in (None, NullObject()):
+        raise Unreadable(ProblemKind.BROKEN, f"{quoted(key)} is missing; want a complete file")
+    return _got(found)
 
 
 def _numbers(references: Any) -> set[int]:
