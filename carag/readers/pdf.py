@@ -192,7 +192,7 @@ def _drawn(content: bytes, walk: Walk, many: int) -> list[list[list[Piece]]]:
         pages, size = [], 0
         for at in range(many):
             with _on_page(at):
-                pages.append(_lines(document, at, shows_text=at in walk.shows_text))
+                pages.append(_lines(document, at, walk))
             size += sum(len(piece.text) for line in pages[-1] for piece in line)
             if size > MAX_TEXT:
                 raise Unreadable(
@@ -203,14 +203,14 @@ def _drawn(content: bytes, walk: Walk, many: int) -> list[list[list[Piece]]]:
     return pages
 
 
-def _lines(document: Any, at: int, *, shows_text: bool) -> list[list[Piece]]:
+def _lines(document: Any, at: int, walk: Walk) -> list[list[Piece]]:
     page = pdfium.FPDF_LoadPage(document, at)
     if not page:
         raise Unreadable(ProblemKind.BROKEN, "cannot be read; want a sound file")
     try:
-        if shows_text and not pdfium.FPDFPage_CountObjects(page):
+        if at in walk.shows_text and not pdfium.FPDFPage_CountObjects(page):
             raise Unreadable(ProblemKind.BROKEN, "its contents are damaged; want a sound file")
-        return [pieces_of(line) for line in in_columns(settled(lines_of(page)))]
+        return [pieces_of(line) for line in in_columns(settled(lines_of(page, all_fonts=walk.all_fonts)))]
     finally:
         pdfium.FPDF_ClosePage(page)
 

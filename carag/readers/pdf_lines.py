@@ -17,6 +17,7 @@ import pypdfium2.raw as pdfium
 from carag.readers.outcome import ProblemKind, Unreadable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
 __all__ = ["UNKNOWN", "Line", "Run", "UnknownGlyphs", "lines_of"]
@@ -27,6 +28,12 @@ MAX_UNKNOWN: Final = 0.05
 """Greatest share of such glyphs on a page; more is a page that cannot be read."""
 NEAR: Final = 1.0
 """Greatest gap, in sizes, within which text of another height belongs to the same line."""
+
+
+_TERMINATOR: Final = 2
+"""Bytes of a text that is empty."""
+_NO_SPACES: Final = frozenset([0x0B, 0x0C, 0x1C, 0x1D, 0x1E, 0x1F, 0x85])
+"""Controls that Python counts as white space: codes of glyphs without a character."""
 
 
 class UnknownGlyphs(Unreadable):
@@ -81,23 +88,53 @@ class _Places:
         return max(x * cos(angle) + y * sin(angle) for x in (left, right) for y in (bottom, top))
 
 
-def lines_of(page: Any) -> list[Line]:
+def lines_of(page: Any, *, all_fonts: bool = True) -> list[Line]:
     """Return the lines of a page in the order in which it draws them.
+
+    Parameters
+    ----------
+    page
+        Of PDFium.
+    all_fonts : bool
+        Whether the file holds all its fonts of two-byte codes. Of others PDFium drops text of which it has no glyph.
 
     Raises
     ------
     Unreadable
-        If it has glyphs of which no character is known, in words or figures, or in number.
+        If it has glyphs of which no character is known, in words or figures, or in number; or drops text.
     """
     text = pdfium.FPDFText_LoadPage(page)
     if not text:
         raise Unreadable(ProblemKind.BROKEN, "the text cannot be read")
     try:
+        if not all_fonts and any(_is_dropped(one, text) for one in _texts(page)):
+            raise Unreadable(ProblemKind.BROKEN, "a font is not embedded; want a file that holds it")
         lines = _Lines(text).read()
     finally:
         pdfium.FPDFText_ClosePage(text)
     _check_known(lines)
     return lines
+
+
+def _texts(page: Any) -> Iterator[Any]:
+    """Go through the text objects of a page, also those in forms."""
+    found = [pdfium.FPDFPage_GetObject(page, at) for at in range(pdfium.FPDFPage_CountObjects(page))]
+    while found:
+        one = found.pop()
+        kind = pdfium.FPDFPageObj_GetType(one)
+        if kind == pdfium.FPDF_PAGEOBJ_TEXT:
+            yield one
+        elif kind == pdfium.FPDF_PAGEOBJ_FORM:
+            found += [
+                pdfium.FPDFFormObj_GetObject(one, at) for at in range(pdfium.FPDFFormObj_CountObjects(one))
+            ]
+
+
+def _is_dropped(one: Any, text: Any) -> bool:
+    """Tell whether a text object is in a font of PDFium's own and gave no text."""
+    if pdfium.FPDFTextObj_GetText(one, text, None, 0) > _TERMINATOR:
+        return False
+    return not pdfium.FPDFFont_GetIsEmbedded(pdfium.FPDFTextObj_GetFont(one))
 
 
 class _Lines:
@@ -125,7 +162,7 @@ class _Lines:
                 code = 0x10000 + ((half - 0xD800) << 10) + code - 0xDC00
             half = 0
             char = chr(code) if code <= sys.maxunicode else UNKNOWN
-            if char.isspace():
+            if char.isspace() and code not in _NO_SPACES:
                 ended, spaced = ended or code == 10, True
                 continue
             hyphen = code == 2 and pdfium.FPDFText_IsHyphen(self._text, at) == 1

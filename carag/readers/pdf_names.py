@@ -9,11 +9,10 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from pypdf._cmap import get_encoding
 from pypdf._codecs import adobe_glyphs
 from pypdf.generic import DecodedStreamObject
 
-__all__ = ["is_dropped", "map_of"]
+__all__ = ["map_of"]
 
 _CODECS: Final = {"/WinAnsiEncoding": "cp1252", "/MacRomanEncoding": "mac_roman"}
 _UNICODE: Final = re.compile(r"(?:uni|u)([0-9A-F]{4,6})")
@@ -52,18 +51,6 @@ def map_of(font: Any) -> DecodedStreamObject | None:
     blocks = [rows[at : at + 100] for at in range(0, len(rows), 100)]  # as many as a block may have
     chars = "".join(f"{len(block)} beginbfchar\n" + "\n".join(block) + "\nendbfchar\n" for block in blocks)
     return _stream(f"{_HEAD}{chars}endcmap end end".encode())
-
-
-def is_dropped(font: Any) -> bool:
-    """Tell whether PDFium may drop glyphs of a font: of those not embedded it keeps what its own fonts have."""
-    if font.get("/Subtype") != "/Type0" or not str(font.get("/Encoding")).startswith("/Identity"):
-        return False
-    below = font["/DescendantFonts"][0].get_object().get("/FontDescriptor", {}).get_object()
-    if "/ToUnicode" not in font or any(key in below for key in ("/FontFile", "/FontFile2", "/FontFile3")):
-        return False
-    _, found = get_encoding(font)
-    texts = "".join(text for text in found.values() if isinstance(text, str))
-    return texts != texts.encode("cp1252", "ignore").decode("cp1252")
 
 
 def _stream(data: bytes) -> DecodedStreamObject:

@@ -21,7 +21,7 @@ from pypdf.generic import (
 
 from carag.limits import quoted
 from carag.readers.outcome import ProblemKind, Unreadable
-from carag.readers.pdf_names import is_dropped, map_of
+from carag.readers.pdf_names import map_of
 
 if TYPE_CHECKING:
     from io import BytesIO
@@ -119,6 +119,8 @@ class Walk:
         self._layers = _Layers(reader)
         self.shows_text: set[int] = set()
         """Pages that show text themselves, not by forms."""
+        self.all_fonts = True
+        """Whether the file holds its fonts of two-byte codes."""
         self.altered: dict[int, ContentStream] = {}
         """The contents of pages without what is hidden, where anything is."""
         self._forms: dict[int, int] = {}
@@ -216,17 +218,16 @@ class Walk:
             if id(font) in self._seen:
                 continue
             self._seen[id(font)] = font
-            if is_dropped(font):
-                raise Unreadable(
-                    ProblemKind.BROKEN, f"the font {quoted(name)} is not embedded; want it in the file"
-                )
             within = [_got(one) for one in _part(font, "/DescendantFonts")]
             for one in (font, *within):
                 for key in ("/ToUnicode", "/Encoding", "/CIDToGIDMap"):
                     self._reader.check(_part(one, key))
                 file = _part(one, "/FontDescriptor")
-                for key in ("/FontFile", "/FontFile2", "/FontFile3"):
-                    self._reader.check(_part(file, key))
+                files = [_part(file, key) for key in ("/FontFile", "/FontFile2", "/FontFile3")]
+                for stream in files:
+                    self._reader.check(stream)
+                if one is not font and not any(files):
+                    self.all_fonts = False
 
 
 class _Layers:
