@@ -96,7 +96,8 @@ def lines_of(page: Any, *, all_fonts: bool = True) -> list[Line]:
     page
         Of PDFium.
     all_fonts : bool
-        Whether the file holds all its fonts of two-byte codes. Of others PDFium drops text of which it has no glyph.
+        Whether the file holds the fonts of what is not Latin script. Of others PDFium drops text if it has
+        no glyph of it.
 
     Raises
     ------

@@ -10,9 +10,9 @@ import re
 from typing import Any, Final
 
 from pypdf._codecs import adobe_glyphs
-from pypdf.generic import DecodedStreamObject
+from pypdf.generic import ArrayObject, DecodedStreamObject
 
-__all__ = ["map_of"]
+__all__ = ["characters_of", "map_of"]
 
 _CODECS: Final = {"/WinAnsiEncoding": "cp1252", "/MacRomanEncoding": "mac_roman"}
 _UNICODE: Final = re.compile(r"(?:uni|u)([0-9A-F]{4,6})")
@@ -26,8 +26,21 @@ _HEAD: Final = (
 
 def map_of(font: Any) -> DecodedStreamObject | None:
     """Return a map to Unicode for a font of one byte a code, if it has none and its encoding names its glyphs."""
-    if "/ToUnicode" in font or font.get("/Subtype") not in {"/Type1", "/MMType1", "/TrueType", "/Type3"}:
+    found = {} if "/ToUnicode" in font else characters_of(font)
+    rows = [f"<{code:02X}> <{text.encode('utf-16-be').hex()}>" for code, text in found.items()]
+    if not rows:
         return None
+    blocks = [rows[at : at + 100] for at in range(0, len(rows), 100)]  # as many as a block may have
+    chars = "".join(f"{len(block)} beginbfchar\n" + "\n".join(block) + "\nendbfchar\n" for block in blocks)
+    made = DecodedStreamObject()
+    made.set_data(f"{_HEAD}{chars}endcmap end end".encode())
+    return made
+
+
+def characters_of(font: Any) -> dict[int, str]:
+    """Return the characters of a font of one byte a code that its encoding names, by their codes."""
+    if font.get("/Subtype") not in {"/Type1", "/MMType1", "/TrueType", "/Type3"}:
+        return {}
     encoding = font.get("/Encoding")
     encoding = encoding.get_object() if encoding is not None else None
     base = encoding.get("/BaseEncoding") if isinstance(encoding, dict) else encoding
@@ -35,28 +48,13 @@ def map_of(font: Any) -> DecodedStreamObject | None:
     if base in _CODECS:
         found = {code: bytes([code]).decode(_CODECS[base], "ignore") for code in range(32, 256)}
     code = 0
-    for one in encoding.get("/Differences", ()) if isinstance(encoding, dict) else ():
+    for one in encoding.get("/Differences", ArrayObject()).get_object() if isinstance(encoding, dict) else ():
         if isinstance(one, str):
             found[code] = _text_of(one[1:])
             code += 1
         else:
             code = int(one.get_object())
-    rows = [
-        f"<{code:02X}> <{text.encode('utf-16-be').hex()}>"
-        for code, text in found.items()
-        if text and code < 256
-    ]
-    if not rows:
-        return None
-    blocks = [rows[at : at + 100] for at in range(0, len(rows), 100)]  # as many as a block may have
-    chars = "".join(f"{len(block)} beginbfchar\n" + "\n".join(block) + "\nendbfchar\n" for block in blocks)
-    return _stream(f"{_HEAD}{chars}endcmap end end".encode())
-
-
-def _stream(data: bytes) -> DecodedStreamObject:
-    made = DecodedStreamObject()
-    made.set_data(data)
-    return made
+    return {code: text for code, text in found.items() if text and 0 <= code < 256}
 
 
 def _text_of(name: str) -> str:

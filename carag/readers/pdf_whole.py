@@ -21,7 +21,7 @@ from pypdf.generic import (
 
 from carag.limits import quoted
 from carag.readers.outcome import ProblemKind, Unreadable
-from carag.readers.pdf_names import map_of
+from carag.readers.pdf_names import characters_of, map_of
 
 if TYPE_CHECKING:
     from io import BytesIO
@@ -120,7 +120,7 @@ class Walk:
         self.shows_text: set[int] = set()
         """Pages that show text themselves, not by forms."""
         self.all_fonts = True
-        """Whether the file holds its fonts of two-byte codes."""
+        """Whether the file holds the fonts of what is not Latin script."""
         self.altered: dict[int, ContentStream] = {}
         """The contents of pages without what is hidden, where anything is."""
         self._forms: dict[int, int] = {}
@@ -226,7 +226,7 @@ class Walk:
                 files = [_part(file, key) for key in ("/FontFile", "/FontFile2", "/FontFile3")]
                 for stream in files:
                     self._reader.check(stream)
-                if one is not font and not any(files):
+                if not any(files) and (one is not font or _is_foreign(font)):
                     self.all_fonts = False
 
 
@@ -255,6 +255,12 @@ class _Layers:
         policy = found.get("/P", "/AnyOn")
         seen = {"/AllOn": all(on), "/AnyOff": not all(on), "/AllOff": not any(on)}.get(policy, any(on))
         return not seen
+
+
+def _is_foreign(font: Any) -> bool:
+    """Tell whether a font of one byte a code has other than Latin characters."""
+    text = "".join(characters_of(font).values())
+    return text != text.encode("cp1252", "ignore").decode("cp1252")
 
 
 def _is_text(operands: list[Any]) -> bool:
