@@ -22,7 +22,7 @@ _FOREIGN_ORDINAL: Final = re.compile(r"(?i)er|ère|re|e|ème|[º°ª]s?")
 """Of French, Spanish, Italian and Portuguese: joined unless it is a mark of a note in the document."""
 _APART: Final = r"(?<![^\W\d_])(?<!['’.])"
 """Begins a word: ``a.m`` and ``company's`` end in no unit."""
-_EXPONENT: Final = r"[-+]?\w+"
+_EXPONENT: Final = r"[-+]?\w+|[-+]"
 _POWERS: Final = [
     (re.compile(rf"(?:{base})$"), re.compile(exponent))
     for base, exponent in (

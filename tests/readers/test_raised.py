@@ -35,6 +35,7 @@ from carag.readers.raised import lowered, raised
         ("1.10", "6", set(), "[^6]"),
         ("x", "n", set(), "^n"),
         ("E", "2", {"2"}, "[^2]"),
+        ("ions of H", "+", set(), "^+"),
         ("U.S", "2", set(), "[^2]"),
         ("on the 1", "st", {"st"}, "st"),
         ("le 2", "e", set(), "e"),
