@@ -47,6 +47,7 @@ _HARMLESS: Final = (
     "Ignoring malformed /ID entry",
     "Ignoring non-string first /ID entry",
     "Ignoring wrong pointing object",
+    "Object count",
     "Optional font table",
     "Superfluous whitespace found in object header",
     "Xref table not zero-indexed",

@@ -142,7 +142,7 @@ class Walk:
             _check_empty(page)
             return
         stated = _part(page, "/Contents")
-        if isinstance(stated, list) and any(_got(one) == {} for one in stated):
+        if isinstance(stated, list) and not all(isinstance(_got(one), StreamObject) for one in stated):
             raise Unreadable(ProblemKind.BROKEN, "some of its contents are missing; want a complete file")
         shown, drawn = self._content(contents, _part(page, "/Resources"))
         if drawn > MAX_FORMS:
@@ -175,10 +175,12 @@ class Walk:
         for operands, operator in contents.operations:
             if operator in {b"BDC", b"BMC"}:
                 layer = operator == b"BDC" and operands[0] == "/OC" and isinstance(operands[1], str)
-                marks.append(bool(layer) and self._layers.hide(_raw(properties, operands[1])))
+                marks.append(
+                    bool(layer) and self._layers.stated and self._layers.hide(_raw(properties, operands[1]))
+                )
             elif operator == b"EMC" and marks:
                 marks.pop()
-            elif operator == b"Tf" and fonts and operands and operands[0] not in fonts:
+            elif operator == b"Tf" and fonts and operands and _is_missing(fonts, operands[0]):
                 raise Unreadable(ProblemKind.BROKEN, f"names a font that is missing, {quoted(operands[0])}")
             elif operator == b"Do" and operands:
                 form = _got(_raw(forms, operands[0]))
@@ -194,10 +196,10 @@ class Walk:
 
     def _form(self, form: Any, above: Any) -> int:
         """Return how many forms a form draws, itself included."""
-        if not isinstance(form, StreamObject):
-            raise Unreadable(ProblemKind.BROKEN, "draws what is no stream; want a complete file")
-        if form.get("/Subtype") != "/Form":
+        if form and form.get("/Subtype") != "/Form":
             return 0
+        if not isinstance(form, StreamObject):
+            raise Unreadable(ProblemKind.BROKEN, "draws what is missing; want a complete file")
         if id(form) not in self._forms:
             self._forms[id(form)] = 0
             contents = ContentStream(form, self._reader)
@@ -236,6 +238,7 @@ class _Layers:
     def __init__(self, reader: Reader) -> None:
         layers = _got(reader.root_object.get("/OCProperties"))
         stated = _got(layers.get("/D"))
+        self.stated = bool(layers)
         self._off: set[int] = _numbers(stated.get("/OFF"))
         if stated.get("/BaseState") == "/OFF":
             self._off |= _numbers(layers.get("/OCGs")) - _numbers(stated.get("/ON"))
@@ -261,6 +264,10 @@ def _is_foreign(font: Any) -> bool:
     """Tell whether a font of one byte a code has other than Latin characters."""
     text = "".join(characters_of(font).values())
     return text != text.encode("cp1252", "ignore").decode("cp1252")
+
+
+def _is_missing(names: Any, name: object) -> bool:
+    return isinstance(name, str) and name not in names
 
 
 def _is_text(operands: list[Any]) -> bool:
