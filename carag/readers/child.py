@@ -125,6 +125,8 @@ class Child:
             why = f"takes more than {self._seconds} seconds of processor time to read"
         elif code == -signal.SIGKILL:
             why = "takes more memory to read than the machine has"
+        elif code in {-signal.SIGABRT, -signal.SIGTRAP}:  # PDFium, where it gets no memory
+            why = "is given up by its parser, as one that takes more memory than a file may"
         else:
             return Unreadable(
                 ProblemKind.FAILED, f"ended the process that read it ({code}); please report it"

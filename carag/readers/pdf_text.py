@@ -17,6 +17,8 @@ SMALLER: Final = 0.88
 """Greatest size of a raised mark, in sizes of its line."""
 RAISED: Final = (0.08, 0.8)
 """How far it stands above or below the base line, in sizes of its line; one of full size at least 0.2."""
+BAND: Final = 128.0
+"""Height of a part of the page, so that marks are not compared with every line; marks are within one or the next."""
 _WORDS: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _BROKEN: Final = re.compile(r"([^\W\d_]+(?:-[^\W\d_]+)*)[-\u2010\u00ad]$")
 _REST: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
@@ -36,9 +38,13 @@ def settled(lines: list[Line]) -> list[Line]:
     marks = [line for line in lines if len(line) == 1 and len(line[0].text) <= LONGEST]
     if not marks:
         return lines
+    near: dict[int, list[Line]] = {}
+    for line in lines:
+        near.setdefault(int(line[0].height // BAND), []).append(line)
     placed = set()
     for mark in marks:
-        for line in lines:
+        band = int(mark[0].height // BAND)
+        for line in (one for by in (0, -1, 1) for one in near.get(band + by, ())):
             at = _place(mark, line) if line is not mark and id(line) not in placed else None
             if at is not None:
                 line.insert(at, mark[0]._replace(spaced=False))

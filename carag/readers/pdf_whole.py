@@ -37,6 +37,8 @@ MAX_FONT: Final = 1 << 26
 """Greatest number of bytes of one stream of a font, decompressed."""
 MAX_FORMS: Final = 5000
 """Greatest number of times that a page may draw a form XObject."""
+MAX_STRING: Final = 32_767
+"""Greatest number of bytes of a string that a page shows; PDFium leaves out what is more, and says nothing."""
 _KEPT_UNPACKED: Final = 8
 """Greatest number of streams that stay unpacked at a time."""
 _OF_PAGE: Final = (
@@ -147,7 +149,7 @@ class Walk:
         shown, drawn = self._content(contents, _part(page, "/Resources"))
         if drawn > MAX_FORMS:
             raise Unreadable(ProblemKind.TOO_LARGE, f"draws more than {MAX_FORMS} forms; want fewer")
-        if any(operator in _SHOWS and _is_text(operands) for operands, operator in shown):
+        if any(operator in _SHOWS and _strings(operands) for operands, operator in shown):
             self.shows_text.add(at)
         if len(shown) < len(contents.operations):
             contents.operations = shown
@@ -191,6 +193,8 @@ class Walk:
                 if operator in b"'\"":
                     shown.append(([], b"T*"))
                 continue
+            elif operator in _SHOWS:
+                _check_size(operands)
             shown.append((operands, operator))
         return shown, drawn
 
@@ -270,12 +274,17 @@ def _is_missing(names: Any, name: object) -> bool:
     return isinstance(name, str) and name not in names
 
 
-def _is_text(operands: list[Any]) -> bool:
-    """Tell whether an operator has anything to show."""
+def _strings(operands: list[Any]) -> list[Any]:
+    """Return what an operator shows, but for empty strings."""
     shown = operands[-1] if operands else ""
-    return any(
-        isinstance(one, str | bytes) and one for one in (shown if isinstance(shown, list) else [shown])
-    )
+    return [
+        one for one in (shown if isinstance(shown, list) else [shown]) if isinstance(one, str | bytes) and one
+    ]
+
+
+def _check_size(operands: list[Any]) -> None:
+    if max(map(len, _strings(operands)), default=0) > MAX_STRING:
+        raise Unreadable(ProblemKind.TOO_LARGE, f"a string of more than {MAX_STRING} bytes; want it in parts")
 
 
 def _check_empty(page: PageObject) -> None:

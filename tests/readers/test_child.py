@@ -34,6 +34,7 @@ def test_what_exceeds_its_budget_is_ended_and_the_next_is_read() -> None:
         assert ("too_large", "takes more memory to read than the machine has; want it in parts") == refusal(
             child, end, b"%d" % signal.SIGKILL
         )
+        assert "too_large" == refusal(child, end, b"%d" % signal.SIGABRT)[0]
         assert "failed" == refusal(child, end, b"%d" % signal.SIGSEGV)[0]
         assert "Sales" == child.call(read_html, b"<p>Sales")["text"]
 

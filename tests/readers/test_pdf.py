@@ -140,8 +140,9 @@ def test_a_page_that_lost_its_contents_is_not_blank(entry: bytes, named: bytes) 
             form(b"q Q"),
             resources=b"/XObject << /X 6 0 R >>",
         ),
+        pdf_page(stream(b"BT /F 12 Tf (" + b"a" * 40_000 + b") Tj ET", packed=True)),
     ],
-    ids=["bytes", "operators", "array", "pages", "entries", "forms"],
+    ids=["bytes", "operators", "array", "pages", "entries", "forms", "string"],
 )
 def test_a_bomb_costs_no_more_than_the_limit_it_exceeds(content: bytes) -> None:
     """Each is of some kilobytes, and asks for gigabytes or for days."""
