@@ -17,6 +17,8 @@ SMALLER: Final = 0.88
 """Greatest size of a raised mark, in sizes of its line."""
 RAISED: Final = (0.08, 0.8)
 """How far it stands above or below the base line, in sizes of its line; one of full size at least 0.2."""
+CENTRED: Final = 0.4
+"""How far, for each size by which text is smaller, the middle of its line is above the base: an entry, no mark."""
 BAND: Final = 128.0
 """Height of a part of the page, so that marks are not compared with every line; marks are within one or the next."""
 _WORDS: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
@@ -68,11 +70,16 @@ def _place(mark: Line, line: Line) -> int | None:
 
 
 def _level(run: Run, base: Run) -> int:
-    above = (run.height - base.height) / base.size if base.size else 0
-    least = RAISED[0] if run.size <= SMALLER * base.size else 0.2 if len(run.text) <= 3 else 9
-    return (
-        0 if not least <= abs(above) <= RAISED[1] or run.size > 1.05 * base.size else 1 if above > 0 else -1
-    )
+    """Return 1 for a raised run, -1 for a lowered one, 0 for one that is neither."""
+    ratio = run.size / base.size if base.size else 0.0
+    if not 0 < ratio <= 1.05:
+        return 0
+    above = (run.height - base.height) / base.size
+    if ratio > SMALLER:
+        least = 0.2 if len(run.text) <= 3 else 1.0
+    else:
+        least = max(RAISED[0], CENTRED * (1 - ratio)) if above > 0 else RAISED[0]
+    return 0 if not least <= abs(above) <= RAISED[1] else 1 if above > 0 else -1
 
 
 def pieces_of(line: Line) -> list[Piece]:

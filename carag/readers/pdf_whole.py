@@ -6,6 +6,7 @@ the same streams first, and what it warns of is refused (``pdf``).
 
 from __future__ import annotations
 
+import unicodedata
 import zlib
 from typing import TYPE_CHECKING, Any, Final
 
@@ -47,6 +48,7 @@ _OF_PAGE: Final = (
     " UserUnit VP AF OutputIntents DPart"
 )
 """The entries of a page but ``/Contents`` (ISO 32000-2, 7.7.3.3)."""
+_LATIN: Final = ("LATIN", "FEMININE", "MASCULINE", "MICRO")
 _SHOWS: Final = frozenset({b"Tj", b"TJ", b"'", b'"'})
 
 
@@ -265,9 +267,12 @@ class _Layers:
 
 
 def _is_foreign(font: Any) -> bool:
-    """Tell whether a font of one byte a code has other than Latin characters."""
-    text = "".join(characters_of(font).values())
-    return text != text.encode("cp1252", "ignore").decode("cp1252")
+    """Tell whether a font of one byte a code has letters of another script than Latin."""
+    letters = (char for char in "".join(characters_of(font).values()) if char.isalpha())
+    return any(
+        not unicodedata.name(char, "").startswith(("LATIN", "FEMININE", "MASCULINE", "MICRO"))
+        for char in letters
+    )
 
 
 def _is_missing(names: Any, name: object) -> bool:

@@ -17,6 +17,8 @@ __all__ = ["bare", "lowered", "raised"]
 LONGEST: Final = 8
 """Greatest number of characters of a note mark; longer text that is raised is plain text."""
 _SIGNS: Final = {"™": "™", "TM": "™", "℠": "℠", "SM": "℠", "®": "®", "©": "©"}
+_NO_MARK: Final = frozenset(".,:;·•●▪■◦…'\"’‘“”°′″")
+"""Signs that are written higher than others, or bullets."""
 _ORDINAL: Final = re.compile(r"(?i)st|nd|rd|th")
 _FOREIGN_ORDINAL: Final = re.compile(r"(?i)er|ère|re|e|ème|[º°ª]s?")
 """Of French, Spanish, Italian and Portuguese: joined unless it is a mark of a note in the document."""
@@ -84,8 +86,8 @@ def raised(before: str, mark: str, *, noted: Collection[str], linked: bool = Fal
     line, bared = before.rpartition("\n")[2].rstrip(), bare(mark)
     if not bared:
         return ""
-    if bared in _SIGNS:
-        return _SIGNS[bared]
+    if bared in _SIGNS or _NO_MARK.issuperset(bared):
+        return _SIGNS.get(bared, bared)
     apart = " " if before and not before[-1].isspace() else ""
     if len(bared) > LONGEST:
         return apart + bared

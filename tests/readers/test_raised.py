@@ -44,6 +44,8 @@ from carag.readers.raised import lowered, raised
         ("Acme", "TM", set(), "™"),
         ("the bank", "set in the line", set(), " set in the line"),
         ("the bank", " ", set(), ""),
+        ("30", "°", set(), "°"),
+        ("", "•", set(), "•"),
     ],
 )
 def test_what_a_raised_text_means_depends_on_what_it_stands_behind(
