@@ -268,10 +268,9 @@ class _Layers:
 
 def _is_foreign(font: Any) -> bool:
     """Tell whether a font of one byte a code has letters of another script than Latin."""
-    letters = (char for char in "".join(characters_of(font).values()) if char.isalpha())
+    text = "".join(characters_of(font).values())
     return any(
-        not unicodedata.name(char, "").startswith(("LATIN", "FEMININE", "MASCULINE", "MICRO"))
-        for char in letters
+        not unicodedata.name(char, "").startswith(_LATIN) for char in text if char.isupper() or char.islower()
     )
 
 
