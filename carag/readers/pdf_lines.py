@@ -230,7 +230,10 @@ def _check_known(lines: list[Line]) -> None:
     """Refuse a page whose words or figures have a glyph that is unknown; one that stands alone may be a bullet."""
     words = [word for line in lines for word in _words(line)]
     unknown = sum(word.count(UNKNOWN) for word in words)
-    inside = any(UNKNOWN in word and any(char.isalnum() for char in word) for word in words)
+    inside = any(
+        word.count(UNKNOWN) > 1 or (UNKNOWN in word and any(char.isalnum() for char in word))
+        for word in words
+    )
     if inside or unknown > MAX_UNKNOWN * sum(map(len, words)) + 1 or words == [UNKNOWN] * unknown != []:
         raise UnknownGlyphs(
             ProblemKind.BROKEN,
