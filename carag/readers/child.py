@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["Child"]
 
 MAX_SECONDS: Final = 120
-"""Greatest number of seconds of processor time that one file may take: a PDF of 5,000 pages of 40 short lines takes about
-50, and 32 MiB of nothing but tags half a minute."""
+"""Greatest number of seconds of processor time that one file may take: a PDF of 5,000 pages with 40 short lines takes
+about 50, and 32 MiB of nothing but tags half a minute."""
 MAX_MEMORY: Final = 3 << 30
 """Greatest number of bytes of address space of a child, of which an idle one has about 100 MiB."""
 
