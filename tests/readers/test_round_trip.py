@@ -1,4 +1,4 @@
-"""A document written as HTML and as DOCX is read back: the same lines, numbers, tables and marks."""
+"""A document written as HTML, DOCX and PDF is read back: the same lines, numbers, tables and marks."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 from carag.readers.docx import read_docx
 from carag.readers.html import read_html
 from carag.readers.list_numbers import numeral
+from carag.readers.pdf import read_pdf
 from tests.readers.word import word_of
+from tests.readers.writers import pdf_page, stream
 
-word = st.from_regex(r"[A-Za-z]{2,6}|[1-9]\d{0,2}(,\d{3})?", fullmatch=True)
+word = st.from_regex(r"[A-Za-z]{2,6}|[1-9][0-9]{0,2}(,[0-9]{3})?", fullmatch=True)
 words = st.lists(word, min_size=1, max_size=4).map(" ".join)
 
 
@@ -85,15 +87,22 @@ def wanted(document: list[Block]) -> str:
         if isinstance(block[0], Marked):
             found.append(_said(block))
         elif isinstance(block[0], Item):
-            counts = [0, 0, 0]
-            for item in block:
-                counts[item.level] += 1
-                counts[item.level + 1 :] = [0] * (2 - item.level)
-                kind = ("decimal", "lower-alpha", "lower-roman")[item.level]
-                found.append(f"{numeral(kind, counts[item.level])}. {_said(item.pieces)}")
+            found += [
+                f"{label} {_said(item.pieces)}" for label, item in zip(_labels(block), block, strict=True)
+            ]
         else:
             found.append("\n".join(_rows(block)))
     return "\n".join(found)
+
+
+def _labels(items: list[Item]) -> list[str]:
+    counts, found = [0, 0, 0], []
+    for item in items:
+        counts[item.level] += 1
+        counts[item.level + 1 :] = [0] * (2 - item.level)
+        kind = ("decimal", "lower-alpha", "lower-roman")[item.level]
+        found.append(f"{numeral(kind, counts[item.level])}.")
+    return found
 
 
 def _said(line: list[Marked]) -> str:
@@ -174,6 +183,37 @@ def _short(line: list[Marked]) -> str:
     )
 
 
+def as_pdf(document: list[Block]) -> bytes:
+    """Draw each line at its place; of a table each cell at its own. PDF has no struck text: a line is drawn over it."""
+    drawn, height = [], 780
+    for block in document:
+        if isinstance(block[0], Marked):
+            lines = [[(0, _runs("", block))]]
+        elif isinstance(block[0], Item):
+            lines = [
+                [(0, _runs(f"{label} ", item.pieces))]
+                for label, item in zip(_labels(block), block, strict=True)
+            ]
+        else:
+            lines = [
+                [(110 * at, f"({cell}) Tj") for at, cell in enumerate(row.split(" | "))]
+                for row in _rows(block)
+            ]
+        for line in lines:
+            height -= 18
+            drawn += [f"BT /F 11 Tf {40 + left} {height} Td {shown} ET" for left, shown in line]
+        height -= 14
+    return pdf_page(stream("\n".join(drawn).encode()))
+
+
+def _runs(label: str, line: list[Marked]) -> str:
+    shown = f"({label}) Tj " if label else ""
+    for at, one in enumerate(line):
+        shown += f"({' ' * (at > 0)}{one.text}) Tj "
+        shown += f"/F 6.5 Tf 4 Ts ({one.mark}) Tj 0 Ts /F 11 Tf " if one.mark else ""
+    return shown
+
+
 def lines_of(text: str) -> str:
     return re.sub(r"\n+", "\n", text)
 
@@ -181,6 +221,7 @@ def lines_of(text: str) -> str:
 def check(document: list[Block]) -> None:
     assert wanted(document) == lines_of(read_html(as_html(document)).text)
     assert wanted(document) == lines_of(read_docx(as_docx(document)).text)
+    assert wanted(document).replace(" | ", " ") == lines_of(read_pdf(as_pdf(document)).text).strip("\n")
 
 
 @settings(max_examples=60)
