@@ -121,3 +121,23 @@ def test_each_clause_is_cited_by_its_number(seed: int) -> None:
         if not any(part.endswith(one.path) for part in cited[one.text])
     }
     assert not wrong, name
+
+
+POINTS = """<p>Article 6</p><p>Duties of importers</p><p>1.   An importer shall:</p>
+<table><tr><td><p>(a)</p></td><td><p>check the label;</p></td></tr></table>
+<table><tr><td><p>(b)</p></td><td><p>tell the authority, within:</p>
+<table><tr><td><p>(i)</p></td><td><p>two days in an emergency;</p></td></tr></table>
+<table><tr><td><p>(ii)</p></td><td><p>ten days otherwise.</p></td></tr></table></td></tr></table>
+<p>2.   Paragraph 1 does not bind hobbyists<a href="#n1"><span class="oj-super">1</span></a>.</p>"""
+
+
+def test_points_of_the_official_journal_are_cited_by_their_number() -> None:
+    """They stand in tables of two cells, in one another."""
+    from carag.readers.html import read_html
+
+    found = chunk_by_clauses(read_html(POINTS.encode()).text, target=1, limit=70)
+    cited = {one.part.removeprefix("Article 6, clause "): one.text for one in found}
+    assert cited["1(a)"] == "(a) check the label;"
+    assert cited["1(b)(i)"] == "(i) two days in an emergency;"
+    assert cited["1(b)(ii)"] == "(ii) ten days otherwise."
+    assert cited["2"] == "2. Paragraph 1 does not bind hobbyists[^1]."

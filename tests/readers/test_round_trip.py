@@ -17,7 +17,8 @@ from carag.readers.pdf import read_pdf
 from tests.readers.word import word_of
 from tests.readers.writers import pdf_page, stream
 
-word = st.from_regex(r"[A-Za-z]{2,6}|[1-9][0-9]{0,2}(,[0-9]{3})?", fullmatch=True)
+# No word is a unit and no figure is 10, behind which a raised 2 or 12 is a power.
+word = st.from_regex(r"[A-Z][a-z]{3,6}|[2-9][0-9]{0,2}(,[0-9]{3})?", fullmatch=True)
 words = st.lists(word, min_size=1, max_size=4).map(" ".join)
 
 
