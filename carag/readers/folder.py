@@ -289,7 +289,7 @@ def _reader(file: str) -> Callable[[bytes], Content]:
 
         return read_docx
     if ending == ".pdf":
-        from carag.readers.pdf import read_pdf
+        from carag.readers.pdf.reader import read_pdf
 
         return read_pdf
     known = ", ".join(sorted(_PLAIN | _EXTRA | _ROWS))

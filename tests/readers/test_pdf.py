@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carag.readers import pdf as reader
 from carag.readers.outcome import Unreadable
-from carag.readers.pdf import read_pdf
+from carag.readers.pdf import reader
+from carag.readers.pdf.reader import read_pdf
 from tests.readers.writers import form, pdf, pdf_of, pdf_page, pdf_table, pdf_tree, stream
 
 HELLO = stream(b"BT /F 12 Tf 50 700 Td (hello) Tj ET")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from carag.readers.outcome import Unreadable
-from carag.readers.pdf import read_pdf
+from carag.readers.pdf.reader import read_pdf
 from tests.readers.pdf_cases import Case, cases
 
 

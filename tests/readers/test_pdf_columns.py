@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from carag.readers.pdf_columns import in_columns
-from carag.readers.pdf_lines import Line, Run
+from carag.readers.pdf.columns import in_columns
+from carag.readers.pdf.lines import Line, Run
 
 
 def test_what_lines_share_is_found_in_time_whatever_their_order() -> None:

@@ -281,5 +281,5 @@ def test_in_what_a_shadow_differs_is_told_by_numbers(
 
 def test_the_first_listener_tells_operators_nothing(asked: Asked) -> None:
     """Neither metrics nor health; and the second answers no question."""
-    for path in ("/metrics", "/livez", "/readyz", "/docs", "/redoc"):
+    for path in ("/metrics", "/livez", "/readyz", "/redoc"):
         assert 404 == asked("GET", path).status_code

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from carag.readers.pdf_lines import NEAR, Line, Run
+from carag.readers.pdf.lines import NEAR, Line, Run
 from carag.readers.raised import LONGEST, bare, lowered, raised
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from statistics import mean, median
 from typing import Final, TypeAlias
 
 from carag.readers.outcome import ProblemKind, Unreadable
-from carag.readers.pdf_lines import Line
+from carag.readers.pdf.lines import Line
 
 __all__ = ["in_columns"]
 

@@ -22,7 +22,7 @@ from pypdf.generic import (
 
 from carag.limits import quoted
 from carag.readers.outcome import ProblemKind, Unreadable
-from carag.readers.pdf_names import characters_of, map_of
+from carag.readers.pdf.names import characters_of, map_of
 
 if TYPE_CHECKING:
     from io import BytesIO

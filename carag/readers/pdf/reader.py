@@ -1,8 +1,8 @@
 """Read the text of a PDF file page by page, with the exact place at which each page begins.
 
-Two libraries read it. pypdf goes through the file first (``pdf_whole``): it warns where it repairs damage or leaves
+Two libraries read it. pypdf goes through the file first (``whole``): it warns where it repairs damage or leaves
 something out, and a file that it warns of is refused, unless the warning is known to cost no text: half a document must
-not pass for a whole one. Then PDFium, which repairs in silence, gives the characters and their places (``pdf_lines``).
+not pass for a whole one. Then PDFium, which repairs in silence, gives the characters and their places (``lines``).
 Limits of size are pypdf's, set here; a file of a few kilobytes can ask for hours, which the process that reads it has
 not (``child``).
 """
@@ -22,17 +22,17 @@ from pypdf.errors import LimitReachedError
 from carag.errors import CaragError
 from carag.limits import MAX_TEXT, quoted
 from carag.readers.outcome import Content, ProblemKind, Unreadable
-from carag.readers.pdf_columns import in_columns
-from carag.readers.pdf_lines import UnknownGlyphs, lines_of
-from carag.readers.pdf_text import joined_words, noted, pieces_of, settled, words, written
-from carag.readers.pdf_whole import MAX_FORMS, MAX_STREAM, Reader, Walk
+from carag.readers.pdf.columns import in_columns
+from carag.readers.pdf.lines import UnknownGlyphs, lines_of
+from carag.readers.pdf.text import joined_words, noted, pieces_of, settled, words, written
+from carag.readers.pdf.whole import MAX_FORMS, MAX_STREAM, Reader, Walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pypdf import PageObject
 
-    from carag.readers.pdf_text import Piece
+    from carag.readers.pdf.text import Piece
 
 __all__ = ["read_pdf"]
 
