@@ -8,12 +8,12 @@ columns names each of them, so that every figure stands with its row's and its c
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from dataclasses import dataclass, field
-from operator import itemgetter
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from carag.limits import MAX_TEXT
+from carag.readers.grid import FIGURE, body_of, columned, columns_of, grid_of, joined
 from carag.readers.outcome import ProblemKind, Unreadable
 from carag.readers.raised import bare, lowered, raised
 
@@ -24,10 +24,6 @@ __all__ = ["Blocks", "Number"]
 
 MAX_TABLES: Final = 64
 """Greatest depth of tables in cells of one another: each moves the text within once more. E-mails have 15."""
-MAX_CELLS: Final = 1 << 22
-"""Greatest number of places of one table's grid: cells of one row need not stand below those of another."""
-_MOST_ACROSS: Final = 1000
-"""Greatest number of columns that a cell spans, as in browsers."""
 _WIDE: Final = "\xa0\u2000-\u200a\u202f\u205f\u3000"
 _SPACES: Final = re.compile(rf"[ \t\n\r\f\v]+|(?<!\d)[{_WIDE}]|[{_WIDE}](?!\d)")
 """White space. A space that does not break, or is thin, stays between digits, where it groups them."""
@@ -35,13 +31,10 @@ _RUNS: Final = re.compile(r" {2,}")
 _BLANK: Final = re.compile(r"[\s\u200b-\u200d\u2060\ufeff]*")
 """What shows nothing: filers fill the cells between columns with spaces of no width."""
 _POINT: Final = re.compile(
-    r"\(?(?:\d{1,3}(?:\.\d{1,3})*[a-z]?|[a-z]{1,2}|[ivxl]{1,6}|[A-Z]|[IVXL]{1,6})[.)]|[•▪·–—-]"
+    r"\(?(?:\d{1,3}(?:\.\d{1,3})*[a-z]?|[a-z]{1,2}|[ivxl]{1,6}|[A-Z]|[IVXL]{1,6})[.)]|[•▪·–—-]|[*†‡§]{1,4}"
+    r"|\[\^[^\]]*\]"
 )
 """What a cell holds that numbers the cell beside it."""
-_OPENS: Final = {"$", "€", "£", "¥", "₹", "(", "$("}
-_CLOSES: Final = {")", "%", ")%"}
-_FIGURE: Final = re.compile(r"[$€£¥₹(\s-]*\d[\d.,]*[\s)%]*(?:\[\^[^\]]*\])?")
-_YEAR: Final = re.compile(r"(?:19|20)\d\d")
 
 
 class _Mark(NamedTuple):
@@ -58,6 +51,8 @@ class Number:
     """The number that a list gives to a line; it may be set after the line is."""
 
     text: str
+    is_apart: bool = True
+    """Whether a space or a tab stands behind it."""
 
 
 @dataclass(slots=True)
@@ -71,7 +66,7 @@ class _Line:
 
 
 @dataclass(slots=True)
-class _Cell:
+class Cell:
     across: int = 1
     down: int = 1
     is_head: bool = False
@@ -81,7 +76,7 @@ class _Cell:
 
 @dataclass(slots=True)
 class _Table:
-    rows: list[list[_Cell]] = field(default_factory=list)
+    rows: list[list[Cell]] = field(default_factory=list)
     is_open: bool = False
     """Whether its last cell is open."""
 
@@ -115,6 +110,11 @@ class Blocks:
         return bool(self._tables)
 
     @property
+    def in_line(self) -> bool:
+        """Whether the open line shows anything yet."""
+        return any(_shows(piece) for piece in self._pieces)
+
+    @property
     def before(self) -> str:
         """What the open line ends with; empty at its beginning."""
         last = self._pieces[-1] if self._pieces else ""
@@ -142,8 +142,11 @@ class Blocks:
         self._numbers = []
 
     def end_line(self, *, blank: bool = False, kept: bool = False) -> None:
-        """End the line, with a blank line after it or not; its spaces are kept or made one."""
-        shows = any(_shows(piece) for piece in self._pieces)
+        """End the line, with a blank line after it or not; its spaces are kept or made one.
+
+        One whose spaces are kept is also a line if it has no text but a number.
+        """
+        shows = self.in_line or (kept and any(one.text.strip("•") for one in self._numbers))
         if not shows and self._tables and not self._tables[-1].is_open:
             self._pieces = []
             return
@@ -193,7 +196,7 @@ class Blocks:
         self.end_cell()
         if not table.rows:
             table.rows.append([])
-        table.rows[-1].append(_Cell(max(1, across), max(0, down), is_head, goes_on))
+        table.rows[-1].append(Cell(max(1, across), max(0, down), is_head, goes_on))
         table.is_open = True
 
     def end_cell(self) -> None:
@@ -219,7 +222,7 @@ class Blocks:
         while self._tables:
             self.end_table()
         self.end_line()
-        first = (line.pieces[0] for line in _lines_of(self._document))
+        first = (line.pieces[0] for line in _lines_of(self._document) if line.pieces)
         noted = {bare(one.text) for one in first if isinstance(one, _Mark)}
         return "\n".join(_Writer(noted).lines(self._document)).strip("\n")
 
@@ -230,7 +233,7 @@ class Blocks:
         table = self._tables[-1]
         if table.is_open:
             return table.rows[-1][-1].blocks
-        loose = _Cell()
+        loose = Cell()
         table.rows += [[loose], []]
         return loose.blocks
 
@@ -247,19 +250,6 @@ def _lines_of(blocks: Sequence[_Block]) -> Iterator[_Line]:
             for row in one.rows:
                 for cell in row:
                     yield from _lines_of(cell.blocks)
-
-
-class _Placed(NamedTuple):
-    """A cell in its row of the grid: the columns from `at` up to `end`."""
-
-    at: int
-    end: int
-    text: str
-    cell: _Cell
-    is_own: bool
-    """Whether it begins in this row."""
-    is_joined: bool = False
-    """Whether its text is that of several cells."""
 
 
 class _Writer:
@@ -289,20 +279,22 @@ class _Writer:
 
     def _line(self, line: _Line) -> str:
         said = ""
-        for piece in line.pieces:
+        for piece, after in zip_longest(line.pieces, line.pieces[1:], fillvalue=""):
             if isinstance(piece, str):
                 said += piece.lstrip() if said.endswith("] ") else piece
             elif piece.is_raised:
-                said += raised(said, piece.text, noted=self._noted, linked=piece.linked)
+                following = after if isinstance(after, str) else ""
+                said += raised(said, piece.text, noted=self._noted, linked=piece.linked, after=following)
             else:
                 said += lowered(said, piece.text)
         said = said.replace("\xad", "")
         if not line.kept:
             said = _RUNS.sub(" ", _SPACES.sub(" ", said)).strip(" ")
-        if label := " ".join(one.text for one in line.numbers if one.text):
+        if numbers := [one for one in line.numbers if one.text]:
+            label = " ".join(one.text for one in numbers)
             # A tab tells a number without a stop from the first word of a sentence, as it does on paper.
-            between = "\t" if label.isdecimal() else " "
-            said = label + between + said.lstrip()
+            between = ("\t" if label.isdecimal() else " ") * bool(said.strip())
+            said = f"{label}{between}{said.lstrip()}" if numbers[-1].is_apart else label + said
         self._left -= len(said)
         if self._left < 0:
             raise Unreadable(ProblemKind.TOO_LARGE, f"more than {MAX_TEXT} characters of text; want fewer")
@@ -313,9 +305,12 @@ class _Writer:
         texts = {id(cell): self.lines(cell.blocks) for row in rows for cell in row}
         if _numbers_points(rows, texts):
             return [line for row in rows for line in _point([texts[id(one)] for one in row])]
-        grid = [_joined(row) for row in _grid(rows, texts)]
-        edges = _columns(grid)
-        body = _body(grid)
+        grid = [
+            joined(row)
+            for row in grid_of([[(one, _one_line(texts[id(one)])) for one in row] for row in rows])
+        ]
+        edges = columns_of(grid)
+        body = body_of(grid)
         found: list[str] = []
         for number, row in enumerate(grid):
             filled = [one for one in row if one.text]
@@ -328,7 +323,7 @@ class _Writer:
                     if nested and found and found[-1]:
                         found.append("")
                 continue
-            found.append(" | ".join(_columned(row, edges, in_body=number >= body)))
+            found.append(" | ".join(columned(row, edges, in_body=number >= body)))
             self._left -= len(found[-1])
         return _without_edges(found)
 
@@ -342,7 +337,7 @@ def _without_edges(lines: list[str]) -> list[str]:
     return lines[start:end]
 
 
-def _numbers_points(rows: list[list[_Cell]], texts: dict[int, list[str]]) -> bool:
+def _numbers_points(rows: list[list[Cell]], texts: dict[int, list[str]]) -> bool:
     """Tell whether each row is a number and what it numbers, as in the Official Journal and in notes below tables."""
     seen = False
     for row in rows:
@@ -351,7 +346,7 @@ def _numbers_points(rows: list[list[_Cell]], texts: dict[int, list[str]]) -> boo
             continue
         if len(filled) != 2 or not _POINT.fullmatch("".join(filled[0])):
             return False
-        if _FIGURE.fullmatch(" ".join(filled[1]).strip()) or any(cell.is_head for cell in row):
+        if FIGURE.fullmatch(" ".join(filled[1]).strip()) or any(cell.is_head for cell in row):
             return False
         seen = True
     return seen
@@ -369,114 +364,5 @@ def _point(row: list[list[str]]) -> list[str]:
     ]
 
 
-def _grid(rows: list[list[_Cell]], texts: dict[int, list[str]]) -> list[list[_Placed]]:
-    """Place the cells of each row in columns, those that span rows in each of them (HTML Standard, 4.9.12.1)."""
-    grid: list[list[_Placed]] = []
-    going: list[tuple[_Placed, int]] = []
-    """Cells from rows above, each with the number of rows that it still spans; 0 is all."""
-    for row in rows:
-        placed = [one._replace(is_own=False) for one, _ in going]
-        taken = [(one.at, one.end) for one in placed]
-        at = 0
-        begun: list[tuple[_Placed, int]] = []
-        for cell in row:
-            while at_end := next((end for start, end in taken if start <= at < end), 0):
-                at = at_end
-            end = at + min(cell.across, _MOST_ACROSS)
-            above = next((one for one in grid[-1] if one.at == at), None) if cell.goes_on and grid else None
-            if above is not None:
-                placed.append(above._replace(is_own=False))
-                at = max(end, above.end)
-                continue
-            one = _Placed(
-                at,
-                end,
-                _RUNS.sub(" ", _SPACES.sub(" ", " ".join(texts[id(cell)]))).strip(),
-                cell,
-                is_own=True,
-            )
-            placed.append(one)
-            if cell.down != 1:
-                begun.append((one, max(0, cell.down - 1)))
-            at = end
-        going = [(one, left - 1 if left else 0) for one, left in going if left != 1] + begun
-        grid.append(sorted(placed, key=itemgetter(0)))
-    return grid
-
-
-def _joined(row: list[_Placed]) -> list[_Placed]:
-    """Join a currency sign or a bracket in a cell of its own to its figure."""
-    found: list[_Placed] = []
-    for one in row:
-        if found and one.text and (found[-1].text in _OPENS or one.text in _CLOSES):
-            last = found[-1]
-            found[-1] = last._replace(end=one.end, text=last.text + one.text, is_joined=True)
-        elif one.text or not (found and found[-1].text in _OPENS):
-            found.append(one)
-    return found
-
-
-def _columns(grid: list[list[_Placed]]) -> list[int]:
-    """Return where columns begin: columns of which no row holds two are one, as are those that only set off others.
-
-    Raises
-    ------
-    Unreadable
-        If there are more places than ``MAX_CELLS``.
-    """
-    edges = sorted({one.at for row in grid for one in row})
-    if len(edges) * len(grid) > MAX_CELLS:
-        raise Unreadable(ProblemKind.TOO_LARGE, f"a table of more than {MAX_CELLS} places; want fewer")
-    cells = [_held(row, edges) for row in grid]
-    starts: list[int] = []
-    held: list[int] = []
-    for place, edge in enumerate(edges):
-        here = [row[place] for row in cells]
-        if not starts or any(
-            old >= 0 and new >= 0 and old != new for old, new in zip(held, here, strict=True)
-        ):
-            starts.append(edge)
-            held = here
-        else:
-            held = [old if new < 0 else new for old, new in zip(held, here, strict=True)]
-    return starts
-
-
-def _held(row: list[_Placed], edges: list[int]) -> list[int]:
-    """Return for each edge the number of the cell that stands there in a row; -1 if none with text does."""
-    found = [-1] * len(edges)
-    for number, one in enumerate(row):
-        if one.text:
-            first, last = bisect_left(edges, one.at), bisect_left(edges, one.end)
-            found[first:last] = [number] * (last - first)
-    return found
-
-
-def _body(grid: list[list[_Placed]]) -> int:
-    """Return the number of the first row that holds a figure behind its first cell: the rows above hold heads."""
-    for number, row in enumerate(grid):
-        if any(
-            _FIGURE.fullmatch(one.text) and not _YEAR.fullmatch(one.text) and not one.cell.is_head
-            for one in row[1:]
-        ):
-            return number
-    return 1
-
-
-def _columned(row: list[_Placed], starts: list[int], *, in_body: bool) -> list[str]:
-    """Return a row's texts by column; what spans columns names each, but a figure stands once."""
-    texts = [""] * len(starts)
-    for one in row:
-        if not one.text:
-            continue
-        columns = [
-            number for number, start in enumerate(starts) if one.at < _end(starts, number) and start < one.end
-        ]
-        spans = one.cell.across > 1 and not (in_body and _FIGURE.fullmatch(one.text))
-        for number in columns if spans else columns[:1]:
-            texts[number] = f"{texts[number]} {one.text}".strip()
-    return texts
-
-
-def _end(starts: list[int], number: int) -> int:
-    return starts[number + 1] if number + 1 < len(starts) else 1 << 62
+def _one_line(lines: list[str]) -> str:
+    return _RUNS.sub(" ", _SPACES.sub(" ", " ".join(lines))).strip()

@@ -20,6 +20,7 @@ from carag.readers.list_numbers import label_of
 from carag.readers.outcome import Content, ProblemKind, Unreadable
 from carag.readers.plain import decoded
 from carag.readers.styles import INLINE, Look, StyleSheet
+from carag.readers.symbols import is_symbol_font, symbol
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -48,15 +49,18 @@ _UNSEEN: Final = {
 """Not shown, or shown a second time: a formula's source, the reading of a character."""
 _BETWEEN: Final = {"msup": "^", "msub": "_", "mfrac": "/"}
 """What stands before the second part of a formula's element (MathML Core 3)."""
+_OUT: Final = {Look.LEFT_OUT, Look.EMPTIED}
 _SHIFTED: Final = {Look.RAISED: 1, Look.LOWERED: -1}
 _BOXES: Final = {"checkbox", "radio"}
 _TYPED: Final = {"", "text", "number", "date", "email", "tel", "url"}
 """Kinds of fields that show their value."""
 _LINKED_MARK: Final = re.compile(r"[(\[]?(?:\d{1,3}|[a-z]|[*†‡§]{1,3})[)\]]?")
 _LEADS_TO_NOTE: Final = re.compile(
-    r"#_?(?:foot|end)?(?:n|en|fn|ftn|edn|note)[-_.]?(?:ref)?[-_.]?\d{1,4}", re.IGNORECASE
+    r"#_?(?:sd)?(?:foot|end)?(?:n|en|fn|ftnt?|edn|note|nt(?P<from>c)|ntr|cite_note)[-_.:]?(?P<back>ref)?[-_.:]?"
+    r"\d{1,4}(?:sym|(?P<anchor>anc))?(?:-[\w.-]*)?",
+    re.IGNORECASE,
 )
-"""A link as editors and word processors write those of notes."""
+"""A link as editors, word processors and the Official Journal write those to notes, and from notes back."""
 _WHITE: Final = re.compile(r"\s+")
 _CHARSET: Final = re.compile(rb"""<meta[^>]*?charset\s*=\s*["']?\s*([\w:.-]+)""", re.IGNORECASE)
 _XML_ENCODING: Final = re.compile(rb"""^\s*<\?xml[^>]*?encoding\s*=\s*["']([\w:.-]+)""", re.IGNORECASE)
@@ -155,6 +159,8 @@ class _Open:
     children: int = 0
     is_link: bool = False
     """Whether it is a link to a place of the page."""
+    font: str = ""
+    """The font of signs that its text is in; empty if it is letters."""
 
 
 class _Reader:
@@ -182,9 +188,11 @@ class _Reader:
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         """Begin an element."""
         self.began = True
+        font = ""
         if self._open:
             self._open[-1].children += 1
-        self._open.append(_Open(tag))
+            font = self._open[-1].font
+        self._open.append(_Open(tag, font=font))
         if len(self._open) > MAX_NESTING:
             raise Unreadable(
                 ProblemKind.TOO_LARGE, f"elements nested more than {MAX_NESTING} deep; want fewer"
@@ -193,25 +201,36 @@ class _Reader:
             self._collecting.append((tag, dict(attributes), []))
         if self._unseen:
             return
-        look = self._styles.look(tag, attributes)
-        if tag in _UNSEEN or look is Look.LEFT_OUT or "katex-html" in attributes.get("class", ""):
+        style = self._styles.of(tag, attributes)
+        if style.font is not None:
+            self._open[-1].font = style.font.title() if is_symbol_font(style.font) else ""
+        if style.look in _OUT or tag in _UNSEEN or "katex-html" in attributes.get("class", ""):
+            if style.look is Look.EMPTIED and tag in _CELLS:
+                self._start_block(tag, attributes, "")
             self._unseen = len(self._open)
             return
-        if tag == "a" and attributes.get("href", "").startswith("#"):
+        is_link = tag == "a" and attributes.get("href", "").startswith("#")
+        if is_link:
             self._open[-1].is_link = True
             self._aside.linked = True
-        if not self._aside.depth and (look in _SHIFTED or self._open[-1].is_link):
+        shift = _SHIFTED.get(style.look, 0)
+        if (
+            self._aside.depth
+            and not self._aside.shift
+            and (tag not in INLINE or (shift and self._aside.is_text()))
+        ):
+            self._end_aside()  # a link around a block is no mark, nor is what stands before one
+        if not self._aside.depth and (shift or is_link):
             self._aside = _Aside(
                 len(self._open),
-                _SHIFTED.get(look, 0),
+                shift,
                 linked=any(one.is_link for one in self._open),
-                leads_to_note=_LEADS_TO_NOTE.fullmatch(attributes.get("href", "")) is not None,
+                leads=_LEADS_TO_NOTE.fullmatch(attributes.get("href", "")),
             )
-        elif tag not in INLINE and self._aside.depth and not self._aside.shift:
-            self._end_aside()  # a link around a block is no mark
-            self._start_block(tag, attributes)
+        elif shift and not self._aside.shift:
+            self._aside.shift = shift
         else:
-            self._start_block(tag, attributes)
+            self._start_block(tag, attributes, style.marker)
 
     def end(self, tag: str) -> None:
         """End an element."""
@@ -232,6 +251,8 @@ class _Reader:
 
     def data(self, text: str) -> None:
         """Read text."""
+        if self._open and (font := self._open[-1].font):
+            text = "".join(symbol(font, ord(one)) for one in text)
         for _, _, pieces in self._collecting:
             pieces.append(text)
         if self._unseen:
@@ -260,28 +281,34 @@ class _Reader:
         text = "".join(ended.pieces)
         if ended.shift:
             self.blocks.mark(_WHITE.sub(" ", text), is_raised=ended.shift > 0, linked=ended.linked)
-        elif self._is_mark(text, leads_to_note=ended.leads_to_note):
+        elif self._is_mark(text, ended.leads):
             self.blocks.mark(text, linked=True)
         else:
             self.blocks.write(text)
             self._after_link = bool(text)
 
-    def _is_mark(self, link: str, *, leads_to_note: bool) -> bool:
+    def _is_mark(self, link: str, leads: re.Match[str] | None) -> bool:
         """Tell whether a link is the mark of a note: it stands directly behind a word, where a sentence has a space.
 
         Word processors cut one link into several, even within a word or a year, so what follows a link or a figure is
-        a mark only if it leads to a note.
+        a mark only if it leads to a note. One that leads back from a note begins it.
         """
-        before = self.blocks.before[-1:]
         text = link.strip()
-        if _LINKED_MARK.fullmatch(text) is None or not before or before.isspace() or before in "([{/–—-":
+        if _LINKED_MARK.fullmatch(text) is None:
             return False
-        return leads_to_note or not (self._after_link or before.isdigit() or text.isalpha())
+        if not self.blocks.in_line:
+            return leads is not None and any(leads.groupdict().values())
+        before = self.blocks.before[-1:]
+        if before.isspace():  # the Official Journal sets its marks, in brackets, after a space
+            return leads is not None and text[0] in "(["
+        if before in "([{/–—-":
+            return False
+        return leads is not None or not (self._after_link or before.isdigit() or text.isalpha())
 
-    def _start_block(self, tag: str, attributes: Mapping[str, str]) -> None:
+    def _start_block(self, tag: str, attributes: Mapping[str, str], marker: str) -> None:
         if tag in _LISTS:
             self._boundary("ul")
-            kind = self._styles.marker(tag, attributes) or ("decimal" if tag == "ol" else "disc")
+            kind = marker or ("decimal" if tag == "ol" else "disc")
             self._lists.append(_List(kind, _count(attributes.get("start"), 1), "reversed" in attributes))
         elif tag == "table":
             self.blocks.start_table()
@@ -300,7 +327,7 @@ class _Reader:
             self._boundary(tag)
             self._kept += tag in _KEPT
             if tag == "li" and self._lists:
-                self._item(self._lists[-1], self._styles.marker(tag, attributes), attributes.get("value"))
+                self._item(self._lists[-1], marker, attributes.get("value"))
             elif len(self._open) > 1 and self._open[-2].tag in _BETWEEN and self._open[-2].children == 2:
                 self._write(_BETWEEN[self._open[-2].tag])
 
@@ -366,9 +393,13 @@ class _Aside:
     """1 if it is raised, -1 if lowered, 0 if it is a link in the line."""
     linked: bool = False
     """Whether it is in a link to a place of the page, or holds one."""
-    leads_to_note: bool = False
-    """Whether that place is named as notes are."""
+    leads: re.Match[str] | None = None
+    """How that place is named, if as notes are."""
     pieces: list[str] = field(default_factory=list)
+
+    def is_text(self) -> bool:
+        """Tell whether it holds more than the bracket that a mark may stand in."""
+        return "".join(self.pieces).strip() not in {"", "(", "["}
 
 
 def _count(stated: str | None, default: int) -> int:

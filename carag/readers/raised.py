@@ -42,20 +42,25 @@ _POWERS_UNLESS_NOTED: Final = [
     for base, exponent in (
         (r"(?<![\d.,])10", r"-\d+|[2-9]|[1-9]\d"),
         (_APART + r"[^\W\d_]", _EXPONENT),
+        (r"[^\W\d_]\d*", r"\d?[-+]"),
     )
 ]
+_NAMED: Final = re.compile(r"(?i)(?:(?:foot|end)?note|nb)\s+")
+_BETWEEN: Final = re.compile(r"[,;\s]+|[)\]]\s*[(\[]")
+_SHOWS_A_MARK: Final = re.compile(r"[^\W_]|[*†‡§¶#+-]")
+"""Other signs mark no note: courts set a slash behind each mark."""
 _MINUS: Final = str.maketrans("−–‐‑", "----")
 
 
 def bare(mark: str) -> str:
-    """Return a mark without spaces and brackets around it, its minus as U+002D.
+    """Return a mark without brackets and the word "note" around it, its minus as U+002D.
 
     Examples
     --------
     >>> bare(" (3)")
     '3'
     """
-    return mark.strip().strip("()[]").strip().translate(_MINUS)
+    return _NAMED.sub("", mark.strip().strip("()[]").strip()).translate(_MINUS)
 
 
 def raised(before: str, mark: str, *, noted: Collection[str], linked: bool = False, after: str = "") -> str:
@@ -91,6 +96,8 @@ def raised(before: str, mark: str, *, noted: Collection[str], linked: bool = Fal
     apart = " " if before and not before[-1].isspace() else ""
     if len(bared) > LONGEST:
         return apart + bared
+    if not _SHOWS_A_MARK.search(bared):
+        return bared
     if not line:
         return _note(bared) + " "
     if linked:
@@ -114,7 +121,7 @@ def _by_base(line: str, mark: str, noted: Collection[str]) -> str:
 
 
 def _marks(mark: str) -> list[str]:
-    return [bare(one) for one in re.split(r"[,;\s]+", mark) if bare(one)]
+    return [bare(one) for one in _BETWEEN.split(mark) if bare(one)]
 
 
 def _note(mark: str) -> str:

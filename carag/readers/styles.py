@@ -1,19 +1,21 @@
-"""Tell from the styles of an HTML page what hides, strikes, raises or lowers an element, and what counts its lists.
+"""Tell from the styles of an HTML page what hides, strikes or raises an element, its font, and what counts its lists.
 
-An element's tag and ``style`` are read, and those rules of the page's ``<style>`` whose selector is a tag, a class, an
-id, or one of each (``p.note``). Other selectors and rules within ``@media`` are not read: they hold elsewhere.
+An element's tag, ``face`` and ``style`` are read, and those rules of the page's ``<style>`` whose selector is a tag, a
+class, an id, or one of each (``p.note``); of two declarations of one property the nearer counts. Other selectors and
+rules within ``@media`` are not read: they hold elsewhere.
 """
 
 from __future__ import annotations
 
 import re
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Final
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["INLINE", "Look", "StyleSheet"]
+__all__ = ["INLINE", "Look", "Style", "StyleSheet"]
 
 
 class Look(Enum):
@@ -21,9 +23,21 @@ class Look(Enum):
 
     AS_TEXT = auto()
     LEFT_OUT = auto()
-    """Hidden, struck or deleted."""
+    """Not shown, or deleted."""
+    EMPTIED = auto()
+    """Struck or invisible, so that a cell of a table keeps its place."""
     RAISED = auto()
     LOWERED = auto()
+
+
+class Style(NamedTuple):
+    """What is read of an element's style."""
+
+    look: Look
+    font: str | None
+    """The first of its fonts; None if none is stated."""
+    marker: str
+    """The kind of number that a list or an item states for itself, as CSS names it; empty if none."""
 
 
 _OF_TAGS: Final = {
@@ -31,22 +45,10 @@ _OF_TAGS: Final = {
     "sup": Look.RAISED,
     "sub": Look.LOWERED,
 }
-_LEFT_OUT: Final = re.compile(
-    r"\b(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|text-decoration(?:-line)?\s*:[^;]*line-through)",
-    re.IGNORECASE,
-)
-_RAISED: Final = re.compile(
-    r"vertical-align\s*:\s*(?:super|text-top|\+?(?!0(?:pt|px|em|ex|%)?\s*(?:;|$))[\d.]+(?:pt|px|em|ex|%))"
-    r"|position\s*:\s*relative\b.*?(?<![-\w])(?:top\s*:\s*-|bottom\s*:\s*\+?)[\d.]*[1-9]",
-    re.IGNORECASE | re.DOTALL,
-)
-_LOWERED: Final = re.compile(
-    r"vertical-align\s*:\s*(?:sub|text-bottom|-[\d.]+)"
-    r"|position\s*:\s*relative\b.*?(?<![-\w])(?:bottom\s*:\s*-|top\s*:\s*\+?)[\d.]*[1-9]",
-    re.IGNORECASE | re.DOTALL,
-)
+_ABOVE: Final = re.compile(r"super|text-top|\+?(?!0(?:pt|px|em|ex|%)?\s*$)[\d.]+(?:pt|px|em|ex|%)")
+_BELOW: Final = re.compile(r"sub|text-bottom|-[\d.]+")
+_LENGTH: Final = re.compile(r"([-+]?)[\d.]*[1-9]")
 INLINE: Final = {"a", "abbr", "b", "em", "font", "i", "small", "span", "strong", "sup", "sub", "u", "cite"}
-_MARKER: Final = re.compile(r"list-style(?:-type)?\s*:\s*(?:[^;]*?\s)??(none|[a-z-]+)", re.IGNORECASE)
 _MARKERS: Final = {
     "none", "disc", "circle", "square", "decimal", "decimal-leading-zero", "lower-alpha", "lower-latin", "upper-alpha",
     "upper-latin", "lower-roman", "upper-roman",
@@ -59,6 +61,12 @@ _OF_TYPES: Final = {
     "I": "upper-roman",
 }
 """The attribute ``type`` of lists and items (HTML Standard, 4.4.5)."""
+_READ: Final = {
+    "bottom", "display", "font", "font-family", "list-style", "position", "text-decoration", "top", "vertical-align",
+    "visibility",
+}  # fmt: skip
+_SHORT: Final = {"list-style-type": "list-style", "text-decoration-line": "text-decoration"}
+_SIZE: Final = re.compile(r"\d(?:pt|px|em|rem|ex|%|in|cm|mm)(?:\s*/\s*\S+)?\s|\b(?:small|medium|large)\s")
 _COMMENT: Final = re.compile(r"/\*.*?\*/", re.DOTALL)
 _RULE: Final = re.compile(r"([^{}]*)\{([^{}]*)\}")
 _SIMPLE: Final = re.compile(r"(?:[a-z][\w-]*)?(?:[.#][\w-]+)?", re.IGNORECASE)
@@ -79,27 +87,19 @@ class StyleSheet:
                     name = one if "." in one or "#" in one else one.lower()
                     self._rules[name] = f"{self._rules.get(name, '')};{declared}"
 
-    def look(self, tag: str, attributes: Mapping[str, str]) -> Look:
-        """Return what is done with an element's text."""
+    def of(self, tag: str, attributes: Mapping[str, str]) -> Style:
+        """Return what is read of an element's style."""
+        declared = self._declared(tag, attributes)
+        if face := attributes.get("face"):
+            declared = f"font-family:{face};{declared}"
+        style = _style(tag, declared)
         if "hidden" in attributes:
-            return Look.LEFT_OUT
-        if declared := self._declared(tag, attributes):
-            if _LEFT_OUT.search(declared):
-                return Look.LEFT_OUT
-            if tag in INLINE:
-                if _RAISED.search(declared):
-                    return Look.RAISED
-                if _LOWERED.search(declared):
-                    return Look.LOWERED
-        return _OF_TAGS.get(tag, Look.AS_TEXT)
-
-    def marker(self, tag: str, attributes: Mapping[str, str]) -> str:
-        """Return the kind of number that a list or an item states for itself, as CSS names it; empty if none."""
-        for found in reversed(_MARKER.findall(self._declared(tag, attributes))):
-            if found.lower() in _MARKERS:
-                return str(found.lower())
-        kind = attributes.get("type", "")
-        return _OF_TYPES.get(kind, kind.lower() if kind.lower() in _MARKERS else "")
+            return style._replace(look=Look.LEFT_OUT)
+        if not style.marker and (kind := attributes.get("type")):
+            return style._replace(
+                marker=_OF_TYPES.get(kind, kind.lower() if kind.lower() in _MARKERS else "")
+            )
+        return style
 
     def _declared(self, tag: str, attributes: Mapping[str, str]) -> str:
         own = attributes.get("style", "")
@@ -110,6 +110,58 @@ class StyleSheet:
             names.append("#" + identity)
         selectors = [tag, *names, *(tag + name for name in names)]
         return ";".join([*(self._rules[one] for one in selectors if one in self._rules), own])
+
+
+@lru_cache(maxsize=4096)
+def _style(tag: str, declared: str) -> Style:
+    said = _declarations(declared)
+    markers = [one for one in said.get("list-style", "").split() if one in _MARKERS]
+    font = said.get("font-family")
+    return Style(_look(tag, said), font, markers[-1] if markers else "")
+
+
+def _declarations(declared: str) -> dict[str, str]:
+    """Return the values of the properties that are read, in lower case: of two, the important or the last one."""
+    found: dict[str, str] = {}
+    important: set[str] = set()
+    for one in declared.lower().split(";"):
+        name, _, value = one.partition(":")
+        name = name.strip()
+        name = _SHORT.get(name, name)
+        value, mark, _ = value.partition("!")
+        if name not in _READ or (name in important and not mark):
+            continue
+        if mark:
+            important.add(name)
+        if name == "font":  # the shorthand ends with the family, after the size
+            name, value = "font-family", _SIZE.split(value)[-1]
+        if name == "font-family":
+            value = value.partition(",")[0].strip(" \t\n\r\"'")
+        found[name] = value.strip()
+    return found
+
+
+def _look(tag: str, said: Mapping[str, str]) -> Look:
+    if said.get("display") == "none":
+        return Look.LEFT_OUT
+    if said.get("visibility") in {"hidden", "collapse"} or "line-through" in said.get("text-decoration", ""):
+        return Look.EMPTIED
+    if tag in INLINE:
+        aligned = said.get("vertical-align", "")
+        moved = _moved(said) if said.get("position") == "relative" else 0
+        if moved > 0 or _ABOVE.match(aligned):
+            return Look.RAISED
+        if moved < 0 or _BELOW.match(aligned):
+            return Look.LOWERED
+    return _OF_TAGS.get(tag, Look.AS_TEXT)
+
+
+def _moved(said: Mapping[str, str]) -> int:
+    """Return 1 if an element is moved up, -1 if down."""
+    for name, up in (("top", -1), ("bottom", 1)):
+        if length := _LENGTH.match(said.get(name, "")):
+            return -up if length[1] == "-" else up
+    return 0
 
 
 def _outside_at_rules(text: str) -> str:

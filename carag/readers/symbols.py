@@ -25,8 +25,8 @@ _SYMBOL: Final = dict(
     )
 ) | dict(zip(range(0xD7, 0xE0), "⋅¬∧∨⇔⇐⇑⇒⇓", strict=True)) | {0xE0: "◊", 0xE5: "∑", 0xF2: "∫"}  # fmt: skip
 _WINGDINGS: Final = {
-    0x20: " ", 0x6C: "●", 0x6D: "❍", 0x6E: "■", 0x6F: "□", 0x70: "❐", 0x71: "❑", 0x72: "❒", 0x73: "⬧", 0x74: "⧫",
-    0x75: "◆", 0x76: "❖", 0x77: "⬥", 0x78: "⌧", 0x9E: "·", 0x9F: "•", 0xA1: "○", 0xA4: "◉", 0xA7: "▪", 0xA8: "☐",
+    0x20: " ", 0x6C: "●", 0x6D: "❍", 0x6E: "■", 0x6F: "☐", 0x70: "❐", 0x71: "❑", 0x72: "❒", 0x73: "⬧", 0x74: "⧫",
+    0x75: "◆", 0x76: "❖", 0x77: "⬥", 0x78: "☒", 0x9E: "·", 0x9F: "•", 0xA1: "○", 0xA4: "◉", 0xA7: "▪", 0xA8: "☐",
     0xD8: "➢", 0xDF: "←", 0xE0: "→", 0xE1: "↑", 0xE2: "↓", 0xE8: "➔", 0xEF: "⇦", 0xF0: "⇨", 0xFB: "✗", 0xFC: "✓",
     0xFD: "☒", 0xFE: "☒",
 }  # fmt: skip
@@ -53,7 +53,10 @@ def symbol(font: str, code: int) -> str:
     >>> symbol("Wingdings", 0xF0A8), symbol("Symbol", 0xB3), symbol("Wingdings", 0xF021)
     ('☐', '≥', '⟨Wingdings F021⟩')
     """
-    low = code - 0xF000 if code in _PRIVATE else code
-    if not is_symbol_font(font) and code not in _PRIVATE:
+    if code not in _PRIVATE and (not is_symbol_font(font) or chr(code).isspace()):
         return chr(code)
-    return _FONTS.get(font.lower(), {}).get(low, f"⟨{font or 'font unknown'} {code:04X}⟩")
+    table = _FONTS.get(font.lower(), {})
+    if code > 0xFF and code not in _PRIVATE:  # no such font has it, unless it is a byte of Windows-1252
+        byte = chr(code).encode("cp1252", "ignore")
+        return table.get(byte[0], chr(code)) if byte else chr(code)
+    return table.get(code & 0xFF, f"⟨{font or 'font unknown'} {code:04X}⟩")
