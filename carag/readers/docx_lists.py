@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from carag.readers.blocks import Number
 from carag.readers.docx_styles import attribute, child, is_on, name_of
 from carag.readers.list_numbers import numeral
 
@@ -35,6 +36,8 @@ class _Level(NamedTuple):
     """Whether all numbers in it are written in digits."""
     style: str
     """The paragraph style that stands on this level."""
+    is_apart: bool
+    """Whether a tab or a space stands behind what is shown."""
 
 
 class _List(NamedTuple):
@@ -68,19 +71,19 @@ class Lists:
         self._counts: dict[str, list[int | None]] = {}
         self._started: set[tuple[str, int]] = set()
 
-    def label(self, place: ListPlace) -> str:
+    def number(self, place: ListPlace) -> Number:
         """Count a paragraph, and return what Word shows before it; empty if that is nothing."""
         if place.number not in self._read:
             self._read[place.number] = self._list(place.number)
         found = self._read[place.number]
         if found is None:
-            return ""
+            return Number("")
         at = place.level
         if place.style:  # a level that names the style is that paragraph's, whatever the style says
             at = next((one for one, level in found.levels.items() if level.style == place.style), at)
         at = min(at or 0, _LEVELS - 1)
         if at not in found.levels:
-            return ""
+            return Number("")
         counts = self._counts.setdefault(found.definition, [None] * _LEVELS)
         self._count(place.number, found, counts, at)
         return _shown(found.levels, counts, at)
@@ -128,6 +131,7 @@ def _levels(parent: _Element | None) -> dict[int, _Level]:
                 restarts=at if restarts is None else _whole(attribute(restarts, "val"), at),
                 is_legal=is_on(child(one, "isLgl")),
                 style=_stated(one, "pStyle"),
+                is_apart=_stated(one, "suff") != "nothing",
             )
     return found
 
@@ -141,12 +145,12 @@ def _starts(instance: _Element) -> dict[int, int]:
     return found
 
 
-def _shown(levels: dict[int, _Level], counts: list[int | None], at: int) -> str:
+def _shown(levels: dict[int, _Level], counts: list[int | None], at: int) -> Number:
     level = levels[at]
     if level.kind == "bullet":
-        return "•"
+        return Number("•")
     if level.kind == "none" and not _PLACE.sub("", level.text).strip():
-        return ""
+        return Number("")
 
     def number(match: re.Match[str]) -> str:
         which = int(match[1]) - 1
@@ -155,7 +159,8 @@ def _shown(levels: dict[int, _Level], counts: list[int | None], at: int) -> str:
         kind = "decimal" if level.is_legal and levels[which].kind != "none" else levels[which].kind
         return _written(kind, levels[which].start if (count := counts[which]) is None else count)
 
-    return _PLACE.sub(number, level.text).strip()
+    shown = _PLACE.sub(number, level.text).lstrip()
+    return Number(shown.rstrip() if level.is_apart else shown, level.is_apart)
 
 
 def _written(kind: str, number: int) -> str:

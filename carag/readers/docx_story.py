@@ -1,7 +1,8 @@
 """Turn the elements of a part of a Word document into blocks, as Word shows them.
 
-Inserted text, fields, content controls and text boxes are text of the document. Deleted, hidden and struck text,
-comments, and the placeholder of an empty control are not. A note follows the paragraph or the table that refers to it.
+Inserted text, what fields show, content controls and text boxes are text of the document. Deleted, hidden and struck
+text, comments, and the placeholder of an empty control are not. A text box follows the paragraph that it is set in, and
+a note the paragraph or the table that refers to it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from lxml import etree
 
-from carag.readers.blocks import Blocks, Number
+from carag.readers.blocks import Blocks
 from carag.readers.docx_lists import Lists
 from carag.readers.docx_styles import attribute, child, is_on, name_of
 from carag.readers.list_numbers import numeral
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Definitions", "Notes", "Story"]
 
+MAX_BOXES: Final = 32
+"""Greatest depth of text boxes in one another; Word writes none in another."""
 MAX_NESTING: Final = 1024
 """Greatest depth of elements in a part: a table in a table in a text box has about 40."""
 _SIGNS: Final = {"tab": "\t", "ptab": "\t", "noBreakHyphen": "\u2011"}
@@ -103,6 +106,7 @@ class _Paragraph:
     goes_on: bool
     """Whether its mark is deleted or hidden, so that the next one goes on in its line."""
     notes: list[tuple[str, _Element]] = field(default_factory=list)
+    boxes: list[_Element] = field(default_factory=list)
 
 
 class Story:
@@ -121,8 +125,13 @@ class Story:
         self._paragraphs: list[_Paragraph] = []
         self._due: list[tuple[str, _Element]] = []
         """Notes that are still to be written, with their marks."""
+        self._boxes: list[_Element] = []
+        """Text boxes that are still to be written."""
+        self._in_boxes = 0
+        self._fields: list[bool] = []
+        """Of each field that is open, whether it is its instruction that is read, which is not shown."""
         self._looks: list[RunLook] = []
-        """Of the runs that are open: a text box stands in one."""
+        """Of the runs that are open: the reading of a character stands in one."""
         self._goes_on = False
         """Whether the next paragraph goes on in the line of the one that ended."""
         self._shifted: tuple[int, str] = (0, "")
@@ -169,6 +178,9 @@ class Story:
         elif name == "r":
             self._looks.append(self._look_of(element))
             return not (self._looks[-1].hidden or self._looks[-1].struck)
+        elif name == "txbxContent" and self._paragraphs:
+            self._paragraphs[-1].boxes.append(element)
+            return False
         elif name == "sdtContent":
             return not is_on(child(element.getparent(), "sdtPr", "showingPlcHdr"))
         elif name == "tbl":
@@ -178,6 +190,8 @@ class Story:
         elif name == "tr" and self._tables:
             self._start_row(element)
         elif name == "tc" and self._tables:
+            if _goes_on_across(element):
+                return False
             self._start_cell(element)
         elif element.tag.startswith(_MATH):
             self._write(_around(element, name)[0] if name != "t" else element.text or "")
@@ -195,12 +209,14 @@ class Story:
             self._blocks.end_table()
             self._tables -= 1
             self._write_notes()
-        elif name == "tc" and self._tables and not _is_deleted(element, name):
+        elif name == "tc" and self._tables and not (_is_deleted(element, name) or _goes_on_across(element)):
             self._flush()
             self._blocks.end_cell()
             self._goes_on = False
         elif name == "tr" and self._tables:
             self._blocks.end_row()
+        elif name == "fldChar":
+            self._field(attribute(element, "fldCharType"))
         elif element.tag.startswith(_MATH):
             self._write(_around(element, name)[1])
 
@@ -219,19 +235,36 @@ class Story:
         self._paragraphs.append(_Paragraph(named, goes_on=deleted or hidden))
         shown = not deleted and (not hidden or is_on(child(mark, "specVanish")))
         place = self._styles.list_of(properties) if shown else None
-        if place is not None and (label := self._lists.label(place)):
-            self._blocks.number(Number(label))
+        if place is not None and (number := self._lists.number(place)).text:
+            self._blocks.number(number)
 
     def _end_paragraph(self) -> None:
         if not self._paragraphs:
             return
         ended = self._paragraphs.pop()
+        self._fields = [False] * len(self._fields)  # one without a sign hides no other paragraph
         self._due += ended.notes
+        self._boxes += ended.boxes
         if ended.goes_on:
             self._goes_on = True
             return
         self._end_line(blank=True)
+        self._write_boxes()
         self._write_notes()
+
+    def _write_boxes(self) -> None:
+        boxes, self._boxes = self._boxes, []
+        if boxes and self._in_boxes == MAX_BOXES:
+            raise Unreadable(
+                ProblemKind.TOO_LARGE, f"text boxes nested more than {MAX_BOXES} deep; want fewer"
+            )
+        self._in_boxes += 1
+        around, self._paragraphs = self._paragraphs, []
+        for one in boxes:
+            for part in one:
+                self._walk(part)
+        self._paragraphs = around
+        self._in_boxes -= 1
 
     def _start_row(self, element: _Element) -> None:
         self._blocks.end_row()
@@ -246,11 +279,16 @@ class Story:
         across = "" if span is None else attribute(span, "val")
         goes_on = merged is not None and attribute(merged, "val") != "restart"
         is_head = is_on(child(element.getparent(), "trPr", "tblHeader"))
-        self._blocks.start_cell(
-            across=int(across[:4]) if across.isdecimal() else 1, goes_on=goes_on, is_head=is_head
-        )
+        wide = int(across[:4]) if across.isdecimal() else 1
+        for beside in element.itersiblings():
+            if not _goes_on_across(beside):
+                break
+            wide += 1
+        self._blocks.start_cell(across=wide, goes_on=goes_on, is_head=is_head)
 
     def _in_run(self, element: _Element, name: str) -> None:
+        if any(self._fields):
+            return
         if name == "t":
             self._write(element.text or "")
         elif not self._looks:
@@ -276,6 +314,17 @@ class Story:
             ticked = child(element, "checked")
             ticked = child(element, "default") if ticked is None else ticked
             self._write("☒" if is_on(ticked) else "☐")
+        elif name == "ddList":
+            self._write(_chosen(element))
+
+    def _field(self, kind: str) -> None:
+        """Read one of the three signs that part a field's instruction from what it shows."""
+        if kind == "begin":
+            self._fields.append(True)
+        elif self._fields and kind == "separate":
+            self._fields[-1] = False
+        elif self._fields and kind == "end":
+            self._fields.pop()
 
     def _look_of(self, run: _Element) -> RunLook:
         properties = child(run, "rPr")
@@ -342,6 +391,21 @@ def _around(element: _Element, name: str) -> tuple[str, str]:
     text = "".join(element.itertext()).strip()
     brackets = ("", "") if not text or text.isalnum() else ("(", ")")
     return _PARTS[name] * bool(text) + brackets[0], brackets[1]
+
+
+def _chosen(choices: _Element) -> str:
+    """Return what is chosen of an old form's list (ECMA-376, part 1, 17.16.9)."""
+    stated = child(choices, "result")
+    stated = child(choices, "default") if stated is None else stated
+    at = "0" if stated is None else attribute(stated, "val")
+    entries = [attribute(one, "val") for one in choices if name_of(one) == "listEntry"]
+    return entries[int(at)] if at.isdecimal() and int(at[:6]) < len(entries) else ""
+
+
+def _goes_on_across(cell: _Element) -> bool:
+    """Tell whether the cell before goes on in a cell, as documents of old forms merge them."""
+    merged = child(cell, "tcPr", "hMerge")
+    return merged is not None and attribute(merged, "val") != "restart"
 
 
 def _is_deleted(element: _Element, name: str) -> bool:

@@ -154,7 +154,7 @@ RUN = "<w:r><w:t>{}</w:t></w:r>"
             "<w:p><w:r><m:AlternateContent xmlns:m='x'><m:Choice><w:txbxContent>"
             + paragraph("box") + "</w:txbxContent></m:Choice><m:Fallback>" + paragraph("again")
             + "</m:Fallback></m:AlternateContent></w:r><w:r><w:t>text</w:t></w:r></w:p>",
-            "box\n\ntext",
+            "text\n\nbox",
         ),
         (f"<w:tbl><w:tr><w:tc>{paragraph('a')}{paragraph('b')}</w:tc></w:tr></w:tbl>", "a\n\nb"),
         (f"<w:tbl><w:tr><w:tc>{paragraph('a')}{paragraph('b')}</w:tc>"

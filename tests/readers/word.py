@@ -14,21 +14,23 @@ _LEVEL = re.compile(r"(\w+)(?:@(\d+))?(?:\^(\d))?(!?) ?(.*)")
 
 def word_of(short: str) -> bytes:
     """Write a document; raises KeyError or ValueError if the short form is wrong."""
-    parts: dict[str, list[str]] = {"abstract": [], "num": [], "style": [], "note": []}
+    parts: dict[str, list[str]] = {"abstract": [], "num": [], "style": [], "note": [], "endnote": []}
     body = []
     for line in short.split("\n"):
         if line.startswith("#"):
             kind, _, rest = line[1:].partition(" ")
-            {"list": _list, "num": _num, "style": _style, "note": _note}[kind](rest, parts)
+            {"list": _list, "num": _num, "style": _style, "note": _note, "xml": _xml}[kind](rest, parts)
         else:
             body.append(_paragraph(line))
     related = {}
-    if parts["num"]:
+    if parts["num"] or parts["abstract"]:
         related["numbering"] = "".join(parts["abstract"] + parts["num"])
     if parts["style"]:
         related["styles"] = "".join(parts["style"])
     if parts["note"]:
         related["footnotes"] = "".join(parts["note"])
+    if parts["endnote"]:
+        related["endnotes"] = "".join(parts["endnote"])
     return docx_package("".join(body), related=related)
 
 
@@ -70,6 +72,11 @@ def _style(rest: str, parts: dict[str, list[str]]) -> None:
             "<w:pPr><w:numPr></w:numPr></w:pPr>", ""
         )
     )
+
+
+def _xml(rest: str, parts: dict[str, list[str]]) -> None:
+    kind, _, xml = rest.partition(" ")
+    parts[kind].append(xml)
 
 
 def _note(rest: str, parts: dict[str, list[str]]) -> None:
