@@ -28,8 +28,8 @@ _OPENS: Final = re.compile(r"[A-Z]{0,3}[$€£¥₹]\s?\(?|\(")
 _CLOSES: Final = re.compile(r"\)?\s?%|\)")
 _MARKS: Final = re.compile(r"(?:\[\^[^\]]*\])+")
 _BEGINS_FIGURE: Final = re.compile(r"[(-]?\s?[$€£¥₹]?\(?\s?(?:[\d.]*\d|[-–—])")
-_HAS_FIGURE: Final = re.compile(
-    r"(?:[A-Z]{0,3}[$€£¥₹]\s?)?[(-]*\s?(?!(?:19|20)\d\d$)(?:[\d.,]*\d[\d.,]*|[-–—])\s?\)?(?:\[\^[^\]]*\])*"
+_ENDS_FIGURE: Final = re.compile(
+    r"(?<![\d.,^_])(?!(?:19|20)\d\d$)(?:[\d.,]*\d[\d.,]*|[-–—])\s?\)?(?:\[\^[^\]]*\])*$"
 )
 """Not a year, beside which a percent sign is the head of a column of its own."""
 _YEAR: Final = re.compile(r"(?:19|20)\d\d")
@@ -103,7 +103,7 @@ def _are_one(left: str, right: str) -> bool:
     if _OPENS.fullmatch(left):
         return _BEGINS_FIGURE.match(right) is not None
     return _CLOSES.fullmatch(right) is not None and (
-        left.count("(") > left.count(")") or _HAS_FIGURE.fullmatch(left) is not None
+        left.count("(") > left.count(")") or _ENDS_FIGURE.search(left) is not None
     )
 
 
