@@ -295,10 +295,13 @@ class _Writer:
             # A tab tells a number without a stop from the first word of a sentence, as it does on paper.
             between = ("\t" if label.isdecimal() else " ") * bool(said.strip())
             said = f"{label}{between}{said.lstrip()}" if numbers[-1].is_apart else label + said
+        self._count(said)
+        return said
+
+    def _count(self, said: str) -> None:
         self._left -= len(said)
         if self._left < 0:
             raise Unreadable(ProblemKind.TOO_LARGE, f"more than {MAX_TEXT} characters of text; want fewer")
-        return said
 
     def _rows(self, table: _Table) -> list[str]:
         rows = [row for row in table.rows if row]
@@ -324,7 +327,7 @@ class _Writer:
                         found.append("")
                 continue
             found.append(" | ".join(columned(row, edges, in_body=number >= body)))
-            self._left -= len(found[-1])
+            self._count(found[-1])
         return _without_edges(found)
 
 

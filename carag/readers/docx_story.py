@@ -141,7 +141,7 @@ class Story:
         self._first_mark = ""
         """What the next paragraph begins with: the mark of a note that does not show it."""
         self._tables = 0
-        self._known: dict[tuple[bytes, str], RunLook] = {}
+        self._known: dict[tuple[object, ...], RunLook] = {}
 
     def text(self, root: _Element) -> str:
         """Return the text of a part.
@@ -176,7 +176,8 @@ class Story:
         if name == "p":
             self._start_paragraph(element)
         elif name == "r":
-            self._looks.append(self._look_of(element))
+            style = self._paragraphs[-1].style if self._paragraphs else ""
+            self._looks.append(self._look_of(child(element, "rPr"), style))
             return not (self._looks[-1].hidden or self._looks[-1].struck)
         elif name == "txbxContent" and self._paragraphs:
             self._paragraphs[-1].boxes.append(element)
@@ -231,7 +232,7 @@ class Story:
         named = "" if style is None else attribute(style, "val")
         mark = child(properties, "rPr")
         deleted = child(mark, "del") is not None or child(mark, "moveFrom") is not None
-        hidden = self._styles.run(mark, named).hidden
+        hidden = self._look_of(mark, named).hidden
         self._paragraphs.append(_Paragraph(named, goes_on=deleted or hidden))
         shown = not deleted and (not hidden or is_on(child(mark, "specVanish")))
         place = self._styles.list_of(properties) if shown else None
@@ -326,10 +327,8 @@ class Story:
         elif self._fields and kind == "end":
             self._fields.pop()
 
-    def _look_of(self, run: _Element) -> RunLook:
-        properties = child(run, "rPr")
-        style = self._paragraphs[-1].style if self._paragraphs else ""
-        key = (b"" if properties is None else etree.tostring(properties), style)
+    def _look_of(self, properties: _Element | None, style: str) -> RunLook:
+        key = (style, *((one.tag, *one.items()) for one in (properties if properties is not None else ())))
         if key not in self._known:
             self._known[key] = self._styles.run(properties, style)
         return self._known[key]

@@ -7,6 +7,7 @@ those that it is based on; toggles of a paragraph style and a character style ca
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ def child(element: _Element | None, *names: str) -> _Element | None:
     for name in names:
         if element is None:
             return None
-        element = next((one for one in element if name_of(one) == name), None)
+        element = next(element.iterchildren(f"{{*}}{name}"), None)
     return element
 
 
@@ -160,7 +161,11 @@ def is_on(toggle: _Element | None) -> bool:
 
 def name_of(element: _Element) -> str:
     """Return an element's name without its namespace."""
-    tag = element.tag
+    return _local(element.tag)
+
+
+@lru_cache(maxsize=1024)
+def _local(tag: object) -> str:
     return tag.rpartition("}")[2] if isinstance(tag, str) else ""
 
 

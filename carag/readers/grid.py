@@ -7,7 +7,7 @@ others: these are no columns of the table. Pure.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -54,16 +54,23 @@ def grid_of(rows: list[list[tuple[Cell, str]]]) -> list[list[Placed]]:
     grid: list[list[Placed]] = []
     going: list[tuple[Placed, int]] = []
     """Cells from rows above, each with the number of rows that it still spans; 0 is all."""
+    left = MAX_CELLS
     for row in rows:
         placed = [one._replace(is_own=False) for one, _ in going]
-        taken = [(one.at, one.end) for one in placed]
+        left -= len(placed) + len(row)
+        if left < 0:
+            raise _too_large()
+        taken = sorted((one.at, one.end) for one in placed)
+        passed = 0
+        above_at = {one.at: one for one in grid[-1]} if grid and any(cell.goes_on for cell, _ in row) else {}
         at = 0
         begun: list[tuple[Placed, int]] = []
         for cell, text in row:
-            while at_end := next((end for start, end in taken if start <= at < end), 0):
-                at = at_end
+            while passed < len(taken) and taken[passed][0] <= at:
+                at = max(at, taken[passed][1])
+                passed += 1
             end = at + min(cell.across, _MOST_ACROSS)
-            above = next((one for one in grid[-1] if one.at == at), None) if cell.goes_on and grid else None
+            above = above_at.get(at) if cell.goes_on else None
             if above is not None:
                 placed.append(above._replace(is_own=False))
                 at = max(end, above.end)
@@ -117,7 +124,7 @@ def columns_of(grid: list[list[Placed]]) -> list[int]:
     """
     edges = sorted({one.at for row in grid for one in row})
     if len(edges) * len(grid) > MAX_CELLS:
-        raise Unreadable(ProblemKind.TOO_LARGE, f"a table of more than {MAX_CELLS} places; want fewer")
+        raise _too_large()
     cells = [_held(row, edges) for row in grid]
     starts: list[int] = []
     held: list[int] = []
@@ -160,9 +167,7 @@ def columned(row: list[Placed], starts: list[int], *, in_body: bool) -> list[str
     for one in row:
         if not one.text:
             continue
-        columns = [
-            number for number, start in enumerate(starts) if one.at < _end(starts, number) and start < one.end
-        ]
+        columns = range(max(0, bisect_right(starts, one.at) - 1), bisect_left(starts, one.end))
         is_name = len(one.text) <= _LONGEST_NAME
         if not (one.is_own or is_name) and 0 not in columns:
             continue
@@ -172,5 +177,5 @@ def columned(row: list[Placed], starts: list[int], *, in_body: bool) -> list[str
     return texts
 
 
-def _end(starts: list[int], number: int) -> int:
-    return starts[number + 1] if number + 1 < len(starts) else 1 << 62
+def _too_large() -> Unreadable:
+    return Unreadable(ProblemKind.TOO_LARGE, f"a table of more than {MAX_CELLS} places; want fewer")

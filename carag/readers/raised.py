@@ -16,6 +16,8 @@ __all__ = ["bare", "lowered", "raised"]
 
 LONGEST: Final = 8
 """Greatest number of characters of a note mark; longer text that is raised is plain text."""
+_BASE: Final = 64
+"""Greatest number of characters before a mark that tell what it is."""
 _SIGNS: Final = {"™": "™", "TM": "™", "℠": "℠", "SM": "℠", "®": "®", "©": "©"}
 _NO_MARK: Final = frozenset(".,:;·•●▪■◦…'\"’‘“”°′″")
 """Signs that are written higher than others, or bullets."""
@@ -88,7 +90,7 @@ def raised(before: str, mark: str, *, noted: Collection[str], linked: bool = Fal
     >>> raised("", "1", noted={"1"}) + "From 1 April 2025."
     '[^1] From 1 April 2025.'
     """
-    line, bared = before.rpartition("\n")[2].rstrip(), bare(mark)
+    line, bared = before[-_BASE:].rpartition("\n")[2].rstrip(), bare(mark)
     if not bared:
         return ""
     if bared in _SIGNS or _NO_MARK.issuperset(bared):
