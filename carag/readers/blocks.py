@@ -13,7 +13,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from carag.limits import MAX_TEXT
-from carag.readers.grid import FIGURE, body_of, columned, columns_of, grid_of, joined
+from carag.readers.grid import FIGURE, Cell, body_of, columned, columns_of, grid_of, joined
 from carag.readers.outcome import ProblemKind, Unreadable
 from carag.readers.raised import bare, lowered, raised
 
@@ -66,17 +66,13 @@ class _Line:
 
 
 @dataclass(slots=True)
-class Cell:
-    across: int = 1
-    down: int = 1
-    is_head: bool = False
-    goes_on: bool = False
+class _Cell(Cell):
     blocks: list[_Block] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class _Table:
-    rows: list[list[Cell]] = field(default_factory=list)
+    rows: list[list[_Cell]] = field(default_factory=list)
     is_open: bool = False
     """Whether its last cell is open."""
 
@@ -196,7 +192,7 @@ class Blocks:
         self.end_cell()
         if not table.rows:
             table.rows.append([])
-        table.rows[-1].append(Cell(max(1, across), max(0, down), is_head, goes_on))
+        table.rows[-1].append(_Cell(max(1, across), max(0, down), is_head, goes_on))
         table.is_open = True
 
     def end_cell(self) -> None:
@@ -233,7 +229,7 @@ class Blocks:
         table = self._tables[-1]
         if table.is_open:
             return table.rows[-1][-1].blocks
-        loose = Cell()
+        loose = _Cell()
         table.rows += [[loose], []]
         return loose.blocks
 
@@ -314,12 +310,15 @@ class _Writer:
         ]
         edges = columns_of(grid)
         body = body_of(grid)
+        holds_table = {
+            id(cell) for row in rows for cell in row if any(isinstance(one, _Table) for one in cell.blocks)
+        }
         found: list[str] = []
         for number, row in enumerate(grid):
             filled = [one for one in row if one.text]
             if not any(one.is_own for one in filled):
                 continue
-            nested = any(isinstance(block, _Table) for one in filled for block in one.cell.blocks)
+            nested = any(id(one.cell) in holds_table for one in filled)
             if len(filled) == 1 or nested:
                 for one in filled:
                     found += [one.text] if one.is_joined else _without_edges(texts[id(one.cell)])
@@ -340,7 +339,7 @@ def _without_edges(lines: list[str]) -> list[str]:
     return lines[start:end]
 
 
-def _numbers_points(rows: list[list[Cell]], texts: dict[int, list[str]]) -> bool:
+def _numbers_points(rows: list[list[_Cell]], texts: dict[int, list[str]]) -> bool:
     """Tell whether each row is a number and what it numbers, as in the Official Journal and in notes below tables."""
     seen = False
     for row in rows:

@@ -37,6 +37,7 @@ _NOT_SHOWN: Final = {
 }  # fmt: skip
 """Deleted text, where text was moved from, what is shown to programs of before 2010 or says how a character is read,
 and properties, which are looked up."""
+_PARTS_OF_TABLES: Final = {"tc", "tr"}
 _MATH: Final = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 _PARTS: Final = {"sup": "^", "sub": "_", "den": "/", "num": "", "deg": ""}
 """What stands before a part of a formula, which has brackets where it is more than a word (ECMA-376, part 1, 22.1)."""
@@ -171,7 +172,7 @@ class Story:
     def _start(self, element: _Element) -> bool:
         """Begin an element; tell whether it is shown."""
         name = name_of(element)
-        if name in _NOT_SHOWN or _is_deleted(element, name):
+        if name in _NOT_SHOWN or (name in _PARTS_OF_TABLES and _is_deleted(element, name)):
             return False
         if name == "p":
             self._start_paragraph(element)

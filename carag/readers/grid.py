@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from carag.readers.outcome import ProblemKind, Unreadable
 
-if TYPE_CHECKING:
-    from carag.readers.blocks import Cell
-
-__all__ = ["FIGURE", "Placed", "body_of", "columned", "columns_of", "grid_of", "joined"]
+__all__ = ["FIGURE", "Cell", "Placed", "body_of", "columned", "columns_of", "grid_of", "joined"]
 
 MAX_CELLS: Final = 1 << 22
 """Greatest number of places of one table's grid: cells of one row need not stand below those of another."""
@@ -34,6 +32,18 @@ _ENDS_FIGURE: Final = re.compile(
 """Not a year, beside which a percent sign is the head of a column of its own."""
 _YEAR: Final = re.compile(r"(?:19|20)\d\d")
 FIGURE: Final = re.compile(r"[$€£¥₹(\s-]*\d[\d.,]*[\s)%]*(?:\[\^[^\]]*\])?")
+
+
+@dataclass(slots=True)
+class Cell:
+    """What is stated of a cell."""
+
+    across: int = 1
+    down: int = 1
+    """How many rows it spans; 0 is all that follow."""
+    is_head: bool = False
+    goes_on: bool = False
+    """Whether the cell above, at the same place, goes on in it."""
 
 
 class Placed(NamedTuple):
@@ -56,7 +66,7 @@ def grid_of(rows: list[list[tuple[Cell, str]]]) -> list[list[Placed]]:
     """Cells from rows above, each with the number of rows that it still spans; 0 is all."""
     left = MAX_CELLS
     for row in rows:
-        placed = [one._replace(is_own=False) for one, _ in going]
+        placed = [one for one, _ in going]
         left -= len(placed) + len(row)
         if left < 0:
             raise _too_large()
@@ -84,7 +94,7 @@ def grid_of(rows: list[list[tuple[Cell, str]]]) -> list[list[Placed]]:
             )
             placed.append(one)
             if cell.down != 1:
-                begun.append((one, max(0, cell.down - 1)))
+                begun.append((one._replace(is_own=False), max(0, cell.down - 1)))
             at = end
         going = [(one, left - 1 if left else 0) for one, left in going if left != 1] + begun
         grid.append(sorted(placed, key=itemgetter(0)))

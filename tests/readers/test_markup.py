@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carag.readers import blocks
+from carag.readers import blocks, grid
 from carag.readers import docx as docx_reader
+from carag.readers.child import Child
 from carag.readers.docx import read_docx
 from carag.readers.html import read_html
 from carag.readers.outcome import Problem, Unreadable, problem_of
@@ -205,6 +206,7 @@ DTD = '<!DOCTYPE d [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;"><!EN
         (docx_package(paragraph("a"))[:-40], "broken"),
         (docx_package("<w:p>" * 2000 + "</w:p>" * 2000), "too_large"),
         (docx_package("<w:tbl><w:tr><w:tc>" * 65 + "</w:tc></w:tr></w:tbl>" * 65), "too_large"),
+        (docx_package("<w:p><w:r><w:txbxContent>" * 34 + "</w:txbxContent></w:r></w:p>" * 34), "too_large"),
         (docx_package(paragraph("a" * 40_000_000)), "too_large"),
         (zipped(dict.fromkeys(map(str, range(9000)), "")), "too_large"),
         (bytes.fromhex("d0cf11e0a1b11ae1") + b"\0" * 500, "broken"),
@@ -248,10 +250,23 @@ def test_html_is_bounded_in_size_depth_and_tables(monkeypatch: pytest.MonkeyPatc
     assert "too_large" == refused(read_html, b"<div>" * 10_001).kind
     assert "x" == html("<table><tr><td>" * 64 + "x")
     assert "too_large" == refused(read_html, b"<table><tr><td>" * 65).kind
+    monkeypatch.setattr(grid, "MAX_CELLS", 100)
+    assert "x" == html("<table>" + "<tr><td rowspan=0>x")
+    assert "too_large" == refused(read_html, b"<table>" + b"<tr><td rowspan=0>x" * 20).kind
     monkeypatch.setattr(blocks, "MAX_TEXT", 100)
     assert "too_large" == refused(read_html, b"<p>" + b"x" * 101).kind
     monkeypatch.setattr("carag.readers.html.MAX_MARKUP", 100)
     assert "too_large" == refused(read_html, b"<p >" * 30).kind
+
+
+@pytest.mark.parametrize(
+    "markup",
+    ["<table>" + ("<tr>" + "<td colspan=1000 rowspan=65534>x" * 20) * 100, "<p>" + "<sup>1</sup>" * 40_000],
+)
+def test_a_page_takes_time_that_grows_with_its_size(markup: str) -> None:
+    """Cells that span thousands of places, and many marks in one line: minutes where each looks at all others."""
+    with Child(seconds=20) as child:
+        assert child.call(read_html, markup.encode())["text"]
 
 
 @given(st.binary(max_size=200))
