@@ -91,7 +91,7 @@ def read_folder(
     ...     _ = Path(folder, "b.xyz").write_text("")
     ...     for one in read_folder(folder):
     ...         print(one)
-    ReadDocument(id='a-1', text='# Sales', facts={'year': 2024}, pages=(), where='a.md', title='')
+    ReadDocument(id='a-1', text='# Sales', facts={'year': 2024}, pages=(), where='a.md', title='', read_by=None)
     Problem(where='b.xyz', kind=<ProblemKind.SKIPPED: 'skipped'>, reason="ends in '.xyz'; want .docx, ...")
     """
     named = Path(path)
