@@ -82,7 +82,7 @@ def html_text(markup: str) -> tuple[str, tuple[DeiFact, ...]]:
     >>> html_text("<p>Sales</p><table><tr><td>2023<td>$<td>5.1</tr></table>")[0]
     'Sales\n\n2023 | $5.1'
     """
-    require("reading HTML filings", "readers")
+    require("reading HTML filings", "engine")
     from carag.readers.html import read_markup
 
     page = read_markup(_with_ascii_tables_kept(markup), collect={"ix:nonnumeric"})
@@ -114,7 +114,7 @@ def _with_ascii_tables_kept(markup: str) -> str:
 
 def html_text_in(child: Child, markup: str) -> tuple[str, tuple[DeiFact, ...]]:
     """Return what :func:`html_text` does, read in a process that is ended if it takes too long or too much memory."""
-    require("reading HTML filings", "readers")
+    require("reading HTML filings", "engine")
     found = child.call(_text_and_facts, markup.encode("utf-8", "surrogatepass"))
     return found["text"], tuple(DeiFact(*fact) for fact in found["facts"])
 

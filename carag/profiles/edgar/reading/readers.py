@@ -127,7 +127,7 @@ def read_filings(path: Path, *, metadata: bool = False) -> Iterator[ReadOutcome]
     InvalidArgument
         If the path does not exist.
     MissingExtra
-        If a document is HTML, and the extra ``readers`` is not installed.
+        If a document is HTML, and the extra ``engine`` is not installed.
     """
     root = path if path.is_dir() else path.parent
     before = 0
