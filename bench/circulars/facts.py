@@ -32,13 +32,19 @@ if TYPE_CHECKING:
     from bench.circulars.gold import Asked
 
 ASKED: Final = 161
-OPENING: Final = re.compile(
-    r"please refer to|attention is (?:drawn|invited) to|\A[^.;:]*\s\[\d+\]\Z", re.IGNORECASE
+REFERS: Final = re.compile(
+    r"please refer to|attention .{0,99}is (?:drawn|invited) to", re.IGNORECASE | re.DOTALL
 )
-"""What an opening says; or a title, which no mark ends."""
-BROKEN: Final = re.compile(r"\A(?![(\[]?[a-zivx\d]{1,4}[.)\]])[a-z,;)]|[^.;:!?\"'”’)\]|\d]\s\[\d+\]\Z")
+BROKEN: Final = re.compile(
+    r"\A(?![(\[]?[a-zivx\d]{1,4}[.)\]])[a-z,;)]|[^.;:!?\"'”’)\]|\d]\Z(?<!\band)(?<!\bor)"
+)
 """A piece that starts or ends inside its sentence; an item's own letter is no such start."""
-PIECES: Final = re.compile(r".+?\s\[\d+\](?=\n|\Z)", re.DOTALL)
+PIECES: Final = re.compile(r"(.+?)\s\[(\d+)\](?:\n|\Z)", re.DOTALL)
+CHANGES: Final = re.compile(
+    r"[^.]{0,160}\.\s[^.]{0,80}\b(?:now|stands?|been|is|are|being)\b[^.]{0,20}\b(?:revise|enhance|raise|reduce|increase)d?\b",
+    re.DOTALL,
+)
+"""The next sentence or the one after says that something is changed."""
 
 
 class Watching:
@@ -67,8 +73,10 @@ def main() -> None:
     asked = [one for one in read_questions() if one.kind == "on"][:ASKED]
     kept = _kept(given.work, given.data, asked)
     rows = [_row(one, kept[one.id], show=given.show and not at % 2) for at, one in enumerate(asked)]
-    print("| questions | fact in the answer | in passage 1 | in all | characters | opening | broken pieces |")
-    print("|---|---|---|---|---|---|---|")
+    print(
+        "| questions | fact in the answer | in passage 1 | in all | characters | opening | superseded | broken |"
+    )
+    print("|---|---|---|---|---|---|---|---|")
     for name, of in (("odd", rows[::2]), ("even", rows[1::2]), ("all", rows)):
         print(f"| {name} | {_cells(of)} |")
 
@@ -109,19 +117,31 @@ def _passage(row: dict[str, Any]) -> Passage:
 def _row(asked: Asked, passages: tuple[Passage, ...], *, show: bool) -> Row:
     draft = Extractive().generate(asked.question, passages, Withheld(()))
     texts = [one.text for one in passages]
-    said = PIECES.findall(draft.text)
+    said = [(piece, passages[int(number) - 1]) for piece, number in PIECES.findall(draft.text)]
     row = {
         "text": _holds(asked, draft.text),
         "first": _holds(asked, *texts[:1]),
         "all": _holds(asked, *texts),
         "characters": len(draft.text),
-        "opening": any(map(OPENING.search, said)),
+        "opening": any(_is_opening(*one) for one in said),
+        "superseded": any(_is_superseded(*one, draft.text) for one in said),
         "pieces": len(said),
-        "broken": sum(BROKEN.search(piece.strip()) is not None for piece in said),
+        "broken": sum(BROKEN.search(piece) is not None for piece, _ in said),
     }
     if show and row["all"] and not row["text"]:
         print(f"--- {asked.id} {asked.question}\n    facts {asked.facts}\n{draft.text}\n")
     return row
+
+
+def _is_opening(piece: str, of: Passage) -> bool:
+    return REFERS.search(piece[:200]) is not None or " ".join(piece.splitlines()[0].split()) in of.source
+
+
+def _is_superseded(piece: str, of: Passage, answer: str) -> bool:
+    """Tell whether a piece is quoted without the change of it that stands one or two sentences behind."""
+    at = of.text.find(piece)
+    changed = CHANGES.match(of.text, at + len(piece) - 1) if at >= 0 and re.search(r"\d", piece) else None
+    return changed is not None and changed[0][-60:] not in answer
 
 
 def _holds(asked: Asked, *texts: str) -> bool:
@@ -134,10 +154,9 @@ def _cells(rows: Sequence[Row]) -> str:
     shares = [f"{sum(row[name] for row in rows)} of {count}" for name in ("text", "first", "all")]
     characters = median(row["characters"] for row in rows)
     pieces = sum(row["pieces"] for row in rows)
-    opening = f"{sum(row['opening'] for row in rows)} of {count}"
-    return " | ".join(
-        [*shares, f"{characters:.0f}", opening, f"{sum(row['broken'] for row in rows)} of {pieces}"]
-    )
+    quoted = [f"{sum(row[name] for row in rows)} of {count}" for name in ("opening", "superseded")]
+    broken = f"{sum(row['broken'] for row in rows)} of {pieces}"
+    return " | ".join([*shares, f"{characters:.0f}", *quoted, broken])
 
 
 if __name__ == "__main__":

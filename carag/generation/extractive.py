@@ -1,88 +1,87 @@
 """Answer by quoting sentences of the passages, with citations; the default generator.
 
-It picks up to three sentences or table rows, each of another passage, by the share of the question's words that each
-holds together with the company, form and year of its filing; a rarer word weighs more. Every piece is a substring of
-the passage that it cites, so nothing is invented; only what reads like a citation mark in it is escaped.
+It picks up to five sentences or table rows (:mod:`carag.generation.quoting`), several of one passage too, by the
+share of the question's words that each holds, a rarer word weighing more; words beside it and in the name of its
+document count in part. What holds the kind of thing that is asked for, such as a date
+(:mod:`carag.generation.asked_kind`), goes before what does not, and what changes a rule before what recalls it. Every
+piece is a substring of the passage that it cites, so nothing is invented; only what reads like a citation mark in it is
+escaped. Where no piece holds what is asked for, a last line without a mark says so.
 
 Before that, a question for one figure of one company and one period is looked up in the tables of the passages
 (:mod:`carag.generation.figures`); where that is not certain of the cell, it quotes.
 
 It uses no model, no state and no randomness: the same passages and question give the same answer on every machine.
 
-The constants were chosen on the development questions of the benchmark alone, with the oracle's passages;
-``python -m bench.edgar.generator`` prints their effect (figures in bench/edgar/README.md).
+The constants were chosen on the questions on circulars at odd places (``python -m bench.circulars.facts``); the least
+coverage on the development questions of the benchmark alone, with the oracle's passages (bench/edgar/README.md).
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from dataclasses import dataclass
+from itertools import pairwise
 from math import fsum, log
 from typing import TYPE_CHECKING, Final
 
 from carag.errors import InvalidArgument
+from carag.generation.asked_kind import asked_kinds, not_said
 from carag.generation.figures import look_up_alone
 from carag.generation.generator import Draft
 from carag.generation.marks import escaped
 from carag.generation.prompts import INSUFFICIENT_EVIDENCE
+from carag.generation.quoting import quotables
 from carag.generation.words import terms
-from carag.labelling.sentences import sentences
 from carag.retrieval.model_files import fingerprint
 from carag.retrieval.reading import asking
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
+    from carag.generation.quoting import Quotable
     from carag.retrieval.evidence import Passage, Withheld
 
 __all__ = ["Extractive"]
 
-_VERSION: Final = 6
+_VERSION: Final = 7
 """Version of the choice of pieces and figures. Raise it when the choice may change."""
-_MAX_PIECES: Final = 3
-"""Pieces in one answer, and so passages that it cites."""
+_MAX_PIECES: Final = 5
+"""Pieces in one answer."""
+_MAX_LENGTH: Final = 850
+"""Characters that the pieces of an answer have together, if there are several."""
 _MIN_COVERAGE: Final = 0.15
 """Share of the question, 0 to 1, that a piece must hold; if none does, the passages do not answer the question.
 
 Above it more of the answerable development questions are declined; below it nothing changes, for whether passages speak
 of the question at all is decided before (``least_words`` of the profile)."""
 _MIN_OF_FIRST: Final = 0.5
-"""Share of what the first piece holds of the question, 0 to 1, that a further one must hold."""
+"""Share of what the first piece holds of the question, 0 to 1, that a further one must hold; one of another passage
+must hold as much by itself, without what stands beside it."""
 _MIN_NEW: Final = 0.3
 """Share of a further piece's words, 0 to 1, that no piece chosen before holds: filings repeat themselves."""
-_RANK_DISCOUNT: Final = 0.05
+_BESIDE: Final = 0.7
+"""What a word counts that stands in the sentence before or after, or in the name of the document."""
+_AROUND: Final = 0.3
+"""What a word counts that stands elsewhere in the passage."""
+_RANK_DISCOUNT: Final = 0.04
 """Subtracted from a piece's merit for each rank of its passage below the first."""
-_NUMBER_BONUS: Final = 0.1
-"""Added to a piece's merit if the question asks for a number and the piece holds one that the question lacks."""
-_LONG: Final = 400
+_KIND_BONUS: Final = 0.25
+"""Added to a piece's merit if it holds what is asked for, such as a date, and the question does not say that itself."""
+_CHANGE_BONUS: Final = 0.2
+"""Added to the merit of a piece that says what a figure or rule is changed to."""
+_LONG: Final = 600
 """Characters. The merit of a longer piece is divided by its length in this unit, for a long piece holds words of the
 question by chance."""
 
-_CELL: Final = " | "
-"""Separator of the cells of a table row, where the source kept them apart."""
-_FIGURE: Final = re.compile(r"[($]*[\d,]*\d(?:\.\d+)?[)%]*|[$(—–-]")
-_ROW_FIGURES: Final = 2
-"""Figures at the end of a line that make it a table row without separators."""
-_WHOLE: Final = re.compile(r"""[.!?;:]["'”’)\]]*\Z""")
-_YEAR: Final = re.compile(r"\b(?:19|20)\d\d\b")
-_WANTS_NUMBER: Final = re.compile(
-    r"\bhow (?:much|many|long|large)\b"
-    r"|\b(?:amount|number|total|rate|percentage|ratio|margin|price|date|usd|when)\b",
-    re.IGNORECASE,
-)
-
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
-    """A sentence or table row: its place and its terms."""
+class _Weighed:
+    """A piece, what it holds of the question, with and without what is beside it, and its merit."""
 
-    position: int
-    start: int
-    end: int
-    terms: frozenset[str]
-    header: tuple[int, int] | None = None
-    """Start and end of the row of years or dates above it in its table."""
+    piece: Quotable
+    share: float
+    alone: float
+    merit: float
 
 
 class Extractive:
@@ -124,99 +123,92 @@ class Extractive:
         heads = {position: one.head.text for position, one in enumerate(passages) if one.head is not None}
         if (figure := look_up_alone(question, passages, heads=heads)) is not None:
             return Draft(figure.text, figure.cited)
-        pieces = [
-            piece
-            for position, passage in enumerate(passages)
-            for piece in _pieces(position, passage.text)
-            if _is_whole(passage.text[piece.start : piece.end])
-        ]
-        chosen = _choose(question, passages, pieces, self._least_coverage)
+        chosen = _chosen(_weighed(question, passages), self._least_coverage)
         if not chosen:
             return Draft(INSUFFICIENT_EVIDENCE, ())
-        quotes: dict[tuple[int, int, int], None] = {}
-        for piece in chosen:
-            if piece.header:
-                quotes[piece.position, *piece.header] = None
-            quotes[piece.position, piece.start, piece.end] = None
-        text = "\n".join(f"{escaped(passages[at].text[start:end])} [{at + 1}]" for at, start, end in quotes)
-        return Draft(text, tuple(piece.position for piece in chosen))
+        quotes = dict.fromkeys((piece.position, *span) for piece in _in_order(chosen) for span in piece.spans)
+        said = [(passages[at].text[start:end], at) for at, start, end in quotes]
+        lines = [f"{escaped(quote)} [{at + 1}]" for quote, at in said]
+        lines += [not_said(asking(question), [quote for quote, _ in said])]
+        return Draft("\n".join(filter(None, lines)), tuple(dict.fromkeys(at for _, at in said)))
 
 
-def _choose(
-    question: str, passages: Sequence[Passage], pieces: Sequence[_Piece], least: float
-) -> list[_Piece]:
-    """Choose pieces of different passages that hold most of the question's words and do not repeat each other."""
+def _weighed(question: str, passages: Sequence[Passage]) -> list[_Weighed]:
+    """Weigh the pieces that have a word of the question in them, or what it asks for beside one; the best first."""
     asked = terms(asking(question))
     words = frozenset(term for term in asked if not term[0].isdigit())
-    subjects = [terms(f"{one.company} {one.form} {one.filed[:4]}") for one in passages]
+    kinds = asked_kinds(asking(question))
+    pieces = [
+        one for at, passage in enumerate(passages) for one in quotables(at, passage.text, passage.source)
+    ]
     seen = Counter(term for piece in pieces for term in piece.terms & asked)
     weight = {term: log(1 + len(pieces) / max(seen[term], 1)) for term in asked}
     # fsum is exact, so the order in which a set yields its terms has no effect.
     whole = fsum(weight.values())
-    wants_number = _WANTS_NUMBER.search(question) is not None
+    named = [terms(f"{one.company} {one.form} {one.filed[:4]} {one.source}") for one in passages]
+    around = [terms(one.text) for one in passages]
+    found = []
+    for piece, near in zip(pieces, _near(pieces), strict=True):
+        at = piece.position
+        said = passages[at].text[slice(*piece.spans[-1])]
+        answers = any(kind.is_in(said, question) for kind in kinds)
+        if piece.terms & words or (answers and near & words):
+            held = dict.fromkeys(around[at] & asked, _AROUND)
+            held |= dict.fromkeys((near | named[at]) & asked, _BESIDE) | dict.fromkeys(
+                piece.terms & asked, 1.0
+            )
+            share = fsum(weight[term] * part for term, part in held.items()) / whole
+            alone = fsum(weight[term] for term in piece.terms & asked) / whole
+            bonus = _KIND_BONUS * answers + _CHANGE_BONUS * piece.changes
+            merit = (share + bonus) / max(1.0, piece.length / _LONG) - _RANK_DISCOUNT * at
+            found.append(_Weighed(piece, share, alone, merit))
+    return sorted(found, key=lambda one: one.merit, reverse=True)
 
-    def held(piece: _Piece) -> float:
-        return fsum(weight[term] for term in (piece.terms | subjects[piece.position]) & asked) / whole
 
-    def merit(able: tuple[float, _Piece]) -> float:
-        share, piece = able
-        number = wants_number and any(term[0].isdigit() for term in piece.terms - asked)
-        length = max(1.0, (piece.end - piece.start) / _LONG)
-        return (share + _NUMBER_BONUS * number) / length - _RANK_DISCOUNT * piece.position
+def _near(pieces: Sequence[Quotable]) -> list[frozenset[str]]:
+    """Return the words of each piece and of the sentences before and after it; a row is of what it says itself."""
+    near = [piece.terms for piece in pieces]
+    for at, (one, after) in enumerate(pairwise(pieces)):
+        if one.position == after.position and not (one.is_row or after.is_row):
+            near[at] |= after.terms
+            near[at + 1] |= one.terms
+    return near
 
-    able = [(held(piece), piece) for piece in pieces if piece.terms & words]
-    chosen: list[_Piece] = []
-    for share, piece in sorted((one for one in able if one[0] >= least), key=merit, reverse=True):
-        if len(chosen) == _MAX_PIECES:
-            break
-        if share >= least and all(_adds(piece, one) for one in chosen):
-            if not chosen:
-                least = max(least, _MIN_OF_FIRST * share)
-            chosen.append(piece)
+
+def _chosen(weighed: Sequence[_Weighed], least: float) -> list[Quotable]:
+    """Choose the best pieces that do not repeat each other."""
+    chosen: list[Quotable] = []
+    first: _Weighed | None = None
+    length = 0
+    for one in weighed:
+        if one.share < least or len(chosen) == _MAX_PIECES:
+            continue
+        if first is None:
+            first = one
+        elif (
+            length + one.piece.length > _MAX_LENGTH
+            or one.share < _MIN_OF_FIRST * first.share
+            or (
+                one.alone < _MIN_OF_FIRST * first.alone
+                and all(one.piece.position != it.position for it in chosen)
+            )
+            or not all(_adds(one.piece, it) for it in chosen)
+        ):
+            continue
+        chosen.append(one.piece)
+        length += one.piece.length
     return chosen
 
 
-def _adds(piece: _Piece, to: _Piece) -> bool:
-    return piece.position != to.position and len(piece.terms - to.terms) >= _MIN_NEW * len(piece.terms)
+def _adds(piece: Quotable, to: Quotable) -> bool:
+    """Tell whether a piece says enough that another does not, or the figure that the other changes."""
+    more = piece.terms - to.terms
+    return len(more) >= _MIN_NEW * len(piece.terms) or (
+        to.changes and any(term[0].isdigit() for term in more)
+    )
 
 
-def _pieces(position: int, text: str) -> Iterator[_Piece]:
-    """Cut a passage into sentences and table rows; a row knows the row of years above it."""
-    at = prose = 0
-    header: tuple[int, int] | None = None
-    for line in text.splitlines(keepends=True):
-        if _is_row(line):
-            yield from _sentences(position, text, prose, at)
-            row = _trim(text, at, at + len(line))
-            about = text[slice(*row)] + (text[slice(*header)] if header else "")
-            yield _Piece(position, *row, terms(about), header)
-            if _YEAR.search(text, *row):
-                header = row
-            prose = at + len(line)
-        elif line.strip():
-            header = None
-        at += len(line)
-    yield from _sentences(position, text, prose, at)
-
-
-def _is_whole(piece: str) -> bool:
-    """Tell a row or a sentence from a heading, a cover page, or what the passage's end cuts off."""
-    return _WHOLE.search(piece) is not None or all(_is_row(line) for line in piece.splitlines())
-
-
-def _is_row(line: str) -> bool:
-    if _CELL in line:
-        return True
-    words = line.split()[-_ROW_FIGURES:]
-    return len(words) == _ROW_FIGURES and all(_FIGURE.fullmatch(word) for word in words)
-
-
-def _sentences(position: int, text: str, start: int, end: int) -> Iterator[_Piece]:
-    for first, last in sentences(text, start, end, wrapped=True):
-        if held := terms(text[first:last]):
-            yield _Piece(position, first, last, held)
-
-
-def _trim(text: str, start: int, end: int) -> tuple[int, int]:
-    piece = text[start:end]
-    return start + len(piece) - len(piece.lstrip()), start + len(piece.rstrip())
+def _in_order(chosen: Sequence[Quotable]) -> list[Quotable]:
+    """Put the items of a list behind each other, after its lead-in; else the best stays first."""
+    first = {(one.position, one.spans[0]): at for at, one in reversed([*enumerate(chosen)])}
+    return sorted(chosen, key=lambda one: (first[one.position, one.spans[0]], one.spans))

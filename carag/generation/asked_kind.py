@@ -1,0 +1,116 @@
+"""Tell from a question's words what must stand in a sentence that answers it: a date, an amount, a share, a duration.
+
+The table is small, and says nothing where the question does not tell.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Kind", "asked_kinds", "not_said"]
+
+_NUMBER: Final = (
+    r"(?:\d[\d,.]*|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty"
+    r"|fifty|sixty|seventy|eighty|ninety|hundred|thousand|half))"
+)
+_MONTH: Final = r"\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
+
+
+class Kind(Enum):
+    """A kind of answer: how a message names it, words of a question that ask for it, what a sentence holds."""
+
+    DATE = (
+        "a date",
+        r"\b(?:when|dates?|(?:what|which) (?:month|\w*day|(?:financial )?year)|(?:by|from|since|till|until) which)\b",
+        rf"\b\d{{1,2}}(?:st|nd|rd|th)?\s+{_MONTH}|{_MONTH}\s+\d|\b\d{{1,2}}[./]\d{{1,2}}[./]\d{{2,4}}|\b(?:19|20)\d\d\b"
+        r"|immediate effect|with effect from|date of|close of business|\b(?:noon|midnight)\b|\d\s*(?:[ap]\.?m\b|hours)"
+        r"|in the (?:morning|afternoon|evening)",
+    )
+    DURATION = (
+        "a duration",
+        r"\bhow (?:early|far ahead|fast|frequently|long|often|old|quickly|soon)\b"
+        r"|\bhow many (?:\w+ )?(?:hours|days|weeks|months|years)\b"
+        r"|\b(?:deadline|frequency|maturity|period|tenor|time limit|window)\b",
+        rf"{_NUMBER}\)?(?:\s+\w+)?[\s-]+(?:(?:calendar|working|business) )?"
+        r"(?:hour|day|week|fortnight|month|quarter|year)s?\b"
+        r"|\b(?:daily|weekly|fortnightly|monthly|(?:half-)?yearly|quarterly|annual(?:ly)?|immediately|forthwith|at once"
+        r"|every (?:\w+ )?(?:day|week|month|quarter|year))\b",
+    )
+    SHARE = (
+        "a share",
+        r"\b(?:interest|margin|multiple|per ?cent(?:age)?|proportion|provision|rate|ratio|risk weight|share)\b|%",
+        rf"{_NUMBER}\s*(?:%|per\s?cent|percentage|basis points|bps|times)|\brate\b.{{0,20}}(?:plus|\+)",
+    )
+    AMOUNT = (
+        "an amount",
+        r"\bhow (?:big|high|large|much)\b|\b(?:amount|cap|ceiling|charge|compensation|cost|exposure|fee|largest|limit"
+        r"|penalty|price|smallest|threshold|value)\b",
+        rf"(?:[$€£₹¥`]|\b(?:rs|inr|usd|eur|rupees)\b\.?)\s*{_NUMBER}|\d,\d|\| *[($]*\d"
+        rf"|{_NUMBER}\s*(?:lakh|crore|cr|million|billion|tonne)\b",
+    )
+    COUNT = ("a number", r"\bhow many\b", _NUMBER)
+    BODY = (
+        "a person or a body",
+        r"\b(?:who|whom|whose)\b"
+        r"|\b(?:what|which) (?:\w+ )?(?:agency|authority|bank|body|company|court|department|institution|office)\b",
+        r"(?-i:\b[A-Z][\w.&-]+ (?:(?:of|and|for|the) )*[A-Z]\w+)",
+    )
+    RULE = (
+        "a permission or a prohibition",
+        r"\A\W*(?:(?:if|where|when)\b[^?]*,\s*)?(?:are|can|do|does|has|have|is|may|must|need|should|will)\b"
+        r"|[:,] (?:can|do|does|is|may|must) \w+[^?]*\?",
+        r"\b(?:allowed|cannot|eligible|exempt\w*|may|must|no|not|only|permitted|prohibited|required|shall|without)\b",
+    )
+
+    def __init__(self, named: str, asks: str, holds: str) -> None:
+        self.named = named
+        self.asks = re.compile(asks, re.IGNORECASE)
+        self.holds = re.compile(holds, re.IGNORECASE)
+
+    def is_in(self, text: str, question: str) -> bool:
+        """Tell whether a text holds it, other than as the question says it."""
+        said = question.lower()
+        return any(found[0].lower() not in said for found in self.holds.finditer(text))
+
+
+_ENOUGH: Final = {
+    Kind.DATE: (Kind.DATE, Kind.DURATION),
+    Kind.SHARE: (Kind.SHARE, Kind.COUNT),
+    Kind.AMOUNT: (Kind.AMOUNT, Kind.COUNT),
+}
+"""What may answer in place of a kind: a limit may be an amount, a share, or a number whose unit stands elsewhere."""
+
+_REASON: Final = re.compile(r"\b(?:why|what for|how (?:are|can|do|does|is|must|should))\b", re.IGNORECASE)
+
+
+def asked_kinds(question: str) -> tuple[Kind, ...]:
+    """Return the kinds of answer that a question asks for.
+
+    Examples
+    --------
+    >>> [kind.name for kind in asked_kinds("Within how many days must it be filed, and what is the fee?")]
+    ['DURATION', 'AMOUNT', 'COUNT']
+    """
+    return tuple(kind for kind in Kind if kind.asks.search(question))
+
+
+def not_said(question: str, quotes: Sequence[str]) -> str:
+    """Return a sentence that says that no quote holds what is first asked for; empty where one does, or nothing tells.
+
+    Examples
+    --------
+    >>> not_said("What is the fee?", ["A fee is due in May."]), not_said("What is the fee?", ["The fee is Rs. 5."])
+    ('No sentence quoted states an amount.', '')
+    """
+    found = {kind: match.start() for kind in Kind if (match := kind.asks.search(question))}
+    if not found or Kind.RULE in found or _REASON.search(question):
+        return ""
+    first = min(found, key=found.__getitem__)
+    if any(one.is_in(quote, question) for one in _ENOUGH.get(first, (first,)) for quote in quotes):
+        return ""
+    return f"No sentence quoted states {first.named}."

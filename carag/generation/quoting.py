@@ -1,0 +1,255 @@
+"""Cut a passage into what can be quoted alone: a sentence with what it cannot be understood without, or a table row.
+
+An item of a list comes with its lead-in, the answer of a question with the question, a rule with its proviso, a figure
+with the sentence behind it that changes it, a table row with the row of years above it. A title, a question, a lead-in
+without its items and a sentence that only refers to another document are not quoted.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+from carag.generation.words import terms
+from carag.labelling.sentences import sentence_ends
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["Quotable", "quotables"]
+
+_Span = tuple[int, int]
+_Marker = tuple[str, str]
+"""How the number of a paragraph is written, and the number: ``("(letter)", "b")``; both empty where it has none."""
+
+_CELL: Final = " | "
+"""Separator of the cells of a table row, where the source kept them apart."""
+_FIGURE: Final = re.compile(r"[($]*[\d,]*\d(?:\.\d+)?[)%]*|[$(—–-]")
+_ROW_FIGURES: Final = 2
+"""Figures at the end of a line that make it a table row without separators."""
+_YEAR: Final = re.compile(r"\b(?:19|20)\d\d\b")
+_CLOSING: Final = r"""["'”’)\]]*"""
+_WHOLE: Final = re.compile(
+    rf"(?:(?:[!?;:]|(?<!\d)\.){_CLOSING}\d{{0,2}}|[.;:]\s*[-–—]?|[;,]\s*(?:and|or)){_CLOSING}\Z"
+)
+"""How a sentence or an item ends, with the number of a footnote behind it or not."""
+_LEAD_IN: Final = re.compile(rf":\s*[-–—]*{_CLOSING}\Z")
+_QUESTION: Final = re.compile(rf"[?？]{_CLOSING}\Z")
+_KINDS: Final = ("roman", "letter", "capital", "number")
+_MARKER: Final = re.compile(
+    r"""\s*(?: (?P<opens>\(?)
+               (?:(?P<roman>[ivx]+)|(?P<letter>[a-z])|(?P<capital>[A-Z])|(?P<number>\d{1,3}(?:\.\d{1,3})*))
+               (?P<closes>[.)])
+             | (?P<section>\d{1,3}(?:\.\d{1,3})+) | (?P<bullet>[•▪●*§–—-]))\s""",
+    re.VERBOSE,
+)
+"""The number or letter of an item or a paragraph."""
+_GOES_ON: Final = re.compile(
+    r"(?:[,(/&-]|\b(?:a|an|and|annex|article|at|by|chapter|clause|dated|for|form|from|in|is|are|item|no|nos|of|on|or"
+    r"|paras?|paragraphs?|regulation|rs|rule|schedule|sections?|than|the|to|under|with)\.?)\Z",
+    re.IGNORECASE,
+)
+"""How a line ends that goes on in the next."""
+_PARAGRAPH: Final = 160
+"""Characters. A longer line is a paragraph, and not one of the lines that a paragraph was broken into."""
+_SHORT: Final = 0.65
+"""Share of the passage's longest line: a shorter line was not broken because it was full."""
+_WORD: Final = re.compile(r"[^\W\d_]{2,}")
+_MIN_WORDS: Final = 2
+"""Words of the least sentence; an item may have fewer."""
+_LITTLE: Final = 3
+"""Letters of a word that a heading may write without a capital."""
+_REFERS: Final = re.compile(
+    r".{0,60}?(?:\b(?:please|kindly) (?:also )?refer to|\breference is (?:also )?(?:drawn|invited|made) to"
+    r"|\battention\b.{0,200}?\b(?:is|are) (?:also )?(?:drawn|invited) to)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_QUALIFIES: Final = re.compile(
+    r"(?:provided|however|except(?:ion)?s?|explanation|subject to|unless|nevertheless)\b", re.IGNORECASE
+)
+"""How a sentence begins that belongs to the rule before it."""
+_CHANGES: Final = re.compile(
+    r"\b(?:now|hereby|stands?|been|being|is|are|shall be|decided to)\s+(?:\w+\s+)?(?:amend|enhance|extend|increase"
+    r"|modif|raise|reduce|replace|revise|substitute)(?:y|d|ed|ied)?\b",
+    re.IGNORECASE,
+)
+_POINTS_BACK: Final = re.compile(r"(?:this|these|it|the same|the said|such)\b", re.IGNORECASE)
+_RECALLS: Final = re.compile(
+    r"\b(?:was|were|had|existing|extant|earlier|hitherto|previously|(?:at )?present(?:ly)?|as per|in terms of)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Quotable:
+    """What can be quoted alone."""
+
+    position: int
+    """Of its passage, from 0."""
+    spans: tuple[_Span, ...]
+    """What is shown, as offsets in the passage; the last is the piece itself, the others are what it needs."""
+    terms: frozenset[str]
+    """Of all that is shown."""
+    changes: bool
+    """Whether it says that a figure or a rule is changed."""
+    is_row: bool
+
+    @property
+    def length(self) -> int:
+        """In characters."""
+        return sum(end - start for start, end in self.spans)
+
+
+@dataclass(slots=True)
+class _List:
+    """A lead-in, the marker of its own paragraph, and that of its last item once there is one."""
+
+    marker: _Marker
+    span: _Span
+    last: _Marker | None = None
+
+
+def quotables(position: int, text: str, source: str = "") -> Iterator[Quotable]:
+    r"""Yield what can be quoted of the passage at a position, in its order; ``source`` names its document.
+
+    Examples
+    --------
+    >>> text = "Fees\nThe fee is Rs. 5. However, a student pays none.\nPlease refer to our letter of May."
+    >>> [text[slice(*one.spans[-1])] for one in quotables(0, text)]
+    ['The fee is Rs. 5. However, a student pays none.']
+    """
+    at = prose = 0
+    header: _Span | None = None
+    found: list[tuple[_Span, ...]] = []
+    for line in text.splitlines(keepends=True):
+        if _is_row(line):
+            found += _prose(text, prose, at, source)
+            row = _trim(text, at, at + len(line))
+            found.append((header, row) if header else (row,))
+            if _YEAR.search(text, *row):
+                header = row
+            prose = at + len(line)
+        elif line.strip():
+            header = None
+        at += len(line)
+    for spans in (*found, *_prose(text, prose, at, source)):
+        shown = "\n".join(text[start:end] for start, end in spans)
+        changes = _CHANGES.search(text, *spans[-1]) is not None
+        yield Quotable(position, spans, terms(shown), changes, _is_row(text[slice(*spans[-1])]))
+
+
+def _prose(text: str, start: int, end: int, source: str) -> list[tuple[_Span, ...]]:
+    """Return the sentences that can be quoted, each behind what it needs."""
+    found: list[tuple[_Span, ...]] = []
+    lists: list[_List] = []
+    question: tuple[_Span, ...] = ()
+    joins = False
+    for paragraph in _paragraphs(text, start, end):
+        marker = _marker(text[slice(*paragraph)])
+        _enter(lists, marker)
+        for span in pairwise([paragraph[0], *sentence_ends(text, *paragraph), paragraph[1]]):
+            span = _trim(text, *span)
+            said = text[slice(*span)]
+            if joins and _belongs(said, text[slice(*found[-1][-1])]):
+                found[-1] = (*found[-1][:-1], (found[-1][-1][0], span[1]))
+                continue
+            joins = False
+            if _QUESTION.search(said):
+                question, lists = (span,), []
+            elif _LEAD_IN.search(said):
+                lists.append(_List(marker, span))
+            elif _is_sentence(said, source) and (lists or len(_WORD.findall(said)) >= _MIN_WORDS):
+                found.append((*question, *(one.span for one in lists[-2:]), span))
+                joins = True
+    return found
+
+
+def _is_sentence(said: str, source: str) -> bool:
+    """Tell a sentence from a title, a reference, and what the start or the end of the passage cuts off."""
+    if not _WHOLE.search(said) or _REFERS.match(said) or " ".join(said.split()).rstrip(".") in source:
+        return False
+    return not said[:1].islower() or _MARKER.match(said) is not None
+
+
+def _belongs(said: str, before: str) -> bool:
+    """Tell whether a sentence is a part of the one before: its proviso, or a change of what it recalls."""
+    if not _WHOLE.search(said) or _LEAD_IN.search(said):
+        return False
+    changes = _CHANGES.search(said) and (_POINTS_BACK.match(said) or _RECALLS.search(before))
+    return _QUALIFIES.match(said) is not None or bool(changes)
+
+
+def _enter(lists: list[_List], marker: _Marker) -> None:
+    """Leave the lists that a paragraph with this marker is not an item of."""
+    while lists:
+        if _is_item(marker, lists[-1]):
+            lists[-1].last = marker
+            return
+        lists.pop()
+
+
+def _is_item(marker: _Marker, of: _List) -> bool:
+    """Tell whether an item can be the first of a list, or come after the last; ``i`` is a letter only behind ``h``."""
+    if of.last is None:
+        return not marker[0] or marker[0] != of.marker[0]
+    if marker[0] == of.last[0]:
+        return bool(marker[0])
+    alike = marker[0].replace("roman", "letter") == of.last[0].replace("roman", "letter")
+    return alike and len(marker[1]) == len(of.last[1]) == 1 and ord(marker[1]) == ord(of.last[1]) + 1
+
+
+def _marker(paragraph: str) -> _Marker:
+    found = _MARKER.match(paragraph)
+    if not found:
+        return "", ""
+    kind = next((one for one in _KINDS if found[one]), found.lastgroup or "")
+    return f"{found['opens'] or ''}{kind}{found[kind].count('.') or ''}{found['closes'] or ''}", found[kind]
+
+
+def _paragraphs(text: str, start: int, end: int) -> Iterator[_Span]:
+    """Cut where no sentence goes on: before items, behind lead-ins and headings, and at most blank lines."""
+    lines = text[start:end].splitlines(keepends=True)
+    width = max(map(len, text.splitlines()), default=0)
+    at = first = start
+    for line, after in zip(lines, [*lines[1:], ""], strict=False):
+        at += len(line)
+        following = text[at:end].lstrip()
+        if not line.strip():
+            continue
+        is_heading = not text[first : at - len(line)].strip() and _is_heading(line, following)
+        if is_heading or _ends(line.strip(), following, width, is_blank=not after.strip()):
+            yield first, at
+            first = at
+
+
+def _is_heading(line: str, after: str) -> bool:
+    """Tell a numbered line with capitals alone, before one that starts with another, from a paragraph's first line."""
+    number = _MARKER.match(line)
+    words = [word for word in line[number.end() :].split() if len(word) > _LITTLE] if number else []
+    return bool(words) and all(not word[0].islower() for word in words) and after[:1].isupper()
+
+
+def _ends(line: str, after: str, width: int, *, is_blank: bool) -> bool:
+    """Tell whether a paragraph ends with a line; ``after`` is what follows, behind a blank line or not."""
+    if not after or _LEAD_IN.search(line):
+        return True
+    if _GOES_ON.search(line) and not (is_blank and line.endswith(",")):
+        return False
+    if _MARKER.match(after):
+        return True
+    is_last = is_blank or len(line) < _SHORT * width or len(line) > _PARAGRAPH
+    return is_last and (not after[0].islower() or (is_blank and _WHOLE.search(line) is not None))
+
+
+def _is_row(line: str) -> bool:
+    if _CELL in line:
+        return True
+    words = line.split()[-_ROW_FIGURES:]
+    return len(words) == _ROW_FIGURES and all(_FIGURE.fullmatch(word) for word in words)
+
+
+def _trim(text: str, start: int, end: int) -> _Span:
+    piece = text[start:end]
+    return start + len(piece) - len(piece.lstrip()), start + len(piece.rstrip())

@@ -1,0 +1,216 @@
+"""Claims about what the quoting generator shows: whole sentences that hold what is asked, with what they need."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from carag.generation.extractive import Extractive
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from carag.retrieval.evidence import Passage, Withheld
+
+    Build = Callable[..., tuple[Passage, ...]]
+
+TITLE = "Storage of nails in public halls"
+NOTICE = (
+    f"{TITLE}\n"
+    "Please refer to our circular on the storage of nails in public halls.\n\n"
+    "2. The hall must be dry. Whoever stores nails there pays a deposit of Rs. 500.\n"
+)
+LISTED = (
+    "3. A hall is dry enough for nails if:\n"
+    "(i) its roof has been inspected within two years;\n"
+    "(ii) its floor is of stone, which is:\n"
+    "(a) granite; or\n"
+    "(b) slate;\n"
+    "(iii) its doors close.\n"
+    "4. The keeper of the hall is paid monthly.\n"
+)
+FAQ = (
+    "Q. May nails be stored in a cellar?\n"
+    "They may be, if the cellar has a window that opens.\n"
+    "Q. Who inspects a cellar?\n"
+    "The District Office inspects it.\n"
+)
+
+
+@pytest.fixture
+def answered(passages: Build, withheld: Withheld) -> Callable[..., list[str]]:
+    """Ask of passages, and return the lines without their marks."""
+
+    def ask(question: str, *texts: str, source: str = "") -> list[str]:
+        given = tuple(replace(one, source=source) for one in passages(*texts))
+        draft = Extractive().generate(question, given, withheld)
+        return [line.rpartition(" [")[0] or line for line in draft.text.splitlines()]
+
+    return ask
+
+
+def test_neither_title_nor_reference_is_quoted(answered: Callable[..., list[str]]) -> None:
+    """However much of the question they hold; the sentence behind that answers is."""
+    said = answered("What deposit is due for storage of nails in public halls?", NOTICE)
+    assert said[0] == "Whoever stores nails there pays a deposit of Rs. 500."
+    assert not any("Please refer" in line or TITLE in line for line in said)
+
+
+@pytest.mark.parametrize("closing", ["", "."])
+def test_a_title_is_known_by_the_name_of_its_document(
+    answered: Callable[..., list[str]], closing: str
+) -> None:
+    """A full stop behind it makes it no sentence."""
+    text = f"{TITLE}{closing}\n\nA deposit of Rs. 500 is due."
+    said = answered("What deposit is due for storage of nails?", text, source=f"Circular 7, {TITLE}, 2024")
+    assert said == ["A deposit of Rs. 500 is due."]
+
+
+def test_one_passage_gives_several_sentences(answered: Callable[..., list[str]]) -> None:
+    """Where two of its sentences answer, both are quoted."""
+    text = "Nails rust in a damp hall. Tools are sold in May. Nails in a hall are turned every week."
+    said = answered("What becomes of nails in a hall?", text)
+    assert ["Nails in a hall are turned every week.", "Nails rust in a damp hall."] == sorted(said)
+
+
+@pytest.mark.parametrize(
+    "qualifies",
+    [
+        "Provided that a school pays none.",
+        "However, a school pays none.",
+        "Except where a school stores them, it is not paid back.",
+        "Explanation: a school is a public hall.",
+    ],
+)
+@pytest.mark.parametrize("between", [" ", "\n", "\n\n"])
+def test_a_rule_keeps_its_proviso(answered: Callable[..., list[str]], qualifies: str, between: str) -> None:
+    """In the same paragraph or the next."""
+    rule = "A deposit of Rs. 500 is due for nails."
+    said = answered("What deposit is due for nails?", f"{rule}{between}{qualifies}\n\nThe hall is dry.")
+    assert [rule, qualifies] == [
+        line for line in "\n".join(said).replace(f"{rule} ", f"{rule}\n").split("\n") if line
+    ]
+
+
+@pytest.mark.parametrize(
+    ("question", "item"),
+    [
+        (
+            "Within how many years must the roof be inspected?",
+            "(i) its roof has been inspected within two years;",
+        ),
+        ("Must doors close?", "(iii) its doors close."),
+    ],
+)
+def test_an_item_comes_with_its_lead_in(answered: Callable[..., list[str]], question: str, item: str) -> None:
+    """And the item behind a list within the list with that of its own."""
+    said = answered(question, LISTED)
+    assert said[:2] == ["3. A hall is dry enough for nails if:", item]
+
+
+def test_an_item_of_a_list_in_a_list_comes_with_both_lead_ins(answered: Callable[..., list[str]]) -> None:
+    """The outer one first."""
+    lines = ["3. A hall is dry enough for nails if:", "(ii) its floor is of stone, which is:", "(b) slate;"]
+    said = answered("Is slate enough?", LISTED)
+    assert lines == [line for line in said if line in lines]
+
+
+def test_a_paragraph_behind_a_list_is_none_of_its_items(answered: Callable[..., list[str]]) -> None:
+    """Its number goes on from the lead-in's."""
+    assert answered("How often is the keeper of the hall paid?", LISTED)[0] == (
+        "4. The keeper of the hall is paid monthly."
+    )
+
+
+def test_a_lead_in_is_not_quoted_without_an_item(answered: Callable[..., list[str]]) -> None:
+    """Where the text has lost the items, there is nothing to quote."""
+    said = answered(
+        "When is a hall dry enough for nails?", "3. A hall is dry enough for nails if:\n4. It rains."
+    )
+    assert not any("dry enough" in line for line in said)
+
+
+def test_an_answer_comes_with_its_question_and_no_question_comes_alone(
+    answered: Callable[..., list[str]],
+) -> None:
+    """Of a list of questions and answers, the one that was asked."""
+    assert answered("May nails be stored in a cellar?", FAQ)[:2] == [
+        "Q. May nails be stored in a cellar?",
+        "They may be, if the cellar has a window that opens.",
+    ]
+    assert "May nails be stored in a cellar?" not in answered("May nails be stored in a cellar?", FAQ[:36])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "It is now revised to Rs. 700.",
+        "The deposit for nails stands enhanced to Rs. 700.",
+        "In that rule, the words “Rs. 500” shall be substituted by “Rs. 700”.",
+    ],
+)
+def test_a_figure_is_shown_with_its_change(answered: Callable[..., list[str]], change: str) -> None:
+    """What recalls the old figure is never quoted without the sentence that changes it."""
+    recalls = "The deposit for nails was Rs. 500."
+    said = "\n".join(answered("What is the deposit for nails?", f"{recalls} {change} The hall is dry."))
+    assert recalls in said
+    assert change in said
+
+
+def test_what_changes_a_figure_goes_before_what_recalls_it(answered: Callable[..., list[str]]) -> None:
+    """In whatever order the passages come."""
+    old, new = "The deposit for nails is Rs. 500.", "The deposit for nails is now increased to Rs. 700."
+    for texts in ((old, new), (new, old)):
+        assert answered("What is the deposit for nails?", *texts) == [new, old]
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("From when must nails be stored in a hall?", "This is in force from 1 May 2024."),
+        ("What deposit must be paid for nails stored in a hall?", "A sum of Rs. 500 is paid."),
+        ("What share of nails stored in a hall may rust?", "Rust is allowed on 5 per cent."),
+        ("How often are nails stored in a hall turned?", "Someone turns them every week."),
+        ("Who looks after nails stored in a hall?", "The keeper is Acme Trust."),
+        ("May nails be stored in a hall?", "The rule is that they shall not."),
+    ],
+)
+def test_a_sentence_that_holds_what_is_asked_for_is_quoted(
+    answered: Callable[..., list[str]], question: str, answer: str
+) -> None:
+    """It stands beside the one that holds the question's words, and holds few of them or none itself."""
+    told = "The nails are stored in a hall, where somebody looks after them, turns them and pays for rust."
+    assert answer in answered(question, f"{told} {answer}")
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "kind"),
+    [
+        ("What is the fee for nails?", "The fee for nails is due at the door.", "an amount"),
+        ("On which date is the fee for nails due?", "The fee for nails is due at the door.", "a date"),
+        ("Who pays the fee for nails?", "The fee for nails is due at the door.", "a person or a body"),
+        ("What is the fee for nails?", "The fee for nails is Rs. 5.", ""),
+        ("Is a fee due for nails?", "The fee for nails is due at the door.", ""),
+        ("Why is a fee due for nails?", "The fee for nails is due at the door.", ""),
+    ],
+)
+def test_what_no_quote_states_is_said(
+    answered: Callable[..., list[str]], question: str, text: str, kind: str
+) -> None:
+    """In a line of its own without a mark, where the question says what kind of thing it asks for."""
+    assert answered(question, text) == [text, *([f"No sentence quoted states {kind}."] if kind else [])]
+
+
+def test_a_line_break_does_not_cut_a_sentence_and_a_heading_is_not_a_part_of_it(
+    answered: Callable[..., list[str]],
+) -> None:
+    """The lines of a page, with a blank line inside a sentence where a page ends."""
+    page = (
+        "7. Deposit For Nails\n"
+        "The deposit for nails that are stored in a public hall is due on the\n"
+        "day on which they are brought, and is\n\n"
+        "Rs. 500 for each box.\n"
+    )
+    assert "\n".join(answered("What is the deposit for nails?", page)) == page.partition("\n")[2].strip()
