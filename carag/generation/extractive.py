@@ -55,8 +55,8 @@ _MIN_COVERAGE: Final = 0.15
 Above it more of the answerable development questions are declined; below it nothing changes, for whether passages speak
 of the question at all is decided before (``least_words`` of the profile)."""
 _MIN_OF_FIRST: Final = 0.5
-"""Share of what the first piece holds of the question, 0 to 1, that a further one must hold; one of another passage
-must hold as much by itself, without what stands beside it."""
+"""Share of what the first piece itself holds of the question, 0 to 1, that a further one must hold; but not one of the
+same passage that holds what is asked for, as "It is due in May." does."""
 _MIN_NEW: Final = 0.3
 """Share of a further piece's words, 0 to 1, that no piece chosen before holds: filings repeat themselves."""
 _BESIDE: Final = 0.7
@@ -65,7 +65,7 @@ _AROUND: Final = 0.3
 """What a word counts that stands elsewhere in the passage."""
 _RANK_DISCOUNT: Final = 0.04
 """Subtracted from a piece's merit for each rank of its passage below the first."""
-_KIND_BONUS: Final = 0.25
+_KIND_BONUS: Final = 0.15
 """Added to a piece's merit if it holds what is asked for, such as a date, and the question does not say that itself."""
 _CHANGE_BONUS: Final = 0.2
 """Added to the merit of a piece that says what a figure or rule is changed to."""
@@ -76,11 +76,13 @@ question by chance."""
 
 @dataclass(frozen=True, slots=True)
 class _Weighed:
-    """A piece, what it holds of the question, with and without what is beside it, and its merit."""
-
     piece: Quotable
     share: float
+    """Of the question, 0 to 1, with what is beside the piece."""
     alone: float
+    """The same of the piece itself."""
+    answers: bool
+    """Whether it holds the kind of thing that is asked for."""
     merit: float
 
 
@@ -119,7 +121,7 @@ class Extractive:
         self._least_coverage = least_coverage
 
     def generate(self, question: str, passages: Sequence[Passage], withheld: Withheld) -> Draft:  # noqa: ARG002
-        """Give a figure or one to three quotes, or say that the evidence is insufficient; see :class:`Generator`."""
+        """Give a figure or one to five quotes, or say that the evidence is insufficient; see :class:`Generator`."""
         heads = {position: one.head.text for position, one in enumerate(passages) if one.head is not None}
         if (figure := look_up_alone(question, passages, heads=heads)) is not None:
             return Draft(figure.text, figure.cited)
@@ -154,14 +156,13 @@ def _weighed(question: str, passages: Sequence[Passage]) -> list[_Weighed]:
         answers = any(kind.is_in(said, question) for kind in kinds)
         if piece.terms & words or (answers and near & words):
             held = dict.fromkeys(around[at] & asked, _AROUND)
-            held |= dict.fromkeys((near | named[at]) & asked, _BESIDE) | dict.fromkeys(
-                piece.terms & asked, 1.0
-            )
+            held |= dict.fromkeys((near | named[at]) & asked, _BESIDE)
+            held |= dict.fromkeys(piece.terms & asked, 1.0)
             share = fsum(weight[term] * part for term, part in held.items()) / whole
             alone = fsum(weight[term] for term in piece.terms & asked) / whole
             bonus = _KIND_BONUS * answers + _CHANGE_BONUS * piece.changes
             merit = (share + bonus) / max(1.0, piece.length / _LONG) - _RANK_DISCOUNT * at
-            found.append(_Weighed(piece, share, alone, merit))
+            found.append(_Weighed(piece, share, alone, answers, merit))
     return sorted(found, key=lambda one: one.merit, reverse=True)
 
 
@@ -178,25 +179,14 @@ def _near(pieces: Sequence[Quotable]) -> list[frozenset[str]]:
 def _chosen(weighed: Sequence[_Weighed], least: float) -> list[Quotable]:
     """Choose the best pieces that do not repeat each other."""
     chosen: list[Quotable] = []
-    first: _Weighed | None = None
-    length = 0
-    for one in weighed:
-        if one.share < least or len(chosen) == _MAX_PIECES:
-            continue
-        if first is None:
-            first = one
-        elif (
-            length + one.piece.length > _MAX_LENGTH
-            or one.share < _MIN_OF_FIRST * first.share
-            or (
-                one.alone < _MIN_OF_FIRST * first.alone
-                and all(one.piece.position != it.position for it in chosen)
-            )
-            or not all(_adds(one.piece, it) for it in chosen)
-        ):
-            continue
-        chosen.append(one.piece)
-        length += one.piece.length
+    able = [one for one in weighed if one.share >= least]
+    for one in able:
+        piece = one.piece
+        is_near = one.answers and any(piece.position == it.position for it in chosen)
+        is_about = is_near or one.alone >= _MIN_OF_FIRST * able[0].alone
+        fits = not chosen or sum(it.length for it in chosen) + piece.length <= _MAX_LENGTH
+        if is_about and fits and len(chosen) < _MAX_PIECES and all(_adds(piece, it) for it in chosen):
+            chosen.append(piece)
     return chosen
 
 

@@ -83,7 +83,7 @@ def quotes(text: str, passages: tuple[Passage, ...]) -> list[tuple[str, int]]:
 def test_every_word_is_quoted_from_the_cited_passage(
     passages: Build, withheld: Withheld, question: str, texts: list[str]
 ) -> None:
-    """Whatever question and passages say, a draft is quotes of the passages it cites, perhaps a line on what they lack, or the refusal."""
+    """Whatever question and passages say, a draft is quotes, perhaps a line on what they lack, or the refusal."""
     given_passages = passages(*texts)
     draft = Extractive().generate(question, given_passages, withheld)
     if not draft.cited:

@@ -170,7 +170,7 @@ def test_what_changes_a_figure_goes_before_what_recalls_it(answered: Callable[..
     ("question", "answer"),
     [
         ("From when must nails be stored in a hall?", "This is in force from 1 May 2024."),
-        ("What deposit must be paid for nails stored in a hall?", "A sum of Rs. 500 is paid."),
+        ("How much must be paid for nails stored in a hall?", "A sum of Rs. 500 is paid."),
         ("What share of nails stored in a hall may rust?", "Rust is allowed on 5 per cent."),
         ("How often are nails stored in a hall turned?", "Someone turns them every week."),
         ("Who looks after nails stored in a hall?", "The keeper is Acme Trust."),
