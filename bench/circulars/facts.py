@@ -35,6 +35,8 @@ ASKED: Final = 161
 REFERS: Final = re.compile(
     r"please refer to|attention .{0,99}is (?:drawn|invited) to", re.IGNORECASE | re.DOTALL
 )
+SHORT: Final = 20
+"""Characters. A shorter first line may stand in a title by chance."""
 BROKEN: Final = re.compile(
     r"\A(?![(\[]?[a-zivx\d]{1,4}[.)\]])[a-z,;)]|[^.;:!?\"'”’)\]|\d]\Z(?<!\band)(?<!\bor)"
 )
@@ -53,11 +55,11 @@ class Watching:
     name, remote, fingerprint = "watching", False, "watching-1"
 
     def __init__(self) -> None:
-        self.given: Sequence[Passage] = ()
+        self.given: list[Passage] = []
 
     def generate(self, question: str, passages: Sequence[Passage], withheld: Withheld) -> Draft:  # noqa: ARG002
         """See :class:`carag.generation.Generator`."""
-        self.given = passages
+        self.given[:] = passages
         return Draft("Nothing. [1]", (0,))
 
 
@@ -104,7 +106,7 @@ def _retrieved(store: Path, asked: Sequence[Asked]) -> Iterator[Row]:
         store, ranker=OWN, generator=watching, gate=ConfidenceGate(-1.0), clock=lambda: NOW
     ) as engine:
         for one in asked:
-            watching.given = ()
+            watching.given.clear()
             engine.ask(one.question, session)
             yield {"id": one.id, "passages": [asdict(of) | {"text_sha256": ""} for of in watching.given]}
 
@@ -134,7 +136,8 @@ def _row(asked: Asked, passages: tuple[Passage, ...], *, show: bool) -> Row:
 
 
 def _is_opening(piece: str, of: Passage) -> bool:
-    return REFERS.search(piece[:200]) is not None or " ".join(piece.splitlines()[0].split()) in of.source
+    first = " ".join(piece.splitlines()[0].split())
+    return REFERS.search(piece[:200]) is not None or (len(first) > SHORT and first in of.source)
 
 
 def _is_superseded(piece: str, of: Passage, answer: str) -> bool:

@@ -153,16 +153,20 @@ def _prose(text: str, start: int, end: int, source: str) -> list[tuple[_Span, ..
             span = _trim(text, *span)
             said = text[slice(*span)]
             if joins and _belongs(said, text[slice(*found[-1][-1])]):
-                found[-1] = (*found[-1][:-1], (found[-1][-1][0], span[1]))
-                continue
+                *needs, (begins, _) = found.pop()
+                if not _LEAD_IN.search(said):
+                    found.append((*needs, (begins, span[1])))
+                    continue
+                # The items say what is changed: what the lead-in recalls is not quoted without them.
             joins = False
             if _QUESTION.search(said):
                 question, lists = (span,), []
             elif _LEAD_IN.search(said):
                 lists.append(_List(marker, span))
             elif _is_sentence(said, source) and (lists or len(_WORD.findall(said)) >= _MIN_WORDS):
-                found.append((*question, *(one.span for one in lists[-2:]), span))
-                joins = True
+                joins = not any(_REFERS.match(text, *one.span) for one in lists)
+                if joins:
+                    found.append((*question, *(one.span for one in lists[-2:]), span))
     return found
 
 
@@ -175,10 +179,10 @@ def _is_sentence(said: str, source: str) -> bool:
 
 def _belongs(said: str, before: str) -> bool:
     """Tell whether a sentence is a part of the one before: its proviso, or a change of what it recalls."""
-    if not _WHOLE.search(said) or _LEAD_IN.search(said):
+    if not _WHOLE.search(said):
         return False
     changes = _CHANGES.search(said) and (_POINTS_BACK.match(said) or _RECALLS.search(before))
-    return _QUALIFIES.match(said) is not None or bool(changes)
+    return bool(changes) or (_QUALIFIES.match(said) is not None and not _LEAD_IN.search(said))
 
 
 def _enter(lists: list[_List], marker: _Marker) -> None:

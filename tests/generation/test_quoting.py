@@ -159,6 +159,22 @@ def test_a_figure_is_shown_with_its_change(answered: Callable[..., list[str]], c
     assert change in said
 
 
+def test_a_figure_is_not_quoted_where_only_a_lead_in_changes_it(answered: Callable[..., list[str]]) -> None:
+    """A table behind the lead-in says to what, and the text has lost it."""
+    lost = "The deposit for nails was Rs. 500. It is now increased as under:\n\nTable content"
+    assert answered("What is the deposit for nails?", lost, "Nails are dear.") == ["Nails are dear."]
+
+
+def test_items_of_a_reference_are_not_quoted(answered: Callable[..., list[str]]) -> None:
+    """They name documents; the rule stands behind them."""
+    text = (
+        "Attention of keepers is invited to the following rules for nails:\n"
+        "(a) Rules for Nails in Halls;\n(b) Rules for Nails in Cellars.\n"
+        "2. Nails are kept dry.\n"
+    )
+    assert answered("What are the rules for nails?", text) == ["2. Nails are kept dry."]
+
+
 def test_what_changes_a_figure_goes_before_what_recalls_it(answered: Callable[..., list[str]]) -> None:
     """In whatever order the passages come."""
     old, new = "The deposit for nails is Rs. 500.", "The deposit for nails is now increased to Rs. 700."
