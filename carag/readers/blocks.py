@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 from carag.limits import MAX_TEXT
 from carag.readers.grid import FIGURE, Cell, body_of, columned, columns_of, grid_of, joined
 from carag.readers.outcome import ProblemKind, Unreadable
-from carag.readers.raised import bare, lowered, raised
+from carag.readers.raised import NOTE, bare, lowered, raised
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -32,7 +32,7 @@ _BLANK: Final = re.compile(r"[\s\u200b-\u200d\u2060\ufeff]*")
 """What shows nothing: filers fill the cells between columns with spaces of no width."""
 _POINT: Final = re.compile(
     r"\(?(?:\d{1,3}(?:\.\d{1,3})*[a-z]?|[a-z]{1,2}|[ivxl]{1,6}|[A-Z]|[IVXL]{1,6})[.)]|[•▪·–—-]|[*†‡§]{1,4}"
-    r"|\[\^[^\]]*\]"
+    rf"|{NOTE}"
 )
 """What a cell holds that numbers the cell beside it."""
 

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from carag.readers.blocks import Number
-from carag.readers.docx_styles import attribute, child, is_on, name_of
+from carag.readers.docx_styles import attribute, child, is_on, name_of, stated
 from carag.readers.list_numbers import numeral
 
 if TYPE_CHECKING:
@@ -104,8 +104,7 @@ class Lists:
         instance = self._instances.get(number)
         if instance is None:
             return None
-        named = child(instance, "abstractNumId")
-        identity = "" if named is None else attribute(named, "val")
+        identity = stated(instance, "abstractNumId")
         definition = self._definitions.get(identity)
         linked = child(definition, "numStyleLink")
         if linked is not None and depth < _LEVELS:  # the definition is the numbering style's
@@ -125,13 +124,13 @@ def _levels(parent: _Element | None) -> dict[int, _Level]:
             at = _whole(attribute(one, "ilvl"), 0)
             restarts = child(one, "lvlRestart")
             found[at] = _Level(
-                kind=_stated(one, "numFmt") or "decimal",
-                start=_whole(_stated(one, "start"), 0),
-                text=_stated(one, "lvlText"),
+                kind=stated(one, "numFmt") or "decimal",
+                start=_whole(stated(one, "start"), 0),
+                text=stated(one, "lvlText"),
                 restarts=at if restarts is None else _whole(attribute(restarts, "val"), at),
                 is_legal=is_on(child(one, "isLgl")),
-                style=_stated(one, "pStyle"),
-                is_apart=_stated(one, "suff") != "nothing",
+                style=stated(one, "pStyle"),
+                is_apart=stated(one, "suff") != "nothing",
             )
     return found
 
@@ -186,10 +185,5 @@ _KINDS: Final = {
 """Word's formats, by the names that ``numeral`` has for them."""
 
 
-def _stated(element: _Element, name: str) -> str:
-    found = child(element, name)
-    return "" if found is None else attribute(found, "val")
-
-
-def _whole(stated: str, default: int) -> int:
-    return int(stated) if stated.isdecimal() and len(stated) < _LEVELS else default
+def _whole(written: str, default: int) -> int:
+    return int(written) if written.isdecimal() and len(written) < _LEVELS else default

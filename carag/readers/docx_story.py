@@ -14,7 +14,7 @@ from lxml import etree
 
 from carag.readers.blocks import Blocks
 from carag.readers.docx_lists import Lists
-from carag.readers.docx_styles import attribute, child, is_on, name_of
+from carag.readers.docx_styles import attribute, child, is_on, name_of, stated
 from carag.readers.list_numbers import numeral
 from carag.readers.outcome import ProblemKind, Unreadable
 from carag.readers.symbols import is_symbol_font, symbol
@@ -80,10 +80,10 @@ class Notes:
         self._kind = {"footnote": "decimal", "endnote": "lower-roman"}
         self._next = {"footnote": 1, "endnote": 1}
         for kind in self._notes:
-            stated = child(settings, f"{kind}Pr")
-            if (start := child(stated, "numStart")) is not None and attribute(start, "val").isdecimal():
-                self._next[kind] = int(attribute(start, "val")[:6])
-            if (shape := child(stated, "numFmt")) is not None:
+            properties = child(settings, f"{kind}Pr")
+            if (start := stated(properties, "numStart")).isdecimal():
+                self._next[kind] = int(start[:6])
+            if (shape := child(properties, "numFmt")) is not None:
                 self._kind[kind] = _KINDS.get(attribute(shape, "val"), "decimal")
 
     def refer(self, reference: _Element) -> tuple[str, _Element | None]:
@@ -229,8 +229,7 @@ class Story:
         self._mark(1, self._first_mark)
         self._first_mark = ""
         properties = child(element, "pPr")
-        style = child(properties, "pStyle")
-        named = "" if style is None else attribute(style, "val")
+        named = stated(properties, "pStyle")
         mark = child(properties, "rPr")
         deleted = child(mark, "del") is not None or child(mark, "moveFrom") is not None
         hidden = self._look_of(mark, named).hidden
@@ -270,15 +269,14 @@ class Story:
 
     def _start_row(self, element: _Element) -> None:
         self._blocks.end_row()
-        before = child(element, "trPr", "gridBefore")
-        if before is not None and attribute(before, "val").isdecimal():
-            self._blocks.start_cell(across=int(attribute(before, "val")[:4]))
+        before = stated(child(element, "trPr"), "gridBefore")
+        if before.isdecimal():
+            self._blocks.start_cell(across=int(before[:4]))
             self._blocks.end_cell()
 
     def _start_cell(self, element: _Element) -> None:
         properties = child(element, "tcPr")
-        span, merged = child(properties, "gridSpan"), child(properties, "vMerge")
-        across = "" if span is None else attribute(span, "val")
+        across, merged = stated(properties, "gridSpan"), child(properties, "vMerge")
         goes_on = merged is not None and attribute(merged, "val") != "restart"
         is_head = is_on(child(element.getparent(), "trPr", "tblHeader"))
         wide = int(across[:4]) if across.isdecimal() else 1
@@ -395,9 +393,9 @@ def _around(element: _Element, name: str) -> tuple[str, str]:
 
 def _chosen(choices: _Element) -> str:
     """Return what is chosen of an old form's list (ECMA-376, part 1, 17.16.9)."""
-    stated = child(choices, "result")
-    stated = child(choices, "default") if stated is None else stated
-    at = "0" if stated is None else attribute(stated, "val")
+    result = child(choices, "result")
+    result = child(choices, "default") if result is None else result
+    at = "0" if result is None else attribute(result, "val")
     entries = [attribute(one, "val") for one in choices if name_of(one) == "listEntry"]
     return entries[int(at)] if at.isdecimal() and int(at[:6]) < len(entries) else ""
 

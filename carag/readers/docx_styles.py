@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from lxml.etree import _Element
 
-__all__ = ["ListPlace", "RunLook", "Styles", "attribute", "child", "is_on", "name_of"]
+__all__ = ["ListPlace", "RunLook", "Styles", "attribute", "child", "is_on", "name_of", "stated"]
 
 _FALSE: Final = {"0", "false", "off"}
 _RAISED_FROM: Final = 2
@@ -67,7 +67,7 @@ class Styles:
 
     def run(self, properties: _Element | None, paragraph_style: str) -> RunLook:
         """Return how a run looks whose own properties are given, in a paragraph of a style."""
-        character = _stated(properties, "rStyle") or self._default["character"]
+        character = stated(properties, "rStyle") or self._default["character"]
         of_paragraph = [*self._chain(paragraph_style or self._default["paragraph"], "rPr")]
         of_character = [*self._chain(character, "rPr")]
 
@@ -91,15 +91,15 @@ class Styles:
 
     def list_of(self, properties: _Element | None) -> ListPlace | None:
         """Return the list of a paragraph whose own properties are given; None if it is in none."""
-        style = _stated(properties, "pStyle") or self._default["paragraph"]
+        style = stated(properties, "pStyle") or self._default["paragraph"]
         own = child(properties, "numPr")
-        number, level = _stated(own, "numId"), _stated(own, "ilvl")
+        number, level = stated(own, "numId"), stated(own, "ilvl")
         named_by = ""
         if not number:
             for identity, one in self._with_bases(style):
-                stated = child(one, "pPr", "numPr")
-                number = number or _stated(stated, "numId")
-                level = level or _stated(stated, "ilvl")
+                of_style = child(one, "pPr", "numPr")
+                number = number or stated(of_style, "numId")
+                level = level or stated(of_style, "ilvl")
                 if number:
                     named_by = identity
                     break
@@ -109,7 +109,7 @@ class Styles:
 
     def list_of_style(self, style: str) -> str:
         """Return the id of the list that a numbering style names; empty if it names none."""
-        return _stated(child(self._styles.get(style), "pPr", "numPr"), "numId")
+        return stated(child(self._styles.get(style), "pPr", "numPr"), "numId")
 
     def _chain(self, style: str, part: str) -> Iterator[_Element]:
         return (found for _, one in self._with_bases(style) if (found := child(one, part)) is not None)
@@ -120,7 +120,7 @@ class Styles:
         while style in self._styles and style not in seen:
             seen.add(style)
             yield style, self._styles[style]
-            style = _stated(self._styles[style], "basedOn")
+            style = stated(self._styles[style], "basedOn")
 
 
 def _shift(nearest: Callable[[str], _Element | None]) -> int:
@@ -139,7 +139,7 @@ def _first(levels: Iterable[_Element | None], name: str) -> _Element | None:
     return next((found for one in levels if (found := child(one, name)) is not None), None)
 
 
-def _stated(element: _Element | None, name: str) -> str:
+def stated(element: _Element | None, name: str) -> str:
     """Return the value of an element's child; empty if it has none."""
     found = child(element, name)
     return "" if found is None else attribute(found, "val")

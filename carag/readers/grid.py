@@ -13,6 +13,7 @@ from operator import itemgetter
 from typing import Final, NamedTuple
 
 from carag.readers.outcome import ProblemKind, Unreadable
+from carag.readers.raised import NOTE
 
 __all__ = ["FIGURE", "Cell", "Placed", "body_of", "columned", "columns_of", "grid_of", "joined"]
 
@@ -24,14 +25,14 @@ _LONGEST_NAME: Final = 160
 """Greatest number of characters of what is repeated as the name of a column, or of rows elsewhere than before them."""
 _OPENS: Final = re.compile(r"[A-Z]{0,3}[$€£¥₹]\s?\(?|\(")
 _CLOSES: Final = re.compile(r"\)?\s?%|\)")
-_MARKS: Final = re.compile(r"(?:\[\^[^\]]*\])+")
+_MARKS: Final = re.compile(rf"(?:{NOTE})+")
 _BEGINS_FIGURE: Final = re.compile(r"[(-]?\s?[$€£¥₹]?\(?\s?(?:[\d.]*\d|[-–—])")
 _ENDS_FIGURE: Final = re.compile(
-    r"(?<![\d.,^_])(?!(?:19|20)\d\d$)(?:[\d.,]*\d[\d.,]*|[-–—])\s?\)?(?:\[\^[^\]]*\])*$"
+    rf"(?<![\d.,^_])(?!(?:19|20)\d\d$)(?:[\d.,]*\d[\d.,]*|[-–—])\s?\)?(?:{NOTE})*$"
 )
 """Not a year, beside which a percent sign is the head of a column of its own."""
 _YEAR: Final = re.compile(r"(?:19|20)\d\d")
-FIGURE: Final = re.compile(r"[$€£¥₹(\s-]*\d[\d.,]*[\s)%]*(?:\[\^[^\]]*\])?")
+FIGURE: Final = re.compile(rf"[$€£¥₹(\s-]*\d[\d.,]*[\s)%]*(?:{NOTE})?")
 
 
 @dataclass(slots=True)
@@ -85,18 +86,14 @@ def grid_of(rows: list[list[tuple[Cell, str]]]) -> list[list[Placed]]:
                 placed.append(above._replace(is_own=False))
                 at = max(end, above.end)
                 continue
-            one = Placed(
-                at,
-                end,
-                text,
-                cell,
-                is_own=True,
-            )
+            one = Placed(at, end, text, cell, is_own=True)
             placed.append(one)
             if cell.down != 1:
                 begun.append((one._replace(is_own=False), max(0, cell.down - 1)))
             at = end
-        going = [(one, left - 1 if left else 0) for one, left in going if left != 1] + begun
+        going = [
+            (one, rows_left - 1 if rows_left else 0) for one, rows_left in going if rows_left != 1
+        ] + begun
         grid.append(sorted(placed, key=itemgetter(0)))
     return grid
 

@@ -1,10 +1,10 @@
 """Read the visible text and title of an HTML page in one pass; EDGAR's pages are read by the same.
 
-The parser is lxml's. It opens no network, loads no DTD and expands no entity but those of HTML. It builds no tree: that
-of lxml 6.1 (libxml2 2.14) loses text below 2,048 elements without a word, and old pages with tags that are never closed
-go deeper. Struck and deleted text is left out: an answer must not quote what the
-document takes back. What a style sheet of the page itself hides, strikes or raises counts as if each element said so;
-style sheets beside the page are not there to be read.
+The parser is lxml's. It opens no network, loads no DTD and expands no entity but those of HTML. It builds no tree:
+that of lxml 6.1 (libxml2 2.14) loses text below 2,048 elements without a word, and old pages with tags that are never
+closed go deeper. Struck and deleted text is left out: an answer must not quote what the document takes back. What a
+style sheet of the page itself hides, strikes or raises counts as if each element said so; sheets beside the page are
+not there to be read.
 """
 
 from __future__ import annotations

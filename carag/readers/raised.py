@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-__all__ = ["bare", "lowered", "raised"]
+__all__ = ["NOTE", "bare", "lowered", "raised"]
+
+NOTE: Final = r"\[\^[^\]]*\]"
+"""A regular expression of a mark as it is written here."""
 
 LONGEST: Final = 8
 """Greatest number of characters of a note mark; longer text that is raised is plain text."""
