@@ -2,7 +2,7 @@
 
     python scripts/map.py
 
-A test compares the page with the tree, whatever the tree is.
+``./scripts/docs`` runs it; the page is built and not committed.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "reference" / "map.md"
 _TOP = """# Map of all modules
 
-Written by `python scripts/map.py` from the first line of each module; a test compares. Change the modules, not
-this page.
+The first line of each module's docstring. This page is built with the site.
 """
 _ROLE = re.compile(r":\w+:`~?([^`]+)`")
 

@@ -22,7 +22,14 @@ import carag
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", *sorted(path for path in DOCS.rglob("*.md") if path.name != "commands.md")]
+BUILT = {DOCS / "reference" / name for name in ("commands.md", "map.md")}
+"""Pages that ./scripts/docs builds, which may lie there from a run of it."""
+PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
+PAGES += sorted(set(DOCS.rglob("*.md")) - BUILT)
+DECISIONS = sorted((DOCS / "decisions").glob("[0-9]*.md"))
+STATUS = re.compile(
+    r"(accepted|superseded by \[\d{4}\]\(.+\.md\))(; (supersedes|amends|amended by) \[\d{4}\]\(.+\.md\))?"
+)
 FIRST = [DOCS / "tutorials" / "own-documents.md", DOCS / "how-to" / "write-a-policy.md"]
 """What a newcomer reads first, which is run where only what it names is installed."""
 SHOWN = {"text", "{toctree}", "{include}", "{literalinclude}", "{eval-rst}"}
@@ -167,7 +174,10 @@ def test_the_figures_of_the_readme_are_those_of_the_benchmarks() -> None:
 def test_links_lead_somewhere(page: Path) -> None:
     """To a file of the repository, for a reader who has not built the site."""
     for target in re.findall(r"\]\(([^)#:\s]+)[^):]*\)", page.read_text("utf-8")):
-        assert (page.parent / target).exists() or target == "commands.md", target
+        assert (page.parent / target).exists(), target
+        assert (page.parent / target).resolve() not in BUILT, (
+            f"{target} is on the site alone: name it by {{doc}}"
+        )
 
 
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "ARCHITECTURE.md"], ids=label)
@@ -179,10 +189,68 @@ def test_the_files_that_a_page_names_are_there(page: Path) -> None:
     assert [] == [file for file in named if not (ROOT / file).exists()]
 
 
-def test_the_map_is_that_of_the_tree() -> None:
-    """Written by ``python scripts/map.py``."""
-    made = runpy.run_path(str(ROOT / "scripts" / "map.py"))
-    assert made["page"]() == made["PAGE"].read_text("utf-8")
+def test_the_map_says_of_every_module_what_it_does() -> None:
+    """As ./scripts/docs builds it; no row is empty."""
+    rows = re.findall(
+        r"^\| `(.+?)` \| (.+) \|$", runpy.run_path(str(ROOT / "scripts" / "map.py"))["page"](), re.MULTILINE
+    )
+    modules = {path.relative_to(ROOT).as_posix() for path in (ROOT / "carag").rglob("*.py")}
+    assert modules == {name for name, does in rows if len(does.split()) > 1}
+
+
+def named_by(index: Path) -> set[Path]:
+    """Pages that an index links to, those that are on the site alone included."""
+    text = index.read_text("utf-8")
+    targets = [
+        *re.findall(r"\]\(([^)#:]+\.md)\)", text),
+        *(f"{one}.md" for one in re.findall(r"{doc}`(.+?)`", text)),
+    ]
+    return {(index.parent / one).resolve() for one in targets}
+
+
+def test_the_index_names_every_page() -> None:
+    """Where a reader looks for it; a decision stands in the index of the decisions."""
+    decisions = DOCS / "decisions" / "index.md"
+    assert {*DOCS.rglob("*.md"), *BUILT} - {*DECISIONS, DOCS / "index.md"} == named_by(DOCS / "index.md")
+    assert {*DECISIONS, ROOT / "CONTRIBUTING.md"} == named_by(decisions)
+
+
+@pytest.mark.parametrize("page", DECISIONS, ids=label)
+def test_a_decision_has_one_shape(page: Path) -> None:
+    """At most 40 lines, a number that goes up by one, a status that the index repeats, and what was rejected."""
+    text, number = page.read_text("utf-8"), f"{DECISIONS.index(page) + 1:04}"
+    assert page.name.startswith(f"{number}-")
+    assert text.startswith(f"# {number}. ")
+    assert len(text.splitlines()) <= 40
+    assert ["Context", "Decision", "Consequences", "Rejected alternatives"] == re.findall(
+        "^## (.+)$", text, re.M
+    )
+    said = re.search(r"\n\n- Status: (.+)\n- Date: (\d{4}-\d\d-\d\d)\n\n", text)
+    assert said is not None
+    assert STATUS.fullmatch(said[1]), f"want accepted, or superseded by a decision, not {said[1]!r}"
+    assert f"]({page.name}) | {said[1]} | {said[2]} |" in (DOCS / "decisions" / "index.md").read_text("utf-8")
+
+
+def test_what_supersedes_a_decision_is_named_by_both() -> None:
+    """A reader who comes to either finds the other; so with an amendment."""
+    back = {"supersedes": "superseded by", "amends": "amended by"}
+    back |= {by: does for does, by in back.items()}
+    found = {
+        (page.name[:4], does, other)
+        for page in DECISIONS
+        for does, other in re.findall(rf"({'|'.join(back)}) \[(\d{{4}})\]", page.read_text("utf-8"))
+    }
+    assert found
+    assert found == {(other, back[does], one) for one, does, other in found}
+
+
+def test_the_workflow_runs_the_scripts_of_a_developer() -> None:
+    """Each step is a script of this tree without more, so that what CI does can be done here."""
+    steps = re.findall(
+        r"^ +- run: (.+)$", (ROOT / ".github/workflows/ci.yml").read_text("utf-8"), re.MULTILINE
+    )
+    assert {"./scripts/check", "./scripts/test", "./.ci/run"} == set(steps)
+    assert all(os.access(ROOT / step, os.X_OK) for step in steps)
 
 
 def test_every_room_that_exports_names_has_a_page_in_the_reference() -> None:
