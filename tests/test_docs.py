@@ -285,6 +285,27 @@ def test_the_exit_codes_are_those_of_the_program() -> None:
     assert [int(code) for code in Exit] == [int(row) for row in rows]
 
 
+def test_the_formats_are_those_of_the_code() -> None:
+    """The page that promises what is read for how long names the versions that are written."""
+    from carag.audit.records.record import RECORD_VERSION
+    from carag.store._schema import SCHEMA_VERSION
+
+    core = {
+        name: re.search(rf"#define {name} (\d+)", (ROOT / "csrc" / file).read_text("utf-8"))
+        for name, file in (("CARAG_FILE_VERSION", "carag.h"), ("CARAG_TEXT_VERSION", "text/format.h"))
+    }
+    page = (DOCS / "reference" / "stability.md").read_text("utf-8")
+    rows = dict(re.findall(r"^\| `([\w.]+)`(?:: records)? \| .*?(\d+) \|", page, re.MULTILINE))
+    index, words = (one[1] for one in core.values() if one)
+    written = {
+        "corpus.db": SCHEMA_VERSION,
+        "audit.db": RECORD_VERSION,
+        "index.carag": index,
+        "index.words": words,
+    }
+    assert {file: str(version) for file, version in written.items()} == rows
+
+
 def test_the_roles_are_those_of_the_table() -> None:
     """Every cell is named, and no other."""
     from carag.policy import PolicyTable
