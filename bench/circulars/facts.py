@@ -3,7 +3,7 @@
 The passages of each question are retrieved once, with wordllama and compliance/surveil, and kept in the directory WORK;
 from then on only the generator runs, in seconds. A fact is words of the clause that are the answer, such as a date or
 an amount. Of the questions that a clause answers the first 161 are asked: on those at an odd place choices may be made,
-those at an even place are for the end.
+those at an even place are for the end. With ``--fresh`` the questions of ``fresh_questions.jsonl`` are asked instead.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
 from bench.circulars.asking import NOW, OWN, Row, done, ingested
-from bench.circulars.gold import read_questions
+from bench.circulars.gold import HOME, read_questions
+from bench.circulars.supersession import wilson
 from carag import Engine, Session
 from carag.generation import Draft, Extractive
 from carag.retrieval import ConfidenceGate
@@ -71,9 +72,12 @@ def main() -> None:
     parser.add_argument(
         "--show", action="store_true", help="print the answers at odd places that hold no fact"
     )
+    parser.add_argument("--fresh", action="store_true", help="ask the questions of fresh_questions.jsonl")
     given = parser.parse_args()
     asked = [one for one in read_questions() if one.kind == "on"][:ASKED]
-    kept = _kept(given.work, given.data, asked)
+    if given.fresh:
+        asked = read_questions(HOME / "fresh_questions.jsonl")
+    kept = _kept(given.work, given.data, asked, "fresh" if given.fresh else "passages")
     rows = [_row(one, kept[one.id], show=given.show and not at % 2) for at, one in enumerate(asked)]
     print(
         "| questions | fact in the answer | in passage 1 | in all | characters | opening | superseded | broken |"
@@ -81,10 +85,14 @@ def main() -> None:
     print("|---|---|---|---|---|---|---|---|")
     for name, of in (("odd", rows[::2]), ("even", rows[1::2]), ("all", rows)):
         print(f"| {name} | {_cells(of)} |")
+    low, high = wilson(sum(row["text"] for row in rows), len(rows))
+    print(f"\nA fact in the answer, 95 % interval: {low:.1%} to {high:.1%}.")
+    changed = [row["stale"] for one, row in zip(asked, rows, strict=True) if one.superseded]
+    print(f"Superseded figures stated as valid: {sum(changed)} of {len(changed)}.")
 
 
-def _kept(work: Path, data: Path | None, asked: Sequence[Asked]) -> dict[str, tuple[Passage, ...]]:
-    path = work / "passages.jsonl"
+def _kept(work: Path, data: Path | None, asked: Sequence[Asked], name: str) -> dict[str, tuple[Passage, ...]]:
+    path = work / f"{name}.jsonl"
     if not path.exists():
         if data is None:
             raise SystemExit(
@@ -121,9 +129,10 @@ def _row(asked: Asked, passages: tuple[Passage, ...], *, show: bool) -> Row:
     texts = [one.text for one in passages]
     said = [(piece, passages[int(number) - 1]) for piece, number in PIECES.findall(draft.text)]
     row = {
-        "text": _holds(asked, draft.text),
-        "first": _holds(asked, *texts[:1]),
-        "all": _holds(asked, *texts),
+        "text": _holds(asked.facts, draft.text),
+        "stale": _holds(asked.superseded, draft.text) and not _holds(asked.facts, draft.text),
+        "first": _holds(asked.facts, *texts[:1]),
+        "all": _holds(asked.facts, *texts),
         "characters": len(draft.text),
         "opening": any(_is_opening(*one) for one in said),
         "superseded": any(_is_superseded(*one, draft.text) for one in said),
@@ -147,9 +156,9 @@ def _is_superseded(piece: str, of: Passage, answer: str) -> bool:
     return changed is not None and changed[0][-60:] not in answer
 
 
-def _holds(asked: Asked, *texts: str) -> bool:
+def _holds(facts: Sequence[str], *texts: str) -> bool:
     plain = [" ".join(text.split()) for text in texts]
-    return any(" ".join(fact.split()) in text for fact in asked.facts for text in plain)
+    return any(" ".join(fact.split()) in text for fact in facts for text in plain)
 
 
 def _cells(rows: Sequence[Row]) -> str:

@@ -31,14 +31,22 @@ class Asked:
     """Circular, start and end, in characters of its text: the clauses, and their twins in other circulars."""
     facts: tuple[str, ...]
     """Words of the clause that are the answer."""
+    superseded: tuple[str, ...] = ()
+    """Words of the circular that were the answer until the clause changed it."""
 
     @classmethod
     def of(cls, row: dict[str, Any]) -> Asked:
-        """Read a line of ``questions.jsonl``."""
+        """Read a line of ``questions.jsonl`` or ``fresh_questions.jsonl``."""
         own = [(row["circular"], start, end) for start, end in row["spans"]]
         twins = [(circular, start, end) for circular, start, end in row["also"]]
         return cls(
-            row["id"], row["kind"], row["question"], row["circular"], (*own, *twins), tuple(row["facts"])
+            row["id"],
+            row["kind"],
+            row["question"],
+            row["circular"],
+            (*own, *twins),
+            tuple(row["facts"]),
+            tuple(row.get("superseded", ())),
         )
 
 
