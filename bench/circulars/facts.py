@@ -1,7 +1,7 @@
 """Count the questions on circulars whose answer holds a fact: ``python -m bench.circulars.facts WORK``.
 
-The passages of each question are retrieved once, with wordllama and compliance/surveil, and kept in the directory WORK;
-from then on only the generator runs, in seconds. A fact is words of the clause that are the answer, such as a date or
+The passages of each question are retrieved once, by one embedder for compliance/surveil, and kept in the directory
+WORK; from then on only the generator runs, in seconds. A fact is words of the clause that are the answer, such as a date or
 an amount. Of the questions that a clause answers the first 161 are asked: on those at an odd place choices may be made,
 those at an even place are for the end. With ``--fresh`` the questions of ``fresh_questions.jsonl`` are asked instead.
 """
@@ -73,11 +73,12 @@ def main() -> None:
         "--show", action="store_true", help="print the answers at odd places that hold no fact"
     )
     parser.add_argument("--fresh", action="store_true", help="ask the questions of fresh_questions.jsonl")
+    parser.add_argument("--embedder", default="wordllama", help="of a store that WORK does not hold yet")
     given = parser.parse_args()
     asked = [one for one in read_questions() if one.kind == "on"][:ASKED]
     if given.fresh:
         asked = read_questions(HOME / "fresh_questions.jsonl")
-    kept = _kept(given.work, given.data, asked, "fresh" if given.fresh else "passages")
+    kept = _kept(given.work, given.data, asked, "fresh" if given.fresh else "passages", given.embedder)
     rows = [_row(one, kept[one.id], show=given.show and not at % 2) for at, one in enumerate(asked)]
     print(
         "| questions | fact in the answer | in passage 1 | in all | characters | opening | superseded | broken |"
@@ -91,7 +92,9 @@ def main() -> None:
     print(f"Superseded figures stated as valid: {sum(changed)} of {len(changed)}.")
 
 
-def _kept(work: Path, data: Path | None, asked: Sequence[Asked], name: str) -> dict[str, tuple[Passage, ...]]:
+def _kept(
+    work: Path, data: Path | None, asked: Sequence[Asked], name: str, embedder: str
+) -> dict[str, tuple[Passage, ...]]:
     path = work / f"{name}.jsonl"
     if not path.exists():
         if data is None:
@@ -101,7 +104,7 @@ def _kept(work: Path, data: Path | None, asked: Sequence[Asked], name: str) -> d
         packed = gzip.decompress((data / "rbi" / "circulars.jsonl.gz").read_bytes())
         ids = [json.loads(line)["id"] for line in packed.decode().splitlines()]
         work.mkdir(exist_ok=True)
-        done(work / "ingest.jsonl", partial(ingested, work, packed, "wordllama", ids))
+        done(work / "ingest.jsonl", partial(ingested, work, packed, embedder, ids))
         done(path, partial(_retrieved, work / "store", asked))
     lines = map(json.loads, path.read_text("utf-8").splitlines())
     return {line["id"]: tuple(map(_passage, line["passages"])) for line in lines}
