@@ -1,9 +1,10 @@
 """Count the questions on circulars whose answer holds a fact: ``python -m bench.circulars.facts WORK``.
 
 The passages of each question are retrieved once, by one embedder for compliance/surveil, and kept in the directory
-WORK; from then on only the generator runs, in seconds. A fact is words of the clause that are the answer, such as a date or
-an amount. Of the questions that a clause answers the first 161 are asked: on those at an odd place choices may be made,
-those at an even place are for the end. With ``--fresh`` the questions of ``fresh_questions.jsonl`` are asked instead.
+WORK; from then on only the generator runs, in seconds. A fact is words of the clause that are the answer, such as a
+date or an amount. Of the questions that a clause answers the first 161 are asked: on those at an odd place choices
+may be made, those at an even place are for the end. With ``--fresh`` the questions of ``fresh_questions.jsonl`` are
+asked instead.
 """
 
 from __future__ import annotations
