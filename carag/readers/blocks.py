@@ -98,6 +98,7 @@ class Blocks:
         self._document: list[_Block] = []
         self._tables: list[_Table] = []
         self._pieces: list[str | _Mark] = []
+        self._in_line = False
         self._numbers: list[Number] = []
 
     @property
@@ -108,7 +109,7 @@ class Blocks:
     @property
     def in_line(self) -> bool:
         """Whether the open line shows anything yet."""
-        return any(_shows(piece) for piece in self._pieces)
+        return self._in_line
 
     @property
     def before(self) -> str:
@@ -120,6 +121,7 @@ class Blocks:
         """Add text to the line."""
         if text:
             self._pieces.append(text)
+            self._in_line = self._in_line or _BLANK.fullmatch(text) is None
 
     def mark(self, text: str, *, is_raised: bool = True, linked: bool = False) -> None:
         """Add raised or lowered characters; linked ones lead to another place of the document, as a note's do."""
@@ -127,6 +129,7 @@ class Blocks:
         self.write(text[: len(text) - len(text.lstrip())] if bare_text else text)
         if bare_text:
             self._pieces.append(_Mark(bare_text, is_raised, linked))
+            self._in_line = True
             self.write(text[len(text.rstrip()) :])
 
     def number(self, number: Number) -> None:
@@ -143,16 +146,15 @@ class Blocks:
         One whose spaces are kept is also a line if it has no text but a number.
         """
         shows = self.in_line or (kept and any(one.text.strip("•") for one in self._numbers))
+        pieces, self._pieces, self._in_line = self._pieces, [], False
         if not shows and self._tables and not self._tables[-1].is_open:
-            self._pieces = []
             return
         blocks = self._blocks()
         if shows:
-            blocks.append(_Line(self._numbers, self._pieces, blank, kept))
+            blocks.append(_Line(self._numbers, pieces, blank, kept))
             self._numbers = []
         elif blank and blocks and isinstance(blocks[-1], _Line):
             blocks[-1].blank = True
-        self._pieces = []
 
     def start_table(self) -> None:
         """Begin a table, which may stand in a cell of another.
@@ -232,10 +234,6 @@ class Blocks:
         loose = _Cell()
         table.rows += [[loose], []]
         return loose.blocks
-
-
-def _shows(piece: str | _Mark) -> bool:
-    return isinstance(piece, _Mark) or _BLANK.fullmatch(piece) is None
 
 
 def _lines_of(blocks: Sequence[_Block]) -> Iterator[_Line]:

@@ -14,7 +14,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
 from lxml import etree
 
-from carag.readers.docx_story import Definitions, Notes, Story
+from carag.readers.docx_story import Notes, Story
 from carag.readers.docx_styles import Styles
 from carag.readers.outcome import Content, ProblemKind, Unreadable
 
@@ -86,14 +86,14 @@ class _Package:
                     ProblemKind.BROKEN, f"holds {_UNREAD[kind]}, which is not read; want it as text, or a PDF"
                 )
         parts = {kind: self._parsed(part) for kind, part in related if kind in _ASIDE}
-        definitions = Definitions(Styles(parts.get("styles")), parts.get("numbering"))
+        definitions = Styles(parts.get("styles")), parts.get("numbering")
         notes = Notes(*(parts.get(kind) for kind in ("footnotes", "endnotes", "settings")))
 
         def texts(end: str) -> list[str]:
             named = dict.fromkeys(part for kind, part in related if kind == end)
-            return [Story(definitions).text(self._parsed(part)) for part in named]
+            return [Story(*definitions).text(self._parsed(part)) for part in named]
 
-        story = [*texts("header"), Story(definitions, notes).text(self._parsed(main)), *texts("footer")]
+        story = [*texts("header"), Story(*definitions, notes).text(self._parsed(main)), *texts("footer")]
         titles = [
             "".join(one.itertext()).strip()
             for kind, part in whole

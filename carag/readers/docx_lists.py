@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from carag.readers.docx_styles import ListPlace, Styles
 
-__all__ = ["Lists"]
+__all__ = ["KINDS", "Lists"]
 
 _LEVELS: Final = 9
 _PLACE: Final = re.compile(r"%([1-9])")
@@ -151,14 +151,12 @@ def _shown(levels: dict[int, _Level], counts: list[int | None], at: int) -> Numb
     if level.kind == "none" and not _PLACE.sub("", level.text).strip():
         return Number("")
 
-    def number(match: re.Match[str]) -> str:
-        which = int(match[1]) - 1
-        if which not in levels:
-            return ""
-        kind = "decimal" if level.is_legal and levels[which].kind != "none" else levels[which].kind
-        return _written(kind, levels[which].start if (count := counts[which]) is None else count)
-
-    shown = _PLACE.sub(number, level.text).lstrip()
+    numbers = {}
+    for which, one in levels.items():
+        kind = "decimal" if level.is_legal and one.kind != "none" else one.kind
+        count = counts[which] if which < _LEVELS else None
+        numbers[str(which + 1)] = _written(kind, one.start if count is None else count)
+    shown = _PLACE.sub(lambda match: numbers.get(match[1], ""), level.text).lstrip()
     return Number(shown.rstrip() if level.is_apart else shown, level.is_apart)
 
 
@@ -166,12 +164,12 @@ def _written(kind: str, number: int) -> str:
     """Write a number in a format of Word's; one that is not known is marked, with the number in digits."""
     if kind == "none":
         return ""
-    if kind in _KINDS:
-        return numeral(_KINDS[kind], number)
+    if kind in KINDS:
+        return numeral(KINDS[kind], number)
     return f"⟨{number} as {kind}⟩"
 
 
-_KINDS: Final = {
+KINDS: Final = {
     "decimal": "decimal",
     "decimalZero": "decimal-leading-zero",
     "lowerLetter": "lower-letter",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from lxml import etree
 
 from carag.readers.blocks import Blocks
-from carag.readers.docx_lists import Lists
+from carag.readers.docx_lists import KINDS, Lists
 from carag.readers.docx_styles import attribute, child, is_on, name_of, stated
 from carag.readers.list_numbers import numeral
 from carag.readers.outcome import ProblemKind, Unreadable
@@ -24,12 +24,13 @@ if TYPE_CHECKING:
 
     from carag.readers.docx_styles import RunLook, Styles
 
-__all__ = ["Definitions", "Notes", "Story"]
+__all__ = ["Notes", "Story"]
 
 MAX_BOXES: Final = 32
 """Greatest depth of text boxes in one another; Word writes none in another."""
 MAX_NESTING: Final = 1024
 """Greatest depth of elements in a part: a table in a table in a text box has about 40."""
+_SHOWN: Final = -1
 _SIGNS: Final = {"tab": "\t", "ptab": "\t", "noBreakHyphen": "\u2011"}
 _NOT_SHOWN: Final = {
     "Fallback", "cellDel", "del", "moveFrom", "numPr", "pPr", "rPr", "rt", "sdtPr", "sectPr", "tblGrid", "tblPr",
@@ -41,24 +42,6 @@ _PARTS_OF_TABLES: Final = {"tc", "tr"}
 _MATH: Final = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 _PARTS: Final = {"sup": "^", "sub": "_", "den": "/", "num": "", "deg": ""}
 """What stands before a part of a formula, which has brackets where it is more than a word (ECMA-376, part 1, 22.1)."""
-
-
-class Definitions:
-    """What a document says of its styles and lists; a part counts its lists from its own beginning.
-
-    Parameters
-    ----------
-    styles : Styles
-    numbering : Element or None
-    """
-
-    def __init__(self, styles: Styles, numbering: _Element | None) -> None:
-        self.styles = styles
-        self._numbering = numbering
-
-    def lists(self) -> Lists:
-        """Return the lists, none of which is counted yet."""
-        return Lists(self._numbering, self.styles)
 
 
 class Notes:
@@ -84,7 +67,7 @@ class Notes:
             if (start := stated(properties, "numStart")).isdecimal():
                 self._next[kind] = int(start[:6])
             if (shape := child(properties, "numFmt")) is not None:
-                self._kind[kind] = _KINDS.get(attribute(shape, "val"), "decimal")
+                self._kind[kind] = KINDS.get(attribute(shape, "val"), "decimal")
 
     def refer(self, reference: _Element) -> tuple[str, _Element | None]:
         """Return the mark of a reference, and the note that it refers to."""
@@ -94,9 +77,6 @@ class Notes:
             return "", note
         number, self._next[kind] = self._next[kind], self._next[kind] + 1
         return numeral(self._kind[kind], number), note
-
-
-_KINDS: Final = {"lowerRoman": "lower-roman", "upperRoman": "upper-roman", "lowerLetter": "lower-letter"}
 
 
 @dataclass(slots=True)
@@ -115,13 +95,15 @@ class Story:
 
     Parameters
     ----------
-    definitions : Definitions
+    styles : Styles
+    numbering : Element or None
+        The part of this name; each story counts its lists from its own beginning.
     notes : Notes, optional
         Those that its references lead to.
     """
 
-    def __init__(self, definitions: Definitions, notes: Notes | None = None) -> None:
-        self._styles, self._lists, self._notes = definitions.styles, definitions.lists(), notes
+    def __init__(self, styles: Styles, numbering: _Element | None, notes: Notes | None = None) -> None:
+        self._styles, self._lists, self._notes = styles, Lists(numbering, styles), notes
         self._blocks = Blocks()
         self._paragraphs: list[_Paragraph] = []
         self._due: list[tuple[str, _Element]] = []
@@ -129,19 +111,25 @@ class Story:
         self._boxes: list[_Element] = []
         """Text boxes that are still to be written."""
         self._in_boxes = 0
-        self._fields: list[bool] = []
-        """Of each field that is open, whether it is its instruction that is read, which is not shown."""
+        self._fields: list[int] = []
+        """Of each field that is open, in which paragraph its instruction began, which is not shown; `_SHOWN` behind."""
+        self._instructions = 0
+        """How many of them began in this paragraph: one without a sign hides no other paragraph."""
+        self._ended = 0
+        """How many paragraphs ended."""
         self._looks: list[RunLook] = []
         """Of the runs that are open: the reading of a character stands in one."""
         self._goes_on = False
         """Whether the next paragraph goes on in the line of the one that ended."""
-        self._shifted: tuple[int, str] = (0, "")
+        self._shift = 0
+        self._shifted: list[str] = []
         """Raised or lowered text that is not written yet: it may go on in the next run."""
         self._own_mark = ""
         """Of the note that is being read."""
         self._first_mark = ""
         """What the next paragraph begins with: the mark of a note that does not show it."""
-        self._tables = 0
+        self._tables: list[bool] = []
+        """Of each table that is open, whether its row is a head."""
         self._known: dict[tuple[object, ...], RunLook] = {}
 
     def text(self, root: _Element) -> str:
@@ -183,12 +171,12 @@ class Story:
         elif name == "txbxContent" and self._paragraphs:
             self._paragraphs[-1].boxes.append(element)
             return False
-        elif name == "sdtContent":
-            return not is_on(child(element.getparent(), "sdtPr", "showingPlcHdr"))
+        elif name == "sdt":
+            return not is_on(child(element, "sdtPr", "showingPlcHdr"))
         elif name == "tbl":
             self._flush()
             self._blocks.start_table()
-            self._tables += 1
+            self._tables.append(False)
         elif name == "tr" and self._tables:
             self._start_row(element)
         elif name == "tc" and self._tables:
@@ -209,7 +197,7 @@ class Story:
             self._looks.pop()
         elif name == "tbl" and self._tables:
             self._blocks.end_table()
-            self._tables -= 1
+            self._tables.pop()
             self._write_notes()
         elif name == "tc" and self._tables and not (_is_deleted(element, name) or _goes_on_across(element)):
             self._flush()
@@ -243,7 +231,8 @@ class Story:
         if not self._paragraphs:
             return
         ended = self._paragraphs.pop()
-        self._fields = [False] * len(self._fields)  # one without a sign hides no other paragraph
+        self._ended += 1
+        self._instructions = 0
         self._due += ended.notes
         self._boxes += ended.boxes
         if ended.goes_on:
@@ -269,7 +258,9 @@ class Story:
 
     def _start_row(self, element: _Element) -> None:
         self._blocks.end_row()
-        before = stated(child(element, "trPr"), "gridBefore")
+        properties = child(element, "trPr")
+        self._tables[-1] = is_on(child(properties, "tblHeader"))
+        before = stated(properties, "gridBefore")
         if before.isdecimal():
             self._blocks.start_cell(across=int(before[:4]))
             self._blocks.end_cell()
@@ -278,16 +269,15 @@ class Story:
         properties = child(element, "tcPr")
         across, merged = stated(properties, "gridSpan"), child(properties, "vMerge")
         goes_on = merged is not None and attribute(merged, "val") != "restart"
-        is_head = is_on(child(element.getparent(), "trPr", "tblHeader"))
         wide = int(across[:4]) if across.isdecimal() else 1
         for beside in element.itersiblings():
             if not _goes_on_across(beside):
                 break
             wide += 1
-        self._blocks.start_cell(across=wide, goes_on=goes_on, is_head=is_head)
+        self._blocks.start_cell(across=wide, goes_on=goes_on, is_head=self._tables[-1])
 
     def _in_run(self, element: _Element, name: str) -> None:
-        if any(self._fields):
+        if self._instructions:
             return
         if name == "t":
             self._write(element.text or "")
@@ -320,11 +310,12 @@ class Story:
     def _field(self, kind: str) -> None:
         """Read one of the three signs that part a field's instruction from what it shows."""
         if kind == "begin":
-            self._fields.append(True)
-        elif self._fields and kind == "separate":
-            self._fields[-1] = False
-        elif self._fields and kind == "end":
-            self._fields.pop()
+            self._fields.append(self._ended)
+            self._instructions += 1
+        elif self._fields and kind in {"separate", "end"}:
+            self._instructions -= self._fields.pop() == self._ended
+            if kind == "separate":
+                self._fields.append(_SHOWN)
 
     def _look_of(self, properties: _Element | None, style: str) -> RunLook:
         key = (style, *((one.tag, *one.items()) for one in (properties if properties is not None else ())))
@@ -344,14 +335,15 @@ class Story:
 
     def _mark(self, shift: int, text: str) -> None:
         if text:
-            if self._shifted[0] != shift:
+            if self._shift != shift:
                 self._flush()
-            self._shifted = (shift, self._shifted[1] + text)
+            self._shift = shift
+            self._shifted.append(text)
 
     def _flush(self) -> None:
-        (shift, text), self._shifted = self._shifted, (0, "")
-        if text:
-            self._blocks.mark(text, is_raised=shift > 0)
+        if self._shifted:
+            self._blocks.mark("".join(self._shifted), is_raised=self._shift > 0)
+            self._shifted = []
 
     def _end_line(self, *, blank: bool = False) -> None:
         self._flush()

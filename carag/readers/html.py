@@ -158,9 +158,34 @@ class _Open:
     tag: str
     children: int = 0
     is_link: bool = False
-    """Whether it is a link to a place of the page."""
+    """Whether it is a link to a place of the page, or in one."""
     font: str = ""
     """The font of signs that its text is in; empty if it is letters."""
+
+
+class _Option(NamedTuple):
+    attributes: Mapping[str, str]
+    pieces: list[str]
+
+    def text(self) -> str:
+        return " ".join((self.attributes.get("label") or "".join(self.pieces)).split())
+
+
+@dataclass(slots=True)
+class _Select:
+    """A list to choose from that is open."""
+
+    depth: int
+    is_box: bool
+    """Whether it shows several options at once, none of which need be chosen."""
+    options: list[_Option] = field(default_factory=list)
+
+    def chosen(self) -> str:
+        """Return what is chosen (HTML Standard, 4.10.7): of a menu, without a word of it, the first that can be."""
+        found = [one for one in self.options if "selected" in one.attributes]
+        if not self.is_box:
+            found = found[-1:] or [one for one in self.options if "disabled" not in one.attributes][:1]
+        return ", ".join(one.text() for one in found)
 
 
 class _Reader:
@@ -180,6 +205,7 @@ class _Reader:
         self._kept = 0
         """How many elements that keep spaces are open."""
         self._lists: list[_List] = []
+        self._select: _Select | None = None
         self._aside = _Aside()
         """Raised or lowered text, or a link that may be the mark of a note."""
         self._after_link = False
@@ -188,11 +214,12 @@ class _Reader:
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         """Begin an element."""
         self.began = True
-        font = ""
+        opened = _Open(tag)
         if self._open:
-            self._open[-1].children += 1
-            font = self._open[-1].font
-        self._open.append(_Open(tag, font=font))
+            above = self._open[-1]
+            above.children += 1
+            opened.font, opened.is_link = above.font, above.is_link
+        self._open.append(opened)
         if len(self._open) > MAX_NESTING:
             raise Unreadable(
                 ProblemKind.TOO_LARGE, f"elements nested more than {MAX_NESTING} deep; want fewer"
@@ -201,17 +228,27 @@ class _Reader:
             self._collecting.append((tag, dict(attributes), []))
         if self._unseen:
             return
+        if self._select is not None:
+            if tag == "option":
+                self._select.options.append(_Option(dict(attributes), []))
+            elif tag in _UNSEEN:
+                self._unseen = len(self._open)
+            return
         style = self._styles.of(tag, attributes)
         if style.font is not None:
-            self._open[-1].font = style.font.title() if is_symbol_font(style.font) else ""
+            opened.font = style.font.title() if is_symbol_font(style.font) else ""
         if style.look in _OUT or tag in _UNSEEN or "katex-html" in attributes.get("class", ""):
             if style.look is Look.EMPTIED and tag in _CELLS:
                 self._start_block(tag, attributes, "")
             self._unseen = len(self._open)
             return
+        if tag == "select":
+            is_box = "multiple" in attributes or _count(attributes.get("size"), 1) > 1
+            self._select = _Select(len(self._open), is_box)
+            return
         is_link = tag == "a" and attributes.get("href", "").startswith("#")
         if is_link:
-            self._open[-1].is_link = True
+            opened.is_link = True
             self._aside.linked = True
         shift = _SHIFTED.get(style.look, 0)
         if (
@@ -224,7 +261,7 @@ class _Reader:
             self._aside = _Aside(
                 len(self._open),
                 shift,
-                linked=any(one.is_link for one in self._open),
+                linked=opened.is_link,
                 leads=_LEADS_TO_NOTE.fullmatch(attributes.get("href", "")),
             )
         elif shift and not self._aside.shift:
@@ -244,6 +281,10 @@ class _Reader:
                 self._unseen = 0
                 self._styles.add("".join(self._sheet))
                 self._sheet.clear()
+        elif self._select is not None:
+            if self._select.depth == depth:
+                ended, self._select = self._select, None
+                self._write(ended.chosen())
         elif self._aside.depth == depth:
             self._end_aside()
         else:
@@ -260,8 +301,10 @@ class _Reader:
                 self._sheet.append(text)
             elif text.isspace():  # a space that is struck still parts two words
                 self._write(text)
-        else:
+        elif self._select is None:
             self._write(text)
+        elif self._select.options:
+            self._select.options[-1].pieces.append(text)
 
     def comment(self, text: str) -> None:
         """Leave out what is not shown."""

@@ -14,11 +14,10 @@ if TYPE_CHECKING:
 
 __all__ = ["NOTE", "bare", "lowered", "raised"]
 
-NOTE: Final = r"\[\^[^\]]*\]"
-"""A regular expression of a mark as it is written here."""
-
 LONGEST: Final = 8
 """Greatest number of characters of a note mark; longer text that is raised is plain text."""
+NOTE: Final = rf"\[\^[^\[\]]{{1,{LONGEST}}}\]"
+"""A regular expression of a mark as it is written here."""
 _BASE: Final = 64
 """Greatest number of characters before a mark that tell what it is."""
 _SIGNS: Final = {"™": "™", "TM": "™", "℠": "℠", "SM": "℠", "®": "®", "©": "©"}

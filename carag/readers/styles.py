@@ -62,13 +62,16 @@ _OF_TYPES: Final = {
 }
 """The attribute ``type`` of lists and items (HTML Standard, 4.4.5)."""
 _READ: Final = {
-    "bottom", "display", "font", "font-family", "list-style", "position", "text-decoration", "top", "vertical-align",
+    "bottom", "display", "font-family", "list-style", "position", "text-decoration", "top", "vertical-align",
     "visibility",
 }  # fmt: skip
 _SHORT: Final = {"list-style-type": "list-style", "text-decoration-line": "text-decoration"}
-_SIZE: Final = re.compile(r"\d(?:pt|px|em|rem|ex|%|in|cm|mm)(?:\s*/\s*\S+)?\s|\b(?:small|medium|large)\s")
-_COMMENT: Final = re.compile(r"/\*.*?\*/", re.DOTALL)
-_RULE: Final = re.compile(r"([^{}]*)\{([^{}]*)\}")
+_LONGEST: Final = 64
+"""Greatest number of characters of a value that is read: a page may state it of each of its elements."""
+_SIZE: Final = re.compile(r"\d(?:pt|px|em|rem|ex|%|in|cm|mm)(?:/|$)|\b(?:small|medium|large)(?:/|$)")
+_COMMENT: Final = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
+"""One that is not closed goes to the end of the style sheet (CSS Syntax Module 3, 4.3.2)."""
+_AT_RULE: Final = re.compile(r"@[^{};]*+[{;]?|[{}]")
 _SIMPLE: Final = re.compile(r"(?:[a-z][\w-]*)?(?:[.#][\w-]+)?", re.IGNORECASE)
 
 
@@ -77,15 +80,17 @@ class StyleSheet:
 
     def __init__(self) -> None:
         self._rules: dict[str, str] = {}
-        """Declarations by selector, such as ``p.note``, ``.note`` or ``#n1``."""
+        """Declarations that are read, by selector, such as ``p.note``, ``.note`` or ``#n1``."""
 
     def add(self, text: str) -> None:
         """Read what stands in a ``<style>`` element."""
-        for selectors, declared in _RULE.findall(_outside_at_rules(_COMMENT.sub(" ", text))):
-            for one in map(str.strip, selectors.split(",")):
+        for rule in _outside_at_rules(_COMMENT.sub(" ", text)).split("}")[:-1]:
+            before, brace, declared = rule.rpartition("{")
+            said = _kept(declared) if brace else ""
+            for one in map(str.strip, before.rpartition("{")[2].split(",")) if said else ():
                 if one and _SIMPLE.fullmatch(one):
                     name = one if "." in one or "#" in one else one.lower()
-                    self._rules[name] = f"{self._rules.get(name, '')};{declared}"
+                    self._rules[name] = _kept(f"{self._rules.get(name, '')};{said}")
 
     def of(self, tag: str, attributes: Mapping[str, str]) -> Style:
         """Return what is read of an element's style."""
@@ -105,7 +110,7 @@ class StyleSheet:
         own = attributes.get("style", "")
         if not self._rules:
             return own
-        names = ["." + one for one in attributes.get("class", "").split()]
+        names = ["." + one for one in dict.fromkeys(attributes.get("class", "").split())]
         if identity := attributes.get("id"):
             names.append("#" + identity)
         selectors = [tag, *names, *(tag + name for name in names)]
@@ -114,31 +119,40 @@ class StyleSheet:
 
 @lru_cache(maxsize=4096)
 def _style(tag: str, declared: str) -> Style:
-    said = _declarations(declared)
+    said = {name: value.removesuffix("!") for name, value in _declarations(declared).items()}
     markers = [one for one in said.get("list-style", "").split() if one in _MARKERS]
     font = said.get("font-family")
     return Style(_look(tag, said), font, markers[-1] if markers else "")
 
 
+def _kept(declared: str) -> str:
+    """Return declarations without those that are not read."""
+    return ";".join(f"{name}:{value}" for name, value in _declarations(declared).items())
+
+
 def _declarations(declared: str) -> dict[str, str]:
     """Return the values of the properties that are read, in lower case: of two, the important or the last one."""
     found: dict[str, str] = {}
-    important: set[str] = set()
     for one in declared.lower().split(";"):
         name, _, value = one.partition(":")
         name = name.strip()
         name = _SHORT.get(name, name)
         value, mark, _ = value.partition("!")
-        if name not in _READ or (name in important and not mark):
+        if name == "font":
+            name, value = "font-family", _family(value)
+        if name not in _READ or (found.get(name, "").endswith("!") and not mark):
             continue
-        if mark:
-            important.add(name)
-        if name == "font":  # the shorthand ends with the family, after the size
-            name, value = "font-family", _SIZE.split(value)[-1]
         if name == "font-family":
             value = value.partition(",")[0].strip(" \t\n\r\"'")
-        found[name] = value.strip()
+        found[name] = value.strip()[:_LONGEST] + mark
     return found
+
+
+def _family(shorthand: str) -> str:
+    """Return the family of the shorthand ``font``, which ends with it, after the size and the height of a line."""
+    words = "/".join(map(str.strip, shorthand.split("/"))).split()
+    sizes = [at for at, word in enumerate(words, 1) if _SIZE.search(word)]
+    return " ".join(words[sizes[-1] :] if sizes else words)
 
 
 def _look(tag: str, said: Mapping[str, str]) -> Look:
@@ -167,7 +181,7 @@ def _moved(said: Mapping[str, str]) -> int:
 def _outside_at_rules(text: str) -> str:
     """Return a style sheet without what stands in braces within braces."""
     kept, depth, start = [], 0, 0
-    for match in re.finditer(r"@[^{};]*(?:;|\{)|[{}]", text):
+    for match in _AT_RULE.finditer(text):
         if depth == 0 and match[0].startswith("@"):
             kept.append(text[start : match.start()])
             start, depth = match.end(), int(match[0].endswith("{"))

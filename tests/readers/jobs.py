@@ -7,6 +7,8 @@ import sys
 from time import process_time
 from typing import NoReturn
 
+from carag.readers.pdf.text import joined_words
+
 
 def spin(_: bytes) -> NoReturn:
     """Take processor time without end, as a parser that starts again and again does."""
@@ -24,6 +26,11 @@ def busy(_: bytes) -> None:
 def swell(_: bytes) -> int:
     """Take four gigabytes."""
     return len(bytearray(4 << 30))
+
+
+def join(content: bytes) -> list[str]:
+    """Join the words that lines of a PDF page break."""
+    return joined_words(content.decode().split("\n"), ())
 
 
 def end(content: bytes) -> NoReturn:

@@ -259,14 +259,46 @@ def test_html_is_bounded_in_size_depth_and_tables(monkeypatch: pytest.MonkeyPatc
     assert "too_large" == refused(read_html, b"<p >" * 30).kind
 
 
-@pytest.mark.parametrize(
-    "markup",
-    ["<table>" + ("<tr>" + "<td colspan=1000 rowspan=65534>x" * 20) * 100, "<p>" + "<sup>1</sup>" * 40_000],
-)
+PAGES = {
+    "cells that span thousands of places": "<table>"
+    + ("<tr>" + "<td colspan=1000 rowspan=65534>x" * 20) * 100,
+    "many marks in a line": "<p>" + "<sup>1</sup>" * 40_000,
+    "a mark in each of many cells": "<table><tr><td>x" + "<td><sup>1</sup>" * 60_000,
+    "marks deep inside": "<div>" * 9000 + "<sup>1</sup>" * 60_000 + "x",
+    "blanks before links": "<p>" + "<b> </b>" * 100_000 + '<a href="#a">1</a>' * 30_000,
+    "rules at the head": "<style>" + "@" * 300_000 + "}</style>x",
+    "comments that are not closed": "<style>" + "/*" * 300_000 + "</style>x",
+    "a selector without a rule": "<style>" + "a" * 400_000 + "</style>x",
+    "rules of one name": "<style>" + ".a{top:1px}" * 150_000 + "</style>x",
+    "a long rule of many elements": "<style>.a{top:"
+    + "1" * 1_000_000
+    + "</style>"
+    + "<b class=a>x</b>" * 30_000,
+    "sizes of a font": f'<p style="font:{"1pt/" * 100_000}">x',
+    "a long figure": "<table><tr><td>" + "1" * 200_000 + "x<td>)",
+    "notes that are not closed": "<table><tr><td>" + "1[^" * 100_000 + "x<td>)",
+}
+BEGUN = '<w:r><w:fldChar w:fldCharType="begin"/></w:r>'
+PARTS = {
+    "cells of a row": "<w:tbl><w:tr>" + "<w:tc><w:p/></w:tc>" * 60_000 + "</w:tr></w:tbl>",
+    "a control of many parts": "<w:sdt>" + "<w:sdtContent/>" * 150_000 + "</w:sdt>",
+    "a field begun in each paragraph": f"<w:p>{BEGUN}</w:p>" * 100_000,
+    "many fields in a paragraph": f"<w:p>{BEGUN * 40_000}{'<w:r><w:tab/></w:r>' * 40_000}</w:p>",
+}
+
+
+@pytest.mark.parametrize("markup", PAGES.values(), ids=PAGES)
 def test_a_page_takes_time_that_grows_with_its_size(markup: str) -> None:
-    """Cells that span thousands of places, and many marks in one line: minutes where each looks at all others."""
+    """Minutes where each place looks at all others."""
     with Child(seconds=20) as child:
         assert child.call(read_html, markup.encode())["text"]
+
+
+@pytest.mark.parametrize("body", PARTS.values(), ids=PARTS)
+def test_a_docx_takes_time_that_grows_with_its_size(body: str) -> None:
+    """Minutes where each place looks at all others."""
+    with Child(seconds=20) as child:
+        assert "end" in child.call(read_docx, docx_package(body + paragraph("end")))["text"]
 
 
 @given(st.binary(max_size=200))

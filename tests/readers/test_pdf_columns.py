@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
+from carag.readers.child import Child
 from carag.readers.pdf.columns import in_columns
 from carag.readers.pdf.lines import Line, Run
+from tests.readers.jobs import join
 
 
 def test_what_lines_share_is_found_in_time_whatever_their_order() -> None:
@@ -14,3 +18,14 @@ def test_what_lines_share_is_found_in_time_whatever_their_order() -> None:
     ]
     lines = [Line(run._replace(height=-12.0 * at) for run in row) for at in range(40)]
     assert lines == in_columns(lines)
+
+
+@pytest.mark.parametrize(
+    ("lines", "joined"),
+    [("a" * 200_000 + "\nb", 2), ("\n".join(["ab-"] * 20_000), 200), ("Self-re-\ngister", 1)],
+)
+def test_broken_words_are_joined_in_time_that_grows_with_the_page(lines: str, joined: int) -> None:
+    """Minutes where each letter of a line may begin the word, or all that was joined is looked at again: none is longer
+    than 200 characters."""
+    with Child(seconds=20) as child:
+        assert joined == len(child.call(join, lines.encode()))

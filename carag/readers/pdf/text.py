@@ -21,9 +21,10 @@ CENTRED: Final = 0.4
 """How far, for each size by which text is smaller, the middle of its line is above the base: an entry, no mark."""
 BAND: Final = 128.0
 """Height of a part of the page, so that marks are not compared with every line; marks are within one or the next."""
-_WORDS: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
-_BROKEN: Final = re.compile(r"([^\W\d_]+(?:-[^\W\d_]+)*)[-\u2010\u00ad]$")
-_REST: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_WORDS: Final = re.compile(r"[^\W\d_]++(?:-[^\W\d_]++)*+")
+_BROKEN: Final = re.compile(rf"(?<![^\W\d_])(?<![^\W\d_]-)({_WORDS.pattern})[-\u2010\u00ad]$")
+_LONGEST: Final = 200
+"""Greatest number of characters of a word that is broken."""
 _LEFT_OPEN: Final = frozenset({"and", "or", "to", "und", "oder", "bzw", "et", "ou"})
 """Words after which a hyphen stands for the rest of a later word: ``short- and long-term``."""
 
@@ -138,8 +139,8 @@ def joined_words(lines: list[str], known: Collection[str]) -> list[str]:
     """
     found: list[str] = []
     for line in lines:
-        broken = _BROKEN.search(found[-1]) if found else None
-        rest = _REST.match(line)
+        broken = _BROKEN.search(found[-1], max(0, len(found[-1]) - _LONGEST)) if found else None
+        rest = _WORDS.match(line)
         if broken is None or rest is None or rest.group().lower() in _LEFT_OPEN:
             found.append(line)
             continue

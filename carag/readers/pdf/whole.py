@@ -184,8 +184,9 @@ class Walk:
                 )
             elif operator == b"EMC" and marks:
                 marks.pop()
-            elif operator == b"Tf" and fonts and operands and _is_missing(fonts, operands[0]):
-                raise Unreadable(ProblemKind.BROKEN, f"names a font that is missing, {quoted(operands[0])}")
+            elif operator == b"Tf" and fonts and operands:
+                if isinstance(font := operands[0], str) and font not in fonts:
+                    raise Unreadable(ProblemKind.BROKEN, f"names a font that is missing, {quoted(font)}")
             elif operator == b"Do" and operands:
                 form = _got(_raw(forms, operands[0]))
                 if any(marks) or self.hides(form):
@@ -195,8 +196,10 @@ class Walk:
                 if operator in b"'\"":
                     shown.append(([], b"T*"))
                 continue
-            elif operator in _SHOWS:
-                _check_size(operands)
+            elif operator in _SHOWS and max(map(len, _strings(operands)), default=0) > MAX_STRING:
+                raise Unreadable(
+                    ProblemKind.TOO_LARGE, f"a string of more than {MAX_STRING} bytes; want it in parts"
+                )
             shown.append((operands, operator))
         return shown, drawn
 
@@ -274,21 +277,12 @@ def _is_foreign(font: Any) -> bool:
     )
 
 
-def _is_missing(names: Any, name: object) -> bool:
-    return isinstance(name, str) and name not in names
-
-
 def _strings(operands: list[Any]) -> list[Any]:
     """Return what an operator shows, but for empty strings."""
     shown = operands[-1] if operands else ""
     return [
         one for one in (shown if isinstance(shown, list) else [shown]) if isinstance(one, str | bytes) and one
     ]
-
-
-def _check_size(operands: list[Any]) -> None:
-    if max(map(len, _strings(operands)), default=0) > MAX_STRING:
-        raise Unreadable(ProblemKind.TOO_LARGE, f"a string of more than {MAX_STRING} bytes; want it in parts")
 
 
 def _check_empty(page: PageObject) -> None:
