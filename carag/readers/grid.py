@@ -23,8 +23,6 @@ _MOST_ACROSS: Final = 1000
 """Greatest number of columns that a cell spans, as in browsers."""
 _LONGEST_NAME: Final = 160
 """Greatest number of characters of what is repeated as the name of a column, or of rows elsewhere than before them."""
-_LONGEST_JOINED: Final = 1000
-"""Greatest number of characters of a figure or name to which the cell beside it is joined."""
 _OPENS: Final = re.compile(r"[A-Z]{0,3}[$€£¥₹]\s?\(?|\(")
 _CLOSES: Final = re.compile(r"\)?\s?%|\)")
 _MARKS: Final = re.compile(rf"(?:{NOTE})+")
@@ -105,12 +103,7 @@ def joined(row: list[Placed]) -> list[Placed]:
     found: list[Placed] = []
     for one in row:
         last = found[-1] if found else None
-        if (
-            last is not None
-            and one.text
-            and len(last.text) <= _LONGEST_JOINED
-            and _are_one(last.text, one.text)
-        ):
+        if last is not None and one.text and _are_one(last.text, one.text):
             end = last.end if _MARKS.fullmatch(one.text) else one.end
             found[-1] = last._replace(end=end, text=last.text + one.text, is_joined=True)
         elif one.text or last is None or not _OPENS.fullmatch(last.text):

@@ -8,10 +8,11 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 from carag.generation.figures.arithmetic import rounded
-from carag.generation.figures.concepts import CONCEPTS, rank_of
+from carag.generation.figures.concepts import CONCEPTS
 from carag.generation.figures.formulas import Result
 from carag.generation.figures.quoting import Figure, quotes, said
 from carag.generation.figures.times import is_of
+from carag.generation.figures.whole import rows_of
 from carag.retrieval.reading import Period, Span
 
 if TYPE_CHECKING:
@@ -44,18 +45,11 @@ class Operands:
     def find(self, operand: Operand, year: int) -> Entry | None:
         """Return the cell of an operand, or None if there is none, or cells disagree, or its sign makes no sense."""
         concept, of = CONCEPTS[operand.concept], Period.years(year - operand.years_before)
-        ranked = [
-            (rank, one)
-            for one in self._entries
-            if (rank := rank_of(concept, one)) is not None and is_of(one.time, of)
-        ]
-        best = min((rank for rank, _ in ranked), default=None)
-        found = [one for rank, one in ranked if rank == best]
+        found = rows_of(concept, [one for one in self._entries if is_of(one.time, of)])
         if len({_scaled(one) for one in found if one.unit.scale is not None}) > 1:
             return None
         if len({one.number.value for one in found if one.unit.scale is None}) > 1:
             return None
-        found.sort(key=lambda one: one.unit.scale is None)  # stable: passages keep their order
         if not found or (operand.must_be_positive and found[0].number.value <= 0):
             return None
         return found[0]

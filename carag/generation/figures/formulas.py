@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from carag.generation.figures.arithmetic import Constant, Operand, average
 from carag.generation.figures.concepts import concept_named
+from carag.generation.figures.stated import definition_in, expression_of
 
 if TYPE_CHECKING:
     from carag.generation.figures.arithmetic import Expression
@@ -241,6 +242,15 @@ _OVER_YEARS: Final = re.compile(
     r"(?:(?:\d|two|three|four|five)[- ]years? )?average(?: of)?|mean(?: of)?", re.IGNORECASE
 )
 _DEFINES: Final = re.compile(r"\bdefin(?:e[ds]?|ed as|ition)\b|\bcalculated as\b", re.IGNORECASE)
+_NAME: Final = re.compile(
+    r"\b(?:adjusted|asset|assets|capital|cash|conversion|cost|coverage|current|days?|debt|dividend|efficiency|equity|fixed"
+    r"|flow|free|gross|income|intensity|interest|inventory|leverage|liabilities|liquidity|margin|net|operating|outstanding"
+    r"|payable|payables|payout|percent(?:age)?|profit|quick|rate|ratio|receivables?|return|sales|share|tax|total|turnover"
+    r"|working|yield)\b",
+    re.IGNORECASE,
+)
+"""Words of the names of ratios, none of which is a part of a company."""
+_IS_SHARE: Final = re.compile(r"\b(?:margin|percent(?:age)?|rate|share|yield)\b", re.IGNORECASE)
 _FISCAL_YEAR: Final = re.compile(r"\b(?:FY ?)?(?:19|20)\d\d\b")
 _PLACES: Final = re.compile(r"\bround\b[^.?!]{0,40}\b(one|two|three|four|\d) decimal", re.IGNORECASE)
 _WORDS: Final = {"one": 1, "two": 2, "three": 3, "four": 4}
@@ -258,6 +268,8 @@ def formula_asked(question: str, clause: str) -> Asked | None:
     clause : str
         The part that asks.
     """
+    if (written := definition_in(question)) and (expression := expression_of(written)):
+        return _as_stated(question, clause, written, expression)
     defines = _DEFINES.search(question)
     definition = " ".join(_FISCAL_YEAR.sub(" ", question[defines.start() :]).split()) if defines else None
     over_years = _OVER_YEARS.search(clause)
@@ -284,6 +296,20 @@ def formula_asked(question: str, clause: str) -> Asked | None:
     formula = Formula(f"growth of {concept.name}", _GROWTH, ((operand - before) / before,), Result.PERCENT)
     said = [growth[0], match[0], *([over_years[0]] if over_years else [])]
     return Asked(formula, tuple(said), over_years is not None, True, _places(question, formula.result))
+
+
+def _as_stated(question: str, clause: str, written: str, expression: Expression) -> Asked | None:
+    """Return the formula that a question states, if nothing but the usual words of ratios stands in its name."""
+    name = " ".join(_NAME.findall(clause))
+    result = Result.RATIO if "/" in expression.shown(lambda operand: operand.concept) else Result.AMOUNT
+    if result is Result.RATIO and _IS_SHARE.search(name):
+        result = Result.PERCENT
+    elif re.search(r"\bdays\b", name, re.IGNORECASE):
+        result = Result.DAYS
+    formula = Formula(written, _NAME, (expression,), result)
+    return Asked(
+        formula, (name, written, "defined calculated computed"), False, False, _places(question, result)
+    )
 
 
 def _places(question: str, result: Result) -> int:

@@ -20,21 +20,29 @@ from carag.generation.figures.asked import (
 )
 from carag.generation.figures.columns import time_of
 from carag.generation.figures.compute import Operands, computed
-from carag.generation.figures.concepts import concept_named, rank_of
+from carag.generation.figures.concepts import concept_named
 from carag.generation.figures.entries import entries_of
 from carag.generation.figures.formulas import formula_asked
 from carag.generation.figures.quoting import Figure, of_entry
 from carag.generation.figures.rows import matches
+from carag.generation.figures.stated import definition_in
 from carag.generation.figures.times import is_of, speaks_of_calendar_years
-from carag.generation.figures.whole import TIME_WORDS, foreign_words, is_whole, other_words
+from carag.generation.figures.whole import (
+    TIME_WORDS,
+    foreign_words,
+    is_whole,
+    other_words,
+    rows_of,
+)
 from carag.generation.words import terms
 from carag.retrieval.reading import Names, Naming, Span, asking, read_question
+from carag.retrieval.reading.names import LEGAL_FORMS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from carag.generation.figures.concepts import Concept
     from carag.generation.figures.entries import Entry
+    from carag.generation.figures.formulas import Asked
     from carag.retrieval.evidence import Passage
     from carag.retrieval.reading import Lexicon, Mention, Period, Reading
 
@@ -133,6 +141,7 @@ def look_up(
     months = time_of(words).months
     if period is None or mention is None or not wants_one_figure(words) or not _counts_in(period, months):
         return None
+    sentence, words = (_without_legal_form(one, mention) for one in (sentence, words))
     mine = [at for at, one in enumerate(passages) if company_key(one.company) == mention.keys[0]]
     entries = _of_one_version(
         entry
@@ -150,7 +159,12 @@ def look_up(
         said = terms(" ".join(formula.said))
         if asked - _WHOLE - said or numbers - said or _names_others(sentence, mention, said):
             return None
-        return computed(formula, period, Operands([one for one in entries if is_whole(one, names)]))
+        whole = [one for one in entries if is_whole(one, names)]
+        if definition_in(question) is None:
+            return computed(formula, period, Operands(whole))
+        return _of_one_filing(formula, period, whole, passages)
+    if definition_in(question) is not None:
+        return None  # what is defined so is not the entry of that name
     usable = [one for one in entries if is_of(one.time, period, months=months, by_calendar=by_calendar)]
     more = terms(" ".join(lexicon.expand(question))) if lexicon else frozenset()
     whole = [one for one in usable if is_whole(one, names)]
@@ -160,7 +174,7 @@ def look_up(
         and not asked - _WHOLE - terms(named[1][0])
         and not computes(words) - terms(named[1][0])
     ):
-        found = _by_caption(named[0], whole)
+        found = _one_value(rows_of(named[0], whole))  # a row that only sounds like the entry is not it
     else:
         found = _by_words(words, asked, more, names, usable)
     if found is None or numbers - _words_of(found) or _names_others(sentence, mention, _words_of(found)):
@@ -221,11 +235,22 @@ def _company(reading: Reading) -> Mention | None:
     return mention if len(mention.keys) == 1 else None
 
 
-def _by_caption(concept: Concept, entries: Sequence[Entry]) -> Entry | None:
-    """Return the one figure whose row is an entry that statements know; a row that only sounds like it is not."""
-    ranked = [(rank, one) for one in entries if (rank := rank_of(concept, one)) is not None]
-    best = min((rank for rank, _ in ranked), default=None)
-    return _one_value([one for rank, one in ranked if rank == best])
+def _of_one_filing(
+    asked: Asked, period: Period, entries: Sequence[Entry], passages: Sequence[Passage]
+) -> Figure | None:
+    """Work out a formula of the cells of a single filing; None if two filings come to different values."""
+    by_filing: dict[str, list[Entry]] = {}
+    for one in entries:
+        by_filing.setdefault(passages[one.cell.position].accession_number, []).append(one)
+    worked = (computed(asked, period, Operands(each)) for each in by_filing.values())
+    found = [one for one in worked if one is not None]
+    return found[0] if len({one.value for one in found}) == 1 else None
+
+
+def _without_legal_form(text: str, mention: Mention) -> str:
+    """Leave out ``, Inc.`` behind a name, which asks for nothing of its own."""
+    forms = "|".join(sorted(LEGAL_FORMS, key=len, reverse=True))
+    return re.sub(rf"({re.escape(mention.text)})(?:,?\s(?i:{forms})\b\.?)+(?=\W|$)", r"\1", text)
 
 
 def _by_words(

@@ -5,12 +5,17 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from carag.generation.figures.concepts import rank_of
 from carag.generation.words import terms
+from carag.retrieval.reading.names import LEGAL_FORMS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from carag.generation.figures.concepts import Concept
     from carag.generation.figures.entries import Entry
 
-__all__ = ["TIME_WORDS", "foreign_words", "is_whole", "other_words"]
+__all__ = ["TIME_WORDS", "foreign_words", "is_whole", "other_words", "rows_of"]
 
 TIME_WORDS: Final = terms(
     "year years ended end ending fiscal at as of and january february march april may june july august september "
@@ -21,12 +26,21 @@ TIME_WORDS: Final = terms(
 )
 """Words of heads that tell columns apart by nothing but time and unit."""
 _FOREIGN: Final = re.compile(
-    r"\bpro[\s-]?forma\b|\bparent\s(?:company\s)?only\b|\bguarantors?\b|\bsubsidiary\b|\bsegments?\b|\bdiscontinued\b"
+    r"\bpro[\s-]?forma\b|\bparent\s(?:company\s)?only\b|\bguarantors?\b|(?<!\band\s)\bsubsidiary\b|\bsegments?\b"
+    r"|\bdiscontinued\b|\bcondensed\sfinancial\s(?:information|statements?)\sof\b|\bregistrant\sonly\b|\baffiliates?\b"
+    r"|\binvestees?\b|\bjoint\sventures?\b|\bequity[\s-]method\b|\b(?:due|payable)\s(?:to|from)\s(?!banks?\b)[a-z]"
     r"|\bcondensed\sconsolidating\b|\bpredecessor\b|\bunconsolidated\b|\bby\s(?:geograph\w+|product|region)\b",
     re.IGNORECASE,
 )
 """Words above a table whose entries are not those of the company as a whole."""
+_STATEMENT: Final = re.compile(
+    r"\bconsolidated\s(?:statements?\sof|balance\ssheets?|results\sof|income\sstatements?)", re.IGNORECASE
+)
 _CONSOLIDATED: Final = re.compile(r"\bconsolidated\b", re.IGNORECASE)
+_COMPANY: Final = re.compile(
+    r"(?:[A-Z][\w&'’.-]*,?\s){1,6}(?:Inc|Incorporated|Corp|Corporation|Company|COMPANY|L\.?L\.?C|L\.?P|Ltd|Limited|plc|PLC|N\.?V"
+    r"|S\.?A|INC|CORP|CORPORATION|LTD|LIMITED)\b"
+)
 _STATEMENTS: Final = terms(
     "statement statements balance sheet sheets income operations earnings cash flow flows financial position "
     "condition results selected summary highlights performance data table contents following presents sets forth "
@@ -38,7 +52,7 @@ _STATEMENTS: Final = terms(
     "basic diluted deferred receivables receivable payables payable accounts accrued goodwill intangible "
     "intangibles interest provision provisions gross profit margin before after comprehensive depreciation "
     "amortization weighted average outstanding dividends dividend declared paid issued continuing less add plus "
-    "total key metrics ratios item liquidity capital resources see accompanying part integral"
+    "total key metrics ratios supplementary item liquidity capital resources see accompanying part integral"
 )
 """Words of statements of a whole company, and of the lines that lead to them."""
 
@@ -72,4 +86,24 @@ def foreign_words(entry: Entry) -> frozenset[str]:
         terms(section if _CONSOLIDATED.search(titles) else f"{section} {titles}") - _STATEMENTS - TIME_WORDS
     )
     unknown = frozenset(term for term in said if not term[0].isdigit() and len(term) > 1)
-    return unknown | terms(" ".join(_FOREIGN.findall(f"{titles} {section}")))
+    companies = terms(" ".join(one for title in entry.captions for one in _COMPANY.findall(title)))
+    return (
+        unknown
+        | terms(" ".join(_FOREIGN.findall(f"{titles} {section}")))
+        | (companies - LEGAL_FORMS - _STATEMENTS - TIME_WORDS)
+    )
+
+
+def rows_of(concept: Concept, entries: Iterable[Entry]) -> list[Entry]:
+    """Return the rows that are an entry of statements: of the best caption, those of known scale first.
+
+    Those of a consolidated statement come before all others: a note may print the same caption of a part.
+    """
+    ranked = [
+        ((_STATEMENT.search(" ".join(one.captions)) is None, rank), one)
+        for one in entries
+        if (rank := rank_of(concept, one)) is not None
+    ]
+    best = min((rank for rank, _ in ranked), default=None)
+    found = [one for rank, one in ranked if rank == best]
+    return sorted(found, key=lambda one: one.unit.scale is None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -171,6 +172,57 @@ def test_a_definition_in_the_question_is_kept_or_the_question_refused() -> None:
     assert "365 * ((730 + 570) / 2) / (7,300 + 700 - 500) = 31.63 days" in figure.text
     assert ask(asked + "accounts payable / purchases.") is None
     assert ask("What is the FY2018 operating margin for Acme Widgets? Define it as EBITDA / revenue.") is None
+
+
+@pytest.mark.parametrize(
+    ("question", "worked"),
+    [
+        (
+            "What is the FY2018 gross margin of Acme Widgets? Gross margin is defined as (revenue - COGS) / revenue.",
+            "(12,000 - 7,300) / 12,000 = 39.2 %",
+        ),
+        (
+            "What is Acme Widgets' FY2018 asset ratio, defined as net receivables divided by total assets?",
+            "1,100 / 10,000 = 0.11",
+        ),
+        (
+            "What is the free cash flow of Acme Widgets in FY2018, calculated as operating cash flow minus capex?",
+            "3,100,000 - 600,000 = 2,500,000",
+        ),
+        (
+            "What is the FY2018 payable days of Acme Widgets, defined as 365 * trade payables / cost of sales?",
+            "365 * 730 / 7,300 = 36.50 days",
+        ),
+    ],
+)
+def test_a_formula_that_the_question_states_is_worked_out(question: str, worked: str) -> None:
+    """Of the cells that it names."""
+    figure = ask(question, INCOME + "Gross margin | 4,700 | 4,000 | 3,000\n", BALANCE, CASH)
+    assert figure is not None
+    assert worked in figure.text
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What is the FY2018 gross margin of Acme Widgets? It is defined as (revenue - cost of nails) / revenue.",
+        "What is the FY2018 gross margin of Acme Widgets? It is defined as revenue less COGS over.",
+        "What is the FY2018 nail margin of Acme Widgets, defined as (revenue - COGS) / revenue?",
+        "What is the FY2018 gross profit of Acme Widgets, defined as revenue less returns?",
+        "What is the FY2018 debt ratio of Acme Widgets, defined as total liabilities / total assets?",
+    ],
+)
+def test_a_formula_is_read_whole_or_the_question_refused(question: str) -> None:
+    """Also where a row is called as what it defines, a word names a part of the company, or a cell is missing."""
+    assert ask(question, INCOME + "Gross margin | 4,700 | 4,000 | 3,000\n", BALANCE, CASH) is None
+
+
+def test_a_stated_formula_takes_its_cells_from_one_filing() -> None:
+    """A balance of one report and a cost of another may be of two versions of a year."""
+    question = "What is Acme Widgets' FY2018 sales ratio, defined as revenue / total assets?"
+    one, other = passage(INCOME), passage(BALANCE, at=1)
+    assert look_up_alone(question, [one, other]) is not None
+    assert look_up_alone(question, [one, replace(other, accession_number="2")]) is None
 
 
 @pytest.mark.parametrize(

@@ -164,7 +164,7 @@ def test_figures_that_disagree_answer_nothing() -> None:
 
 def test_in_thousands_and_in_millions_may_agree() -> None:
     """What counts is the figure in ones."""
-    thousands = "(In thousands)\n | 2018 | 2017\nNet sales | 12,345,000 | 11,900,000"
+    thousands = "Consolidated Statements of Income\n(In thousands)\n | 2018 | 2017\nNet sales | 12,345,000 | 11,900,000"
     assert ask("What were Acme Widgets' net sales in 2018?", INCOME, thousands) is not None
     wrong = thousands.replace("thousands", "millions")
     assert ask("What were Acme Widgets' net sales in 2018?", INCOME, wrong) is None
@@ -286,6 +286,39 @@ def test_a_segment_is_not_the_company() -> None:
     section = "(In millions) | 2018 | 2017\nEurope:\nNet sales | 7 | 5\n"
     for text in (columns, above, title, section):
         assert ask("What were net sales of Acme Widgets in 2018?", text) is None
+
+
+OTHER = "Selected data\n(In millions)\n | 2018 | 2017\nNet sales | 9,000 | 8,000\n"
+
+
+@pytest.mark.parametrize("texts", [(INCOME, OTHER), (OTHER, INCOME)])
+def test_a_consolidated_statement_comes_before_other_tables(texts: tuple[str, str]) -> None:
+    """In whatever order they stand: a note may print the same caption of a part."""
+    assert "$12,345" in str(text_of(ask("What were Acme Widgets' net sales in 2018?", *texts)))
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "Screw Finance Company, LLC",
+        "Condensed Financial Information of Registrant",
+        "Acme Widgets (Parent Company Only)",
+        "Summarized information of affiliates",
+        "Amounts due to Acme Widgets",
+        "Equity method investees",
+    ],
+)
+def test_the_statement_of_another_company_is_not_the_registrants(title: str) -> None:
+    """Though it is consolidated, and stands in the registrant's filing."""
+    question = "What were Acme Widgets' net sales in 2018?"
+    assert ask(question, f"{title}\n{INCOME}") is None
+    assert ask(question, f"Acme Widgets Inc. and Subsidiary Companies\n{INCOME}") is not None
+
+
+@pytest.mark.parametrize("name", ["Acme Widgets, Inc.", "Acme Widgets Inc", "Acme Widgets"])
+def test_a_legal_form_behind_a_name_asks_for_nothing(name: str) -> None:
+    """Nor does it name somebody else."""
+    assert "7,000" in str(text_of(ask(f"What was the cost of goods sold of {name} in FY2018?", INCOME)))
 
 
 def test_a_row_that_only_sounds_like_an_entry_is_not_it() -> None:
