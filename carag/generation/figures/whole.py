@@ -28,14 +28,17 @@ TIME_WORDS: Final = terms(
 _FOREIGN: Final = re.compile(
     r"\bpro[\s-]?forma\b|\bparent\s(?:company\s)?only\b|\bguarantors?\b|(?<!\band\s)\bsubsidiary\b|\bsegments?\b"
     r"|\bdiscontinued\b|\bcondensed\sfinancial\s(?:information|statements?)\sof\b|\bregistrant\sonly\b|\baffiliates?\b"
-    r"|\binvestees?\b|\bjoint\sventures?\b|\bequity[\s-]method\b|\b(?:due|payable)\s(?:to|from)\s(?!banks?\b)[a-z]"
+    r"|\bheld[\s-]for[\s-]sale\b|\binvestees?\b|\bjoint\sventures?\b|\bequity[\s-]method\b|\b(?:due|payable)\s(?:to|from)\s(?!banks?\b)[a-z]"
     r"|\bcondensed\sconsolidating\b|\bpredecessor\b|\bunconsolidated\b|\bby\s(?:geograph\w+|product|region)\b",
     re.IGNORECASE,
 )
 """Words above a table whose entries are not those of the company as a whole."""
 _STATEMENT: Final = re.compile(
-    r"\bconsolidated\s(?:statements?\sof|balance\ssheets?|results\sof|income\sstatements?)", re.IGNORECASE
+    r"(?:.{0,80}\bsubsidiar(?:y|ies)\b\W+)?\W*(?:condensed\s)?consolidated\s"
+    r"(?:statements?\sof|balance\ssheets?|results\sof|income\sstatements?).{0,60}",
+    re.IGNORECASE,
 )
+"""A line that is the title of a statement, and no sentence that mentions one."""
 _CONSOLIDATED: Final = re.compile(r"\bconsolidated\b", re.IGNORECASE)
 _COMPANY: Final = re.compile(
     r"(?:[A-Z][\w&'’.-]*,?\s){1,6}(?:Inc|Incorporated|Corp|Corporation|Company|COMPANY|L\.?L\.?C|L\.?P|Ltd|Limited|plc|PLC|N\.?V"
@@ -52,7 +55,8 @@ _STATEMENTS: Final = terms(
     "basic diluted deferred receivables receivable payables payable accounts accrued goodwill intangible "
     "intangibles interest provision provisions gross profit margin before after comprehensive depreciation "
     "amortization weighted average outstanding dividends dividend declared paid issued continuing less add plus "
-    "total key metrics ratios supplementary item liquidity capital resources see accompanying part integral"
+    "total key metrics ratios supplementary summarizes ii item liquidity capital resources see accompanying part "
+    "integral"
 )
 """Words of statements of a whole company, and of the lines that lead to them."""
 
@@ -100,7 +104,7 @@ def rows_of(concept: Concept, entries: Iterable[Entry]) -> list[Entry]:
     Those of a consolidated statement come before all others: a note may print the same caption of a part.
     """
     ranked = [
-        ((_STATEMENT.search(" ".join(one.captions)) is None, rank), one)
+        ((not any(map(_STATEMENT.fullmatch, one.captions)), rank), one)
         for one in entries
         if (rank := rank_of(concept, one)) is not None
     ]

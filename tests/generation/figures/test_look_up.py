@@ -289,11 +289,14 @@ def test_a_segment_is_not_the_company() -> None:
 
 
 OTHER = "Selected data\n(In millions)\n | 2018 | 2017\nNet sales | 9,000 | 8,000\n"
+MENTIONED = OTHER.replace(
+    "Selected data", "The following is included in our consolidated statements of income:"
+)
 
 
-@pytest.mark.parametrize("texts", [(INCOME, OTHER), (OTHER, INCOME)])
+@pytest.mark.parametrize("texts", [(INCOME, OTHER), (OTHER, INCOME), (MENTIONED, INCOME)])
 def test_a_consolidated_statement_comes_before_other_tables(texts: tuple[str, str]) -> None:
-    """In whatever order they stand: a note may print the same caption of a part."""
+    """In whatever order they stand: a note may print the same caption of a part, and mention the statement."""
     assert "$12,345" in str(text_of(ask("What were Acme Widgets' net sales in 2018?", *texts)))
 
 
@@ -306,6 +309,7 @@ def test_a_consolidated_statement_comes_before_other_tables(texts: tuple[str, st
         "Summarized information of affiliates",
         "Amounts due to Acme Widgets",
         "Equity method investees",
+        "Businesses held for sale",
     ],
 )
 def test_the_statement_of_another_company_is_not_the_registrants(title: str) -> None:
