@@ -250,7 +250,7 @@ def _agreement(cells: Sequence[Cell], truth: Sequence[Truth]) -> dict[str, Any]:
         return {
             "accuracy": interval(lambda w: accuracy(confusion(real, verdicts, w)), uses),
             "kappa": interval(partial(_kappa, real, verdicts), uses),
-            "said": {name: verdicts.count(name) for name in (_YES, _NO, SessionVerdict.IRRELEVANT.value)},
+            "said": {name.value: verdicts.count(name.value) for name in SessionVerdict},
         }
 
     def differ(one: str, other: str) -> Interval:

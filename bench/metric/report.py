@@ -13,6 +13,7 @@ from bench.commit import commit
 from bench.metric.advice import advice, opening
 from bench.metric.classification import SLOW_TURNS
 from bench.metric.corpora import SEED
+from bench.metric.report_stance import stance
 from bench.metric.retrieval import DECIDES, KS
 from carag.evaluation.run_metadata import processor_name
 from carag.evaluation.statistics.bootstrap import REPLICATES
@@ -38,7 +39,7 @@ clusters with replacement, then items within each. A difference is *shown* only 
 difference excludes 0. No interval is widened for the number of comparisons: of twenty true zeros, one is shown as a
 difference.
 {absent}
-{three_way}
+{stance}{three_way}
 {retrieval}
 {classification}
 {joint}
@@ -138,6 +139,7 @@ def report(found: dict[str, Any]) -> str:
         opening=opening(found),
         advice=advice(found),
         absent=f"{missing}\n" if missing else "",
+        stance=stance(found),
         three_way=_three_way(found["three-way"]),
         retrieval=_retrieval(found["retrieval"]),
         classification=_classification(found["classification"]),

@@ -37,13 +37,14 @@ if TYPE_CHECKING:
     from bench.metric.models import KeptEmbedder
     from carag.evaluation.regulatory import Reranker
 
-__all__ = ["OURS", "three_way"]
+__all__ = ["OURS", "by_metric", "figure", "three_way"]
 
 OURS: Final = "stance"
 _MEANT: Final = {
     SessionVerdict.COMPLIANT: CHOICES.index("Entailment"),
     SessionVerdict.NON_COMPLIANT: CHOICES.index("Contradiction"),
     SessionVerdict.IRRELEVANT: CHOICES.index("NotMentioned"),
+    SessionVerdict.NO_VERDICT: CHOICES.index("NotMentioned"),
 }
 
 
@@ -82,13 +83,11 @@ def three_way(
     test = read_contracts(data / "legal", "test")[::part]
     known, truth = (np.array([[pair.label for pair in one.pairs] for one in some]) for some in (dev, test))
     said = {
-        OURS: _by_metric(test, Variant.STANCE, embedder, StanceHead()),
-        f"{OURS}, requirements not learnt": _by_metric(
+        OURS: by_metric(test, Variant.STANCE, embedder, StanceHead()),
+        f"{OURS}, requirements not learnt": by_metric(
             test, Variant.STANCE, embedder, StanceHead(knows_requirements=False)
         ),
-        **{
-            one.value: _by_metric(test, one, embedder, reranker) for one in (Variant.PAPER, Variant.REFERENCE)
-        },
+        **{one.value: by_metric(test, one, embedder, reranker) for one in (Variant.PAPER, Variant.REFERENCE)},
         "always the majority": np.full_like(truth, np.bincount(known.ravel()).argmax()),
     }
     form, score, said["TF-IDF regression"] = best_tfidf(dev, test)
@@ -110,16 +109,16 @@ def three_way(
         "reranker": reranker.name,
         "figures": {
             name: {
-                "macro-F1": _figure(labels, one, clusters, None, binary=False),
-                "binary macro-F1": _figure(labels, one, clusters, None, binary=True),
+                "macro-F1": figure(labels, one, clusters, None, binary=False),
+                "binary macro-F1": figure(labels, one, clusters, None, binary=True),
                 "confusion": _counted(labels, one, np.ones(truth.size)).tolist(),
             }
             for name, one in said.items()
         },
         "differences": {
             name: {
-                "macro-F1": _figure(labels, said[OURS], clusters, one, binary=False),
-                "binary macro-F1": _figure(labels, said[OURS], clusters, one, binary=True),
+                "macro-F1": figure(labels, said[OURS], clusters, one, binary=False),
+                "binary macro-F1": figure(labels, said[OURS], clusters, one, binary=True),
             }
             for name, one in said.items()
             if name != OURS
@@ -127,7 +126,7 @@ def three_way(
     }
 
 
-def _by_metric(
+def by_metric(
     contracts: Sequence[Contract], variant: Variant, embedder: KeptEmbedder, model: object
 ) -> NDArray[np.int64]:
     """Return what a variant says of each requirement, with its defaults."""
@@ -152,7 +151,7 @@ def _counted(truth: list[int], said: NDArray[np.int64], weights: NDArray[np.floa
     )
 
 
-def _figure(
+def figure(
     truth: list[int],
     said: NDArray[np.int64],
     clusters: list[int],

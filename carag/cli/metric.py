@@ -54,8 +54,8 @@ def run(
         str,
         typer.Option(
             metavar="NAME",
-            help="[b]paper[/b] to the letter, [b]reference[/b] as the package gaussia 1.2.0, [b]stance[/b] with a "
-            "neutral verdict.",
+            help="[b]paper[/b] to the letter, [b]reference[/b] as the package gaussia 1.2.0, [b]stance[/b], which "
+            "gives no verdict where nothing decides.",
         ),
     ] = "stance",
     store: Annotated[
@@ -74,7 +74,8 @@ def run(
         typer.Option(
             metavar="NAME",
             help="Default: [b]maxsim[/b]; for stance [b]stance-head[/b]. Also [b]onnx:DIR[/b], a cross-encoder or for "
-            "stance an NLI model; [b]cosine[/b], the embedder's; [b]MODULE:FACTORY[/b].",
+            "stance an NLI model; for stance [b]bedrock:MODEL_ID[/b], a language model; [b]cosine[/b], the embedder's; "
+            "[b]MODULE:FACTORY[/b].",
         ),
     ] = None,
     label: Annotated[
@@ -110,11 +111,12 @@ def run(
     """Judge every turn of every session by the passages of a corpus that are near to it.
 
     With --store, or a store as corpus, settings and result go into its audit log before anything is printed. Exit code
-    0 whatever the verdicts are; 4 if this role may not read that store for this purpose.
+    0 if every session has a verdict, whichever; 2 if one has NO_VERDICT; 4 if this role may not read that store for
+    this purpose.
 
     [dim]carag metric run regulation/ sessions.jsonl --variant stance --html page.html[/dim]
     """
-    from carag.evaluation.regulatory import BayesianMode, Settings, Variant
+    from carag.evaluation.regulatory import BayesianMode, SessionVerdict, Settings, Variant
     from carag.evaluation.regulatory.run import run_metric
 
     settings = Settings(
@@ -157,7 +159,7 @@ def run(
             return Exit.REFUSED
         bars.stop()
         _write(found, jsonl, html, settings, result, as_json=as_json)
-    return Exit.OK
+    return Exit.CANNOT_TELL if SessionVerdict.NO_VERDICT in result.sessions else Exit.OK
 
 
 def _reader(role: str | None, purpose: str | None) -> Any:
@@ -182,7 +184,7 @@ def _reranker(
     context: typer.Context, name: str | None, label: str | None, embedder: Any, variant: Variant, corpus: Path
 ) -> Any:
     from carag.engine.named import imported, is_factory
-    from carag.evaluation.regulatory import CosineReranker, NliJudge, StanceHead, Variant
+    from carag.evaluation.regulatory import CosineReranker, ModelJudge, NliJudge, StanceHead, Variant
     from carag.retrieval import reranker_by_name
 
     configuration: Configuration = context.obj
@@ -197,11 +199,15 @@ def _reranker(
         return StanceHead()
     if is_stance and kind == "onnx":
         return NliJudge(path)
+    if is_stance and kind == "bedrock" and path:
+        return ModelJudge(path)
     if is_stance and is_factory(name):
         return imported("judge", name, not_in=corpus)()
     if is_stance or name == _STANCE:
         want = (
-            f"{_STANCE}, onnx:DIR or MODULE:FACTORY" if is_stance else "a reranker; only stance has a judge"
+            f"{_STANCE}, onnx:DIR, bedrock:MODEL_ID or MODULE:FACTORY"
+            if is_stance
+            else "a reranker; only stance has a judge"
         )
         raise InvalidArgument(f"--reranker is {quoted(name)} for the variant {variant.value}; want {want}")
     if name == "cosine":
@@ -232,6 +238,7 @@ def _write(
     as_json: bool,
 ) -> None:
     from carag.evaluation.regulatory import RegulatoryMetric
+    from carag.evaluation.regulatory.agreement import agreement
     from carag.evaluation.regulatory.page import page
 
     if jsonl is not None:
@@ -248,10 +255,24 @@ def _write(
     if as_json:
         say_lines("[" + ",\n".join(one.decode("ascii").rstrip("\n") for one in _lines(found)) + "]")
         warn(about, style="dim")
+        warn(agreement(settings.variant), style="dim")
         return
     rows = [_row(json.loads(one)) for one in _lines(found)]
     columns(("session", "verdict", "score", "covered", "turns"), rows)
+    for session, turn, source in _undecided(found):
+        say(f"no verdict on turn {turn} of {session}: read {source}")
     say(about, style="dim")
+    say(agreement(settings.variant), style="dim")
+
+
+def _undecided(found: IO[bytes]) -> Iterator[tuple[str, str, str]]:
+    """Yield each turn without a verdict, with the passage that speaks most of it."""
+    for session in map(json.loads, _lines(found)):
+        for turn in session["interactions"]:
+            if turn["verdict"] == "NO_VERDICT":
+                claim = next(one for one in turn["claims"] if one["verdict"] == "UNDECIDED")
+                place = f"{claim['source']}, characters {claim['evidence_start']} to {claim['evidence_end']}"
+                yield session["session_id"], turn["qa_id"], place
 
 
 def _row(one: dict[str, Any]) -> tuple[str, ...]:

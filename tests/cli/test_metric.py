@@ -265,3 +265,40 @@ def test_what_cannot_be_written_on_record_is_not_shown(
     options = ("--role", "employee", "--purpose", "work", "--jsonl", out, "--html", page)
     assert measured(store, turns, *options) == Exit.INTERNAL
     assert (capsys.readouterr().out, out.exists(), page.exists()) == ("", False, False)
+
+
+STANCE = ("--variant", "stance", "--embedder", "wordllama")
+
+
+@pytest.mark.parametrize(
+    ("said", "verdict", "code"),
+    [
+        ("We keep the logs of our systems for one day.", "NON_COMPLIANT", Exit.OK),
+        ("We keep the logs of our systems for a year.", "COMPLIANT", Exit.OK),
+        ("We keep the logs of our systems in seven locked rooms.", "NO_VERDICT", Exit.CANNOT_TELL),
+    ],
+)
+def test_what_nothing_decides_has_no_verdict_and_an_exit_code_of_its_own(
+    rules: Path,
+    store: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    said: str,
+    verdict: str,
+    code: Exit,
+) -> None:
+    """The passage to read is named, the record does not say that it passed, and the score is not that of compliance."""
+    asked = written(tmp_path / "asked.jsonl", [{**TURNS[0], "assistant": said}])
+    out, page = tmp_path / "out.jsonl", tmp_path / "page.html"
+    options = ("--store", store, "--jsonl", out, "--html", page)
+    assert run(["metric", "run", *map(str, (rules, asked, *options)), *STANCE]) == code
+    (line,) = out.read_text().splitlines()
+    found = RegulatoryMetric.model_validate_json(line)
+    assert (found.verdict, found.compliance_score >= 0.5) == (verdict, verdict == "COMPLIANT")
+    [(_, event)] = evaluations(store)
+    assert event.passed == (verdict == "COMPLIANT")
+    printed = capsys.readouterr().out
+    assert ("no verdict on turn 1 of good: read logs.md" in printed) == (verdict == "NO_VERDICT")
+    assert f'class="{verdict}"' in page.read_text()
+    for shown in (printed, page.read_text()):
+        assert "Agreement of stance with experts: kappa" in " ".join(shown.split())

@@ -1,7 +1,8 @@
 """The Regulatory Compliance Metric: whether what an assistant said agrees with a corpus of regulation.
 
 `corpus` gives documents, which `chunks` cuts and `retriever` searches under a policy; `checker` judges turns as the
-paper does, `stance` in three ways; `regulatory` aggregates by `statistical`. `variants` says how the readings differ.
+paper does, `stance` in three ways or not at all; `regulatory` aggregates by `statistical`. `variants` says how the
+readings differ.
 """
 
 from carag.evaluation.regulatory.checker import ContradictionChecker
@@ -12,6 +13,7 @@ from carag.evaluation.regulatory.corpus import (
     RegulatoryDocument,
     StoreCorpusConnector,
 )
+from carag.evaluation.regulatory.model_judge import ModelJudge
 from carag.evaluation.regulatory.nli import NliJudge
 from carag.evaluation.regulatory.ports import CosineReranker, Embedder, Reranker, StanceJudge
 from carag.evaluation.regulatory.regulatory import Regulatory
@@ -45,6 +47,7 @@ __all__ = [
     "FrequentistMode",
     "LocalCorpusConnector",
     "MeasuredSession",
+    "ModelJudge",
     "NliJudge",
     "Regulatory",
     "RegulatoryChunk",

@@ -7,6 +7,7 @@ A score below the threshold contradicts, so a passage about something else does 
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Protocol
 
 from carag.evaluation.regulatory.ports import Reranker, checked_scores
@@ -130,7 +131,7 @@ def interaction(
         verdict=verdict,
         supporting_chunks=counts[Verdict.SUPPORTS],
         contradicting_chunks=counts[Verdict.CONTRADICTS],
-        neutral_chunks=counts[Verdict.NEUTRAL],
+        neutral_chunks=counts[Verdict.NEUTRAL] + counts[Verdict.UNDECIDED],
         retrieved_chunks=chunks,
         claims=list(claims),
         insight=insight or _insight(verdict, counts, claims),
@@ -140,12 +141,15 @@ def interaction(
 def _insight(verdict: SessionVerdict, counts: dict[Verdict, int], claims: Sequence[Claim]) -> str:
     """Say in one sentence what the verdict rests on."""
     if claims:
-        decided = [one for one in claims if one.verdict is not Verdict.NEUTRAL]
-        said = sum(1 for one in decided if one.verdict is Verdict.SUPPORTS)
-        counted = f"{said} of {len(decided)} sentences that the corpus speaks of are supported by it"
-        if not decided:
+        said = Counter(one.verdict for one in claims)
+        spoken = len(claims) - said[Verdict.NEUTRAL]
+        if not spoken:
             return f"The corpus says nothing of the {len(claims)} sentences of this response."
-        return f"{verdict.value}: {counted}, of {len(claims)} in the response."
+        return (
+            f"{verdict.value}: of {len(claims)} sentences the corpus speaks of {spoken}; it supports "
+            f"{said[Verdict.SUPPORTS]}, contradicts {said[Verdict.CONTRADICTS]}, and leaves {said[Verdict.UNDECIDED]} "
+            "undecided."
+        )
     total = sum(counts.values())
     if not total:
         return "No passage of the corpus is near to this query or response."

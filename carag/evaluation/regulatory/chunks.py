@@ -9,10 +9,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from carag.errors import InvalidArgument
+from carag.evaluation.regulatory.lists import Entry, entries
+from carag.labelling.sentences import sentences
 from carag.limits import quoted
 
 __all__ = ["Chunk", "ChunkerConfig", "package_chunks", "paper_chunks"]
 
+_AROUND: Final = 1_000
+"""Most characters of a sentence that are read beside a window: text without marks is one sentence."""
 _BLANK_LINES: Final = re.compile(r"\n{3,}")
 
 
@@ -28,6 +32,10 @@ class Chunk:
     end: int
     shifts: tuple[tuple[int, int], ...] = ((0, 0),)
     """From character ``shifts[i][0]`` of the window on, character c stands at ``c + shifts[i][1]`` of its document."""
+    opening: str = ""
+    """What a judge of stance reads before it: what opens its list, and the start of a sentence that it cuts."""
+    closing: str = ""
+    """And behind it: the rest of a sentence."""
 
     def place(self, at: int) -> int:
         """Return where a character of the window stands in its document."""
@@ -74,7 +82,8 @@ def paper_chunks(
     offset : int
         Where the text begins in its document.
     keeps_lines : bool
-        Whether a run with a line end becomes a line end, so that sentences and entries of lists can be told apart.
+        Whether a run with a line end becomes a line end, so that sentences and entries of lists can be told apart; a
+        window then has what opens its list, and its first and last sentence whole, beside it.
 
     Examples
     --------
@@ -98,16 +107,30 @@ def paper_chunks(
         parts.append(word)
         length += len(word)
     normal = "".join(parts)
+    lines = entries(normal, sentences(normal)) if keeps_lines else []
     found = []
     for at, start in enumerate(range(0, length, config.chunk_size - config.chunk_overlap)):
         end = min(start + config.chunk_size, length)
         low, high = (bisect_right(shifts, (place, sys.maxsize)) for place in (start, end - 1))
         mine = tuple((max(place - start, 0), shift + start) for place, shift in shifts[low - 1 : high])
         places = start + shifts[low - 1][1], end + shifts[high - 1][1]
-        found.append(Chunk(normal[start:end], source, first + at, *places, mine))
+        around = _around(normal, lines, start, end) if keeps_lines else ("", "")
+        found.append(Chunk(normal[start:end], source, first + at, *places, mine, *around))
         if end == length:
             break
     return found
+
+
+def _around(text: str, lines: list[Entry], start: int, end: int) -> tuple[str, str]:
+    """Return what a window is read with: the leads of its first sentence, and the rest of the two it cuts."""
+    ends = [one.end for one in lines]
+    first, last = bisect_right(ends, start), bisect_right(ends, end - 1)
+    if first == len(lines):
+        return "", ""
+    leads = "".join(f"{lead[-_AROUND:]}\n" for lead in lines[first].leads)
+    opening = leads + text[max(lines[first].start, start - _AROUND) : start]
+    is_cut = last < len(lines) and lines[last].start < end
+    return opening, text[end : min(lines[last].end, end + _AROUND)] if is_cut else ""
 
 
 def package_chunks(

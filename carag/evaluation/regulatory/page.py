@@ -8,6 +8,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Final
 
+from carag.evaluation.regulatory.agreement import agreement
 from carag.visible import visible
 
 if TYPE_CHECKING:
@@ -37,7 +38,8 @@ pre { white-space: pre-wrap; font: inherit; margin: .25rem 0 }
 details, .passage { border: 1px solid #ddd; border-radius: .3rem; margin: .5rem 0; padding: .4rem .8rem }
 table { border-collapse: collapse } td, th { text-align: left; padding: .1rem .8rem .1rem 0; vertical-align: top }
 .COMPLIANT, .SUPPORTS { color: #1b6e3c } .NON_COMPLIANT, .CONTRADICTS { color: #a11d1d }
-.IRRELEVANT, .NEUTRAL { color: #666 } mark { background: #fff3b0 } :target { outline: 3px solid #1f5fa8 }
+.IRRELEVANT, .NEUTRAL { color: #666 } .NO_VERDICT, .UNDECIDED { color: #8a5a00 }
+mark { background: #fff3b0 } :target { outline: 3px solid #1f5fa8 }
 </style>
 """
 
@@ -58,7 +60,8 @@ def page(sessions: Iterable[RegulatoryMetric], settings: Settings, run: MetricRu
         f"<h1>Regulatory compliance</h1><p>Variant {settings.variant.value}. Sessions: {counts}. "
         f"{run.turns} turns over {run.passages} passages; {record}.</p>"
         f"<p>Similarity at least {settings.similarity_threshold:g}, {settings.top_k} passages a turn, compliant from "
-        f"{settings.compliance_threshold:g}. SHA-256 of the result: <code>{run.sha256}</code></p>\n"
+        f"{settings.compliance_threshold:g}. SHA-256 of the result: <code>{run.sha256}</code></p>"
+        f"<p>{_line(agreement(settings.variant))}</p>\n"
     )
     for at, session in enumerate(sessions):
         yield from _session(f"s{at}", session)
@@ -117,7 +120,7 @@ def _link(chunk: RegulatoryChunk, place: str) -> str:
 
 
 def _passage(turn: str, place: str, chunk: RegulatoryChunk, claims: list[Claim]) -> str:
-    decided = f"; decided {len(claims)} of the sentences" if claims else ""
+    decided = f"; named by {len(claims)} of the sentences" if claims else ""
     return (
         f'<div class="passage" id="{place}"><b>{_line(chunk.source)}</b>, characters {chunk.start} to {chunk.end}: '
         f'{_verdict(chunk.verdict)} {chunk.reranker_score:.2f}{decided} (<a href="#{turn}">back</a>)'

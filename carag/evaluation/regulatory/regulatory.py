@@ -191,7 +191,7 @@ class Regulatory:
             whole = 1.0 if len(counted) == len(pairs) else math.fsum(parts)
             mean, low, high = self.statistical_mode.aggregate(scores, [part / whole for part in parts])
             if covered:
-                verdict = SessionVerdict.COMPLIANT if mean >= limit else SessionVerdict.NON_COMPLIANT
+                verdict = SessionVerdict.COMPLIANT if mean >= limit else _unless_undecided(covered, limit)
         return RegulatoryMetric(
             session_id=session_id,
             assistant_id=assistant_id,
@@ -206,6 +206,14 @@ class Regulatory:
             total_contradicting_chunks=sum(one.contradicting_chunks for one in judged),
             interactions=judged,
         )
+
+
+def _unless_undecided(covered: list[tuple[RegulatoryInteraction, float]], limit: float) -> SessionVerdict:
+    """Return what a session is that is not compliant: no verdict, if it could be by the turns that have one."""
+    decided = [(one, weight) for one, weight in covered if one.verdict is not SessionVerdict.NO_VERDICT]
+    score = math.fsum(one.compliance_score * weight for one, weight in decided)
+    is_open = len(decided) < len(covered) and score >= limit * math.fsum(weight for _, weight in decided)
+    return SessionVerdict.NO_VERDICT if is_open else SessionVerdict.NON_COMPLIANT
 
 
 def _shown(value: float, *, is_package: bool) -> float:

@@ -54,8 +54,8 @@ class MetricRun(NamedTuple):
 
     @property
     def passed(self) -> bool:
-        """Whether no session is NON_COMPLIANT."""
-        return not self.sessions.get(SessionVerdict.NON_COMPLIANT)
+        """Whether no session is NON_COMPLIANT, and none is left without a verdict."""
+        return not self.sessions.keys() & {SessionVerdict.NON_COMPLIANT, SessionVerdict.NO_VERDICT}
 
 
 def is_store(path: Path) -> bool:

@@ -27,7 +27,9 @@ class Verdict(StrEnum):
     SUPPORTS = "SUPPORTS"
     CONTRADICTS = "CONTRADICTS"
     NEUTRAL = "NEUTRAL"
-    """It says nothing of it. Only the variant ``stance`` knows this verdict."""
+    """It says nothing of it. Only the variant ``stance`` knows this verdict, and the next."""
+    UNDECIDED = "UNDECIDED"
+    """It speaks of it, and whether it supports or contradicts could not be told."""
 
 
 class SessionVerdict(StrEnum):
@@ -37,6 +39,8 @@ class SessionVerdict(StrEnum):
     NON_COMPLIANT = "NON_COMPLIANT"
     IRRELEVANT = "IRRELEVANT"
     """The corpus does not cover it."""
+    NO_VERDICT = "NO_VERDICT"
+    """The corpus speaks of it, and too little was decided to call it compliant. Only of the variant ``stance``."""
 
 
 class _Strict(BaseModel):
@@ -79,10 +83,10 @@ class Claim(_Strict):
     score: float = Field(ge=0, le=1)
     """Probability of the verdict."""
     source: str | None = None
-    """The passage that decided; None if none speaks of it."""
+    """The passage that decided, or that speaks most of what none decides; None if none speaks of it."""
     chunk_index: int | None = None
     evidence_start: int | None = None
-    """Where the words that decided stand in their document, from here to before ``evidence_end``."""
+    """Where those words stand in their document, from here to before ``evidence_end``."""
     evidence_end: int | None = None
 
 
@@ -93,11 +97,13 @@ class RegulatoryInteraction(_Strict):
     query: str
     assistant: str
     compliance_score: float = Field(ge=0, le=1)
-    """Of an irrelevant turn, the threshold, which says nothing either way."""
+    """Of an irrelevant turn, the threshold, which says nothing either way. For ``stance``, the share supported of the
+    sentences that the corpus speaks of: what is undecided lowers it."""
     verdict: SessionVerdict
     supporting_chunks: int = Field(ge=0)
     contradicting_chunks: int = Field(ge=0)
     neutral_chunks: int = Field(default=0, ge=0)
+    """Those that neither support nor contradict, undecided ones among them."""
     retrieved_chunks: list[RegulatoryChunk]
     claims: list[Claim] = Field(default_factory=list)
     insight: str

@@ -1,13 +1,14 @@
-"""Judge one turn sentence by sentence, three ways: passages support a claim, contradict it, or say nothing of it.
+"""Judge one turn sentence by sentence: passages support a claim, contradict it, leave it open, or say nothing of it.
 
 The paper takes a low relevance for contradiction, so a passage about something else speaks against a response. Here a
 judge of stance decides; a sentence that no passage speaks of does not count, and a turn of which that is true of every
-sentence is irrelevant.
+sentence is irrelevant. A turn is compliant only if it would be, whatever the sentences left open are.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from carag.errors import InvalidArgument
 from carag.evaluation.regulatory.checker import chunk_of, interaction, verdict_of
 from carag.evaluation.regulatory.ports import StanceJudge, checked_probabilities
-from carag.evaluation.regulatory.schemas import Batch, Claim, RegulatoryInteraction, Verdict
+from carag.evaluation.regulatory.schemas import Batch, Claim, RegulatoryInteraction, SessionVerdict, Verdict
 from carag.labelling.sentences import sentences
 from carag.limits import quoted
 
@@ -56,7 +57,8 @@ class StanceChecker:
     judge : StanceJudge
         It may have ``thresholds``, the least probabilities of SUPPORTS and CONTRADICTS; otherwise both are 1/2. It may
         have ``conclude(claim, passages)``, which returns the three probabilities of all passages together, the passage
-        that decides, from where to where in it, and the rows of ``judge``.
+        that decides, from where to where in it, and the rows of ``judge``. Equal ones of SUPPORTS and CONTRADICTS, of
+        which neither reaches its threshold, leave a claim undecided.
     settings : Settings
     """
 
@@ -82,7 +84,7 @@ class StanceChecker:
         InvalidArgument
             If the judge gives anything but probabilities.
         """
-        texts = [one.chunk.text for one in found]
+        texts = [one.chunk.opening + one.chunk.text + one.chunk.closing for one in found]
         spans = claims_in(turn.assistant) if texts else []
         if not spans:
             return self._interaction(turn, [], (), insight=_NOTHING if texts else "")
@@ -98,14 +100,19 @@ class StanceChecker:
         claims: Sequence[Claim],
         insight: str = "",
     ) -> RegulatoryInteraction:
-        supported = sum(1 for one in claims if one.verdict is Verdict.SUPPORTS)
-        contradicted = sum(1 for one in claims if one.verdict is Verdict.CONTRADICTS)
-        decided, limit = supported + contradicted, self._settings.compliance_threshold
+        counted = Counter(one.verdict for one in claims)
+        supported, contradicted = counted[Verdict.SUPPORTS], counted[Verdict.CONTRADICTS]
+        spoken, limit = len(claims) - counted[Verdict.NEUTRAL], self._settings.compliance_threshold
+        verdict = verdict_of(supported, contradicted, limit)
+        # What is undecided never makes a response compliant, nor keeps it from being found not to be.
+        if spoken > supported + contradicted and verdict is not SessionVerdict.NON_COMPLIANT:
+            is_sure = verdict_of(supported, spoken - supported, limit) is SessionVerdict.COMPLIANT
+            verdict = SessionVerdict.COMPLIANT if is_sure else SessionVerdict.NO_VERDICT
         return interaction(
             turn,
             [chunk_of(one, said.score, said.verdict) for one, said in judged],
-            score=supported / decided if decided else limit,
-            verdict=verdict_of(supported, contradicted, limit),
+            score=supported / spoken if spoken else limit,
+            verdict=verdict,
             claims=claims,
             insight=insight,
         )
@@ -119,8 +126,10 @@ class StanceChecker:
             chances, at, *place, rows = self._judge.conclude(claim, texts)
             rows = checked_probabilities(name, rows, len(texts))
             (shares,) = checked_probabilities(name, [chances], 1)
-            column = int(shares.argmax())
-            said = _Stance(_ORDER[column], float(shares[column]), at)
+            verdict = (
+                Verdict.UNDECIDED if shares[0] == shares[1] >= shares[2] / 2 else _ORDER[int(shares.argmax())]
+            )
+            said = _Stance(verdict, float(shares.max()), at)
         else:
             rows = checked_probabilities(name, self._judge.judge(claim, texts), len(texts))
             said = self._stance(rows)
@@ -134,6 +143,7 @@ class StanceChecker:
         if said.verdict is Verdict.NEUTRAL:
             return Claim(start=span[0], end=span[1], verdict=said.verdict, score=said.score)
         one = found[said.at].chunk
+        first, last = (min(max(at - len(one.opening), 0), len(one.text)) for at in place)
         return Claim(
             start=span[0],
             end=span[1],
@@ -141,8 +151,8 @@ class StanceChecker:
             score=said.score,
             source=one.source,
             chunk_index=one.chunk_index,
-            evidence_start=one.place(place[0]),
-            evidence_end=one.place(place[1] - 1) + 1,
+            evidence_start=one.place(first),
+            evidence_end=one.place(max(last - 1, 0)) + 1,
         )
 
     def _stance(self, rows: NDArray[np.float64]) -> _Stance:
@@ -156,7 +166,8 @@ class StanceChecker:
         at = int(above[:, column].argmax())
         if above[at, column] < 0:
             at = int(rows[:, 2].argmin())
-            return _Stance(Verdict.NEUTRAL, float(rows[at, 2]), at)
+            is_silent = rows[at, 2] >= rows[at, :2].max()
+            return _Stance(Verdict.NEUTRAL if is_silent else Verdict.UNDECIDED, float(rows[at].max()), at)
         return _Stance(_ORDER[column], float(rows[at, column]), at)
 
 

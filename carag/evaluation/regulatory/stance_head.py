@@ -4,10 +4,10 @@
 neighbours): does a sentence bear on the claim, and does it speak against it? That is how a fixed list of requirements
 is checked: the claims are known, the documents are new. What ships was learnt from the 17 requirements of ContractNLI.
 
-*Any other claim.* A sentence bears on it by the share of the claim's words that it holds, rare ones counting more. It
-contradicts only by what can be read off two sentences that say nearly the same: another figure, or one negation more.
-Whatever contradicts in other words it does not see; that takes a model of inference
-(:class:`~carag.evaluation.regulatory.nli.NliJudge`). ``bench/metric/RESULTS.md`` measures both.
+*Any other claim.* A sentence bears on it by the share of the claim's words that it holds, rare ones counting more;
+:mod:`~carag.evaluation.regulatory.norms` says whether the claim meets what it demands, and often that this cannot be
+read off the words: then support and contradiction have equal shares, and there is no verdict.
+``bench/metric/RESULTS.md`` measures both.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from carag.evaluation.regulatory.quantities import agrees, quantities, without_quantities
+from carag.evaluation.regulatory.norms import Said, read
 from carag.labelling.numerals import NUMBER_WORDS
 from carag.labelling.sentences import sentences
 from carag.retrieval.embedder import check_texts
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["BITS", "POOLED", "Conclusion", "StanceHead", "claim_hash", "contradicts", "pooled", "term_counts"]
+__all__ = ["BITS", "POOLED", "Conclusion", "StanceHead", "claim_hash", "pooled", "term_counts"]
 
 BITS: Final = 14
 """Terms are told apart by this many bits of their CRC-32, so that the weights hold no text."""
@@ -45,24 +45,7 @@ POOLED: Final = 10
 """Numbers that the scores of a claim's sentences are brought to."""
 _CACHED: Final = 1 << 15
 """Sentences whose terms are kept; at some 40 terms each about 30 MB."""
-_NEARLY: Final = 0.6
-"""Share of a claim's words, by weight, that a sentence must hold to be read word against word."""
 _WORD: Final = re.compile(r"[^\W_]+(?:[.,]\d+)*")
-_NEGATIONS: Final = frozenset(
-    [
-        "not",
-        "no",
-        "nor",
-        "never",
-        "neither",
-        "without",
-        "none",
-        "cannot",
-        "prohibited",
-        "forbidden",
-        "unlawful",
-    ]
-)
 _NUMBERS: Final = {word: str(number) for word, number in NUMBER_WORDS.items() if number <= 12}
 """As the weights were learnt."""
 
@@ -87,6 +70,8 @@ class _Read(NamedTuple):
     row: NDArray[np.float64]
     start: int
     end: int
+    rank: tuple[bool, float, int] = (False, 0.0, 0)
+    """Of what it says of a claim never seen; the greatest decides."""
 
 
 class StanceHead:
@@ -112,16 +97,16 @@ class StanceHead:
 
     def __init__(self, weights: bytes | None = None, *, knows_requirements: bool = True) -> None:
         data = files(__package__).joinpath("stance_head.npz").read_bytes() if weights is None else weights
-        with np.load(BytesIO(data), allow_pickle=False) as read:
-            self._idf = read["idf"].astype(np.float64)
-            self._slope, self._level = read["coverage"].tolist()
-            self._terms = read["terms"]  # (claims, 2, terms) int8
-            self._scale = read["scale"].astype(np.float64)
-            self._prior = read["prior"].astype(np.float64)
-            self._pooled = read["pooled"].astype(np.float64)  # (3, 1 + POOLED + 3)
-            claims = read["claims"] if knows_requirements else ()
+        with np.load(BytesIO(data), allow_pickle=False) as kept:
+            self._idf = kept["idf"].astype(np.float64)
+            self._slope, self._level = kept["coverage"].tolist()
+            self._terms = kept["terms"]  # (claims, 2, terms) int8
+            self._scale = kept["scale"].astype(np.float64)
+            self._prior = kept["prior"].astype(np.float64)
+            self._pooled = kept["pooled"].astype(np.float64)  # (3, 1 + POOLED + 3)
+            claims = kept["claims"] if knows_requirements else ()
             self._known = {bytes(one).hex(): at for at, one in enumerate(claims)}
-            self.provenance: dict[str, Any] = json.loads(bytes(read["provenance"]))
+            self.provenance: dict[str, Any] = json.loads(bytes(kept["provenance"]))
         self.fingerprint = fingerprint(self.name, hashlib.sha256(data).hexdigest(), len(self._known))
 
     def knows(self, claim: str) -> bool:
@@ -150,49 +135,40 @@ class StanceHead:
         """
         check_texts([claim])
         check_texts(passages or [""])
-        read, scores = self._read(claim, passages)
-        rows = np.array([one.row for one in read])
+        found, scores = self._read(claim, passages)
+        rows = np.array([one.row for one in found])
         if (at := self._known.get(claim_hash(claim))) is None:
-            best = int((rows[:, 2] - rows[:, 1] * 1e-6).argmin())
-            return Conclusion(_three(rows[best]), best, read[best].start, read[best].end, rows)
-        found = np.concatenate([[1.0], pooled(np.array([*scores.values()])), self._prior[at]])
-        powers = self._pooled @ found
+            best = max(range(len(found)), key=lambda at: found[at].rank)
+            return Conclusion(_three(rows[best]), best, found[best].start, found[best].end, rows)
+        powers = self._pooled @ np.concatenate([[1.0], pooled(np.array([*scores.values()])), self._prior[at]])
         shares = np.exp(powers - powers.max())
         shares /= shares.sum()
         column = int(shares.argmax())
         best = int(rows[:, column].argmax()) if column < 2 else int(rows[:, 2].argmin())
-        return Conclusion(_three(shares), best, read[best].start, read[best].end, rows)
+        return Conclusion(_three(shares), best, found[best].start, found[best].end, rows)
 
     def _read(
         self, claim: str, passages: Sequence[str]
     ) -> tuple[list[_Read], dict[str, NDArray[np.float64]]]:
         """Read every passage, and score each sentence that stands in any once, if the claim is one learnt."""
-        at = self._known.get(claim_hash(claim))
+        if (at := self._known.get(claim_hash(claim))) is None:
+            return [self._by_norms(claim, passage) for passage in passages], {}
         cuts = [sentences(passage) or [(0, len(passage))] for passage in passages]
-        scores: dict[str, NDArray[np.float64]] = {}
-        if at is not None:
-            texts = (
-                passage[slice(*span)] for passage, cut in zip(passages, cuts, strict=True) for span in cut
-            )
-            scores = {text: self._scores(at, text) for text in dict.fromkeys(texts)}
-        rarity = {} if at is not None else self._rarity(claim)
-        # Figures are compared by what they allow, so they do not count where it is asked whether all else is the same.
-        beside = rarity if at is not None else self._rarity(without_quantities(claim)) or rarity
-        read = []
+        texts = (passage[slice(*span)] for passage, cut in zip(passages, cuts, strict=True) for span in cut)
+        scores = {text: self._scores(at, text) for text in dict.fromkeys(texts)}
+        found = []
         for passage, cut in zip(passages, cuts, strict=True):
-            own = [passage[start:end] for start, end in cut]
-            if at is not None:
-                of = np.array([scores[one] for one in own]).clip(0, 1)
-                most = int(of[:, 0].argmax())
-                bears, against = of[most, 0], min(of[most])
-            else:
-                held = [_share(rarity, one) for one in own]
-                most = int(np.argmax(held))
-                bears = 1 / (1 + math.exp(-(self._slope * held[most] + self._level)))
-                says_nearly = _share(beside, own[most]) >= _NEARLY
-                against = bears if says_nearly and contradicts(claim, own[most]) else 0.0
-            read.append(_Read(np.array([bears - against, against, 1 - bears]), *cut[most]))
-        return read, scores
+            of = np.array([scores[passage[start:end]] for start, end in cut]).clip(0, 1)
+            most = int(of[:, 0].argmax())
+            bears, against = of[most, 0], min(of[most])
+            found.append(_Read(np.array([bears - against, against, 1 - bears]), *cut[most]))
+        return found, scores
+
+    def _by_norms(self, claim: str, passage: str) -> _Read:
+        found = read(claim, passage, lambda word: float(self._idf[_place(word)]))
+        bears = 1 / (1 + math.exp(-(self._slope * found.held + self._level)))
+        supports = {Said.MEETS: bears, Said.BREAKS: 0.0, Said.UNSETTLED: bears / 2}[found.said]
+        return _Read(np.array([supports, bears - supports, 1 - bears]), found.start, found.end, found.rank)
 
     def _scores(self, at: int, sentence: str) -> NDArray[np.float64]:
         """Return how far a sentence bears on a requirement learnt, and speaks against it: 1 at best, 0 at worst."""
@@ -204,43 +180,20 @@ class StanceHead:
         return np.asarray(found * self._scale[at] / np.linalg.norm(weighted))
 
     def covered(self, claim: str, sentence: str) -> float:
-        """Return the share of a claim's words that a sentence holds, each by its rarity."""
-        return _share(self._rarity(claim), sentence)
+        """Return the share of a claim's words that a sentence holds, each by its rarity: what bearing was learnt from.
 
-    def _rarity(self, claim: str) -> dict[str, float]:
-        return {word: float(self._idf[_place(word)]) for word in _words(claim)}
-
-
-def _share(rarity: dict[str, float], sentence: str) -> float:
-    held = {*_words(sentence)}
-    # Summed exactly: a set has another order in every process.
-    whole = math.fsum(rarity.values())
-    return math.fsum(weight for word, weight in rarity.items() if word in held) / max(whole, 1e-9)
+        A claim is judged by the share of stems that :func:`~carag.evaluation.regulatory.norms.read` finds.
+        """
+        rarity = {word: float(self._idf[_place(word)]) for word in _words(claim)}
+        held = {*_words(sentence)}
+        # Summed exactly: a set has another order in every process.
+        whole = math.fsum(rarity.values())
+        return math.fsum(weight for word, weight in rarity.items() if word in held) / max(whole, 1e-9)
 
 
 def claim_hash(claim: str) -> str:
     """Hash a claim so that case and white space do not matter."""
     return hashlib.sha256(" ".join(claim.lower().split()).encode()).hexdigest()
-
-
-def contradicts(claim: str, sentence: str) -> bool:
-    """Tell whether two sentences that say nearly the same differ in a figure of one thing, or in a negation.
-
-    Examples
-    --------
-    >>> contradicts("The fee is 34 % of the price.", "The fee is 43 % of the price.")
-    True
-    >>> contradicts("Logs may be shared.", "Logs may not be shared."), contradicts("Logs are kept.", "Logs are kept.")
-    (True, False)
-    """
-    said = [_words(without_quantities(text)) for text in (claim, sentence)]  # "no less than" denies nothing
-    if sum(word in _NEGATIONS for words in said for word in words) % 2:
-        return True
-    rules = quantities(sentence)
-    compared: dict[str, set[bool | None]] = {}
-    for one in quantities(claim):
-        compared.setdefault(one.kind, set()).update(agrees(one, rule) for rule in rules)
-    return any(found - {None} == {False} for found in compared.values())
 
 
 def pooled(scores: NDArray[np.float64]) -> NDArray[np.float64]:

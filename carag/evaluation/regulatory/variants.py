@@ -27,8 +27,9 @@ class Variant(StrEnum):
     white space                        every run is a space     3 line ends become 2    a space, or a line end
     passages judged a turn             10 of both lookups       10 of each: up to 20    as ``paper``
     similarity                         cosine, our own index    inner product           as ``paper``
-    verdicts of a passage              2                        2                       3: neutral besides
-    score of a turn                    supporting / retrieved   the same, 4 decimals    supported / decided claims
+    verdicts of a passage              2                        2                       4: neutral, undecided besides
+    score of a turn                    supporting / retrieved   the same, 4 decimals    supported / claims spoken of
+    where nothing decides              non-compliant            non-compliant           no verdict
     a turn that nothing covers         left out of the mean     counts as threshold     left out of the mean
     weights that do not sum to 1       divided by their sum     replaced by equal ones  divided by their sum
     =================================  =======================  ======================  ==============================

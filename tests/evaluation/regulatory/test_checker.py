@@ -25,7 +25,7 @@ from carag.retrieval import embedder_by_name
 from tests.evaluation.regulatory.fakes import Held, Judge, Said, Toward, metric, turn
 
 S, C = Verdict.SUPPORTS, Verdict.CONTRADICTS
-COMPLIANT, NON_COMPLIANT, IRRELEVANT = SessionVerdict
+COMPLIANT, NON_COMPLIANT, IRRELEVANT, NO_VERDICT = SessionVerdict
 scores = st.lists(st.integers(0, 20).map(lambda n: n / 20), min_size=1, max_size=6)
 thresholds = st.integers(0, 20).map(lambda n: n / 20)
 binary = st.sampled_from(["paper", "reference"])

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Sequence
 
-COMPLIANT, NON_COMPLIANT, IRRELEVANT = SessionVerdict
+COMPLIANT, NON_COMPLIANT, IRRELEVANT, NO_VERDICT = SessionVerdict
 PASSAGES = ("p0", "p1", "p2", "p3")
 FAR = "far away from all of it"
 """A response and query that find nothing."""

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from carag.evaluation.regulatory import RegulatoryInteraction
 
-S, C, N = Verdict
-COMPLIANT, NON_COMPLIANT, IRRELEVANT = SessionVerdict
+S, C, N, U = Verdict
+COMPLIANT, NON_COMPLIANT, IRRELEVANT, NO_VERDICT = SessionVerdict
 LOGS, SOLD = "Logs are kept for six months.", "They are sold to anyone."
 RESPONSE = f"Certainly! {LOGS} {SOLD}"
 KEEP, SELL = "Keep logs for half a year.", "Logs must not be sold."
@@ -60,7 +60,7 @@ def test_each_sentence_is_a_claim_with_its_place_and_the_passage_that_decided() 
     assert (found.compliance_score, found.verdict) == (0.5, COMPLIANT)
     assert (
         found.insight
-        == "COMPLIANT: 1 of 2 sentences that the corpus speaks of are supported by it, of 2 in the response."
+        == "COMPLIANT: of 2 sentences the corpus speaks of 2; it supports 1, contradicts 1, and leaves 0 undecided."
     )
 
 
@@ -85,6 +85,56 @@ def test_one_sentence_that_all_passages_contradict_is_not_compliant_at_any_thres
     assert (found.verdict, found.compliance_score) == (NON_COMPLIANT, 0.0)
 
 
+OPEN = (0.4, 0.4, 0.2)
+"""A row of a judge that sees what a passage is about, and not what it says."""
+
+
+@pytest.mark.parametrize(
+    ("rows", "verdict", "score"),
+    [
+        ({(LOGS, KEEP): OPEN}, NO_VERDICT, 0.0),
+        ({(LOGS, KEEP): OPEN, (SOLD, SELL): CONTRADICTS}, NON_COMPLIANT, 0.0),
+        ({(LOGS, KEEP): SUPPORTS, (SOLD, SELL): OPEN}, COMPLIANT, 0.5),  # whatever the other one is
+    ],
+)
+def test_a_sentence_left_undecided_never_makes_a_turn_compliant(
+    rows: dict[tuple[str, str], Sequence[float]], verdict: SessionVerdict, score: float
+) -> None:
+    """Nor does it hide that another one is contradicted; and the passage that speaks of it is shown."""
+    found = judged(rows)
+    assert (found.verdict, found.compliance_score) == (verdict, score)
+    assert all(one.source is not None for one in found.claims if one.verdict is U)
+    above = judged(rows, compliance_threshold=0.51)
+    assert above.verdict is (
+        NON_COMPLIANT if (SOLD, SELL) in rows and rows[SOLD, SELL] != OPEN else NO_VERDICT
+    )
+
+
+@pytest.mark.parametrize(
+    ("turns", "verdict"),
+    [
+        ("?", NO_VERDICT),
+        ("+?", COMPLIANT),
+        ("+??", NO_VERDICT),
+        ("-?", NON_COMPLIANT),
+        ("+-?", NO_VERDICT),
+        ("--+?", NON_COMPLIANT),
+    ],
+)
+def test_a_session_is_compliant_only_if_its_undecided_turns_could_not_change_that(
+    turns: str, verdict: SessionVerdict
+) -> None:
+    said = {"+": SUPPORTS, "-": CONTRADICTS, "?": OPEN}
+    rows = {(f"Turn number {at} speaks.", KEEP): said[one] for at, one in enumerate(turns)}
+    metric = Regulatory(Held(KEEP), Everywhere(), Judge(rows), Settings(variant=Variant.STANCE))
+    metric.batch("s", "a", [turn(str(at), assistant=claim) for at, (claim, _) in enumerate(rows)])
+    found = metric.result("s")
+    assert found.verdict is verdict
+    assert (found.compliance_score >= 0.5) == (
+        verdict is COMPLIANT
+    )  # who reads the score alone reads the same
+
+
 def test_of_two_passages_that_are_equally_sure_the_one_that_contradicts_decides() -> None:
     found = judged({(LOGS, KEEP): SUPPORTS, (LOGS, SELL): CONTRADICTS}, response=LOGS)
     (claim,) = found.claims
@@ -103,10 +153,11 @@ def test_the_surer_passage_decides_and_is_not_outvoted() -> None:
     ("thresholds", "row", "verdict"),
     [
         (None, (0.5, 0.2, 0.3), S),  # 1/2 each, inclusive
-        (None, (0.499, 0.2, 0.301), N),
+        (None, (0.499, 0.2, 0.301), U),
+        (None, (0.3, 0.2, 0.5), N),
         (None, (0.2, 0.5, 0.3), C),
         ((0.8, 0.3), (0.7, 0.3, 0.0), C),
-        ((0.8, 0.3), (0.79, 0.21, 0.0), N),
+        ((0.8, 0.3), (0.79, 0.21, 0.0), U),
         ((0.8, 0.3), (0.8, 0.2, 0.0), S),
         ((0.5, 0.2), (0.6, 0.4, 0.0), C),  # 0.2 above its threshold, against 0.1
         ((0.0, 0.0), (0.0, 0.0, 1.0), C),
@@ -120,7 +171,7 @@ def test_the_thresholds_are_the_judges_own(
     assert (
         [one.verdict for one in found.claims] == [one.verdict for one in found.retrieved_chunks] == [verdict]
     )
-    assert found.claims[0].score == row[[S, C, N].index(verdict)]
+    assert found.claims[0].score == (max(row) if verdict is U else row[[S, C, N].index(verdict)])
 
 
 def test_the_contradiction_threshold_of_the_paper_is_not_used() -> None:

@@ -1,4 +1,4 @@
-"""The stance head: laws of its rows, conflicts read off two sentences, and weights that the script makes."""
+"""The stance head: laws of its rows, and weights that the script makes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from carag.evaluation.regulatory import (
     Settings,
     Variant,
 )
-from carag.evaluation.regulatory.stance_head import POOLED, StanceHead, claim_hash, contradicts, pooled
+from carag.evaluation.regulatory.stance_head import POOLED, StanceHead, claim_hash, pooled
 from carag.labelling.sentences import sentences
 
 if TYPE_CHECKING:
@@ -69,26 +69,9 @@ def test_the_sentence_that_decides_is_named() -> None:
     assert (found.passage, passage[found.start : found.end]) == (1, SAYS)
 
 
-CONFLICTS = {
-    "another figure of one thing": ("The fee is 34 %.", "The fee is 43 %.", True),
-    "the same figure, written out": ("Keep it for six months.", "Keep it for 6 months.", False),
-    "a figure of another thing": ("Pay 5 euros in 3 days.", "Pay 5 euros in the 2 cases.", False),
-    "thousands with and without a comma": ("It has 1,000 seats.", "It has 1000 seats.", False),
-    "a negation more": ("Logs may be sold.", "Logs may not be sold.", True),
-    "two negations": ("Logs may not be sold.", "No logs may be sold.", False),
-    "a short negation": ("Logs can be sold.", "Logs can't be sold.", True),
-    "nothing": ("Logs may be sold.", "Logs may be sold.", False),
-}
-
-
-@pytest.mark.parametrize("name", CONFLICTS)
-def test_only_what_can_be_read_off_two_sentences_is_a_conflict(name: str) -> None:
-    claim, sentence, is_conflict = CONFLICTS[name]
-    assert contradicts(claim, sentence) == contradicts(sentence, claim) == is_conflict
-
-
 def test_a_negation_in_a_sentence_on_something_else_is_no_contradiction() -> None:
-    assert HEAD.judge(CLAIM, ["Dogs are not kept on a lead."])[0, 1] == 0
+    (row,) = HEAD.judge(CLAIM, ["Dogs are not kept on a lead."])
+    assert row.argmax() == 2
 
 
 @pytest.mark.parametrize("claim", ["", "  \n", 3, None, "\ud800"])

@@ -1,0 +1,46 @@
+"""State how far each variant agrees with experts, where its verdicts are shown."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from carag.evaluation.regulatory.variants import Variant
+
+__all__ = ["AGREEMENT", "Agreement", "agreement"]
+
+
+class Agreement(NamedTuple):
+    """Cohen's kappa of a variant with its default models and the median of three experts."""
+
+    kappa: float
+    low: float
+    """Of the 95 % interval."""
+    high: float
+    n: int
+    """Excerpts of documentation under the AI Act (AIReg-Bench) that the experts decide."""
+    decided: int
+    """Of these, those that it calls COMPLIANT or NON_COMPLIANT."""
+
+
+AGREEMENT: Final = {
+    Variant.PAPER: Agreement(0.0, 0.0, 0.0, 73, 73),
+    Variant.REFERENCE: Agreement(0.0, 0.0, 0.0, 73, 73),
+    Variant.STANCE: Agreement(0.0, 0.0, 0.0, 73, 73),
+}
+"""As ``bench/metric/results.json`` has it."""
+
+
+def agreement(variant: Variant) -> str:
+    """Return one sentence for a terminal or a page.
+
+    Examples
+    --------
+    >>> agreement(Variant.PAPER)[:67]
+    'Agreement of paper with experts: kappa 0.00 (95 % interval 0.00 to '
+    """
+    found = AGREEMENT[variant]
+    return (
+        f"Agreement of {variant.value} with experts: kappa {found.kappa:.2f} (95 % interval {found.low:.2f} to "
+        f"{found.high:.2f}; 0 is chance), n = {found.n} excerpts, of which it decides {found.decided}; measured with "
+        "the default models on documentation under the AI Act. Read the passages before you rely on a verdict."
+    )

@@ -1,0 +1,189 @@
+"""Read what a passage demands, forbids or permits, and whether a claim meets it, breaks it, or is not settled by it.
+
+Only what stands in the words decides: figures of one kind, by what they allow; a negation of what is demanded; and the
+force of the rule: a duty, a prohibition, a permission. The part of the passage that holds most of the claim decides,
+and the other parts are not asked. That a claim shares the words of a rule is not enough where it states a figure that
+the rule has not, or affirms one half of what is demanded and denies the other.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from enum import IntEnum
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from carag.evaluation.regulatory.lists import entries
+from carag.evaluation.regulatory.quantities import agrees, quantities, without_quantities
+from carag.evaluation.regulatory.signs import UNDOING, Sign, signs
+from carag.labelling.sentences import sentences
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+__all__ = ["Reading", "Said", "read"]
+
+_MEETS_FROM: Final = 0.6
+"""Share of a claim's words, by weight, that a rule must hold to support it; what it does not hold it may forbid."""
+_BREAKS_FROM: Final = 0.5
+"""And to contradict it."""
+_AGREE: Final = 0.6
+_DISAGREE: Final = -0.5
+"""How far the words shared, by weight, are affirmed by both or denied by both: from 1 to -1."""
+_NEAR: Final = 4
+"""Words behind "shall" over which the weight of what is demanded falls to a half."""
+_MODAL: Final = re.compile(
+    r"\b(?:shall|must|should|will|may|can|(?:is|are) (?:required|permitted|allowed) to)\b", re.IGNORECASE
+)
+_PERMITS: Final = re.compile(
+    r"\bmay\b(?! not\b)|(?<!not )\b(?:allowed|permitted|free|entitled) to\b", re.IGNORECASE
+)
+_UNLESS: Final = re.compile(r"\b(?:unless|except|save where|provided that)\b", re.IGNORECASE)
+_EXEMPTS: Final = re.compile(
+    r"\b(?:shall|does|do|need) not (?:apply|cover|affect)\b|[’'”\"] means\b", re.IGNORECASE
+)
+"""An exemption, or a definition: nobody can meet or break it."""
+_DEROGATES: Final = re.compile(r"\W*(?:\d+\.\s)?(?:notwithstanding|by way of derogation)\b", re.IGNORECASE)
+_ASIDE: Final = 0.8
+"""Exceptions, exemptions, definitions and permissions stand beside a rule, and must hold that much more of a claim."""
+_NO: Final = re.compile(r"\b(?:no|nothing|nobody|none|neither|never)\b", re.IGNORECASE)
+
+
+class Said(IntEnum):
+    """What a rule says of a claim; of two that hold equally much of it, the lesser one decides."""
+
+    BREAKS = 0
+    UNSETTLED = 1
+    MEETS = 2
+
+
+class Reading(NamedTuple):
+    """What the part of a passage that holds most of a claim says of it."""
+
+    compares: bool
+    """Whether it has a figure that one of the claim can be compared with."""
+    held: float
+    """The share of the claim's words that it holds, by weight."""
+    is_aside: bool
+    """Whether it is an exception or a permission rather than a rule."""
+    said: Said
+    start: int
+    """Where its sentence stands in the passage."""
+    end: int
+
+    @property
+    def rank(self) -> tuple[bool, float, int]:
+        """The greatest decides: a figure is settled by figures alone."""
+        return self.compares, self.held * (_ASIDE if self.is_aside else 1), -self.said
+
+
+class _Norm(NamedTuple):
+    text: str
+    lead: str
+    start: int
+    end: int
+
+
+class _Rule(NamedTuple):
+    words: Mapping[str, Sign]
+    """What is demanded, in the order in which it stands."""
+    forbids: bool
+    is_undone: bool
+    """Whether the words are forbidden by a lead, and do not say so themselves."""
+    is_leave: bool
+
+
+def read(claim: str, passage: str, rarity: Callable[[str], float]) -> Reading:
+    """Return the reading of a passage that decides.
+
+    Parameters
+    ----------
+    claim, passage : str
+    rarity : callable
+        Weight of a word.
+
+    Examples
+    --------
+    >>> law = "Providers shall keep the logs for at least six months. Selling logs is prohibited."
+    >>> claims = "The logs are kept for a year.", "The logs are kept for a week.", "We keep no logs.", "We sell logs."
+    >>> [read(one, law, lambda word: 1.0).said.name for one in claims]
+    ['MEETS', 'BREAKS', 'BREAKS', 'BREAKS']
+    """
+    ours = signs(without_quantities(claim))
+    rules = [*_norms(passage)]
+    counted = Counter(name for one in rules for name in signs(one.text))
+    # What a passage says again and again ("high-risk AI system") tells little of what one of its sentences is about.
+    weights = {
+        name: rarity(said.word) * (1 - max(counted[name] - 1, 0) / max(len(rules), 1))
+        for name, said in ours.items()
+    }
+    return max((_reading(claim, one, weights) for one in rules), key=lambda one: one.rank)
+
+
+def _norms(passage: str) -> Iterator[_Norm]:
+    """Yield the parts of a passage: sentences, and what semicolons part."""
+    for start, end, leads in entries(passage, sentences(passage) or [(0, len(passage))]):
+        for part in passage[start:end].split(";"):
+            yield _Norm(part, " ".join(leads), start, end)
+
+
+def _reading(claim: str, norm: _Norm, weights: Mapping[str, float]) -> Reading:
+    theirs = signs(f"{norm.lead} {norm.text}")
+    # Summed exactly, so that the order of words does not matter.
+    whole = math.fsum(weights.values())
+    held = math.fsum(weight for name, weight in weights.items() if name in theirs) / max(whole, 1e-9)
+    rule = _rule(norm)
+    figures = _figures(claim, norm.text)
+    if figures is False:
+        said = Said.BREAKS
+    elif rule is None or (figures is None and quantities(claim)):
+        said = Said.UNSETTLED
+    else:
+        said = _by_force(claim, rule, weights, has_figure=figures is True)
+    if (said is Said.MEETS and held < _MEETS_FROM) or (said is Said.BREAKS and held < _BREAKS_FROM):
+        said = Said.UNSETTLED
+    is_aside = rule is None or rule.is_leave or _DEROGATES.match(norm.text) is not None
+    return Reading(figures is not None, held, is_aside, said, norm.start, norm.end)
+
+
+def _figures(claim: str, rule: str) -> bool | None:
+    """Tell whether a rule allows the figures of a claim that it can be compared with; None if there are none."""
+    rules = quantities(rule)
+    found: bool | None = None
+    for one in quantities(claim):
+        compared = {agrees(one, other) for other in rules} - {None}
+        if compared == {False}:
+            return False
+        found = True if compared else found
+    return found
+
+
+def _rule(norm: _Norm) -> _Rule | None:
+    """Return what a part of a passage demands, forbids or permits; None if that is nothing."""
+    if _EXEMPTS.search(norm.text) or _UNLESS.search(norm.lead):
+        return None
+    body = _UNLESS.split(norm.text)[0]
+    own = _MODAL.search(body)
+    modal = own or _MODAL.search(norm.lead)
+    forbids = UNDOING.search(f"{norm.lead} {body}") is not None
+    if own and not forbids and not _NO.search(body[: own.start()]):
+        body = body[own.end() :]
+    is_leave = modal is not None and modal[0].lower().endswith(("may", "can", "permitted to", "allowed to"))
+    return _Rule(signs(without_quantities(body)), forbids, forbids and not UNDOING.search(body), is_leave)
+
+
+def _by_force(claim: str, rule: _Rule, weights: Mapping[str, float], *, has_figure: bool) -> Said:
+    """Compare what is affirmed and denied, by the force of the rule."""
+    ours = signs(without_quantities(claim))
+    # What is demanded stands next to "shall"; what follows further on says of what, when and how.
+    shared = {name: weights[name] / (1 + at / _NEAR) for at, name in enumerate(rule.words) if name in ours}
+    if not shared:
+        return Said.MEETS if has_figure and all(one.sign > 0 for one in ours.values()) else Said.UNSETTLED
+    agreed = math.fsum(weight * ours[name].sign * rule.words[name].sign for name, weight in shared.items())
+    share = (-agreed if rule.is_undone else agreed) / max(math.fsum(shared.values()), 1e-9)
+    is_broken_by_denial = rule.forbids or not rule.is_leave
+    if share <= _DISAGREE and not has_figure and is_broken_by_denial:
+        return Said.BREAKS
+    settles = has_figure or rule.forbids or rule.is_leave == (_PERMITS.search(claim) is not None)
+    return Said.MEETS if share >= _AGREE and settles else Said.UNSETTLED

@@ -1,0 +1,155 @@
+"""Reduce a sentence to the words that say something, without their endings, each affirmed or denied."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["UNDOING", "Sign", "signs"]
+
+UNDOING: Final = re.compile(
+    r"\b(?:is|are|was|were|be|been)(?: \w+ly)? (?:prohibited|forbidden|unlawful|banned|disabled|omitted|missing|absent"
+    r"|switched off|turned off|not (?:allowed|permitted))\b|\bnot be (?:allowed|permitted)\b",
+    re.IGNORECASE,
+)
+"""Words that deny all of the sentence they stand in."""
+_TOKEN: Final = re.compile(r"[^\W_]+(?:[.,]\d+)*|[,;:.()]")
+_ENDINGS: Final = (
+    *(
+        "ications",
+        "ication",
+        "ically",
+        "ations",
+        "ation",
+        "ments",
+        "ment",
+        "edly",
+        "ings",
+        "ing",
+        "ions",
+        "ion",
+    ),
+    *("ally", "ies", "ied", "ers", "er", "ed", "es", "ic", "ly", "al", "s"),
+)
+_ALIKE: Final = (
+    (("keep", "kept", "retain", "stor", "preserv"), ("delet", "eras", "destroy", "discard", "wip", "purg")),
+    (("inform", "told", "tell", "notif", "disclos"), ("conceal", "hid", "withhold")),
+    (("person", "people", "individu", "user", "human"), ()),
+    (("work", "employe", "staff"), ()),
+    (("death", "died", "dies", "dead"), ()),
+    (("examin", "check", "assess", "evaluat"), ()),
+    (("overs", "oversight", "overseen", "oversaw"), ()),
+)
+"""Stems that say one thing, and those that say its opposite."""
+_ONE_THING: Final = {
+    word: (same[0], sign)
+    for same, opposite in _ALIKE
+    for words, sign in ((same, 1), (opposite, -1))
+    for word in words
+}
+_IDLE: Final = frozenset(
+    re.findall(
+        r"\w+",
+        "a about after against all also an and any applicable appropriate are article as at be become been before "
+        "being both by can could do does done each either every following for from get gets had has have having "
+        "how i if in including into is it its least may might more most must my need needs of on once one only or "
+        "other our own paragraph particular point prior referred shall should so some such than that the their "
+        "them then there these they this those through to under until up upon us use used uses using view was we "
+        "well were what when where whether which while who whole whom whose why will with within would you your",
+    )
+)
+_DENIES_CLAUSE: Final = frozenset(["not", "cannot", "never", "nobody", "nothing", "none"])
+_DENIES_WHAT_FOLLOWS: Final = frozenset(["no", "without", "neither", "nor"])
+_FAILS: Final = frozenset(
+    ["fail", "fails", "failed", "refuse", "refuses", "refused", "avoid", "avoids", "refrain", "lack", "lacks"]
+)
+_BREAKS: Final = frozenset(
+    [
+        *";:.()",
+        "but",
+        "so",
+        "because",
+        "since",
+        "although",
+        "though",
+        "as",
+        "if",
+        "when",
+        "where",
+        "unless",
+        "except",
+    ]
+)
+_BEGIN: Final = frozenset(
+    ["we", "they", "it", "he", "she", "you", "i", "and", "which", "who", "the", "this", "then"]
+)
+"""Behind a comma they begin a clause; other words go on with what is denied: "not sold, lent or shown"."""
+_PARTS: Final = re.compile(r";|, (?=(?:so|as|because|since|and|but)\b)")
+"""Between these one word that undoes does not reach."""
+_IDIOM: Final = re.compile(r"\bwithout (?:undue )?delay\b|\bwithout prejudice\b|\bnot only\b")
+
+
+class Sign(NamedTuple):
+    """A word of a sentence."""
+
+    word: str
+    """As it stands there, in small letters."""
+    sign: int
+    """-1 if it is denied, and else 1."""
+
+
+@lru_cache(maxsize=1 << 14)
+def signs(text: str) -> Mapping[str, Sign]:
+    """Return the words of a sentence that say something, by their stems.
+
+    "Not" denies its whole clause, "no" and "without" what follows; words for one thing have one name, and their
+    opposites the same name denied.
+
+    Examples
+    --------
+    >>> {name: said.sign for name, said in signs("We retain logs, and publish them without telling users.").items()}
+    {'keep': 1, 'log': 1, 'publish': 1, 'inform': -1, 'person': -1}
+    """
+    plain = _IDIOM.sub(" ", re.sub(r"(?<=n)['\u2019]t\b", " not", text.lower()))
+    found: dict[str, Sign] = {}
+    for part in _PARTS.split(plain):
+        found.update(_of_part(part))
+    return found
+
+
+def _of_part(part: str) -> dict[str, Sign]:
+    found: dict[str, Sign] = {}
+    clause: list[str] = []
+    denied, goes_on = 1, False
+    undone = -1 if UNDOING.search(part) else 1
+    for word, following in pairwise([*_TOKEN.findall(part), ""]):
+        if word in _BREAKS or (word == "," and not (goes_on and following not in _BEGIN)):
+            clause, denied, goes_on = [], 1, False
+        elif word in _DENIES_CLAUSE:
+            found.update({one: found[one]._replace(sign=-found[one].sign) for one in clause if denied > 0})
+            denied, goes_on = -1, True
+        elif word in _DENIES_WHAT_FOLLOWS:
+            denied = -1
+        elif word in _FAILS:
+            denied = -denied
+        elif word not in _IDLE and not word[0].isdigit():
+            stem = _stem(word)
+            name, sign = _ONE_THING.get(stem, (stem, 1))
+            found[name] = Sign(word, denied * sign * undone)
+            clause.append(name)
+    return found
+
+
+def _stem(word: str) -> str:
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith(("ss", "us", "is")):
+            word = word.removesuffix(ending)
+            if word[-1] == word[-2] and ending in ("ing", "ings", "ed", "er", "ers"):
+                word = word[:-1]
+            break
+    return word[:-1] if len(word) > 3 and word[-1] in "eiy" else word
