@@ -1,0 +1,1 @@
+"""What a store answers before anybody has calibrated its gate."""
