@@ -156,7 +156,7 @@ class Engine(Contents, Measured, Served):
             Orders the passages found (:mod:`carag.retrieval.reranker`); none by default.
         gate : ConfidenceGate, optional
             Default: the one calibrated on this store (:meth:`carag.Engine.calibrate_gate`), else what the profile ships
-            for the embedder, else the baseline of 0.65; ``Answer.gate`` tells.
+            for the embedder, else a baseline; ``Answer.gate`` tells.
         clock : callable, optional
             Returns an aware datetime; the system clock if absent.
         intents : bool

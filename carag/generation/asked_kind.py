@@ -51,7 +51,7 @@ class Kind(Enum):
         r"\bhow (?:big|high|large|much)\b|\b(?:amount|cap|ceiling|charge|compensation|cost|exposure|fee|largest|limit"
         r"|penalty|price|smallest|threshold|value)\b",
         rf"(?:[$€£₹¥`]|\b(?:rs|inr|usd|eur|rupees)\b\.?)\s*{_NUMBER}|\d,\d|\| *[($]*\d"
-        rf"|{_NUMBER}\s*(?:lakh|crore|cr|million|billion|tonne)\b",
+        rf"|{_NUMBER}\s*(?:lakh|crore|cr|million|billion|tonne|cent|dollar|euro|pound|rupee)s?\b",
     )
     COUNT = ("a number", r"\bhow many\b", _NUMBER)
     BODY = (

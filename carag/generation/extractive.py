@@ -7,6 +7,10 @@ document count in part. What holds the kind of thing that is asked for, such as 
 piece is a substring of the passage that it cites, so nothing is invented; only what reads like a citation mark in it is
 escaped. Where no piece holds what is asked for, a last line without a mark says so.
 
+Of three passages or fewer, which is all that a new store may hold, the rarity of words tells nothing. There the passage
+nearest to the question is quoted where no piece has enough of its words, and a last line says so; not where the
+question names somebody or a time, for then few passages are what is left of many.
+
 Before that, a question for one figure of one company and one period is looked up in the tables of the passages
 (:mod:`carag.generation.figures`); where that is not certain of the cell, it quotes.
 
@@ -43,7 +47,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Extractive"]
 
-_VERSION: Final = 7
+_VERSION: Final = 8
 """Version of the choice of pieces and figures. Raise it when the choice may change."""
 _MAX_PIECES: Final = 5
 """Pieces in one answer."""
@@ -69,6 +73,11 @@ _KIND_BONUS: Final = 0.15
 """Added to a piece's merit if it holds what is asked for, such as a date, and the question does not say that itself."""
 _CHANGE_BONUS: Final = 0.2
 """Added to the merit of a piece that says what a figure or rule is changed to."""
+_FEW: Final = 3
+"""Passages, or fewer, of which the nearest is quoted though words differ; the gate has found it near enough."""
+_NO_WORDS: Final = (
+    "Few words of the question stand in the sentences quoted: they are of the passage nearest to it."
+)
 _LONG: Final = 600
 """Characters. The merit of a longer piece is divided by its length in this unit, for a long piece holds words of the
 question by chance."""
@@ -120,24 +129,26 @@ class Extractive:
         self.fingerprint = fingerprint(self.name, _VERSION, str(float(least_coverage)))
         self._least_coverage = least_coverage
 
-    def generate(self, question: str, passages: Sequence[Passage], withheld: Withheld) -> Draft:  # noqa: ARG002
+    def generate(self, question: str, passages: Sequence[Passage], withheld: Withheld) -> Draft:
         """Give a figure or one to five quotes, or say that the evidence is insufficient; see :class:`Generator`."""
         heads = {position: one.head.text for position, one in enumerate(passages) if one.head is not None}
         if (figure := look_up_alone(question, passages, heads=heads)) is not None:
             return Draft(figure.text, figure.cited)
-        chosen = _chosen(_weighed(question, passages), self._least_coverage)
+        chosen, notes = _chosen(_weighed(question, passages), self._least_coverage), []
+        if not chosen and len(passages) <= _FEW and not withheld.topic.is_particular:
+            chosen, notes = _of_nearest(question, passages), [_NO_WORDS]
         if not chosen:
             return Draft(INSUFFICIENT_EVIDENCE, ())
         quotes = dict.fromkeys((piece.position, *span) for piece in _in_order(chosen) for span in piece.spans)
         said = [(passages[at].text[start:end], at) for at, start, end in quotes]
         lines = [f"{escaped(quote)} [{at + 1}]" for quote, at in said]
-        lines += [not_said(asking(question), [quote for quote, _ in said])]
+        lines += [not_said(asking(question), [quote for quote, _ in said]), *notes]
         return Draft("\n".join(filter(None, lines)), tuple(dict.fromkeys(at for _, at in said)))
 
 
 def _weighed(question: str, passages: Sequence[Passage]) -> list[_Weighed]:
     """Weigh the pieces that have a word of the question in them, or what it asks for beside one; the best first."""
-    asked = terms(asking(question))
+    asked = terms(asking(question)) or terms(question)
     words = frozenset(term for term in asked if not term[0].isdigit())
     kinds = asked_kinds(asking(question))
     pieces = [
@@ -164,6 +175,25 @@ def _weighed(question: str, passages: Sequence[Passage]) -> list[_Weighed]:
             merit = (share + bonus) / max(1.0, piece.length / _LONG) - _RANK_DISCOUNT * at
             found.append(_Weighed(piece, share, alone, answers, merit))
     return sorted(found, key=lambda one: one.merit, reverse=True)
+
+
+def _of_nearest(question: str, passages: Sequence[Passage]) -> list[Quotable]:
+    """Return the first pieces of the passage nearest to the question: those that hold what is asked for, if any."""
+    if not passages or not terms(question):
+        return []
+    at = max(range(len(passages)), key=lambda at: passages[at].similarity)
+    found = [one for one in quotables(at, passages[at].text, passages[at].source) if one.terms]
+    kinds = asked_kinds(asking(question))
+    answering = [
+        one
+        for one in found
+        if any(kind.is_in(passages[at].text[slice(*one.spans[-1])], question) for kind in kinds)
+    ]
+    chosen: list[Quotable] = []
+    for one in (answering or found)[:_MAX_PIECES]:
+        if not chosen or sum(it.length for it in chosen) + one.length <= _MAX_LENGTH:
+            chosen.append(one)
+    return chosen
 
 
 def _near(pieces: Sequence[Quotable]) -> list[frozenset[str]]:

@@ -144,11 +144,12 @@ class GuardedGenerator:
         words = evidence.words
         if passages and words is not None and words.share < words.least:
             return Declined(DeclineCode.TOO_FEW_WORDS, _too_few(words))
-        if not self.gate.passes(passages, evidence.nearest):
+        gate = self.gate.among(evidence.admissible)
+        if not gate.passes(passages, evidence.nearest):
             code = DeclineCode.BELOW_GATE if passages else DeclineCode.NO_ADMISSIBLE_EVIDENCE
-            if self.gate.is_shut_by_drift(passages, evidence.nearest):
+            if gate.is_shut_by_drift(passages, evidence.nearest):
                 code = DeclineCode.DRIFTED
-            return Declined(code, self.gate.message(passages, evidence.nearest))
+            return Declined(code, gate.message(passages, evidence.nearest))
         if self.generator.remote and before_remote is not None:
             before_remote()
         withheld = replace(evidence.withheld, topic=evidence.topic)

@@ -16,7 +16,7 @@ import pytest
 from carag import Document, Engine, Outcome, Session
 from carag.audit import Access, Evaluation, ModelChange, Record, Verdict, verify_receipt
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument, Refused
-from carag.retrieval import ConfidenceGate, own_embedder
+from carag.retrieval import ConfidenceGate, gate_for, own_embedder
 from tests.engine.documents import Angles
 
 if TYPE_CHECKING:
@@ -256,12 +256,13 @@ def test_it_is_in_force_at_once_and_kept_and_on_record(store: Path) -> None:
             assert engine.gate.calibrated
 
 
-def test_a_shipped_gate_stays_in_force_before_other_documents_and_says_that_it_was_not_calibrated(
+def test_before_documents_that_its_gate_was_not_measured_on_a_store_stands_at_the_baseline(
     tmp_path: Path,
 ) -> None:
-    for profile, is_calibrated in (("generic", False), ("edgar", True)):
+    for profile in ("generic", "edgar"):
         with Engine.open(tmp_path / profile, profile=profile, embedder="wordllama") as engine:
-            assert ConfidenceGate(0.39, calibrated=is_calibrated) == engine.gate
+            assert gate_for(engine.profile, "wordllama") == engine.gate
+            assert engine.gate.calibrated == (profile == "edgar")
 
 
 def test_a_gate_given_sets_the_kept_one_aside_for_one_opening(calibrated: Path) -> None:

@@ -7,7 +7,9 @@ calibrated threshold.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from math import log
 from typing import TYPE_CHECKING, Final
 
 from carag.errors import InvalidArgument
@@ -21,8 +23,10 @@ __all__ = ["BASELINE", "ConfidenceGate", "top_similarity"]
 
 
 BASELINE: Final = 0.65
-"""Least similarity before a store whose embedder nobody has calibrated on anything: of no embedder the best choice, and
+"""Least similarity before a store whose embedder nobody has measured on anything: of no embedder the best choice, and
 high enough that what passes is close."""
+_EVERY: Final = 1
+"""Passages of the least store."""
 _CALIBRATE: Final = "calibrate it with carag gate calibrate"
 
 
@@ -39,6 +43,9 @@ class ConfidenceGate:
         by, or it was measured on others.
     measured_on : str
         On what others, if that is known.
+    points : tuple of (int, float)
+        Of a baseline: thresholds by how many passages a session may use, ascending; the last one is ``threshold``.
+        The nearest of many passages is nearer than that of few, whatever is asked.
     promised : float, optional
         The calibrated threshold in whose place this one stands, since the questions asked have drifted from those that
         it was calibrated on.
@@ -57,6 +64,7 @@ class ConfidenceGate:
     threshold: float
     calibrated: bool = True
     measured_on: str = field(default="", compare=False)
+    points: tuple[tuple[int, float], ...] = field(default=(), repr=False)
     promised: float | None = None
 
     def __post_init__(self) -> None:
@@ -79,6 +87,12 @@ class ConfidenceGate:
             )
         if self.calibrated:
             return ""
+        if self.points:
+            return (
+                f"the gate stands at a baseline of {self.points[0][1]:g} to {self.threshold:g}, by how many passages a "
+                f"session may use, measured on {self.measured_on}, and was not calibrated for these documents: "
+                f"{_CALIBRATE}"
+            )
         if self.measured_on:
             return (
                 f"the gate stands at {self.threshold:g}, measured on {self.measured_on}, and was not calibrated for "
@@ -86,6 +100,21 @@ class ConfidenceGate:
             )
         baseline = "its baseline of " if self.threshold == BASELINE else ""
         return f"the gate stands at {baseline}{self.threshold:g}: {_CALIBRATE}"
+
+    def among(self, admissible: int) -> ConfidenceGate:
+        """Return the gate for a session that may use so many passages: between two points by the logarithm.
+
+        Examples
+        --------
+        >>> ConfidenceGate(0.4, points=((1, 0.1), (100, 0.4))).among(10).threshold
+        0.25
+        """
+        count = max(admissible, _EVERY)
+        for (fewer, low), (more, high) in pairwise(self.points):
+            if count < more:
+                part = max(log(count / fewer), 0) / log(more / fewer)
+                return replace(self, threshold=round(low + (high - low) * part, 3))
+        return self
 
     def passes(self, passages: Sequence[Passage], nearest: float | None = None) -> bool:
         """Tell whether a generator may be called; never without an admissible passage.

@@ -1,13 +1,15 @@
-"""Read where a profile says that the confidence gate stands for an embedder that was measured: ``gate.toml``.
+"""Read where the confidence gate stands before a store is calibrated: ``gate.toml`` of its profile, else a baseline.
 
-Cosines of different models cannot be compared, so no embedder borrows the threshold of another: one that the profile
-does not name starts at ``BASELINE``, and says so. The file moves no passage and is no part of the policy; each change
-of the gate is a record of its own.
+Cosines of different models cannot be compared, so no embedder borrows the threshold of another. For one that the
+profile does not name the gate stands where ``baseline.toml`` beside this module says, which was measured on several
+corpora; for one that is not there either, at ``BASELINE``. Every answer says which. The files move no passage and are
+no part of the policy; each change of the gate is a record of its own.
 """
 
 from __future__ import annotations
 
 from functools import cache
+from importlib.resources import files
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Calibration", "calibrations_of", "gate_for", "threshold_for"]
 
+_BASELINE_FILE: Final = "baseline.toml"
 _MEASURED: Final = "edgar"
 """The profile whose documents ``python -m bench.embedders`` measures thresholds on."""
 _Count = Annotated[int, Field(ge=0)]
@@ -53,6 +56,29 @@ class Calibration(BaseModel):
                 "more questions were declined than there are; want the counts of one measurement"
             )
         return self
+
+
+class _Point(BaseModel):
+    """A baseline for so many passages, and what it declined of each corpus together when it was measured."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    passages: Annotated[int, Field(ge=1)]
+    threshold: Annotated[float, Field(ge=-1, le=1)]
+    corpora: _Count
+    in_scope: _Count
+    in_scope_declined: Annotated[float, Field(ge=0, le=1)]
+    """A share: the passages beside the one that answers were drawn many times."""
+    out_of_scope: _Count
+    out_of_scope_declined: Annotated[float, Field(ge=0, le=1)]
+
+
+class _Baselines(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    schema_: Annotated[Literal[1], BeforeValidator(a_number)] = Field(alias="schema")
+    measured_on: str
+    embedder: dict[str, list[_Point]]
 
 
 class _Document(BaseModel):
@@ -85,19 +111,29 @@ def _read(text: str) -> Mapping[str, Calibration]:
 
 
 def gate_for(profile: Profile, embedder: str) -> ConfidenceGate:
-    """Return the gate that a profile ships for an embedder, by its name; else one at ``BASELINE`` that says so.
+    """Return the gate that a profile ships for an embedder, by its name; else a baseline, which says so.
 
     Examples
     --------
     >>> gate_for(Profile.open("edgar"), "mine")
     ConfidenceGate(threshold=0.65, calibrated=False, measured_on='', promised=None)
-    >>> gate_for(Profile.open("generic"), "minilm")
-    ConfidenceGate(threshold=0.5, calibrated=False, measured_on='SEC filings', promised=None)
+    >>> gate_for(Profile.open("edgar"), "minilm")
+    ConfidenceGate(threshold=0.5, calibrated=True, measured_on='SEC filings', promised=None)
     """
     found = calibrations_of(profile).get(embedder)
-    if found is None:
+    if found is not None:
+        return ConfidenceGate(found.threshold, found.calibrated, found.measured_on)
+    baselines = _baselines()
+    points = tuple((one.passages, one.threshold) for one in baselines.embedder.get(embedder, ()))
+    if not points:
         return ConfidenceGate(BASELINE, calibrated=False)
-    return ConfidenceGate(found.threshold, found.calibrated, found.measured_on)
+    return ConfidenceGate(points[-1][1], calibrated=False, measured_on=baselines.measured_on, points=points)
+
+
+@cache
+def _baselines() -> _Baselines:
+    text = files("carag").joinpath("retrieval", "confidence", _BASELINE_FILE).read_text("utf-8")
+    return Toml(_BASELINE_FILE, text).read(_Baselines)
 
 
 def threshold_for(embedder: str) -> float:

@@ -74,3 +74,11 @@ def test_a_threshold_is_a_cosine(threshold: float) -> None:
     """What no cosine can reach, or every cosine passes, is a mistake."""
     with pytest.raises(InvalidArgument, match="want a cosine"):
         ConfidenceGate(threshold)
+
+
+def test_a_baseline_asks_more_where_more_passages_may_be_used() -> None:
+    """It goes through its points, stays at the first before it and at the last behind it; a chosen one never moves."""
+    gate = ConfidenceGate(0.5, calibrated=False, points=((3, 0.1), (30, 0.3), (300, 0.5)))
+    assert [0.1, 0.1, 0.3, 0.5, 0.5] == [gate.among(count).threshold for count in (0, 3, 30, 300, 10**6)]
+    assert 0.1 < gate.among(5).threshold < gate.among(9).threshold < 0.3
+    assert ConfidenceGate(0.4).among(3) == ConfidenceGate(0.4)

@@ -17,6 +17,7 @@ from carag.retrieval import (
     gate_for,
     threshold_for,
 )
+from carag.retrieval.confidence import shipped
 from carag.retrieval.reading import Declared
 
 EDGAR = Profile.open("edgar")
@@ -28,23 +29,40 @@ def profile(text: str | None) -> Profile:
     return replace(EDGAR, reading=rest if text is None else {**rest, "gate.toml": text})
 
 
-@pytest.mark.parametrize("name", SHIPPED)
-def test_every_profile_ships_a_gate_for_the_default_embedder(name: str) -> None:
+OWN = {DEFAULT_EMBEDDER, "wordllama"}
+
+
+@pytest.mark.parametrize("name", ["circulars", "edgar"])
+def test_a_profile_whose_documents_were_measured_ships_a_gate(name: str) -> None:
     """Each keeps the stated rule: at most 5 % of the in-scope questions declined."""
     found = calibrations_of(Profile.open(name))
-    assert {DEFAULT_EMBEDDER, "wordllama"} <= set(found)
-    for one in found.values():
+    assert OWN <= set(found)
+    for embedder, one in found.items():
         assert 20 * one.in_scope_declined <= one.in_scope
         assert one.out_of_scope_declined > one.in_scope_declined
+        assert ConfidenceGate(one.threshold) == gate_for(Profile.open(name), embedder)
 
 
-@pytest.mark.parametrize("name", SHIPPED)
-def test_what_was_measured_on_filings_is_calibrated_for_filings_alone(name: str) -> None:
-    for embedder, one in calibrations_of(Profile.open(name)).items():
-        gate = gate_for(Profile.open(name), embedder)
-        assert (one.threshold, one.calibrated) == (gate.threshold, gate.calibrated)
-        assert one.measured_on != "SEC filings" or gate.calibrated == (name == "edgar")
-        assert gate.calibrated or f"measured on {one.measured_on}" in gate.standing
+@pytest.mark.parametrize("embedder", sorted(OWN))
+@pytest.mark.parametrize("made", [*map(Profile.open, ("clinical", "generic")), profile(None)])
+def test_before_other_documents_the_gate_stands_at_the_embedders_own_baseline_and_says_so(
+    made: Profile, embedder: str
+) -> None:
+    """It rises with the number of passages, from less than is asked of filings to about as much."""
+    gate = gate_for(made, embedder)
+    assert not gate.calibrated
+    assert "a baseline of" in gate.standing
+    assert "measured on five corpora, and was not calibrated for these documents" in gate.standing
+    levels = [gate.among(10**digits).threshold for digits in range(7)]
+    assert levels == sorted(levels)
+    assert levels[0] < levels[1] < levels[2] < levels[-1] == gate.threshold < threshold_for(embedder)
+
+
+@pytest.mark.parametrize("embedder", sorted(OWN))
+def test_a_baseline_keeps_the_rule_that_it_states(embedder: str) -> None:
+    """At most 5 % of the in-scope questions declined, and more of the others than of them."""
+    for one in shipped._baselines().embedder[embedder]:
+        assert one.in_scope_declined <= 0.05 < one.out_of_scope_declined
 
 
 @pytest.mark.parametrize("made", [*map(Profile.open, SHIPPED), profile(None), profile("schema = 1")])
