@@ -64,7 +64,8 @@ def stores_of(
     """Return the documents of each store, and the questions on other subjects that it is asked."""
     if setting == "new":
         return [(list(documents), list(off))]
-    rest, parts = list(documents), []
+    rest = list(documents)
+    parts: list[list[dict[str, Any]]] = []
     while rest:
         size = _SMALL[len(parts) % len(_SMALL)]
         parts.append(rest[:size])

@@ -27,7 +27,8 @@ class Kind(Enum):
     DATE = (
         "a date",
         r"\b(?:when|dates?|(?:what|which) (?:month|\w*day|(?:financial )?year)|(?:by|from|since|till|until) which)\b",
-        rf"\b\d{{1,2}}(?:st|nd|rd|th)?\s+{_MONTH}|{_MONTH}\s+\d|\b\d{{1,2}}[./]\d{{1,2}}[./]\d{{2,4}}|\b(?:19|20)\d\d\b"
+        rf"\b\d{{1,2}}(?:st|nd|rd|th)?\s+{_MONTH}|{_MONTH}\s+\d|\b\d{{1,2}}[./]\d{{1,2}}[./]\d{{2,4}}"
+        r"|(?<![\w/.-])(?:19|20)\d\d\b(?![/-])"
         r"|immediate effect|with effect from|date of|close of business|\b(?:noon|midnight)\b|\d\s*(?:[ap]\.?m\b|hours)"
         r"|in the (?:morning|afternoon|evening)",
     )
@@ -43,13 +44,15 @@ class Kind(Enum):
     )
     SHARE = (
         "a share",
-        r"\b(?:interest|margin|multiple|per ?cent(?:age)?|proportion|provision|rate|ratio|risk weight|share)\b|%",
+        r"\b(?:interest|loan[- ]to[- ]value|margin|multiple|per ?cent(?:age)?|proportion|provision|rate|ratio"
+        r"|risk weight|share|spread)\b|%",
         rf"{_NUMBER}\s*(?:%|per\s?cent|percentage|basis points|bps|times)|\brate\b.{{0,20}}(?:plus|\+)",
     )
     AMOUNT = (
         "an amount",
-        r"\bhow (?:big|high|large|much)\b|\b(?:amount|cap|ceiling|charge|compensation|cost|exposure|fee|largest|limit"
-        r"|penalty|price|smallest|threshold|value)\b",
+        r"\bhow (?:big|high|large|much|many (?:\w+ )?(?:dollars|euros|pounds|rupees))\b"
+        r"|\b(?:amount|balance|cap|ceiling|charge|commission|compensation|cost|exposure|fee|fine|largest|limit"
+        r"|net (?:owned fund|worth)|penalty|price|size|smallest|threshold|value)\b",
         rf"(?:[$€£₹¥`]|\b(?:rs|inr|usd|eur|rupees)\b\.?)\s*{_NUMBER}|\d,\d|\| *[($]*\d"
         rf"|{_NUMBER}\s*(?:lakh|crore|cr|million|billion|tonne|cent|dollar|euro|pound|rupee)s?\b",
     )
@@ -80,11 +83,16 @@ class Kind(Enum):
 
 _ENOUGH: Final = {
     Kind.DATE: (Kind.DATE, Kind.DURATION),
-    Kind.SHARE: (Kind.SHARE, Kind.COUNT),
-    Kind.AMOUNT: (Kind.AMOUNT, Kind.COUNT),
+    Kind.DURATION: (Kind.DURATION, Kind.DATE),
+    Kind.SHARE: (Kind.SHARE, Kind.AMOUNT),
+    Kind.AMOUNT: (Kind.AMOUNT, Kind.SHARE),
 }
-"""What may answer in place of a kind: a limit may be an amount, a share, or a number whose unit stands elsewhere."""
+"""What may answer in place of a kind: a limit may be an amount or a share, and a time a day or a duration."""
 
+_WHILE: Final = re.compile(
+    r"(?<=\w)(?<!\band)(?<!\bby)(?<!\bfrom)(?<!\bor)(?<!\bsince)(?<!\buntil) when\b", re.IGNORECASE
+)
+"""A word that names a condition, as in "what applies when a card is lost", and asks for no date."""
 _REASON: Final = re.compile(r"\b(?:why|what for|how (?:are|can|do|does|is|must|should))\b", re.IGNORECASE)
 
 
@@ -107,7 +115,8 @@ def not_said(question: str, quotes: Sequence[str]) -> str:
     >>> not_said("What is the fee?", ["A fee is due in May."]), not_said("What is the fee?", ["The fee is Rs. 5."])
     ('No sentence quoted states an amount.', '')
     """
-    found = {kind: match.start() for kind in Kind if (match := kind.asks.search(question))}
+    asks = _WHILE.sub("", question)
+    found = {kind: match.start() for kind in Kind if (match := kind.asks.search(asks))}
     if not found or Kind.RULE in found or _REASON.search(question):
         return ""
     first = min(found, key=found.__getitem__)
