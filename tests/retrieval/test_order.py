@@ -252,6 +252,28 @@ def test_what_no_document_is_is_said_in_the_questions_words(question: str, wante
 
 
 @pytest.mark.parametrize(
+    ("question", "is_absent"),
+    [
+        ("What did Amcor announce in August 2020?", False),
+        ("What did Amcor announce in October 2030?", True),
+        ("What did Amcor earn in 2022?", True),
+        ("Which lease payments of Amcor are due in 2022?", False),
+        ("Which notes of Amcor mature in 2025?", False),
+        ("Which notes of Amcor mature in 2027?", True),
+        ("Which notes of Amcor mature in 2015?", True),
+        ("What has Amcor filed since March 2020?", False),
+        ("What has Amcor filed since March 2022?", True),
+    ],
+)
+def test_a_period_is_that_of_what_came_out_in_it_and_of_what_falls_due_in_it(
+    question: str, *, is_absent: bool
+) -> None:
+    """A report for June that came out in August may speak of August, and its maturities of five years to come."""
+    one = report(1, 1, "2020-06-30")._replace(dated=date(2020, 8, 20))
+    assert is_absent == bool(absent(read(question), Documents([one])))
+
+
+@pytest.mark.parametrize(
     ("question", "void"),
     [
         ("Amcor in FY2020, and Pfizer in FY2020", False),

@@ -28,6 +28,10 @@ def periods(question: str) -> tuple[Period, ...]:
     return read_question(question).periods
 
 
+END = date(2099, 12, 31)
+"""Of what begins and does not end."""
+
+
 def sections(question: str) -> list[str]:
     return [one.described() for one in read_question(question).sections]
 
@@ -62,6 +66,10 @@ def sections(question: str) -> list[str]:
         ("2022-06-30, 30.6.2022, 30/06/2022, 6/30/2022", [DAYS(date(2022, 6, 30))]),
         ("June 2022", [DAYS(date(2022, 6, 1), date(2022, 6, 30))]),
         ("from 1 January 2022 to 31 March 2022", [DAYS(date(2022, 1, 1), date(2022, 3, 31))]),
+        ("Which changed since March 2024?", [DAYS(date(2024, 3, 1), END)]),
+        ("since 1 May 2023, and since 2020", [DAYS(date(2023, 5, 1), END), YEARS(2020, 2099)]),
+        ("since the March 2024 review", [DAYS(date(2024, 3, 1), date(2024, 3, 31))]),
+        ("from Q2 2023 onwards", [DAYS(date(2023, 4, 1), END)]),
         ("between January 2020 and March 2021", [DAYS(date(2020, 1, 1), date(2021, 3, 31))]),
     ],
 )

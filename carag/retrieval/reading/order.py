@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from carag.retrieval.reading.periods import Period, ReportKind
+from carag.retrieval.reading.periods import Period, ReportKind, Span
 from carag.visible import visible_line
 
 if TYPE_CHECKING:
@@ -44,6 +44,8 @@ _AHEAD: Final = 200
 _AFTER: Final = 130
 """Days after a period in which what comes out may report of it: a proxy statement is due 120 days after the fiscal year
 (Form 10-K, General Instruction G(3))."""
+_MATURES: Final = 5 * 366
+"""Days that a table of maturities looks ahead, in a report of its last day."""
 _INTO_MONTH: Final = 14
 """Days: a fiscal year that ends on 2 January is December's, as in :mod:`carag.retrieval.reading.periods`."""
 
@@ -98,7 +100,9 @@ def absent(reading: Reading, documents: Documents) -> tuple[Absent, ...]:
 
     That nothing is of a period is said only where the documents state when they are, by a period of report or a date.
     A document that reports for no year or quarter, such as an 8-K or a proxy statement, may also be meant if it came
-    out near the period: it announces what comes and reports of what was.
+    out near the period: it announces what comes and reports of what was. So may any document that came out on one of
+    the days asked for; and, where the question asks for what is to come, a report of up to
+    five years before, whose tables of maturities name each of the five (FASB ASC 470-10-50-1, 842-20-50-6).
 
     Examples
     --------
@@ -116,11 +120,13 @@ def absent(reading: Reading, documents: Documents) -> tuple[Absent, ...]:
         if not about.any():
             found.append(Absent(mention, None))
         else:
-            found += [Absent(mention, one) for one in reading.periods if _none_is_of(one, documents, about)]
+            found += [
+                Absent(mention, one) for one in reading.periods if _none_is_of(one, documents, about, reading)
+            ]
     found += [Absent(one, None) for one in reading.numbers if not one.keys]
     if not reading.is_about_somebody:
         every = np.ones(len(documents), np.bool_)
-        found += [Absent(None, one) for one in reading.periods if _none_is_of(one, documents, every)]
+        found += [Absent(None, one) for one in reading.periods if _none_is_of(one, documents, every, reading)]
     return tuple(found)
 
 
@@ -146,9 +152,15 @@ def is_void(reading: Reading, missing: tuple[Absent, ...]) -> bool:
     return bool(missing) and len(gone) == len(wanted)
 
 
-def _none_is_of(period: Period, documents: Documents, among: NDArray[np.bool_]) -> bool:
+def _none_is_of(period: Period, documents: Documents, among: NDArray[np.bool_], reading: Reading) -> bool:
     dated = among & (documents.periods + documents.dated > 0)
     if not dated.any() or _fits((period,), documents, dated).any():
+        return False
+    first, last = period.first.toordinal(), period.last.toordinal()
+    if period.span is Span.DAYS and (dated & (first <= documents.dated) & (documents.dated <= last)).any():
+        return False
+    ahead = (first - _MATURES <= documents.periods) & (documents.periods < first)
+    if reading.looks_ahead and (dated & ahead & (documents.reports != _OTHER)).any():
         return False
     first, last = period.first.toordinal() - _AHEAD, period.last.toordinal() + _AFTER
     near = [(first <= days) & (days <= last) for days in (documents.periods, documents.dated)]

@@ -58,6 +58,8 @@ _INTO_MONTH: Final = timedelta(days=14)
 _JUNE: Final = 6
 _FIRST_YEAR, _LAST_YEAR = 1900, 2099
 """Years that four digits of a question can mean; a document's date in another year counts as not stated."""
+_LAST_DAY: Final = date(_LAST_YEAR, 12, 31)
+"""The end of what begins and does not end, as in "since March 2024"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +202,8 @@ class Period:
             if self.span is Span.YEARS
             else (self.first.isoformat(), self.last.isoformat())
         )
+        if self.last == _LAST_DAY:
+            return f"since {first}"
         return first if first == last else f"{first} to {last}"
 
 
@@ -316,6 +320,9 @@ _SOME_QUARTERS: Final = re.compile(
 _QUARTER: Final = re.compile(_ONE_QUARTER, re.IGNORECASE)
 _AND: Final = re.compile(r"\s?and\s?", re.IGNORECASE)
 _BETWEEN: Final = re.compile(r"\bbetween\s[^.?!]*$", re.IGNORECASE)
+_SINCE: Final = re.compile(r"\bsince\s$", re.IGNORECASE)
+"""Not "since the March 2024 review", which means what came out then."""
+_ONWARDS: Final = re.compile(r"\s(?:on)?wards?\b|\sand\s(?:later|after)\b", re.IGNORECASE)
 _LOOK_BEHIND: Final = 40
 """Characters before the end of a period in which "between" is looked for."""
 _MOST_QUARTERS: Final = 12
@@ -344,7 +351,8 @@ def periods_of(text: str) -> tuple[list[Period], str]:
     )  # stable: quarters of one match keep order
     periods: list[Period] = []
     ended = 0
-    for start, end, one in found:
+    for start, end, whole in found:
+        one = _opened(whole, text, start, end)
         before = periods[-1] if periods else None
         if before is not None and before.span is one.span and before.last < one.first and start > ended:
             between, ahead = text[ended:start], text[max(0, ended - _LOOK_BEHIND) : ended]
@@ -355,6 +363,13 @@ def periods_of(text: str) -> tuple[list[Period], str]:
         periods.append(one)
         ended = end
     return periods, rest
+
+
+def _opened(one: Period, text: str, start: int, end: int) -> Period:
+    """Return a period without its end where the words around it say from when on."""
+    if not (_SINCE.search(text, max(0, start - _LOOK_BEHIND), start) or _ONWARDS.match(text, end)):
+        return one
+    return Period(one.first, _LAST_DAY, Span.DAYS if one.span is Span.QUARTER else one.span)
 
 
 def _filled(first: Period, last: Period) -> list[Period]:

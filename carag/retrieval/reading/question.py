@@ -32,6 +32,12 @@ __all__ = ["Reading", "Section", "asking", "read_question", "unread"]
 _SPACE: Final = re.compile(r"\s+")
 _CLOSING: Final = "\"'\u201d\u2019) "
 _LATEST: Final = re.compile(r"(?<!\bat the )\b(?:latest|newest|most\srecent(?:ly)?)\b", re.IGNORECASE)
+_AHEAD: Final = re.compile(
+    r"\b(?:due|matur(?:e|es|ing|ity|ities)|future|expected|schedul(?:e|es|ed)|estimated|expir(?:e|es|ing)|commitments?"
+    r"|obligations?|amortization|lease payments)\b",
+    re.IGNORECASE,
+)
+"""Words that ask for what is to come, such as a payment in a table of maturities (Regulation S-K, Item 303(b)(1))."""
 _NUMBER: Final = r"\d{1,9}[a-z]?\d{0,9}(?:[./-]\d{1,9}[a-z]?){0,9}(?:\s?\((?:\d{1,9}|[a-z]{1,4})\)){0,9}"
 _NUMBERED: Final = {
     "article": r"art(?:icles?|ikel|ículo|icolo|\.)",
@@ -81,6 +87,8 @@ class Reading:
     kinds: tuple[str, ...] = ()
     """In the order of the table of kinds."""
     wants_latest: bool = False
+    looks_ahead: bool = False
+    """Whether it may ask for what a report says of years to come."""
     sections: tuple[Section, ...] = ()
     titles: tuple[Mention, ...] = ()
     numbers: tuple[Mention, ...] = ()
@@ -179,6 +187,7 @@ def read_question(
         periods=tuple(dict.fromkeys(periods)),
         kinds=kinds.expand(text) if kinds else (),
         wants_latest=bool(_LATEST.search(text)),
+        looks_ahead=bool(_AHEAD.search(text)),
         sections=tuple(dict.fromkeys(one for _, _, one in sections)),
         titles=_each_once(titled),
         numbers=_each_once(tuple(one.mention for one in numbered)),
