@@ -28,6 +28,7 @@ BEFORE: Final = {
     "BELOW_GATE": "below",
     "NOTHING_ABOUT_IT": "before",
     "TOO_FEW_WORDS": "before",
+    "ASKED_BACK": "before",
     "NO_ADMISSIBLE_EVIDENCE": "before",
 }
 """Codes of declines that come before the generator."""

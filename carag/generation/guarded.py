@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
+from carag.generation.ask_back import question_back
 from carag.generation.generator import Stop
 from carag.generation.marks import cited_positions
 from carag.generation.prompts import INSUFFICIENT_EVIDENCE
@@ -47,6 +48,8 @@ class DeclineCode(StrEnum):
     """It would have been before the questions drifted from those of the gate's calibration; no model was called."""
     TOO_FEW_WORDS = "TOO_FEW_WORDS"
     """The admissible passages hold too few of the question's words; no model was called."""
+    ASKED_BACK = "ASKED_BACK"
+    """The question names nothing, and several documents speak of it: the text asks which; no model was called."""
     MODEL_DECLINED = "MODEL_DECLINED"
     """The generator said that it has no answer, or a content filter stopped it."""
     BAD_CITATION = "BAD_CITATION"
@@ -150,6 +153,8 @@ class GuardedGenerator:
             if gate.is_shut_by_drift(passages, evidence.nearest):
                 code = DeclineCode.DRIFTED
             return Declined(code, gate.message(passages, evidence.nearest))
+        if back := question_back(question, passages, evidence.topic):
+            return Declined(DeclineCode.ASKED_BACK, back)
         if self.generator.remote and before_remote is not None:
             before_remote()
         withheld = replace(evidence.withheld, topic=evidence.topic)

@@ -73,7 +73,14 @@ def test_model_called_is_said_exactly_when_a_generator_ran(
 
 def test_every_code_of_a_decline_is_of_before_or_of_after_the_model() -> None:
     """A new code must be put on one side or the other."""
-    before = {"NO_ADMISSIBLE_EVIDENCE", "NOTHING_ABOUT_IT", "BELOW_GATE", "DRIFTED", "TOO_FEW_WORDS"}
+    before = {
+        "NO_ADMISSIBLE_EVIDENCE",
+        "NOTHING_ABOUT_IT",
+        "BELOW_GATE",
+        "DRIFTED",
+        "TOO_FEW_WORDS",
+        "ASKED_BACK",
+    }
     assert {code.value for code in DeclineCode} - before == MODEL_CALLED - {"ANSWERED"}
 
 

@@ -51,6 +51,7 @@ CODES: Final = {
     "BELOW_GATE": "the best admissible passage is not similar enough",
     "DRIFTED": "the questions asked had drifted, and the best admissible passage was not similar enough for that",
     "TOO_FEW_WORDS": "what the session may use holds too few of the question's words",
+    "ASKED_BACK": "the question names nothing, several documents speak of it, and it was asked which is meant",
     "MODEL_DECLINED": "the generator said that it has no answer",
     "BAD_CITATION": "the generated text cited nothing, or what it was not given",
     "UNKNOWN_ROLE": "the policy table has no such role",
