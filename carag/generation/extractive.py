@@ -160,12 +160,17 @@ def _weighed(question: str, passages: Sequence[Passage]) -> list[_Weighed]:
     whole = fsum(weight.values())
     named = [terms(f"{one.company} {one.form} {one.filed[:4]} {one.source}") for one in passages]
     around = [terms(one.text) for one in passages]
+    quoted = [
+        frozenset[str]().union(*(one.terms for one in pieces if one.position == at))
+        for at in range(len(passages))
+    ]
+    heads = [named[at] | (one - quoted[at]) for at, one in enumerate(around)]
     found = []
     for piece, near in zip(pieces, _near(pieces), strict=True):
         at = piece.position
         said = passages[at].text[slice(*piece.spans[-1])]
         answers = any(kind.is_in(said, question) for kind in kinds)
-        if piece.terms & words or (answers and near & words):
+        if piece.terms & words or (answers and (near | heads[at]) & words):
             held = dict.fromkeys(around[at] & asked, _AROUND)
             held |= dict.fromkeys((near | named[at]) & asked, _BESIDE)
             held |= dict.fromkeys(piece.terms & asked, 1.0)

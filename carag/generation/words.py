@@ -11,7 +11,7 @@ _TERM: Final = re.compile(r"\d[\d,.]*\d|\d|[^\W\d_]+")
 _STOP_WORDS: Final = frozenset(
     _TERM.findall(
         "a about above all an and any are as at be been by can could did do does each for from fy give had "
-        "has have how if in into is it its many may me much of on or our please question shall should show "
+        "has have how if in into is it its many may me much now of on or our please question shall should show "
         "such than that the their them there these they this those to was we were what when where which who "
         "whom whose why will with would you your"
     )

@@ -201,6 +201,21 @@ def test_a_sentence_that_holds_what_is_asked_for_is_quoted(
     assert answer in answered(question, f"{told} {answer}")
 
 
+def test_a_heading_says_what_the_sentences_under_it_are_of(answered: Callable[..., list[str]]) -> None:
+    """Where they hold what is asked for, such as a duration, they are quoted though they repeat none of its words."""
+    others = [f"Screw {number} is blue." for number in range(4)]
+    said = answered("How long are iron nails stored?", "Iron nails\nThey are kept for ninety days.", *others)
+    assert ["They are kept for ninety days."] == said
+
+
+def test_what_stands_before_a_question_of_no_words_tells_what_is_asked(
+    answered: Callable[..., list[str]],
+) -> None:
+    others = [f"Screw {number} is blue." for number in range(4)]
+    said = answered("My nails have rusted. What now?", "Rusted nails go back to the shop.", *others)
+    assert ["Rusted nails go back to the shop."] == said
+
+
 @pytest.mark.parametrize(
     ("question", "text", "kind"),
     [
