@@ -9,8 +9,8 @@ __all__ = ["stance"]
 _HEAD: Final = """\
 ## 0. The variant `stance`: it judges, or abstains
 
-Written by `python -m bench.metric.answers`, without the rest; rows named `stance` in parts 3 and 4, and the paired
-differences of part 1, are of the rule before, which called compliant what nothing contradicted.
+Written by `python -m bench.metric.answers` without the rest: what parts 1, 3 and 4 say of `stance` and `stance-head` is
+of the rule before, which called compliant what nothing contradicted.
 
 ### Stated answers about the AI Act
 

@@ -12,18 +12,21 @@ import math
 import re
 from collections import Counter
 from enum import IntEnum
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from carag.evaluation.regulatory.lists import entries
-from carag.evaluation.regulatory.quantities import agrees, quantities, without_quantities
+from carag.evaluation.regulatory.quantities import Quantity, agrees, quantities, without_quantities
 from carag.evaluation.regulatory.signs import UNDOING, Sign, signs
 from carag.labelling.sentences import sentences
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
 __all__ = ["Reading", "Said", "read"]
 
+_CACHED: Final = 1 << 14
+"""Passages and sentences whose reading is kept: a passage is read for every sentence of a response."""
 _MEETS_FROM: Final = 0.6
 """Share of a claim's words, by weight, that a rule must hold to support it; what it does not hold it may forbid."""
 _BREAKS_FROM: Final = 0.5
@@ -111,7 +114,7 @@ def read(claim: str, passage: str, rarity: Callable[[str], float]) -> Reading:
     ['MEETS', 'BREAKS', 'BREAKS', 'BREAKS']
     """
     ours = signs(without_quantities(claim))
-    rules = [*_norms(passage)]
+    rules = _norms(passage)
     counted = Counter(name for one in rules for name in signs(one.text))
     # What a passage says again and again ("high-risk AI system") tells little of what one of its sentences is about.
     weights = {
@@ -121,11 +124,19 @@ def read(claim: str, passage: str, rarity: Callable[[str], float]) -> Reading:
     return max((_reading(claim, one, weights) for one in rules), key=lambda one: one.rank)
 
 
-def _norms(passage: str) -> Iterator[_Norm]:
-    """Yield the parts of a passage: sentences, and what semicolons part."""
-    for start, end, leads in entries(passage, sentences(passage) or [(0, len(passage))]):
-        for part in passage[start:end].split(";"):
-            yield _Norm(part, " ".join(leads), start, end)
+@lru_cache(maxsize=_CACHED)
+def _norms(passage: str) -> tuple[_Norm, ...]:
+    """Return the parts of a passage: sentences, and what semicolons part."""
+    return tuple(
+        _Norm(part, " ".join(leads), start, end)
+        for start, end, leads in entries(passage, sentences(passage) or [(0, len(passage))])
+        for part in passage[start:end].split(";")
+    )
+
+
+@lru_cache(maxsize=_CACHED)
+def _quantities(text: str) -> tuple[Quantity, ...]:
+    return tuple(quantities(text))
 
 
 def _reading(claim: str, norm: _Norm, weights: Mapping[str, float]) -> Reading:
@@ -137,7 +148,7 @@ def _reading(claim: str, norm: _Norm, weights: Mapping[str, float]) -> Reading:
     figures = _figures(claim, norm.text)
     if figures is False:
         said = Said.BREAKS
-    elif rule is None or (figures is None and quantities(claim)):
+    elif rule is None or (figures is None and _quantities(claim)):
         said = Said.UNSETTLED
     else:
         said = _by_force(claim, rule, weights, has_figure=figures is True)
@@ -149,9 +160,9 @@ def _reading(claim: str, norm: _Norm, weights: Mapping[str, float]) -> Reading:
 
 def _figures(claim: str, rule: str) -> bool | None:
     """Tell whether a rule allows the figures of a claim that it can be compared with; None if there are none."""
-    rules = quantities(rule)
+    rules = _quantities(rule)
     found: bool | None = None
-    for one in quantities(claim):
+    for one in _quantities(claim):
         compared = {agrees(one, other) for other in rules} - {None}
         if compared == {False}:
             return False
@@ -159,6 +170,7 @@ def _figures(claim: str, rule: str) -> bool | None:
     return found
 
 
+@lru_cache(maxsize=_CACHED)
 def _rule(norm: _Norm) -> _Rule | None:
     """Return what a part of a passage demands, forbids or permits; None if that is nothing."""
     if _EXEMPTS.search(norm.text) or _UNLESS.search(norm.lead):

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 __all__ = ["BITS", "POOLED", "Conclusion", "StanceHead", "claim_hash", "pooled", "term_counts"]
 
+_RULE: Final = 2
+"""Of how claims never seen are judged; to be raised where that changes, since records name a judge by its hash."""
 BITS: Final = 14
 """Terms are told apart by this many bits of their CRC-32, so that the weights hold no text."""
 POOLED: Final = 10
@@ -107,7 +109,7 @@ class StanceHead:
             claims = kept["claims"] if knows_requirements else ()
             self._known = {bytes(one).hex(): at for at, one in enumerate(claims)}
             self.provenance: dict[str, Any] = json.loads(bytes(kept["provenance"]))
-        self.fingerprint = fingerprint(self.name, hashlib.sha256(data).hexdigest(), len(self._known))
+        self.fingerprint = fingerprint(self.name, _RULE, hashlib.sha256(data).hexdigest(), len(self._known))
 
     def knows(self, claim: str) -> bool:
         """Tell whether a claim is one of the requirements learnt."""
