@@ -15,8 +15,8 @@ of the rule before, which called compliant what nothing contradicted.
 ### Stated answers about the AI Act
 
 One sentence each, half of them violations, with the verdict it deserves, over all articles and annexes. *Stated*: the
-rule was made with them. *Blind*: written before the rule too, and measured when it was done. Brackets are 95 %
-intervals of Wilson.
+rule was made with them. *Blind*: written before the rule too, and measured when it was done; since then the rule was
+changed once, to abstain more, and the figures are the same. Brackets are 95 % intervals of Wilson.
 
 | set | n | decided | of these right | violations called COMPLIANT |
 |---|---|---|---|---|

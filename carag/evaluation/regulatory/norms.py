@@ -50,6 +50,14 @@ _EXEMPTS: Final = re.compile(
 _DEROGATES: Final = re.compile(r"\W*(?:\d+\.\s)?(?:notwithstanding|by way of derogation)\b", re.IGNORECASE)
 _ASIDE: Final = 0.8
 """Exceptions, exemptions, definitions and permissions stand beside a rule, and must hold that much more of a claim."""
+_LIMITS: Final = re.compile(
+    r"\b(?:only|optional(?:ly)?|voluntar(?:y|ily)|unnecessary|superfluous|waived?|exempt(?:ed)?|hardly|rarely|seldom|barely"
+    r"|sometimes|occasionally|partly|mostly|usually|few|stop(?:ped|s)?|ceased?|instead|wrong|false|untrue|pretends?|secret"
+    r"|intends?|plans?|planned|hopes?|tr(?:y|ies|ied)|should|could|might|would|later|eventually|less|almost|nearly|if)\b",
+    re.IGNORECASE,
+)
+"""Words by which a sentence says less than it seems to: what it affirms may then be no more than a part, or a wish."""
+_BEGINS: Final = re.compile(r"\W*[A-Z0-9]")
 _NO: Final = re.compile(r"\b(?:no|nothing|nobody|none|neither|never)\b", re.IGNORECASE)
 
 
@@ -152,6 +160,9 @@ def _reading(claim: str, norm: _Norm, weights: Mapping[str, float]) -> Reading:
         said = Said.UNSETTLED
     else:
         said = _by_force(claim, rule, weights, has_figure=figures is True)
+    said_less = [one for one in _LIMITS.findall(claim) if one.lower() not in norm.text.lower()]
+    if said is Said.MEETS and said_less and figures is None:
+        said = Said.UNSETTLED
     if (said is Said.MEETS and held < _MEETS_FROM) or (said is Said.BREAKS and held < _BREAKS_FROM):
         said = Said.UNSETTLED
     is_aside = rule is None or rule.is_leave or _DEROGATES.match(norm.text) is not None
@@ -178,6 +189,8 @@ def _rule(norm: _Norm) -> _Rule | None:
     body = _UNLESS.split(norm.text)[0]
     own = _MODAL.search(body)
     modal = own or _MODAL.search(norm.lead)
+    if modal is None and not _BEGINS.match(norm.text):  # a piece of a sentence, whose verb stands elsewhere
+        return None
     forbids = UNDOING.search(f"{norm.lead} {body}") is not None
     if own and not forbids and not _NO.search(body[: own.start()]):
         body = body[own.end() :]

@@ -47,6 +47,16 @@ LAW = {
         UNSETTLED,
     ),
     "switched off": (KEEP, "Providers do not keep the logs; logging is switched off.", BREAKS),
+    "optional": (TESTED, "Systems are optionally tested before they are sold.", UNSETTLED),
+    "only some": (TESTED, "Only few systems are tested before they are sold.", UNSETTLED),
+    "hardly ever": (KEEP, "Providers hardly ever keep the logs.", UNSETTLED),
+    "stopped": (KEEP, "Providers have stopped to keep the logs.", UNSETTLED),
+    "said to be false": (KEEP, "It is false that providers keep the logs.", UNSETTLED),
+    "a piece of a sentence": (
+        "monitoring system, as the law has it",
+        "We have a monitoring system.",
+        UNSETTLED,
+    ),
     "another action": (
         KEEP,
         "Logs of providers are painted blue and thrown at passing strangers.",
