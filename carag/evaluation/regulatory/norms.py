@@ -116,10 +116,10 @@ def read(claim: str, passage: str, rarity: Callable[[str], float]) -> Reading:
 
     Examples
     --------
-    >>> law = "Providers shall keep the logs for at least six months. Selling logs is prohibited."
-    >>> claims = "The logs are kept for a year.", "The logs are kept for a week.", "We keep no logs.", "We sell logs."
+    >>> law = "Providers shall keep the logs for at least six months. The sale of logs is prohibited."
+    >>> claims = "The logs are kept for a year.", "The logs are kept for a week.", "We do not keep logs.", "It rains."
     >>> [read(one, law, lambda word: 1.0).said.name for one in claims]
-    ['MEETS', 'BREAKS', 'BREAKS', 'BREAKS']
+    ['MEETS', 'BREAKS', 'BREAKS', 'UNSETTLED']
     """
     ours = signs(without_quantities(claim))
     rules = _norms(passage)

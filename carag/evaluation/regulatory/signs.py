@@ -112,7 +112,7 @@ def signs(text: str) -> Mapping[str, Sign]:
 
     Examples
     --------
-    >>> {name: said.sign for name, said in signs("We retain logs, and publish them without telling users.").items()}
+    >>> {name: said.sign for name, said in signs("We retain logs, and publish them without informing users.").items()}
     {'keep': 1, 'log': 1, 'publish': 1, 'inform': -1, 'person': -1}
     """
     plain = _IDIOM.sub(" ", re.sub(r"(?<=n)['\u2019]t\b", " not", text.lower()))
