@@ -1,8 +1,9 @@
 """Write ten questions with their answers, right and wrong ones, as a page: ``python -m bench.edgar.shown``.
 
-They are asked of the engine itself over the small corpus, which was written for this project: of other corpora no text
-may stand here. Whether an answer is right is judged as in the benchmark, by the plain reading of the rules and the
-gold of each question, and not by the engine.
+An analyst of a bank, one of a fund and an auditor ask about the small corpus of filings, a nurse about notes of her
+patients; both were written for this project, because of other corpora no text may stand here. Whether an answer is
+right is judged as in the benchmark, by the plain reading of the rules and the gold of each question, and not by the
+engine.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from carag.engine import Engine
-from carag.evaluation.cases.corpus import build_corpus
+from carag.evaluation.cases.corpus import build_corpus, small_data
 from carag.evaluation.cases.ground_truth import GroundTruth
 from carag.evaluation.cases.pairs import CELLS, pair_of
 from carag.evaluation.report.document import Heading, Paragraph, Table, as_markdown
@@ -31,42 +32,59 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from carag.evaluation.cases.corpus import BuiltCorpus
-    from carag.evaluation.cases.questions import Question
     from carag.evaluation.report.document import Block
     from carag.evaluation.row import Row
 
-__all__ = ["PAGE", "TEN", "Asked", "ask", "page", "verdict"]
+__all__ = ["PAGE", "TEN", "Asked", "ask", "ask_notes", "page", "verdict"]
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "explanation" / "ten-questions.md"
 TEN: Final = (
-    ("showcase", "buy_side", "invest"),
-    ("showcase", "public", "public_qa"),
-    ("harrowgate-sales-revised", "public", "public_qa"),
-    ("thornbury-revenue", "buy_side", "invest"),
-    ("tidewater-revenue", "public", "public_qa"),
-    ("oakmere-ceo-pay", "public", "public_qa"),
+    ("showcase", "sell_side", "publish"),
+    ("harrowgate-sales-revised", "sell_side", "publish"),
     ("kestrel-guidance-final", "sell_side", "publish"),
-    ("amd-inventory-2023", "buy_side", "invest"),
-    ("northpane-revenue", "public", "public_qa"),
-    ("none-kestrel-2030", "buy_side", "invest"),
+    ("kestrel-guidance-final", "buy_side", "invest"),
+    ("harrowgate-sales-original", "buy_side", "invest"),
+    ("northpane-revenue", "buy_side", "invest"),
+    ("tidewater-revenue", "auditor", "assure"),
+    ("thornbury-guidance", "auditor", "assure"),
+    ("fluid", "nurse", "treat"),
+    ("medicines", "nurse", "treat"),
 )
-"""The question's id, and who asks for what: open evidence, hidden evidence, another year's, and none at all."""
+"""The question's id, and who asks for what: open evidence, hidden evidence, another year's."""
+PEOPLE: Final = {
+    "sell_side": "an analyst of a bank",
+    "buy_side": "an analyst of a fund",
+    "auditor": "an auditor",
+    "nurse": "a nurse",
+}
+_PATIENT: Final = 10021
+_NOTES: Final = (
+    ("fluid", "How much fluid may Ms Penfield drink?", "note-001.md", "1.5 litres"),
+    ("medicines", "Which medicines does Ms Penfield take at home?", "note-005.md", "bisoprolol"),
+)
+"""A nurse's questions: id, text, the note that answers it, and words of the answer."""
 _CITES_GOLD: Final = next(measure for measure in MEASURES if measure.name == "cites_gold")
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One question in one session: what came of it, and how the benchmark scores that."""
+    """One question in one session: what came of it, and whether that is right."""
 
-    question: Question
+    id: str
+    question: str
     session: Session
     outcome: str
     understood: str
     """What the question was read to name; empty if nothing."""
     text: str
     documents: tuple[str, ...]
-    """Form and filer of the filings that are cited."""
-    row: Row
+    """Those that are cited, by name."""
+    full: str
+    """The whole right answer, whoever may read it."""
+    is_open: bool
+    """Whether the session may use evidence."""
+    is_right: bool
+    why: str
 
 
 def verdict(row: Row) -> tuple[bool, str]:
@@ -118,13 +136,17 @@ def ask(built: BuiltCorpus, embedder: str) -> list[Asked]:
                     documents = dict.fromkeys(f"{one.form} of {one.company}, {one.filed}" for one in filings)
                     found.append(
                         Asked(
-                            question,
-                            session,
-                            said.outcome,
-                            answer.understood,
-                            said.text,
-                            tuple(documents),
-                            row,
+                            *(
+                                question.id,
+                                question.text,
+                                session,
+                                said.outcome,
+                                answer.understood,
+                                said.text,
+                            ),
+                            *(tuple(documents), question.answer or "not in the corpus"),
+                            row.standing is Standing.OPEN,
+                            *verdict(row),
                         )
                     )
     finally:
@@ -132,44 +154,65 @@ def ask(built: BuiltCorpus, embedder: str) -> list[Asked]:
     return found
 
 
+def ask_notes(home: Path, embedder: str) -> list[Asked]:
+    """Ask a nurse's questions about the notes of one patient."""
+    session = Session(role="nurse", purpose="treat", allow_entities=frozenset({_PATIENT}))
+    found = []
+    with Engine.open(home, profile="clinical", embedder=embedder, clock=lambda: NOW) as engine:
+        engine.ingest(small_data() / "clinical")
+        for id_, question, note, fact in _NOTES:
+            answer = engine.ask(question, session)
+            cited = dict.fromkeys(one.source for one in answer.citations)
+            is_right = answer.outcome.value == "answer" and fact in answer.text
+            why = f"the answer {'states' if is_right else 'does not state'} what {note} says"
+            found.append(
+                Asked(
+                    *(id_, question, session, answer.outcome.value, answer.understood, answer.text),
+                    *(tuple(cited), fact, True, is_right, why),
+                )
+            )
+    return found
+
+
 def page(found: list[Asked], embedder: str) -> str:
     """Write the page."""
-    by_name = {(one.question.id, one.session.role, one.session.purpose): one for one in found}
+    by_name = {(one.id, one.session.role, one.session.purpose): one for one in found}
     return as_markdown(_blocks(found, [by_name[key] for key in TEN], embedder))
 
 
 def _blocks(found: list[Asked], ten: list[Asked], embedder: str) -> Iterator[Block]:
-    right = Counter((one.row.standing is Standing.OPEN, verdict(one.row)[0]) for one in found)
+    filings = [one for one in found if one.session.role != "nurse"]
+    right = Counter((one.is_open, one.is_right) for one in filings)
     where = [f"{right[open_, True]} of {right[open_, True] + right[open_, False]}" for open_ in (True, False)]
     yield Heading(1, "Ten questions, right and wrong answers")
     yield Paragraph(
-        "What CARAG says, and whether it is right. The corpus is the small one in `data/`, which was written for this "
-        f"project; the models are {embedder} and the extractive generator, which quotes. An answer is right if it "
+        "What an analyst of a bank, one of a fund, an auditor and a nurse are told, and whether it is right. The "
+        "filings and the notes are those in `data/`, which were written for this project; the models are "
+        f"{embedder} and the extractive generator, which quotes. An answer is right if it "
         "cites a passage that holds the evidence and, where the right answer is one figure, states it; where the "
         "session may use no evidence, it is right not to answer. The ten were chosen to show each kind. Of all "
-        f"{len({one.question.id for one in found})} questions in the sessions of {len(CELLS) - 1} roles, {where[0]} "
-        f"came out right where evidence was open, and {where[1]} where none was."
+        f"{len({one.id for one in filings})} questions about filings in the sessions of {len(CELLS) - 1} roles, "
+        f"{where[0]} came out right where evidence was open, and {where[1]} where none was."
     )
     yield Table(
         ["", "question", "asked by", "outcome", "verdict"],
         [
             [
-                *(f"{at}", one.question.id, f"{one.session.role} / {one.session.purpose}", one.outcome),
-                "right" if verdict(one.row)[0] else "**wrong**",
+                *(f"{at}", one.id, f"{one.session.role} / {one.session.purpose}", one.outcome),
+                "right" if one.is_right else "**wrong**",
             ]
             for at, one in enumerate(ten, start=1)
         ],
     )
     for at, one in enumerate(ten, start=1):
-        is_right, why = verdict(one.row)
-        yield Heading(2, f"{at}. {one.question.text}")
+        yield Heading(2, f"{at}. {one.question}")
         read = f" Read: {one.understood}." if one.understood else ""
-        yield Paragraph(f"Asked by {one.session.role} for {one.session.purpose}.{read} {_said(one.outcome)}:")
+        asker = f"{PEOPLE[one.session.role]} ({one.session.role} for {one.session.purpose})"
+        yield Paragraph(f"Asked by {asker}.{read} {_said(one.outcome)}:")
         yield Paragraph("\n>\n".join(f"> {line}" for line in one.text.splitlines() if line.strip()))
         if one.documents:
             yield Paragraph(f"Cites {'; '.join(one.documents)}.")
-        known = one.question.answer or "not in the corpus"
-        yield Paragraph(f"The full answer: {known}. {'Right' if is_right else 'Wrong'}: {why}.")
+        yield Paragraph(f"The full answer: {one.full}. {'Right' if one.is_right else 'Wrong'}: {one.why}.")
     yield Paragraph("Written by `python -m bench.edgar.shown`.")
 
 
@@ -185,7 +228,7 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as home:
         built = build_corpus("small", cache=Path(home), embedder=embedder_by_name(given.embedder))
-        found = ask(built, given.embedder)
+        found = ask(built, given.embedder) + ask_notes(Path(home) / "notes", given.embedder)
     given.page.write_text(page(found, given.embedder), encoding="utf-8")
 
 

@@ -30,7 +30,7 @@ class Kind(Enum):
         rf"\b\d{{1,2}}(?:st|nd|rd|th)?\s+{_MONTH}|{_MONTH}\s+\d|\b\d{{1,2}}[./]\d{{1,2}}[./]\d{{2,4}}"
         r"|(?<![\w/.-])(?:19|20)\d\d\b(?![/-])"
         r"|immediate effect|with effect from|date of|close of business|\b(?:noon|midnight)\b|\d\s*(?:[ap]\.?m\b|hours)"
-        r"|in the (?:morning|afternoon|evening)",
+        r"|in the (?:morning|afternoon|evening)|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b",
     )
     DURATION = (
         "a duration",
@@ -54,7 +54,8 @@ class Kind(Enum):
         r"|\b(?:amount|balance|cap|ceiling|charge|commission|compensation|cost|exposure|fee|fine|largest|limit"
         r"|net (?:owned fund|worth)|penalty|price|size|smallest|threshold|value)\b",
         rf"(?:[$€£₹¥`]|\b(?:rs|inr|usd|eur|rupees)\b\.?)\s*{_NUMBER}|\d,\d|\| *[($]*\d"
-        rf"|{_NUMBER}\s*(?:lakh|crore|cr|million|billion|tonne|cent|dollar|euro|pound|rupee)s?\b",
+        rf"|{_NUMBER}\s*(?:lakh|crore|cr|million|billion|tonne|cent|dollar|euro|pound|rupee|gram|kilo(?:gram)?|lit(?:er|re)|met(?:er|re)|mile)s?\b"
+        r"|\d\s*(?:[mµ]?g|kg|m?l|[kcm]?m|[kMGT]?Wh?)\b",
     )
     COUNT = ("a number", r"\bhow many\b", _NUMBER)
     BODY = (

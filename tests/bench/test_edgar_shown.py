@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bench.edgar.shown import PAGE, TEN, ask, page, verdict
+from bench.edgar.shown import PAGE, TEN, ask, ask_notes, page, verdict
 from carag.evaluation.cases.corpus import build_corpus
 from carag.retrieval import embedder_by_name
 from tests.evaluation.rows import row
@@ -58,4 +58,5 @@ def test_the_page_shows_ten_and_some_are_wrong() -> None:
 def test_asking_again_writes_the_page_again(tmp_path: Path) -> None:
     """Written by ``python -m bench.edgar.shown``."""
     built = build_corpus("small", cache=tmp_path, embedder=embedder_by_name("wordllama"))
-    assert page(ask(built, "wordllama"), "wordllama") == PAGE.read_text("utf-8")
+    found = ask(built, "wordllama") + ask_notes(tmp_path / "notes", "wordllama")
+    assert page(found, "wordllama") == PAGE.read_text("utf-8")
