@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["question_back"]
 
-_FEW: Final = 3
-"""Words of a question, or fewer, that say too little to choose among documents that hold them all."""
+_FEW: Final = 1
+"""Words of a question, or fewer, that say too little to choose among documents that hold them all: with two, as in
+"When does the canteen close?", a question has a subject, and what is quoted may be of several documents."""
 _SEVERAL: Final = 2
 _SHOWN: Final = 4
 """Documents that a question back names."""

@@ -82,13 +82,30 @@ class Kind(Enum):
         return any(found[0].lower() not in said for found in self.holds.finditer(text))
 
 
-_ENOUGH: Final = {
-    Kind.DATE: (Kind.DATE, Kind.DURATION),
-    Kind.DURATION: (Kind.DURATION, Kind.DATE),
-    Kind.SHARE: (Kind.SHARE, Kind.AMOUNT),
-    Kind.AMOUNT: (Kind.AMOUNT, Kind.SHARE),
+_MAY_ANSWER: Final = {
+    Kind.DATE: re.compile(
+        rf"{Kind.DATE.holds.pattern}|{Kind.DURATION.holds.pattern}|{_MONTH}(?!\w)"
+        r"|(?:mon|tues|wednes|thurs|fri|satur|sun)days\b"
+        r"|o['\u2019]clock|\b\d{1,2}:\d\d\b|\b(?:today|tomorrow|yesterday|spring|summer|autumn|winter|never|always)\b",
+        re.IGNORECASE,
+    ),
+    Kind.SHARE: re.compile(
+        rf"{Kind.SHARE.holds.pattern}|{Kind.AMOUNT.holds.pattern}|\b(?:third|quarter|half|all|none)\b",
+        re.IGNORECASE,
+    ),
+    Kind.AMOUNT: re.compile(
+        rf"{Kind.AMOUNT.holds.pattern}|{Kind.SHARE.holds.pattern}|\b[A-Z]{{3}}\s?\d"
+        r"|\b(?:free|no charge|no fee|nothing|none)\b"
+        rf"|{_NUMBER}\s+(?!(?:and|of|or|to)\b)[a-z]",
+        re.IGNORECASE,
+    ),
 }
-"""What may answer in place of a kind: a limit may be an amount or a share, and a time a day or a duration."""
+"""What may answer in place of a kind: a limit may be an amount or a share, a time a day or a duration. A person, a body
+and a count are written in too many ways for a sentence to be told to hold none."""
+_MAY_ANSWER[Kind.DURATION] = re.compile(
+    rf"{_MAY_ANSWER[Kind.DATE].pattern}|\b(?:once|twice|fortnight|same day|times a)\b|{_NUMBER}\s+[a-z]",
+    re.IGNORECASE,
+)
 
 _WHILE: Final = re.compile(
     r"(?<=\w)(?<!\band)(?<!\bby)(?<!\bfrom)(?<!\bor)(?<!\bsince)(?<!\buntil) when\b", re.IGNORECASE
@@ -121,6 +138,9 @@ def not_said(question: str, quotes: Sequence[str]) -> str:
     if not found or Kind.RULE in found or _REASON.search(question):
         return ""
     first = min(found, key=found.__getitem__)
-    if any(one.is_in(quote, question) for one in _ENOUGH.get(first, (first,)) for quote in quotes):
+    may_answer, said = _MAY_ANSWER.get(first), question.lower()
+    if may_answer is None or any(
+        one[0].lower() not in said for quote in quotes for one in may_answer.finditer(quote)
+    ):
         return ""
     return f"No sentence quoted states {first.named}."

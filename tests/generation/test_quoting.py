@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from carag.generation.asked_kind import not_said
 from carag.generation.extractive import Extractive
 
 if TYPE_CHECKING:
@@ -221,7 +222,7 @@ def test_what_stands_before_a_question_of_no_words_tells_what_is_asked(
     [
         ("What is the fee for nails?", "The fee for nails is due at the door.", "an amount"),
         ("On which date is the fee for nails due?", "The fee for nails is due at the door.", "a date"),
-        ("Who pays the fee for nails?", "The fee for nails is due at the door.", "a person or a body"),
+        ("Who pays the fee for nails?", "The fee for nails is due at the door.", ""),
         ("What is the fee for nails?", "The fee for nails is Rs. 5.", ""),
         ("What is the fee for nails?", "The fee for nails is in paragraph 23.", "an amount"),
         ("What is the fee for nails?", "The fee for nails is 5 euros.", ""),
@@ -239,6 +240,29 @@ def test_what_no_quote_states_is_said(
 ) -> None:
     """In a line of its own without a mark, where the question says what kind of thing it asks for."""
     assert answered(question, text) == [text, *([f"No sentence quoted states {kind}."] if kind else [])]
+
+
+@pytest.mark.parametrize(
+    ("question", "quote"),
+    [
+        ("When are nails sorted?", "From October to March."),
+        ("When does the hall open?", "At 8 o'clock."),
+        ("When are nails fetched?", "On Fridays."),
+        ("How often are nails turned?", "Once a year."),
+        ("What is the notice period?", "A fortnight."),
+        ("How soon must rust be told?", "On the same day."),
+        ("How long is a nail?", "9 centimetres."),
+        ("How much notice is due?", "Two months' notice."),
+        ("What is the price of a nail?", "CHF 12."),
+        ("What is the charge for a bag?", "Bags are free."),
+        ("How large is the hall?", "60 square metres."),
+        ("What share of nails rusts?", "A third."),
+        ("Who sorts the nails?", "The keepers in turn."),
+        ("How many nails are in a bag?", "A dozen."),
+    ],
+)
+def test_what_a_quote_may_state_in_other_words_is_not_said_to_be_missing(question: str, quote: str) -> None:
+    assert not not_said(question, [quote])
 
 
 def test_a_line_break_does_not_cut_a_sentence_and_a_heading_is_not_a_part_of_it(

@@ -70,6 +70,12 @@ def sections(question: str) -> list[str]:
         ("since 1 May 2023, and since 2020", [DAYS(date(2023, 5, 1), END), YEARS(2020, 2099)]),
         ("since the March 2024 review", [DAYS(date(2024, 3, 1), date(2024, 3, 31))]),
         ("from Q2 2023 onwards", [DAYS(date(2023, 4, 1), END)]),
+        ("in 2019 and later?", [YEARS(2019, 2099)]),
+        ("In 2019 and after the merger", [YEARS(2019)]),
+        ("in 2019 and later in 2020", [YEARS(2019), YEARS(2020)]),
+        ("in 2019 wards", [YEARS(2019)]),
+        ("since 2019 to 2021", [YEARS(2019, 2021)]),
+        ("since 1 April 2024 until 1 May 2024", [DAYS(date(2024, 4, 1), date(2024, 5, 1))]),
         ("between January 2020 and March 2021", [DAYS(date(2020, 1, 1), date(2021, 3, 31))]),
     ],
 )

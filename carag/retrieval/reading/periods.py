@@ -322,7 +322,10 @@ _AND: Final = re.compile(r"\s?and\s?", re.IGNORECASE)
 _BETWEEN: Final = re.compile(r"\bbetween\s[^.?!]*$", re.IGNORECASE)
 _SINCE: Final = re.compile(r"\bsince\s$", re.IGNORECASE)
 """Not "since the March 2024 review", which means what came out then."""
-_ONWARDS: Final = re.compile(r"\s(?:on)?wards?\b|\sand\s(?:later|after)\b", re.IGNORECASE)
+_ONWARDS: Final = re.compile(
+    r"\sonwards?\b|\sand\s(?:later|after(?:wards)?)\b(?=\s?(?:[.,;:?!)]|$))", re.IGNORECASE
+)
+"""Not "in 2019 and after the merger"."""
 _LOOK_BEHIND: Final = 40
 """Characters before the end of a period in which "between" is looked for."""
 _MOST_QUARTERS: Final = 12
@@ -350,24 +353,25 @@ def periods_of(text: str) -> tuple[list[Period], str]:
         [*days, *quarters, *years], key=lambda one: one[:2]
     )  # stable: quarters of one match keep order
     periods: list[Period] = []
-    ended = 0
-    for start, end, whole in found:
-        one = _opened(whole, text, start, end)
-        before = periods[-1] if periods else None
+    ended, before = 0, None
+    for start, end, one in found:
         if before is not None and before.span is one.span and before.last < one.first and start > ended:
             between, ahead = text[ended:start], text[max(0, ended - _LOOK_BEHIND) : ended]
             if _UP_TO.fullmatch(between) or (_AND.fullmatch(between) and _BETWEEN.search(ahead)):
                 periods[-1:] = _filled(before, one)
-                ended = end
+                ended, before = end, None
                 continue
-        periods.append(one)
-        ended = end
+        periods.append(_opened(one, text, start, end))
+        ended, before = end, one
     return periods, rest
 
 
 def _opened(one: Period, text: str, start: int, end: int) -> Period:
-    """Return a period without its end where the words around it say from when on."""
-    if not (_SINCE.search(text, max(0, start - _LOOK_BEHIND), start) or _ONWARDS.match(text, end)):
+    """Return a period without its end where the words around it say from when on, and it states none itself."""
+    is_range = one.span is Span.YEARS and one.first.year != one.last.year
+    if is_range or not (
+        _SINCE.search(text, max(0, start - _LOOK_BEHIND), start) or _ONWARDS.match(text, end)
+    ):
         return one
     return Period(one.first, _LAST_DAY, Span.DAYS if one.span is Span.QUARTER else one.span)
 

@@ -33,8 +33,9 @@ _SPACE: Final = re.compile(r"\s+")
 _CLOSING: Final = "\"'\u201d\u2019) "
 _LATEST: Final = re.compile(r"(?<!\bat the )\b(?:latest|newest|most\srecent(?:ly)?)\b", re.IGNORECASE)
 _AHEAD: Final = re.compile(
-    r"\b(?:due|matur(?:e|es|ing|ity|ities)|future|expected|schedul(?:e|es|ed)|estimated|expir(?:e|es|ing)|commitments?"
-    r"|obligations?|amortization|lease payments)\b",
+    r"\b(?:due (?:after|by|during|in|on)|matur(?:e|es|ing|ity|ities)|future|schedul(?:e|es|ed)|estimated"
+    r"|expected (?:amortization|benefits?|contributions?|payments?)|expir(?:e|es|ing)|commitments?|obligations?"
+    r"|lease payments)\b",
     re.IGNORECASE,
 )
 """Words that ask for what is to come, such as a payment in a table of maturities (Regulation S-K, Item 303(b)(1))."""
