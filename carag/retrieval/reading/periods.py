@@ -203,7 +203,7 @@ class Period:
             else (self.first.isoformat(), self.last.isoformat())
         )
         if self.last == _LAST_DAY:
-            return f"since {first}"
+            return f"{first} and later"
         return first if first == last else f"{first} to {last}"
 
 
