@@ -9,10 +9,24 @@ from typing import TYPE_CHECKING, Final, Literal
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["Constant", "Expression", "Operand", "average", "rounded"]
+__all__ = ["Constant", "Dimension", "Expression", "Operand", "average", "rounded"]
 
 _CONTEXT: Final = Context(prec=34, rounding=ROUND_HALF_UP)
 """Precision of IEEE 754 decimal128: far more digits than any statement prints, so only the end is rounded."""
+
+
+_DAYS_OF_A_YEAR: Final = (360, 365, 366)
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """What a formula comes to, as powers of its units."""
+
+    money: int = 0
+    tens: int = 0
+    """Of factors such as 100, which make a percentage of a share."""
+    days: int = 0
+    """Of the days of a year."""
 
 
 class Expression:
@@ -34,6 +48,10 @@ class Expression:
         """Yield the operands from left to right, repeated ones too."""
         raise NotImplementedError
 
+    def dimension(self) -> Dimension | None:
+        """Return what it comes to; None if it adds up what does not go together, such as an amount and a number."""
+        raise NotImplementedError
+
     def value(self, of: Callable[[Operand], Decimal]) -> Decimal | None:
         """Work it out; None if that divides by zero."""
         raise NotImplementedError
@@ -52,6 +70,11 @@ class Constant(Expression):
     def operands(self) -> Iterator[Operand]:
         """Yield none."""
         yield from ()
+
+    def dimension(self) -> Dimension:
+        """Return that of the days of a year, of a power of ten, or of a plain number."""
+        is_power = self.of > 0 and _CONTEXT.scaleb(self.of, -self.of.adjusted()) == 1
+        return Dimension(tens=self.of.adjusted() if is_power else 0, days=int(self.of in _DAYS_OF_A_YEAR))
 
     def value(self, of: Callable[[Operand], Decimal]) -> Decimal:  # noqa: ARG002 - depends on no operand
         """Return it."""
@@ -78,6 +101,10 @@ class Operand(Expression):
         """Yield itself."""
         yield self
 
+    def dimension(self) -> Dimension:
+        """Return that of an amount."""
+        return Dimension(money=1)
+
     def value(self, of: Callable[[Operand], Decimal]) -> Decimal:
         """Return what it stands for."""
         return of(self)
@@ -96,6 +123,15 @@ class _Step(Expression):
     def operands(self) -> Iterator[Operand]:
         yield from self.left.operands()
         yield from self.right.operands()
+
+    def dimension(self) -> Dimension | None:
+        left, right = self.left.dimension(), self.right.dimension()
+        if left is None or right is None or self.sign in "+-":
+            return left if left == right else None
+        power = 1 if self.sign == "*" else -1
+        return Dimension(
+            left.money + power * right.money, left.tens + power * right.tens, left.days + power * right.days
+        )
 
     def value(self, of: Callable[[Operand], Decimal]) -> Decimal | None:
         left, right = self.left.value(of), self.right.value(of)

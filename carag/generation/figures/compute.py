@@ -131,6 +131,8 @@ def _scaled(entry: Entry) -> Decimal:
 def _figure(asked: Asked, years: range, worked: Sequence[_Worked]) -> Figure:
     formula, places = asked.formula, asked.places
     value = sum((one.value for one in worked), Decimal(0)) / len(worked)
+    if formula.times_hundred:
+        value /= _HUNDRED
     entries = tuple(dict.fromkeys(entry for one in worked for entry in one.entries))
     if len(worked) == 1:
         about, steps = f"{formula.name} {years[0]}", worked[0].shown

@@ -17,7 +17,7 @@ from carag.retrieval.tables.number import NOTES
 if TYPE_CHECKING:
     from carag.generation.figures.entries import Entry
 
-__all__ = ["CONCEPTS", "Concept", "concept_named", "rank_of"]
+__all__ = ["CONCEPTS", "Concept", "concept_named", "concepts_in", "rank_of"]
 
 _NOTE: Final = re.compile(rf"\((?:see\s)?notes?\s[^)]{{1,30}}\)|{NOTES}$", re.IGNORECASE)
 _FLOWS: Final = re.compile(r"\bcash flows?\b|\bchanges?\sin\b|\badjustments\sto\b", re.IGNORECASE)
@@ -200,12 +200,24 @@ def concept_named(text: str) -> tuple[Concept, re.Match[str]] | None:
     >>> found[0].name if found else None
     'cost of sales'
     """
+    found = concepts_in(text)
+    return found[0] if len(found) == 1 else None
+
+
+def concepts_in(text: str) -> list[tuple[Concept, re.Match[str]]]:
+    """Return every entry that a text names, with where.
+
+    Examples
+    --------
+    >>> [concept.name for concept, _ in concepts_in("cost of sales over total assets")]
+    ['cost of sales', 'total assets']
+    """
     found: list[tuple[Concept, re.Match[str]]] = []
     for concept in CONCEPTS.values():
         for match in concept.asks.finditer(text):
             if not any(match.start() < other.end() and other.start() < match.end() for _, other in found):
                 found.append((concept, match))
-    return found[0] if len(found) == 1 else None
+    return found
 
 
 def rank_of(concept: Concept, entry: Entry) -> int | None:

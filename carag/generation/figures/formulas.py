@@ -12,12 +12,16 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from carag.generation.figures.arithmetic import Constant, Operand, average
-from carag.generation.figures.concepts import concept_named
-from carag.generation.figures.stated import definition_in, expression_of
+from carag.generation.figures.arithmetic import Constant, Dimension, Operand, average
+from carag.generation.figures.concepts import concept_named, concepts_in
+from carag.generation.figures.stated import definitions_in, expression_of
+from carag.generation.words import terms
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from carag.generation.figures.arithmetic import Expression
+    from carag.generation.figures.stated import Definition
 
 __all__ = ["Asked", "Formula", "Result", "formula_asked"]
 
@@ -44,6 +48,8 @@ class Formula:
     """What the definition in a question must say, without its years; None if any definition is refused."""
     only_if_stated: bool = False
     """Whether it is used only where the question defines it so."""
+    times_hundred: bool = False
+    """Whether it multiplies by 100 itself: what it comes to is in per cent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +257,7 @@ _NAME: Final = re.compile(
 )
 """Words of the names of ratios, none of which is a part of a company."""
 _IS_SHARE: Final = re.compile(r"\b(?:margin|percent(?:age)?|rate|share|yield)\b", re.IGNORECASE)
+_RATIO: Final = re.compile(r"\b(?:margin|ratio|turnover|rate|yield)\b(?:\s(?:ratio|rate)\b)?", re.IGNORECASE)
 _FISCAL_YEAR: Final = re.compile(r"\b(?:FY ?)?(?:19|20)\d\d\b")
 _PLACES: Final = re.compile(r"\bround\b[^.?!]{0,40}\b(one|two|three|four|\d) decimal", re.IGNORECASE)
 _WORDS: Final = {"one": 1, "two": 2, "three": 3, "four": 4}
@@ -268,8 +275,9 @@ def formula_asked(question: str, clause: str) -> Asked | None:
     clause : str
         The part that asks.
     """
-    if (written := definition_in(question)) and (expression := expression_of(written)):
-        return _as_stated(question, clause, written, expression)
+    stated = [(one, expression_of(one.formula)) for one in definitions_in(question)]
+    if any(expression for _, expression in stated):
+        return _as_stated(question, clause, stated)
     defines = _DEFINES.search(question)
     definition = " ".join(_FISCAL_YEAR.sub(" ", question[defines.start() :]).split()) if defines else None
     over_years = _OVER_YEARS.search(clause)
@@ -298,17 +306,69 @@ def formula_asked(question: str, clause: str) -> Asked | None:
     return Asked(formula, tuple(said), over_years is not None, True, _places(question, formula.result))
 
 
-def _as_stated(question: str, clause: str, written: str, expression: Expression) -> Asked | None:
-    """Return the formula that a question states, if nothing but the usual words of ratios stands in its name."""
-    name = " ".join(_NAME.findall(clause))
-    result = Result.RATIO if "/" in expression.shown(lambda operand: operand.concept) else Result.AMOUNT
-    if result is Result.RATIO and _IS_SHARE.search(name):
-        result = Result.PERCENT
-    elif re.search(r"\bdays\b", name, re.IGNORECASE):
-        result = Result.DAYS
-    formula = Formula(written, _NAME, (expression,), result)
-    return Asked(
-        formula, (name, written, "defined calculated computed"), False, False, _places(question, result)
+def _as_stated(
+    question: str, clause: str, stated: Sequence[tuple[Definition, Expression | None]]
+) -> Asked | None:
+    """Return the formula that a question states of what it asks for, and of nothing else."""
+    outside = clause
+    for one in reversed(definitions_in(clause)):
+        outside = outside[: one.start] + outside[one.end :]
+    names = _NAME.findall(outside)
+    asked = terms(" ".join(names))
+    mine = [
+        (one, expression)
+        for one, expression in stated
+        if one.term is None or (asked and terms(_FISCAL_YEAR.sub(" ", one.term)) == asked)
+    ]
+    definition, expression = mine[0] if len(mine) == 1 else (None, None)
+    if definition is None or expression is None:
+        return None
+    used = {operand.concept for operand in expression.operands()}
+    others = " ; ".join(one.term for one, _ in stated if one.term and one is not definition)
+    is_redefined = any(concept.name in used for concept, _ in concepts_in(others))
+    result = _result_of(expression, " ".join(names))
+    if result is None or is_redefined or not used or _names_another(outside, asked, used):
+        return None
+    times_hundred = expression.dimension() == Dimension(tens=2)
+    formula = Formula(definition.formula, _NAME, (expression,), result, times_hundred=times_hundred)
+    said = (*names, definition.formula, "defined calculated computed")
+    return Asked(formula, said, False, False, _places(question, result))
+
+
+def _result_of(expression: Expression, name: str) -> Result | None:
+    """Return what a stated formula comes to; None if nothing that can be said, or not the days of its name."""
+    dimension = expression.dimension()
+    if re.search(r"\bdays\b", name, re.IGNORECASE):
+        return Result.DAYS if dimension == Dimension(days=1) else None
+    if dimension == Dimension(tens=2):
+        return Result.PERCENT
+    if dimension == Dimension():
+        return Result.PERCENT if _IS_SHARE.search(name) else Result.RATIO
+    if dimension == Dimension(days=1):
+        return Result.RATIO
+    is_amount = dimension is not None and (dimension.money, dimension.days) == (1, 0)
+    return Result.AMOUNT if is_amount else None
+
+
+def _names_another(outside: str, asked: frozenset[str], used: set[str]) -> bool:
+    """Tell whether more is asked for than the formula: an entry, or a ratio, beside the one that it is of."""
+    known = {match.span(): one for one in reversed(_FORMULAS) for match in one.asks.finditer(outside)}
+    entries = [
+        (concept, match)
+        for concept, match in concepts_in(outside)
+        if not any(match.start() < end and start < match.end() for start, end in known)
+    ]
+    has_ratio = any(one.result is not Result.AMOUNT for one in known.values())
+    return (
+        len(_RATIO.findall(outside)) > 1
+        or (has_ratio and bool(entries))
+        or (has_ratio and any(one.result is Result.AMOUNT for one in known.values()))
+        or any(
+            concept.name not in used
+            and terms(match[0]) != asked
+            and not _NAME.match(outside, match.end() + 1)
+            for concept, match in entries
+        )
     )
 
 

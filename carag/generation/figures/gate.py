@@ -25,7 +25,7 @@ from carag.generation.figures.entries import entries_of
 from carag.generation.figures.formulas import formula_asked
 from carag.generation.figures.quoting import Figure, of_entry
 from carag.generation.figures.rows import matches
-from carag.generation.figures.stated import definition_in
+from carag.generation.figures.stated import definitions_in
 from carag.generation.figures.times import is_of, speaks_of_calendar_years
 from carag.generation.figures.whole import (
     TIME_WORDS,
@@ -160,10 +160,10 @@ def look_up(
         if asked - _WHOLE - said or numbers - said or _names_others(sentence, mention, said):
             return None
         whole = [one for one in entries if is_whole(one, names)]
-        if definition_in(question) is None:
+        if not definitions_in(question):
             return computed(formula, period, Operands(whole))
         return _of_one_filing(formula, period, whole, passages)
-    if definition_in(question) is not None:
+    if definitions_in(question):
         return None  # what is defined so is not the entry of that name
     usable = [one for one in entries if is_of(one.time, period, months=months, by_calendar=by_calendar)]
     more = terms(" ".join(lexicon.expand(question))) if lexicon else frozenset()

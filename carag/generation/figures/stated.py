@@ -6,6 +6,7 @@ It is read whole or not at all: every word of it is an entry that statements kno
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
@@ -15,12 +16,22 @@ from carag.generation.figures.concepts import CONCEPTS
 if TYPE_CHECKING:
     from carag.generation.figures.arithmetic import Expression
 
-__all__ = ["definition_in", "expression_of"]
+__all__ = ["Definition", "definitions_in", "expression_of"]
 
 _DEFINITION: Final = re.compile(
     r"\b(?:defined|calculated|computed)\s(?:here\s)?(?:as|by)\b\s*:?\s*(?P<formula>(?:[^.?!;]|\.(?=\d))+)",
     re.IGNORECASE,
 )
+_OPENS_PART: Final = re.compile(
+    r"[.?!;:,(]|\b(?:where|whose|with|when|while|once|if|that|given|assum(?:e|ing)|note)\b|\bhere\b(?!\s(?:is|are)\b)",
+    re.IGNORECASE,
+)
+"""What stands before the term that a definition is of."""
+_IS: Final = re.compile(r"\b(?:is|are|was|were|be|being)\s*$", re.IGNORECASE)
+_NO_TERM: Final = re.compile(
+    r"\s*(?:it|this|that|which)?\s*(?:is|are|(?:should|can|to)\sbe)?\s*", re.IGNORECASE
+)
+_ASKS: Final = re.compile(r"\b(?:what|how\s(?:much|many))\b[^?]*\??\s*$", re.IGNORECASE)
 _PERIOD: Final = re.compile(
     r",?\s(?:in|for|of|at\sthe\send\sof)\s(?:FY|fiscal(?:\syear)?|the\syear)?\s?(?:19|20)\d\d$", re.IGNORECASE
 )
@@ -42,16 +53,43 @@ _PAID: Final = {"cost of sales", "capital expenditure", "depreciation and amorti
 _MOST_TOKENS: Final = 40
 
 
-def definition_in(question: str) -> str | None:
-    """Return the formula that a question states, as it is written; None if it states none.
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A formula that a question states."""
+
+    formula: str
+    """As it is written."""
+    term: str | None
+    """What it is of; None if it is attached to what is asked, empty if it is of nothing that can be told."""
+    start: int
+    """Where the term begins."""
+    end: int
+
+
+def definitions_in(text: str) -> list[Definition]:
+    """Return the formulas that a text states, each with what it is of.
 
     Examples
     --------
-    >>> definition_in("What is its FY2018 debt ratio, defined as total liabilities / total assets?")
-    'total liabilities / total assets'
+    >>> [found] = definitions_in("What is its FY2018 debt ratio, defined as total liabilities / total assets?")
+    >>> found.formula, found.term
+    ('total liabilities / total assets', None)
+    >>> definitions_in("What is its gross profit, where EBIT is defined as revenue - COGS?")[0].term
+    'EBIT is'
     """
-    found = _DEFINITION.search(question)
-    return _PERIOD.sub("", found["formula"].strip()) if found else None
+    found = []
+    for match in _DEFINITION.finditer(text):
+        before = text[: match.start()]
+        start = max((one.end() for one in _OPENS_PART.finditer(before)), default=0)
+        part: str | None = before[start:]
+        if _NO_TERM.fullmatch(before, start):
+            part = None if _ASKS.search(before[:start]) else ""
+        elif _ASKS.search(before, start):
+            part = "" if _IS.search(before) else None
+        formula = _PERIOD.sub("", match["formula"].strip())
+        start = match.start() if part is None else start
+        found.append(Definition(formula, part and part.strip(), start, match.end()))
+    return found
 
 
 def expression_of(definition: str) -> Expression | None:

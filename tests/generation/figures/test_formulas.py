@@ -217,6 +217,87 @@ def test_a_formula_is_read_whole_or_the_question_refused(question: str) -> None:
     assert ask(question, INCOME + "Gross margin | 4,700 | 4,000 | 3,000\n", BALANCE, CASH) is None
 
 
+_MARGIN = "gross margin is defined as (revenue - COGS) / revenue"
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "EBITDA is defined as operating income plus D&A. What was the FY2018 net income of Acme Widgets?",
+        f"{_MARGIN.capitalize()}. What is the FY2018 operating margin of Acme Widgets?",
+        f"What is the FY2018 net profit of Acme Widgets, where {_MARGIN}?",
+        f"What is the FY2018 net profit of Acme Widgets whose {_MARGIN}?",
+        f"What is the FY2018 net profit of Acme Widgets, with {_MARGIN.replace(' is', '')}?",
+        f"What is the FY2018 operating margin of Acme Widgets? {_MARGIN.capitalize()}.",
+        "EBITDA: defined as operating income plus D&A. What was the FY2018 net income of Acme Widgets?",
+        "What is the FY2018 ratio of net income to gross margin of Acme Widgets, defined as 1 - COGS / revenue?",
+        "What is the FY2018 revenue at the gross margin of Acme Widgets, defined as 1 - COGS / revenue?",
+        f"Operating margin is defined as EBIT / revenue. {_MARGIN}. What is the FY2018 net margin of Acme Widgets?",
+        f"Net sales is defined as gross profit. {_MARGIN}. What is the FY2018 gross margin of Acme Widgets?",
+    ],
+)
+def test_a_formula_answers_only_for_the_term_that_it_defines(question: str) -> None:
+    """Not for another entry or ratio beside it, nor of an entry that is itself defined otherwise."""
+    assert ask(question) is None
+
+
+@pytest.mark.parametrize(
+    ("what", "formula"),
+    [
+        ("net margin", "1000 * net income / revenue"),
+        ("days inventory", "inventory / COGS"),
+        ("sales days", "revenue / 365"),
+        ("sales share", "revenue / total assets + net income"),
+        ("net ratio", "revenue * net income"),
+        ("net sales ratio", "revenue / COGS + 100 * net income / revenue"),
+        ("sales ratio", "2 * 3"),
+    ],
+)
+def test_a_formula_whose_unit_is_not_that_of_its_name_is_refused(what: str, formula: str) -> None:
+    """Also one that adds up what does not go together, or that has no entry."""
+    assert ask(f"What is the FY2018 {what} of Acme Widgets, defined as {formula}?") is None
+
+
+@pytest.mark.parametrize(
+    ("what", "formula", "end", "value"),
+    [
+        ("net margin", "net income / revenue * 100", "16.7 %", "1/6"),
+        ("net margin", "100 * net income / revenue", "16.7 %", "1/6"),
+        ("net margin", "net income / revenue * 100%", "16.7 %", "1/6"),
+        ("gross margin", "100 - 100 * COGS / revenue", "39.2 %", "47/120"),
+        ("gross profit margin", "(revenue - COGS) / revenue", "39.2 %", "47/120"),
+        ("inventory days", "inventory / (COGS / 365)", "35.00 days", "35/1"),
+        ("inventory to sales ratio", "inventory / revenue", "0.06", "7/120"),
+        ("net sales", "revenue / 2 * 3", "18,000", "18000000000/1"),
+    ],
+)
+def test_a_stated_formula_has_the_unit_that_its_factors_give(
+    what: str, formula: str, end: str, value: str
+) -> None:
+    """A factor of 100 makes a percentage, the days of a year make days, and an amount stays one."""
+    figure = ask(f"What is the FY2018 {what} of Acme Widgets, defined as {formula}?")
+    assert figure is not None
+    assert f" = {end} (" in figure.text
+    over, under = value.split("/")
+    assert rounded(Decimal(over) / Decimal(under), 9) == rounded(figure.value, 9)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        f"{_MARGIN.capitalize()}. What is the FY2018 gross margin of Acme Widgets?",
+        "What is the FY2018 gross margin of Acme Widgets? It is defined as (revenue - COGS) / revenue.",
+        f"What is the FY2018 gross margin of Acme Widgets, where {_MARGIN}?",
+        f"Operating margin is defined as EBIT / revenue. {_MARGIN}. What is the FY2018 gross margin of Acme Widgets?",
+    ],
+)
+def test_a_definition_of_the_term_asked_for_is_used_wherever_it_stands(question: str) -> None:
+    """Before, behind or within the question, and among others."""
+    figure = ask(question)
+    assert figure is not None
+    assert "(12,000 - 7,300) / 12,000 = 39.2 %" in figure.text
+
+
 def test_a_stated_formula_takes_its_cells_from_one_filing() -> None:
     """A balance of one report and a cost of another may be of two versions of a year."""
     question = "What is Acme Widgets' FY2018 sales ratio, defined as revenue / total assets?"
