@@ -57,6 +57,17 @@ _LIMITS: Final = re.compile(
     re.IGNORECASE,
 )
 """Words by which a sentence says less than it seems to: what it affirms may then be no more than a part, or a wish."""
+_HARMLESS: Final = frozenset(
+    signs(
+        "we our company firm provider deployer vendor organisation ai system model product application tool high-risk "
+        "always every year longer shorter more currently duly properly fully strictly law regulation act"
+    )
+)
+"""Words that may stand in a claim and not in its rule: who acts with what, and that it is done well."""
+_BEFORE: Final = re.compile(r"\b(?:before(?:hand)?|prior to|until|till|ahead of)\b", re.IGNORECASE)
+_AFTER: Final = re.compile(
+    r"\b(?:after(?:wards?)?|once|since|then|later(?! than\b)|following)\b", re.IGNORECASE
+)
 _BEGINS: Final = re.compile(r"\W*[A-Z0-9]")
 _NO: Final = re.compile(r"\b(?:no|nothing|nobody|none|neither|never)\b", re.IGNORECASE)
 
@@ -160,6 +171,8 @@ def _reading(claim: str, norm: _Norm, weights: Mapping[str, float]) -> Reading:
         said = Said.UNSETTLED
     else:
         said = _by_force(claim, rule, weights, has_figure=figures is True)
+    if said is Said.MEETS and not _accounts(claim, norm):
+        said = Said.UNSETTLED
     said_less = [one for one in _LIMITS.findall(claim) if one.lower() not in norm.text.lower()]
     if said is Said.MEETS and said_less and figures is None:
         said = Said.UNSETTLED
@@ -167,6 +180,21 @@ def _reading(claim: str, norm: _Norm, weights: Mapping[str, float]) -> Reading:
         said = Said.UNSETTLED
     is_aside = rule is None or rule.is_leave or _DEROGATES.match(norm.text) is not None
     return Reading(figures is not None, held, is_aside, said, norm.start, norm.end)
+
+
+def _accounts(claim: str, norm: _Norm) -> bool:
+    """Tell whether a rule holds all that a claim says: each word, and what comes before or after what.
+
+    A word that the rule has not may turn what is done into a breach: a declaration drawn up orally is none. A title
+    demands nothing.
+    """
+    text = f"{norm.lead} {norm.text}"
+    if _MODAL.search(text) is None and UNDOING.search(text) is None:
+        return False
+    ours = {*signs(without_quantities(claim))} - _HARMLESS
+    # Time may be told by a figure: "within ten days" of what the rule calls "after".
+    orders = all(one.search(text) for one in (_BEFORE, _AFTER) if one.search(claim))
+    return orders and ours <= signs(text).keys()
 
 
 def _figures(claim: str, rule: str) -> bool | None:

@@ -39,9 +39,9 @@ _ENDINGS: Final = (
 _ALIKE: Final = (
     (("keep", "kept", "retain", "stor", "preserv"), ("delet", "eras", "destroy", "discard", "wip", "purg")),
     (("inform", "told", "tell", "notif", "disclos"), ("conceal", "hid", "withhold")),
-    (("person", "people", "individu", "user", "human"), ()),
-    (("work", "employe", "staff"), ()),
-    (("death", "died", "dies", "dead"), ()),
+    (("person", "peopl", "individu", "user", "human"), ()),
+    (("work", "employ", "staff"), ()),
+    (("death", "die", "died", "dead"), ()),
     (("examin", "check", "assess", "evaluat"), ()),
     (("overs", "oversight", "overseen", "oversaw"), ()),
 )

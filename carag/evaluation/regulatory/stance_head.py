@@ -39,8 +39,10 @@ if TYPE_CHECKING:
 
 __all__ = ["BITS", "POOLED", "Conclusion", "StanceHead", "claim_hash", "pooled", "term_counts"]
 
-_RULE: Final = 2
+_RULE: Final = 3
 """Of how claims never seen are judged; to be raised where that changes, since records name a judge by its hash."""
+_AS_MUCH: Final = 0.8
+"""Share of the words held by the rule that supports a claim, from which another one that contradicts it counts."""
 BITS: Final = 14
 """Terms are told apart by this many bits of their CRC-32, so that the weights hold no text."""
 POOLED: Final = 10
@@ -141,7 +143,12 @@ class StanceHead:
         rows = np.array([one.row for one in found])
         if (at := self._known.get(claim_hash(claim))) is None:
             best = max(range(len(found)), key=lambda at: found[at].rank)
-            return Conclusion(_three(rows[best]), best, found[best].start, found[best].end, rows)
+            row, (compares, held, _) = rows[best], found[best].rank
+            against = (one.rank for one in found if one.row.argmax() == 1)
+            # What another rule that holds as much of the claim contradicts is open.
+            if row[0] > row[1] and any(one[0] == compares and one[1] >= _AS_MUCH * held for one in against):
+                row = np.array([(1 - row[2]) / 2, (1 - row[2]) / 2, row[2]])
+            return Conclusion(_three(row), best, found[best].start, found[best].end, rows)
         powers = self._pooled @ np.concatenate([[1.0], pooled(np.array([*scores.values()])), self._prior[at]])
         shares = np.exp(powers - powers.max())
         shares /= shares.sum()
