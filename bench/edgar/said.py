@@ -12,12 +12,11 @@ from __future__ import annotations
 import argparse
 import re
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
-from bench.metric.measures import Interval, interval
+from bench.metric.measures import Interval, interval, mean
 from carag import Engine, Session
 from carag.evaluation.cases.corpus import build_corpus
 from carag.evaluation.cases.pairs import split_of
@@ -100,12 +99,9 @@ def counted(said: Sequence[Said]) -> Iterator[tuple[str, Interval]]:
         ("the same, evidence among the eight", [(one, bool(one.right)) for one in judged if one.found]),
     ):
         filings = sorted({_filing(one.question) for one, _ in some})
-        values = np.array([held for _, held in some], float)
+        values = [float(held) for _, held in some]
         clusters = [filings.index(_filing(one.question)) for one, _ in some]
-        yield (
-            name,
-            interval(lambda weights, of=values: weights @ of / weights.sum(axis=1), clusters),  # type: ignore[misc]
-        )
+        yield name, interval(partial(mean, values), clusters)
 
 
 def main() -> int:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import json
 from dataclasses import asdict
-from math import sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,7 +18,7 @@ from bench.metric.contracts import read_contracts
 from bench.metric.corpora import ActCorpus, act, excerpts
 from bench.metric.joint import joint
 from bench.metric.kept import Kept
-from bench.metric.measures import accuracy, confusion, interval, kappa
+from bench.metric.measures import accuracy, confusion, interval, kappa, wilson
 from bench.metric.models import embedders
 from bench.metric.report import report
 from bench.metric.three_way import by_metric, figure
@@ -123,23 +122,6 @@ def measured(metric: Regulatory, rows: Sequence[dict[str, Any]]) -> dict[str, An
         "violations called COMPLIANT": [passed, *wilson(passed, len(violations))],
         "said": {name: verdict.value for name, verdict in said.items()},
     }
-
-
-def wilson(count: int, of: int) -> tuple[float, float]:
-    """Return the 95 % interval of a share (Wilson 1927).
-
-    Examples
-    --------
-    >>> [round(one, 3) for one in wilson(9, 10)]
-    [0.596, 0.982]
-    """
-    if not of:
-        return 0.0, 1.0
-    z = 1.959964
-    share, bent = count / of, z * z / of
-    middle = (share + bent / 2) / (1 + bent)
-    half = z * sqrt(share * (1 - share) / of + bent / (4 * of)) / (1 + bent)
-    return max(middle - half, 0.0), min(middle + half, 1.0)
 
 
 if __name__ == "__main__":

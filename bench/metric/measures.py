@@ -38,6 +38,7 @@ __all__ = [
     "pr_curve",
     "recall_at",
     "reciprocal_rank",
+    "wilson",
 ]
 
 Figures = Any
@@ -221,6 +222,23 @@ def _cumulated(
     ends = np.flatnonzero(np.diff(at[order], append=at.max() + 1))
     drawn = np.asarray(weights, dtype=np.float64)[..., order]
     return (drawn * truth[order]).cumsum(axis=-1)[..., ends], drawn.cumsum(axis=-1)[..., ends]
+
+
+def wilson(count: int, of: int) -> tuple[float, float]:
+    """Return the 95 % interval of a share (Wilson 1927).
+
+    Examples
+    --------
+    >>> [round(one, 3) for one in wilson(9, 10)]
+    [0.596, 0.982]
+    """
+    if not of:
+        return 0.0, 1.0
+    z = 1.959964
+    share, bent = count / of, z * z / of
+    middle = (share + bent / 2) / (1 + bent)
+    half = z * math.sqrt(share * (1 - share) / of + bent / (4 * of)) / (1 + bent)
+    return max(middle - half, 0.0), min(middle + half, 1.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,13 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from bench.metric.measures import Interval, interval
+from bench.metric.measures import Interval, interval, mean
 from carag import Document, Engine, Session, TextIndex
 from carag.index import tokenize
 from carag.policy import Mask, policy_word
@@ -112,7 +113,7 @@ def _is_hit(engine: Engine, asked: Row, filings: dict[str, Row]) -> bool:
 
 
 def _mean(values: NDArray[np.float64], clusters: Sequence[int] | None = None) -> Interval:
-    return interval(lambda weights: weights @ values / weights.sum(axis=1), clusters or range(len(values)))
+    return interval(partial(mean, values.tolist()), clusters or range(len(values)))
 
 
 def main() -> int:

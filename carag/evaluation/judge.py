@@ -7,21 +7,29 @@ What the reader may not see is sent to the judge, so this is for measuring alone
 from __future__ import annotations
 
 import hashlib
-import html
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from carag.errors import InvalidArgument, ModelUnavailable
-from carag.generation.prompts import fenced
+from carag.generation.prompts import each_once, fenced, is_copied
 from carag.limits import quoted
-from carag.retrieval.bedrock import BedrockSettings, bedrock_client, converse, malformed_answer
+from carag.retrieval.bedrock import BedrockSettings, bedrock_client, converse, reply_text
 from carag.retrieval.model_files import fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["RUBRIC", "Case", "Judge", "NovaJudge", "Rubric", "Verdict", "judge_by_name", "parse_verdict"]
+__all__ = [
+    "RUBRIC",
+    "Case",
+    "Judge",
+    "NovaJudge",
+    "Rubric",
+    "Verdict",
+    "judge_by_name",
+    "parse_verdict",
+]
 
 _ENDED: Final = frozenset({"end_turn", "stop_sequence"})
 """Stop reasons of ``Converse`` that leave a whole reply."""
@@ -157,11 +165,7 @@ class NovaJudge:
                 f"Bedrock, {self._model_id}: the judge stopped with {quoted(reason)} and no whole verdict; the answer "
                 "stays unjudged"
             )
-        try:
-            text = "".join(block["text"] for block in reply["output"]["message"]["content"])
-        except (KeyError, TypeError) as malformed:
-            raise malformed_answer(self._model_id, type(malformed).__name__) from malformed
-        return parse_verdict(text, case.answer)
+        return parse_verdict(reply_text(reply, self._model_id), case.answer)
 
 
 def parse_verdict(reply: str, answer: str) -> Verdict:
@@ -181,7 +185,7 @@ def parse_verdict(reply: str, answer: str) -> Verdict:
     carag.errors.ModelUnavailable: the judge's reply is no JSON; the answer stays unjudged
     """
     try:
-        said = json.loads(reply, object_pairs_hook=_each_once)
+        said = json.loads(reply, object_pairs_hook=each_once)
     except (ValueError, RecursionError):
         raise _no_verdict("is no JSON") from None
     if not isinstance(said, dict) or set(said) != {"disclosed", "words"}:
@@ -191,8 +195,7 @@ def parse_verdict(reply: str, answer: str) -> Verdict:
         raise _no_verdict("has members of another kind")
     if disclosed != bool(words.strip()):
         raise _no_verdict("names words and no disclosure, or a disclosure and no words")
-    # The judge reads the answer with &, < and > escaped, and may copy either form.
-    if not any(form in fenced(answer) for form in (words, fenced(html.unescape(words)))):
+    if not is_copied(words, answer):
         raise _no_verdict("names words that the answer has not")
     return Verdict(disclosed, words)
 
@@ -213,12 +216,6 @@ def judge_by_name(name: str, settings: BedrockSettings | None = None) -> Judge:
 
 def _passages(texts: Sequence[str]) -> str:
     return "\n".join(f"<passage>\n{fenced(text)}\n</passage>" for text in texts)
-
-
-def _each_once(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len(dict(members)) < len(members):
-        raise ValueError("a member twice")
-    return dict(members)
 
 
 def _no_verdict(why: str) -> ModelUnavailable:

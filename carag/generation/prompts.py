@@ -12,8 +12,9 @@ a prompt can be rebuilt from its record and compared byte for byte.
 from __future__ import annotations
 
 import hashlib
+import html
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from carag.generation.marks import escaped
 from carag.visible import visible
@@ -28,7 +29,9 @@ __all__ = [
     "INSUFFICIENT_EVIDENCE",
     "Prompt",
     "Template",
+    "each_once",
     "fenced",
+    "is_copied",
     "render",
 ]
 
@@ -139,6 +142,19 @@ def fenced(text: str) -> str:
     return (
         visible(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
     )
+
+
+def is_copied(words: str, text: str) -> bool:
+    """Tell whether words stand in a text: a model reads it with &, < and > escaped, and may copy either form."""
+    shown = fenced(text)
+    return any(form in shown for form in (words, fenced(html.unescape(words))))
+
+
+def each_once(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make an object of JSON, or raise ``ValueError`` if it has a member twice."""
+    if len(dict(members)) < len(members):
+        raise ValueError("a member twice")
+    return dict(members)
 
 
 def _read(passage: Passage) -> str:

@@ -22,7 +22,16 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["BedrockSettings", "Cohere", "Titan", "bedrock_client", "calling", "converse", "malformed_answer"]
+__all__ = [
+    "BedrockSettings",
+    "Cohere",
+    "Titan",
+    "bedrock_client",
+    "calling",
+    "converse",
+    "malformed_answer",
+    "reply_text",
+]
 
 _T = TypeVar("_T")
 _REMEDIES: Final = {
@@ -137,6 +146,20 @@ def malformed_answer(model: str, what: str) -> ModelUnavailable:
         f"Bedrock, {model}: the answer is not in the documented form ({what}); "
         "check that the endpoint is Bedrock's"
     )
+
+
+def reply_text(reply: dict[str, Any], model: str) -> str:
+    """Return the text of an answer of :func:`converse`.
+
+    Raises
+    ------
+    ModelUnavailable
+        If the answer is not in the documented form, or holds anything but text.
+    """
+    try:
+        return "".join(block["text"] for block in reply["output"]["message"]["content"])
+    except (KeyError, TypeError) as malformed:
+        raise malformed_answer(model, type(malformed).__name__) from malformed
 
 
 class Cohere:

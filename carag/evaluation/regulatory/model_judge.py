@@ -6,14 +6,13 @@ settles nothing: the claim is left undecided. A model that fails ends the run.
 
 from __future__ import annotations
 
-import html
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from carag.generation.prompts import fenced
-from carag.retrieval.bedrock import BedrockSettings, bedrock_client, converse, malformed_answer
+from carag.generation.prompts import each_once, fenced, is_copied
+from carag.retrieval.bedrock import BedrockSettings, bedrock_client, converse, reply_text
 from carag.retrieval.embedder import check_texts
 from carag.retrieval.model_files import fingerprint
 
@@ -92,10 +91,7 @@ class ModelJudge:
             user=f"{numbered}\n<claim>\n{fenced(claim)}\n</claim>",
             max_tokens=_MAX_TOKENS,
         )
-        try:
-            text = "".join(block["text"] for block in reply["output"]["message"]["content"])
-        except (KeyError, TypeError) as malformed:
-            raise malformed_answer(self._model_id, type(malformed).__name__) from malformed
+        text = reply_text(reply, self._model_id)
         return stances(text if reply.get("stopReason") == "end_turn" else "", passages)
 
 
@@ -120,7 +116,7 @@ def stances(reply: str, passages: Sequence[str]) -> NDArray[np.float64]:
 def _read(reply: str, passages: Sequence[str]) -> tuple[str, int]:
     nothing = "undecided", 1
     try:
-        said = json.loads(reply, object_pairs_hook=_each_once)
+        said = json.loads(reply, object_pairs_hook=each_once)
     except (ValueError, RecursionError):
         return nothing
     if not isinstance(said, dict) or set(said) != {"verdict", "passage", "words"}:
@@ -136,13 +132,4 @@ def _read(reply: str, passages: Sequence[str]) -> tuple[str, int]:
         or (verdict == "undecided") == bool(words.strip())
     ):
         return nothing
-    # The model reads passages with &, < and > escaped, and may copy either form.
-    shown = fenced(passages[number - 1])
-    is_quoted = any(form in shown for form in (words, fenced(html.unescape(words))))
-    return (verdict, number) if is_quoted else nothing
-
-
-def _each_once(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len(dict(members)) < len(members):
-        raise ValueError("a member twice")
-    return dict(members)
+    return (verdict, number) if is_copied(words, passages[number - 1]) else nothing
