@@ -11,6 +11,7 @@ import pytest
 from hypothesis import settings
 
 from tests import canary
+from tests.sizes import examples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
     from tests.sharing import SharedServer
 
 # Machines are noisy: a slow example is no failure. CI repeats the same examples on every run.
-settings.register_profile("carag", deadline=None, derandomize=bool(os.environ.get("CI")))
+settings.register_profile(
+    "carag", max_examples=examples(100), deadline=None, derandomize=bool(os.environ.get("CI"))
+)
 settings.load_profile("carag")
 
 ROOT = Path(__file__).parents[1]

@@ -20,6 +20,7 @@ from bench.distributed.sizes import Prices, pieces_of, simulated
 from bench.distributed.small import compared
 from carag.backends import NativeBackend
 from carag.errors import BackendUnavailable, InvalidArgument
+from tests.sizes import examples
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "which-backend.md"
 TIMES = st.lists(st.floats(0.1, 100), min_size=1, max_size=30)
@@ -45,7 +46,7 @@ def cluster(nodes, replicas=1, hedge=None):
 
 
 @given(TIMES)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_one_node_takes_what_its_piece_took(ms):
     """The very distribution: every time is one of the piece, each as often as the others."""
     outcome = simulate(piece(ms), LONELY, UNTROUBLED, questions=2_000)
@@ -55,7 +56,7 @@ def test_one_node_takes_what_its_piece_took(ms):
 
 
 @given(TIMES, st.integers(1, 40))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_the_slowest_of_all_decides(ms, nodes):
     """More nodes take no less, at any quantile; and as often as all are fast, which is the power of a node's share."""
     few, many = (
@@ -68,7 +69,7 @@ def test_the_slowest_of_all_decides(ms, nodes):
 
 
 @given(TIMES, st.integers(1, 20), st.floats(0.5, 0.99), st.integers(0, 5))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_a_hedge_takes_no_question_longer(ms, nodes, hedge, seed):
     """Replicas are independent: of the same draws each question ends as soon, or sooner; so does every quantile."""
     plain, hedged = (

@@ -19,6 +19,7 @@ from carag.errors import InvalidArgument
 from carag.policy import NEVER, PolicyTable, Profile, as_of_minutes, infer, policy_word
 from carag.retrieval import ConfidenceGate
 from tests.engine.documents import COMPLIANCE, QUESTION, Clock, Counting, at, document, ids
+from tests.sizes import examples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -90,7 +91,7 @@ def admissible(documents: Sequence[Document], removed: set[str], session: Sessio
 
 
 @given(data=st.data(), documents=corpora(), k=st.integers(1, 9))
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 def test_what_is_found_is_what_is_admissible(data: st.DataObject, documents: list[Document], k: int) -> None:
     """result is a subset of admissible, and len(result) == min(k, admissible), whatever the order they came in."""
     order = data.draw(st.permutations(documents))

@@ -14,6 +14,7 @@ from carag import Document, Engine, Session
 from carag.audit import Record, Verdict, verify_receipt
 from carag.errors import InvalidArgument
 from carag.policy import PolicyBit, Profile, infer
+from tests.sizes import examples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,7 +81,7 @@ FACTS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(FACTS, min_size=1, max_size=12), st.sampled_from(CELLS))
 def test_facts_decide_and_what_states_none_is_open_to_nobody(
     tmp_path_factory: pytest.TempPathFactory, several: list[dict[str, Any]], cell: tuple[str, str]

@@ -13,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from carag.index import Index, Plan
 from carag.policy import QUARANTINE, Mask, Policy, policy_word
+from tests.sizes import examples
 
 # Rows without a label are among those drawn.
 pytestmark = pytest.mark.filterwarnings("ignore::carag.errors.UnlabelledWarning")
@@ -133,4 +134,4 @@ class IndexMachine(RuleBasedStateMachine):
 
 
 TestIndex = IndexMachine.TestCase
-TestIndex.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestIndex.settings = settings(max_examples=examples(60), stateful_step_count=30, deadline=None)

@@ -12,6 +12,7 @@ from carag.index import TextIndex
 from carag.policy import Mask, Policy, Search, policy_word
 from tests.index.plain_text import AS_OF, draw_policy, draw_searches, draw_terms, hits
 from tests.index.test_text_index import CLOSED, OPEN, draw_world, simple
+from tests.sizes import examples
 
 # Labels without a schema version are among those drawn.
 pytestmark = pytest.mark.filterwarnings("ignore::carag.errors.UnlabelledWarning")
@@ -20,7 +21,7 @@ seeds = st.integers(0, 2**32 - 1)
 
 
 @given(seeds, st.lists(st.integers(0, 31), max_size=12), st.none() | st.integers(1, 6))
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_it_finds_what_a_filter_leaves_of_the_whole(seed, documents, k):
     """Ids, order and bits of scores; in any order, named twice, with documents that nobody added, k and a floor."""
     rng = np.random.default_rng(seed)

@@ -23,6 +23,7 @@ from tests.index.plain_text import (
     label,
     overlap,
 )
+from tests.sizes import examples
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -156,7 +157,7 @@ def run(seed: int, steps: int, questions: int, directory: Path) -> int:
 
 
 @given(seeds)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_after_any_history_answers_are_those_of_the_definition(tmp_path_factory, seed):
     """Adds, labels, closes, deletes, compactions, files: scores to the last bit, order, counts."""
     run(seed, 12, 3, tmp_path_factory.mktemp("history"))

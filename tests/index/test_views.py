@@ -16,6 +16,7 @@ from carag.errors import InvalidArgument
 from carag.index import Index, Plan, views
 from carag.policy import Mask, Policy, policy_word
 from tests.index.test_stateful import IndexMachine, coordinates, masks
+from tests.sizes import examples
 
 ROOM = 1 << 30
 OPEN, CLOSED = policy_word(1), policy_word(2)
@@ -128,7 +129,7 @@ class ViewedMachine(IndexMachine):
 
 
 TestViewed = pytest.mark.filterwarnings("ignore::carag.errors.UnlabelledWarning")(ViewedMachine.TestCase)
-TestViewed.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+TestViewed.settings = settings(max_examples=examples(40), stateful_step_count=30, deadline=None)
 
 
 def test_a_large_view_finds_what_the_index_finds(build):

@@ -17,6 +17,7 @@ from carag.labelling.widening import JUDGED, opened_documents, widenings
 from carag.policy import Profile, Vocabulary
 from carag.policy.diff import Direction, compare
 from carag.policy.shipped import shipped_text
+from tests.sizes import examples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -195,7 +196,7 @@ def admitted(said: PolicyTable, word: int) -> set[tuple[str, str]]:
     return {(cell.role, cell.purpose) for cell in said.cells if cell.policy.admits(word)}
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(
     st.lists(RULE, max_size=4),
     REQUIRED,

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from carag.errors import InvalidArgument
 from carag.policy.shipped import SHIPPED, shipped_text
 from carag.policy.toml_lines import Toml, lines_of
+from tests.sizes import examples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -108,7 +109,7 @@ def places(value: Any, place: Place = ()) -> Iterator[Place]:
 
 
 @given(documents())
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_every_key_has_the_line_on_which_it_stands(text: str) -> None:
     """And nothing has a line that is no key: the text is read as ``tomllib`` reads it."""
     lines, written = lines_of(text), text.split("\n")

@@ -16,6 +16,7 @@ from carag.readers.list_numbers import numeral
 from carag.readers.pdf.reader import read_pdf
 from tests.readers.word import word_of
 from tests.readers.writers import pdf_page, stream
+from tests.sizes import examples
 
 # No word is a unit and no figure is 10, behind which a raised 2 or 12 is a power.
 word = st.from_regex(r"[A-Z][a-z]{3,6}|[2-9][0-9]{0,2}(,[0-9]{3})?", fullmatch=True)
@@ -225,14 +226,14 @@ def check(document: list[Block]) -> None:
     assert wanted(document).replace(" | ", " ") == lines_of(read_pdf(as_pdf(document)).text).strip("\n")
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(documents)
 def test_a_document_is_read_as_it_was_written(document: list[Block]) -> None:
     check(document)
 
 
 @pytest.mark.full
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=examples(2000), deadline=None)
 @given(documents)
 def test_two_thousand_documents_are_read_as_they_were_written(document: list[Block]) -> None:
     check(document)

@@ -26,6 +26,7 @@ from carag.retrieval.minilm import MiniLm
 from carag.retrieval.model_files import PackagedFile, fingerprint
 from carag.retrieval.registry import EMBEDDERS, embedder_by_name
 from carag.retrieval.wordllama import StaticWordLlama
+from tests.sizes import examples
 
 if TYPE_CHECKING:
     from carag.retrieval.embedder import Embedder
@@ -104,7 +105,7 @@ def test_a_string_is_no_sequence_of_texts(embedder: Embedder) -> None:
         embedder.embed_documents([5])  # type: ignore[list-item]
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(texts=st.lists(TEXTS, min_size=1, max_size=5))
 def test_any_text_has_a_finite_unit_vector(wordllama: Embedder, texts: list[str]) -> None:
     """Whatever characters come, the row is finite and of length 1."""

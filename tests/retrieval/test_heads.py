@@ -34,6 +34,7 @@ from carag.retrieval.ranking import Dense
 from carag.retrieval.tables import head_of, torn_row
 from carag.store.store import CorpusStore
 from carag.store.values import StoredChunk
+from tests.sizes import examples
 from tests.store.filings import a_filing
 
 if TYPE_CHECKING:
@@ -250,7 +251,7 @@ LABELS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     st.tuples(LABELS, LABELS, LABELS),
     st.sampled_from(SESSIONS),
@@ -300,7 +301,7 @@ def test_heads_in_two_passages_are_carried_from_neither() -> None:
     assert head_of(third, [second, first]) is None
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.lists(ROWS.filter(str.strip), min_size=2, max_size=4), st.integers(0, 3), st.data())
 def test_a_head_is_a_span_of_one_passage_before(texts: list[str], gap: int, data: st.DataObject) -> None:
     """Whatever the texts: word for word, whole, and before the passage; and none where it begins inside no table."""

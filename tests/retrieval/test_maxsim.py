@@ -11,6 +11,7 @@ from carag.errors import InvalidArgument
 from carag.retrieval import reranker_by_name
 from carag.retrieval.maxsim import MaxSim
 from carag.retrieval.minilm import MiniLm
+from tests.sizes import examples
 
 FILLER = "The registrant files annual, quarterly and current reports with the Commission. "
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60).filter(str.strip)
@@ -21,7 +22,7 @@ def maxsim() -> MaxSim:
     return MaxSim(threads=2)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(TEXTS, st.lists(TEXTS, max_size=3))
 def test_scores_lie_in_0_to_1_each_its_own_and_an_identical_text_has_1(
     maxsim: MaxSim, question: str, texts: list[str]

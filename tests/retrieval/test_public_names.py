@@ -14,6 +14,7 @@ from carag.errors import InvalidArgument
 from carag.retrieval import public_names
 from carag.retrieval.public_names import PublicName, PublicNames
 from carag.store.store import CorpusStore
+from tests.sizes import examples
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,7 +44,7 @@ ROWS = st.lists(
 
 
 @given(ROWS, st.randoms())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_a_table_is_kept_as_it_was_read_in_whatever_order(
     tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, object]], random: object
 ) -> None:

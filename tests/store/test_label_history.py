@@ -19,6 +19,7 @@ from carag.profiles.edgar.rules.filing_facts import FilingFacts
 from carag.profiles.edgar.rules.metadata_only import histories
 from carag.store.store import CorpusStore
 from carag.store.values import StoredChunk, StoredFiling
+from tests.sizes import examples
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -106,7 +107,7 @@ def rows(store: CorpusStore, known_at: int | None = None) -> list[tuple[Any, ...
     return list(store.snapshot_rows(known_at=known_at))
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(ARRIVALS)
 def test_one_word_a_minute_and_nothing_forgotten(
     tmp_path_factory: pytest.TempPathFactory, arrivals: list[FilingFacts]
@@ -143,7 +144,7 @@ def test_one_word_a_minute_and_nothing_forgotten(
         assert [] == rows(store, min(seen) - 1)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(ARRIVALS, st.randoms(use_true_random=False))
 def test_the_order_of_arrival_does_not_matter(
     tmp_path_factory: pytest.TempPathFactory, arrivals: list[FilingFacts], random: Any

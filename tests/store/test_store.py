@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from carag.errors import CaragError, InvalidArgument
 from carag.policy import NEVER, QUARANTINE, TOMBSTONE, VERSION_WORD, Mask
 from carag.store.store import CorpusStore
+from tests.sizes import examples
 from tests.store.filings import DIM, a_filing, contents, put, some_chunks, some_vectors
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def test_a_filing_and_its_passages_come_back(store: CorpusStore) -> None:
     assert quarantined.content_hash == store.content_hash(number)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(
     st.lists(
         st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1),
@@ -296,7 +297,7 @@ FILINGS = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.lists(FILINGS, max_size=4))
 def test_filings_put_together_are_stored_as_those_put_one_by_one(
     tmp_path_factory: pytest.TempPathFactory, calls: list[list[tuple[str, list[tuple[str, set[int]]]]]]

@@ -22,6 +22,7 @@ from carag.audit.tlog.checkpoint import Checkpoint
 from carag.audit.tlog.keys import SigningKey
 from carag.audit.tlog.note import Note, NoteSignature
 from carag.errors import AnchorUnavailable, AuditUnavailable, CorruptFile, InvalidArgument, MissingExtra
+from tests.sizes import examples
 
 START = 1_763_755_557_000_000
 DRILL = Recovery("DRILL")
@@ -363,7 +364,7 @@ def test_damaged_evidence_is_said(log, build, make, name):
 
 
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=6), st.data())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_law_the_newest_evidence_is_found(tmp_path_factory, sizes, data):
     """Whatever order it came in, the shelf lists the largest tree first."""
     shelf = Shelf(tmp_path_factory.mktemp("shelf") / "anchors")

@@ -20,6 +20,7 @@ from carag.audit.anchors.s3 import S3Anchor
 from carag.audit.tlog.checkpoint import Checkpoint
 from carag.audit.tlog.keys import SigningKey
 from carag.errors import AnchorUnavailable, CorruptFile, InvalidArgument, MissingExtra
+from tests.sizes import examples
 
 pytest.importorskip("boto3", reason="the extra 'anchors' is not installed")
 
@@ -97,7 +98,7 @@ def test_a_growing_log_leaves_a_trail(log, s3, outside):
 
 
 @given(st.sets(st.integers(1, 400)), st.integers(0, 400), st.integers(0, 400))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_law_the_newest_is_found(sizes, size, known):
     """The search by halves finds what a full listing would, in at most 2 + log2(size) requests."""
     anchor = S3Anchor.__new__(S3Anchor)

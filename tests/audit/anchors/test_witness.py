@@ -22,6 +22,7 @@ from carag.audit.tlog.note import Note
 from carag.audit.tlog.proof import ConsistencyProof
 from carag.errors import AnchorUnavailable, CorruptFile
 from tests.audit.anchors.witness import Witness
+from tests.sizes import examples
 
 ORIGIN = "audit.example/test"
 KEY = SigningKey(ORIGIN, b"k" * 32)
@@ -71,7 +72,7 @@ def test_it_cosigns_what_continues(witness):
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 12), st.integers(0, 12)), max_size=12))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_law_what_was_cosigned_is_one_history(requests):
     """Whatever is asked in whatever order, from two forks: all that was cosigned is a chain of prefixes."""
     one, other = Tree(12), Tree(12)

@@ -31,6 +31,7 @@ from carag.audit import (
 from carag.audit.records.erasure import read_targets
 from carag.audit.tlog.merkle import leaf_hash, verify_consistency
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument
+from tests.sizes import examples
 
 PEOPLE = {"actor": "Dora Privacy", "approver": "Carl Compliance"}
 PERSONS = ["ana@bank.example", "bo@bank.example", None]
@@ -68,7 +69,7 @@ HOLDS = st.lists(
 )
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(RECORDS, HOLDS, st.integers(0, 9 * 366))
 @example([("ai6m", None, 0), ("fin7y", None, 0)], [], 200)
 @example([("ai6m", PERSONS[0], 0), ("ai6m", PERSONS[1], 0)], [({"subject": PERSONS[0]}, False)], 200)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from carag.audit import Opening
 from carag.audit.private.store import PrivateStore, Target
 from carag.errors import AuditUnavailable, CaragError, CorruptFile
+from tests.sizes import examples
 
 SALT = bytes(range(32))
 
@@ -319,7 +320,7 @@ def test_a_reader_in_the_way_is_told_of(tmp_path):
 SUBJECTS = st.sampled_from(["ana", "bo", None])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     people=st.lists(SUBJECTS, min_size=1, max_size=8),
     erased=st.lists(

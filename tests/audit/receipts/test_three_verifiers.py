@@ -24,6 +24,7 @@ from tests.audit.receipts import test_standalone as standalone
 from tests.audit.receipts import test_two_verifiers as two
 from tests.audit.receipts.alterations import STATE_LIES, altered, in_proof
 from tests.audit.records import test_contradictions as contradictions
+from tests.sizes import examples
 
 script, originals, key, issued = two.script, two.originals, two.key, standalone.issued
 page, script_says, agreed = pages.page, pages.script_says, pages.agreed
@@ -155,7 +156,7 @@ NEARLY_JSON = st.one_of(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(NEARLY_JSON)
 def test_what_is_canonical_json_is_the_same_for_both(page, text):
     """Duplicate keys, order, spellings of numbers and texts, depth, lone surrogates: by the same rules."""

@@ -23,6 +23,7 @@ from carag.evaluation.regulatory import (
 from carag.evaluation.regulatory.chunks import ChunkerConfig, paper_chunks
 from carag.policy import NEVER, QUARANTINE, VERSION_WORD, Profile, infer
 from tests.evaluation.regulatory.fakes import NEUTRAL, Everywhere, Held, Judge, Said, turn
+from tests.sizes import examples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -115,7 +116,7 @@ def test_stretches_of_a_document_with_mixed_labels_are_searched_apart() -> None:
     ]
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(labels, st.integers(0, 7), st.sampled_from(VARIANTS))
 def test_what_is_hidden_changes_nothing(
     given_labels: list[tuple[int, int, int]], other: int, variant: str

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from carag.errors import InvalidArgument
 from carag.evaluation.regulatory import Batch, MeasuredSession, read_sessions
+from tests.sizes import examples
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -121,7 +122,7 @@ def test_a_file_without_turns_or_that_is_none_is_refused(path: Path, tmp_path: P
         read_sessions(tmp_path)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.binary(max_size=80) | st.text(max_size=80).map(str.encode))
 def test_no_bytes_bring_anything_but_sessions_or_a_clear_refusal(
     tmp_path_factory: pytest.TempPathFactory, content: bytes

@@ -32,6 +32,7 @@ from tests.retrieval.ranking.worlds import (
     draw_world,
     said_of,
 )
+from tests.sizes import examples
 
 seeds = st.integers(0, 2**32 - 1)
 OPEN, HIDDEN = Label(int(policy_word(1))), Label(int(policy_word(1)) | QUARANTINE)
@@ -60,7 +61,7 @@ def scores(said: Said) -> list[float]:
 
 
 @given(seeds)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_2_the_order_in_which_documents_came_matters_to_nothing(seed: int) -> None:
     """Neither that of passages nor that of documents, in which names, kinds and newest reports are looked for."""
     rng = np.random.default_rng(seed)
@@ -73,7 +74,7 @@ def test_2_the_order_in_which_documents_came_matters_to_nothing(seed: int) -> No
 
 
 @given(seeds)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_3_a_word_that_only_hidden_text_has_is_one_that_nobody_wrote(seed: int) -> None:
     """Asked for beside others: the same scores and the same share, to the last bit."""
     world = draw_world(np.random.default_rng(seed))

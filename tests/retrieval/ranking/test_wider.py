@@ -24,6 +24,7 @@ from tests.retrieval.ranking.stores import (
     grow,
     refreshed,
 )
+from tests.sizes import examples
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -141,7 +142,7 @@ def run_evidence(seed: int, home: Path) -> int:
     return told
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(seed=seeds)
 def test_evidence_tells_of_hidden_passages_what_a_second_search_would(
     seed: int, tmp_path_factory: pytest.TempPathFactory
