@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import subprocess
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,9 +11,11 @@ from carag.audit import Ingest, Record
 from carag.engine.state import StoreState
 from carag.errors import AuditUnavailable, InvalidArgument
 from tests.engine.documents import COMPLIANCE, QUESTION, Clock, Counting, at, document, ids
+from tests.warm import Child
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 
 def last_record(engine: Engine) -> Record:
@@ -93,12 +91,9 @@ def many() -> list[list[Document]]:
 @pytest.mark.parametrize("after", [1, 4, 11, 14, 19])
 def test_a_killed_call_is_finished_by_the_next(tmp_path: Path, after: int) -> None:
     """kill -9 at any batch; made again, the calls leave what undisturbed ones leave, and nothing twice."""
-    root = Path(__file__).parents[2]
-    command = [sys.executable, "-c", CHILD, str(tmp_path / "store")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root) as child:
-        assert child.stdout is not None
+    with Child(CHILD, tmp_path / "store") as child:
         steps = [child.stdout.readline().strip() for _ in range(after)]
-        child.send_signal(signal.SIGKILL)
+        child.kill()
     assert steps[-1] in {"embedded", "added"}
     left = []
     for name in ("store", "undisturbed"):

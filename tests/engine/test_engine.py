@@ -6,9 +6,6 @@ import asyncio
 import inspect
 import json
 import shutil
-import signal
-import subprocess
-import sys
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +19,7 @@ from carag.engine.state import StoreState
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument, ModelUnavailable, StoreLocked
 from carag.generation import Draft
 from carag.policy import PolicyTable, as_of_minutes
+from tests.warm import Child
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -372,11 +370,9 @@ def test_a_killed_ingest_is_finished_by_the_next(
 ) -> None:
     """kill -9 while filings are stored or rows indexed; the next run makes what an undisturbed one makes."""
     store = tmp_path / "store"
-    command = [sys.executable, "-c", CHILD, store, small_corpus]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
-        assert child.stdout is not None
+    with Child(CHILD, store, small_corpus) as child:
         steps = [child.stdout.readline().strip() for _ in range(after)]
-        child.send_signal(signal.SIGKILL)
+        child.kill()
     assert steps[-1] == ("index" if after == 52 else "filings")
     with Engine.open(store, embedder="wordllama") as engine:
         engine.ingest(small_corpus)

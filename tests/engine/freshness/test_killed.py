@@ -5,8 +5,6 @@ from __future__ import annotations
 import random
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +13,7 @@ import pytest
 
 from tests.engine.documents import Counting
 from tests.engine.freshness.folders import circular, clause, held, opened, sound, written
+from tests.warm import Child
 
 if TYPE_CHECKING:
     from carag import Engine
@@ -100,9 +99,8 @@ def left_by(engine: Engine) -> Any:
     return store.counts(), [*store.snapshot_rows()], held(engine), vectors
 
 
-def child(begun: Path, store: Path, where: str, times: int) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", CHILD, str(store), str(begun / "folder"), where, str(times)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+def child(begun: Path, store: Path, where: str, times: int) -> Child:
+    return Child(CHILD, store, begun / "folder", where, times)
 
 
 def finished_by_the_next(begun: Path, store: Path, undisturbed: Any) -> None:
@@ -143,7 +141,7 @@ def test_a_run_that_is_killed_at_a_stage_is_finished_by_the_next(
     """What is compared: passages, labels, texts, vectors, counts; the log verifies, and a third run does nothing."""
     store = shutil.copytree(begun / "store", tmp_path / "store")
     with child(begun, store, STAGES[stage], times) as one:
-        said, _ = one.communicate(timeout=120)
+        said = one.stdout.read()
     assert (said, one.returncode) == ("open\n", -signal.SIGKILL)
     finished_by_the_next(begun, store, undisturbed)
 
