@@ -142,6 +142,7 @@ class GuardedGenerator:
             If the generator fails; no other takes its place.
         """
         passages = evidence.shown
+        question = evidence.respelt or question
         if evidence.passages and not passages:
             return Declined(DeclineCode.NOTHING_ABOUT_IT, _nothing_about(evidence.topic))
         words = evidence.words
@@ -190,9 +191,10 @@ def _judge(draft: Draft, passages: tuple[Passage, ...]) -> Answered | Declined:
 
 def _nothing_about(topic: Topic) -> str:
     """Say it of what was asked for in the same words, whether or not there are documents about it that are hidden."""
+    similar = f" Some of them speak of “{topic.similar}”." if topic.similar else ""
     return (
-        f"None of the documents this session may use is about {topic.absent or topic.understood}. If the question "
-        "means somebody or some time else, name it as the documents do."
+        f"None of the documents this session may use is about {topic.absent or topic.understood}.{similar} If the "
+        "question means somebody or some time else, name it as the documents do."
     )
 
 

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Catalogue", "Understood"]
 
-_VERSION: Final = "reading-2"
+_VERSION: Final = "reading-3"
 """Must change whenever the same question may be read, or the same documents ordered, differently."""
 _NOBODY: Final = -1
 """The row of names of a document that adds none."""

@@ -93,12 +93,15 @@ class Topic:
         The same, where they are about the rest.
     is_particular : bool
         Whether it names somebody, a title or a time, so that it matters of which documents an answer is.
+    similar : str
+        Words one letter from what is absent that some of the documents hold, in small letters: it may be misspelt.
     """
 
     understood: str = ""
     absent: str = ""
     missing: str = ""
     is_particular: bool = False
+    similar: str = ""
 
 
 NOTHING_NAMED: Final = Topic()
@@ -158,6 +161,8 @@ class Evidence:
     """Admissible passages that are not among those found and hold the head rows of some of them."""
     backend: IndexState | None = None
     """What was searched, where that is a backend and not the index of this process."""
+    respelt: str = ""
+    """The question that was asked, if misspelt words of the one given were mended."""
 
     @property
     def shown(self) -> tuple[Passage, ...]:

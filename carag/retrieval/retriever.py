@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from carag.policy import Decision, Profile, Reason, Where
     from carag.retrieval.embedder import Embedder
     from carag.retrieval.ranking import Ranked, Ranker
+    from carag.retrieval.reading import Respelt
     from carag.retrieval.reranker import Reranker
     from carag.store.store import CorpusStore
     from carag.store.values import StoredChunk, StoredLabel
@@ -153,7 +154,7 @@ class Retriever:
         if self.reranker.remote and before_remote is not None:
             before_remote()
         # Outside of `reading`, so that nobody who writes waits for a model.
-        scores = self.reranker.rerank(question, [one.text for one in evidence.passages])
+        scores = self.reranker.rerank(evidence.respelt or question, [one.text for one in evidence.passages])
         about = len(scores) if evidence.about is None else evidence.about
         best = heapq.nsmallest(k, range(len(scores)), key=lambda at: (at >= about, -scores[at], at))
         passages = tuple(evidence.passages[at] for at in best)
@@ -165,7 +166,17 @@ class Retriever:
         )
 
     def _found(self, question: str, decision: Decision, k: int, where: Where) -> Evidence:
-        """Return the best admissible passages, as many as the reranker reads."""
+        """Return the best admissible passages, as many as the reranker reads, to the question with its slips mended."""
+        found, respelt = self._searched(question, decision, k, where)
+        if respelt is None:
+            return found
+        found, _ = self._searched(respelt.text, decision, k, where)
+        said = "; ".join(filter(None, (found.topic.understood, respelt.described())))
+        return replace(found, topic=replace(found.topic, understood=said), respelt=respelt.text)
+
+    def _searched(
+        self, question: str, decision: Decision, k: int, where: Where
+    ) -> tuple[Evidence, Respelt | None]:
         asked = Question(question, self._collection.embedder.embed_query(question))
         with self._collection.reading() as known_at:
             then = known_at if decision.known_at is None else self._store.known(decision.known_at)
@@ -177,11 +188,11 @@ class Retriever:
 
     def _gather(
         self, rows: _Rows, asked: Question, decision: Decision, k: int, where: Where, *, known_at: int
-    ) -> Evidence:
+    ) -> tuple[Evidence, Respelt | None]:
         ranked, hits, near = self._hits(rows, asked, decision, k, where, known_at=known_at)
         hidden = self._hidden(near, decision, where, hits, known_at=known_at) if near else ()
         passages, lenders = self._with_heads(rows[0], asked, decision, where, hits, known_at=known_at)
-        return Evidence(
+        found = Evidence(
             passages,
             Withheld(decision.withheld, hidden),
             ranked.plan,
@@ -194,6 +205,7 @@ class Retriever:
             lenders,
             ranked.state,
         )
+        return found, ranked.respelt
 
     def _hits(
         self, rows: _Rows, asked: Question, decision: Decision, k: int, where: Where, *, known_at: int

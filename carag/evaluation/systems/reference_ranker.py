@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from carag.evaluation.systems.postings import Postings
-from carag.index import tokenize
 from carag.retrieval import Catalogue, Topic, share_of, terms_of, topic_of
 from carag.retrieval.evidence import Words
 from carag.retrieval.ranking import NAMED, SIMILARITY, WORDS, Bonuses, Nearest, best_of
+from carag.retrieval.reading import respelt
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,12 +36,16 @@ class Best(NamedTuple):
     """Similarity of the most similar row; None if that of the rows is meant."""
     about: int | None
     """How many of the rows, the first ones, are about what the question names; None for all."""
+    respelt: str = ""
+    """The question that was asked, if misspelt words of the one given were mended."""
 
     def among(self, mask: NDArray[np.bool_], k: int) -> Best:
         """Return the first ``k`` of those that a mask admits."""
         kept = np.flatnonzero(mask[self.rows])[:k]
         about = None if self.about is None else int(np.count_nonzero(kept < self.about))
-        return Best(self.rows[kept], self.similarities[kept], self.topic, self.words, None, about)
+        return self._replace(
+            rows=self.rows[kept], similarities=self.similarities[kept], nearest=None, about=about
+        )
 
 
 class Read(NamedTuple):
@@ -123,7 +127,7 @@ class ReferenceRanker:
         scores = self._postings.scores(terms, mask)
         greatest = scores.max(initial=0.0)
         return Read(
-            topic_of(understood, lambda name: self._occurs(name, mask)),
+            topic_of(understood, lambda terms: self._postings.count(terms, mask).frequencies),
             Words(share_of(greatest, self._postings.count(terms, mask)), self.catalogue.declared.least_words),
             tiers,
             is_about,
@@ -131,5 +135,7 @@ class ReferenceRanker:
             understood.reading.is_about_somebody,
         )
 
-    def _occurs(self, name: str, mask: NDArray[np.bool_]) -> bool:
-        return all(self._postings.count(tokenize(name), mask).frequencies)
+    def respelt(self, question: str, mask: NDArray[np.bool_]) -> str:
+        """Return the question with its misspelt words mended, by the rows that a mask admits; empty without any."""
+        found = respelt(question, lambda terms: self._postings.count(terms, mask).frequencies)
+        return found.text if found else ""

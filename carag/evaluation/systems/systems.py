@@ -260,7 +260,11 @@ class Systems:
         *,
         nearest: tuple[NDArray[np.int64], NDArray[np.float32]] | None = None,
     ) -> Best:
-        return self._reference.best(pair.question.text, query, mask, k, nearest=nearest)
+        respelt = self._reference.respelt(pair.question.text, mask)
+        if respelt:
+            query = self.embedder.embed_query(respelt)
+        best = self._reference.best(respelt or pair.question.text, query, mask, k, nearest=nearest)
+        return best._replace(respelt=respelt)
 
     @property
     def _walk(self) -> Hnsw:
@@ -308,6 +312,7 @@ class Systems:
             words=best.words,
             nearest=best.nearest,
             about=best.about,
+            respelt=best.respelt,
         )
         return self._generate(pair, self._guarded, evidence, retrieval)
 

@@ -17,7 +17,7 @@ from carag.errors import BackendUnavailable
 from carag.index import SearchResult, TermCounts, tokenize
 from carag.retrieval.evidence import NOTHING_NAMED, Topic, Words
 from carag.retrieval.ranking.fusion import NAMED, Bonuses, Nearest, best_of, bonuses, least_share
-from carag.retrieval.reading import asking
+from carag.retrieval.reading import asking, respelt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from carag.policy import Search
     from carag.retrieval.catalogue import Catalogue, Understood
     from carag.retrieval.ranking.fusion import Best
-    from carag.retrieval.reading import Lexicon
+    from carag.retrieval.reading import Lexicon, Respelt
 
 __all__ = ["DENSE", "FUSED", "Dense", "Fused", "Ranked", "Ranker", "Wider"]
 
@@ -89,6 +89,8 @@ class Ranked(NamedTuple):
     """The best rows of the wider search, if there is one: keys, similarities, scores, and which are about it."""
     state: IndexState | None = None
     """What was searched, where that is a backend."""
+    respelt: Respelt | None = None
+    """The question with its misspelt words mended, by which it should be asked again."""
 
 
 class Ranker(Protocol):
@@ -192,12 +194,15 @@ class Fused:
         """See :class:`Ranker`."""
         near, beside = _nearest(index, question.vector, searches, k, exact_limit, wider)
         fused = self._fused(index, words, question, searches, k, near)
+
+        def held(terms: Sequence[str]) -> Sequence[int]:
+            return words.count(terms, searches).frequencies
+
         ranked = fused.ranked._replace(
-            topic=topic_of(
-                fused.understood, lambda name: all(words.count(tokenize(name), searches).frequencies)
-            ),
+            topic=topic_of(fused.understood, held),
             words=Words(share_of(fused.greatest, fused.counts), self._catalogue.declared.least_words),
             state=near.state,
+            respelt=respelt(question.text, held) if 0 in fused.counts.frequencies else None,
         )
         if wider is None or beside is None:
             return ranked
@@ -320,25 +325,26 @@ def share_of(score: float, counts: TermCounts) -> float:
     return score / most if most else 0.0
 
 
-def topic_of(understood: Understood, occurs: Callable[[str], bool]) -> Topic:
+def topic_of(understood: Understood, held: Callable[[Sequence[str]], Sequence[int]]) -> Topic:
     """Say what a question names, and whether the documents that a session may use are about it at all.
 
     Parameters
     ----------
     understood : Understood
         Read among those documents.
-    occurs : callable
-        Tells whether any passage that the session may use has a word.
+    held : callable
+        Tells of each of some terms how many passages that the session may use hold it.
     """
     said = "; ".join(dict.fromkeys(one.described() for one in understood.absent))
     is_void = understood.is_void
     if not (understood.reading.is_about_somebody or said):
-        said = "; ".join(understood.unheard(occurs))
+        said = "; ".join(understood.unheard(lambda name: all(held(tokenize(name)))))
         is_void = bool(said)
     what, reading = understood.described(), understood.reading
     is_particular = bool(reading.is_about_somebody or reading.periods or reading.days)
     if is_void:
-        return Topic(what, absent=said, is_particular=is_particular)
+        near = respelt(said.lower(), held)
+        return Topic(what, absent=said, is_particular=is_particular, similar=near.words[0][1] if near else "")
     return Topic(what, missing=said, is_particular=is_particular)
 
 

@@ -12,6 +12,7 @@ from carag.retrieval.reading.order import Absent, absent, is_void, tiers
 from carag.retrieval.reading.periods import Period, ReportKind, Span
 from carag.retrieval.reading.question import Reading, Section, asking, read_question
 from carag.retrieval.reading.said import Listener, Said
+from carag.retrieval.reading.spelling import Respelt, respelt
 from carag.retrieval.reading.unheard import unheard
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "Period",
     "Reading",
     "ReportKind",
+    "Respelt",
     "Said",
     "Section",
     "Span",
@@ -40,6 +42,7 @@ __all__ = [
     "is_void",
     "number_key",
     "read_question",
+    "respelt",
     "tiers",
     "unheard",
 ]

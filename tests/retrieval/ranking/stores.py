@@ -235,7 +235,7 @@ def expected_of(collection: Collection, asked: Asked, known_at: int) -> Expected
         [cosine for _, cosine, _ in best],
         [score for score, *_ in best],
         len(rows),
-        topic_of(understood, lambda word: all(index.count(tokenize(word), Mask()).frequencies)),
+        topic_of(understood, lambda terms: index.count(terms, Mask()).frequencies),
         share_of(max(by_words.values(), default=0.0), index.count(terms, Mask())) if by_words else 0.0,
         sum(is_about[chunk.filing] for *_, chunk in best) if understood.reading.is_about_somebody else None,
     )
