@@ -102,9 +102,11 @@ class _Known:
     """The hash that the store had beside the public table."""
     ends: dict[int, str]
     """Of fiscal years, by CIK, as the public table states them."""
+    static: int
+    """Rows of names that do not depend on what the store holds: of the public table, and the profile's nicknames."""
     documents: Documents = field(default_factory=Documents)
     names: Names = field(default_factory=Names)
-    """First the rows of the public table, then each company and CIK of the documents once."""
+    """First the static rows, then each company and CIK of the documents once."""
     rows: dict[tuple[str, int], int] = field(default_factory=dict)
     own: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
     """By document the row of names that it adds, or ``_NOBODY``."""
@@ -210,7 +212,7 @@ class Catalogue:
     def _names(self, known: _Known, given: Documents) -> Names | None:
         if not self.declared.companies:
             return None
-        public = len(known.public.rows)
+        public = known.static
         said = np.zeros(public + len(known.rows) + 1, np.bool_)  # the last is nobody's
         said[:public] = True
         said[known.own[given.positions]] = True
@@ -239,9 +241,12 @@ class Catalogue:
 
     def _begun(self) -> _Known:
         kept, public = PublicNames.hash_in(self._store), PublicNames.kept_in(self._store)
-        names = (row[:3] for row in public.rows) if self.declared.companies else ()
+        names = (
+            [(name, tickers, cik) for cik, name, tickers, _ in public.rows] if self.declared.companies else []
+        )
+        names += [(name, (), cik) for name, cik in self.declared.nicknames.items()]
         ends = {row.cik: row.fiscal_year_end for row in public.rows if row.fiscal_year_end}
-        return _Known(public, kept, ends, names=Names((name, tickers, cik) for cik, name, tickers in names))
+        return _Known(public, kept, ends, len(names), names=Names(names))
 
     def _follow(self, known: _Known) -> None:
         ends = known.ends
@@ -260,7 +265,7 @@ class Catalogue:
 
     def _rows_of_names(self, known: _Known, records: Sequence[Described]) -> NDArray[np.int32]:
         """Add the names that are new; a filing of several names none, for it does not say whose its one name is."""
-        public, new = len(known.public.rows), []
+        public, new = known.static, []
         own = np.full(len(records), _NOBODY, np.int32)
         for at, one in enumerate(records):
             if one.company and len(one.entities) == 1:

@@ -334,3 +334,17 @@ def test_a_profile_that_declares_nothing_reads_nothing_of_documents(store: Corpu
 def test_a_table_given_gzipped_is_the_same(store: CorpusStore) -> None:
     """Its hash is of what is read."""
     assert PublicNames.parse(gzip.compress(TABLE)).sha256 == PublicNames.parse(TABLE).sha256
+
+
+def test_a_nickname_is_the_company_and_not_its_namesake(store: CorpusStore) -> None:
+    """By the profile's table, whatever the store holds: first words and names of others do not win over it."""
+    declared = Catalogue(store, EDGAR).declared.nicknames
+    assert (declared["Citi"], declared["BofA"], declared["J&J"]) == (831001, 70858, 200406)
+    PublicNames.parse(
+        b'{"cik": 1318484, "name": "Citi Trends Inc"}\n{"cik": 785956, "name": "J&J SNACK FOODS CORP"}\n'
+    ).keep(store)
+    catalogue = Catalogue(store, EDGAR)
+    catalogue.refresh()
+    for nickname, cik in declared.items():
+        assert catalogue.read(f"What did {nickname} pay?", []).reading.keys == {cik}
+    assert catalogue.read("What did Citi Trends pay?", []).reading.keys == {1318484}

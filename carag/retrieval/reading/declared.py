@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from carag.errors import InvalidArgument
-from carag.limits import check_label, quoted
+from carag.limits import check_label, check_name, quoted
 from carag.policy.bits import nearest
 from carag.policy.shipped import GATE_FILE, READING_FILES
 from carag.policy.toml_lines import Toml, a_number
@@ -31,6 +31,9 @@ _FILING: Final = {"kind": "form", "period": "period", "dated": "filed"}
 """What the reader of filings states: the only fields that EDGAR's profile can declare."""
 _MAX_KINDS: Final = 1_000
 """Greatest number of kinds in a list, or of variants of one."""
+
+_MAX_CIK: Final = 9_999_999_999
+_MAX_NICKNAMES: Final = 10_000
 
 _MAX_NUMBERS: Final = 16
 """Greatest number of fields with numbers of documents."""
@@ -56,6 +59,9 @@ class _Document(BaseModel):
     annual: _Kinds = []
     interim: _Kinds = []
     variants: Annotated[dict[str, _Kinds], Field(max_length=_MAX_KINDS)] = {}
+    nicknames: Annotated[
+        dict[str, Annotated[int, Field(gt=0, le=_MAX_CIK)]], Field(max_length=_MAX_NICKNAMES)
+    ] = {}
     least_words: Annotated[float, Field(ge=0, le=1)] = 0.0
     relevance: Annotated[float, Field(ge=0, le=1)] = 1.0
     fetch: Annotated[int, Field(ge=1, le=1000)] = 20
@@ -95,6 +101,8 @@ class Declared:
     """By kind, in small letters."""
     variants: Mapping[str, str] = field(default_factory=dict)
     """By another name of a kind, in small letters, the kind."""
+    nicknames: Mapping[str, int] = field(default_factory=dict)
+    """By a name that people use and filings do not state, the CIK of the company."""
     least_words: float = 0.0
     """Share of a question's words, 0 to 1, that the best passage by words must hold for the question to be answered."""
     relevance: float = 1.0
@@ -158,6 +166,7 @@ class Declared:
             as_of=said.as_of,
             reports=_reports(toml, said),
             variants=_variants(toml, said),
+            nicknames=_nicknames(toml, said),
             least_words=said.least_words,
             relevance=said.relevance,
             fetch=said.fetch,
@@ -231,3 +240,14 @@ def _variants(toml: Toml, said: _Document) -> dict[str, str]:
                 if other in said.variants or found.setdefault(other.casefold(), base) != base:
                     raise InvalidArgument(f"{other} is also another kind; want each name once")
     return found
+
+
+def _nicknames(toml: Toml, said: _Document) -> dict[str, int]:
+    for name in said.nicknames:
+        with toml.at("nicknames", name):
+            if not said.companies:
+                raise InvalidArgument(
+                    "nicknames are names of companies; want them left out without companies"
+                )
+            check_name("nickname", name)
+    return dict(said.nicknames)

@@ -208,5 +208,6 @@ def test_8_what_a_session_gets_has_no_number_of_work() -> None:
             "about",
             "lenders",
             "backend",  # what was searched; the record takes no number of rows of it
+            "respelt",
         )
     }
