@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from carag.policy import Mask, Policy, PolicyBit, Session, policy_word
     from carag.service.client import AsyncClient, Client
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 __all__ = [
     "Answer",
