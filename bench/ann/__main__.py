@@ -20,12 +20,11 @@ from typing import TYPE_CHECKING, Final
 
 from bench.ann.datasets import SETS, default_cache
 from bench.ann.peers import PEERS
-from bench.ann.plots import draw
 from bench.ann.policies import SHARES
-from bench.ann.report import replace_section, report, summary
+from bench.ann.report import plot, replace_section, report, summary
 from bench.ann.results import read
 from bench.ann.run import Settings
-from bench.ann.session import Scope, run, run_batches, run_builds, run_large, run_opening, run_tax, writer
+from bench.ann.session import Scope, run, run_builds, run_large, run_tax, writer
 from carag.errors import CaragError
 
 if TYPE_CHECKING:
@@ -63,10 +62,8 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True)
     for name, measure, about in (
         ("run", run, "every cell, one query at a time on one core (the default)"),
-        ("batch", run_batches, "many queries in one call, on all cores"),
         ("build", run_builds, "how long a graph takes to build, against hnswlib's"),
         ("tax", run_tax, "a policy against an index of the admissible rows alone"),
-        ("open", run_opening, "a file mapped against a file read: opening and searching"),
         ("large", run_large, "many rows from a stream: built, mapped and searched"),
     ):
         one = commands.add_parser(name, help=about)
@@ -79,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     written.add_argument("results", type=Path, nargs="*", help="by default every file in bench/ann/results")
     written.add_argument("--out", type=Path, help="Markdown; by default it is printed")
     written.add_argument("--page", type=Path, help="whose section between the two markers is rewritten")
-    written.add_argument("--plots", type=Path, help="directory for pictures; needs matplotlib")
+    written.add_argument("--plot", type=Path, help="SVG: times the best peer, by share")
     return parser
 
 
@@ -98,7 +95,7 @@ def _add_options(one: argparse.ArgumentParser) -> None:
         "--policy-inside",
         action=argparse.BooleanOptionalAction,
         default=Settings().policy_inside,
-        help="make the policy anew inside every timed call of `run`, or once a session",
+        help="make the policy inside every timed call of `run`, or once a session",
     )
     one.add_argument("--core", type=int, default=-1, help="processor to stay on; by default the last")
     one.add_argument("--threads", type=_counts, default=(), help="of builds; by default one, and all")
@@ -129,9 +126,9 @@ def _measure(measure: Callable[..., None], options: argparse.Namespace) -> None:
 def _report(options: argparse.Namespace) -> None:
     committed = Path(__file__).with_name("results")
     results = read(options.results or sorted(committed.glob("*.jsonl*")))
-    plots = draw(results, options.plots) if options.plots else []
-    home = options.out.parent if options.out else Path()
-    text = report(results, plots=[os.path.relpath(plot, home) for plot in plots])
+    text = report(results)
+    if options.plot:
+        options.plot.write_text(plot(results), encoding="utf-8")
     if options.out:
         options.out.write_text(text, encoding="utf-8")
     elif not options.page:
@@ -153,16 +150,12 @@ def _counts(text: str) -> tuple[int, ...]:
     return tuple(int(count) for count in text.split(","))
 
 
-def _threads() -> str:
-    return str(os.cpu_count() or 1) if sys.argv[1:2] == ["batch"] else "1"
-
-
 def _start_over() -> None:
-    """Start over with so many threads a library as the command is about: they read that when they are loaded."""
+    """Start over with one thread a library: they read their numbers when they are loaded."""
     if os.environ.get(_REEXECUTED):
         return
     environment = {name: value for name, value in os.environ.items() if name not in _SLOW_BLAS}
-    environment |= {f"{library}_NUM_THREADS": _threads() for library in _LIBRARIES}
+    environment |= {f"{library}_NUM_THREADS": "1" for library in _LIBRARIES}
     environment[_REEXECUTED] = "1"
     os.execve(sys.executable, sys.orig_argv, environment)  # noqa: S606 - this very command again
 

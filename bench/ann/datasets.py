@@ -86,9 +86,8 @@ _TEXTS: Final[dict[str, Callable[[], Embedder]]] = {
     "text-26k-384": lambda: MiniLm(threads=1),
     "text-26k-768": lambda: MpNet(),
 }
-_WORD_VECTORS: Final = "glove-119k-50"
 
-SETS: Final = (*_MIXTURES, *_STREAMED, *_TEXTS, _WORD_VECTORS)
+SETS: Final = (*_MIXTURES, *_STREAMED, *_TEXTS)
 """The names :func:`load` knows; ``mixture-5k-64`` and ``stream-20k-96`` are for smoke runs."""
 
 
@@ -135,8 +134,6 @@ def _make(name: str, home: Path) -> tuple[NDArray[np.float32], NDArray[np.float3
     if name in _MIXTURES:
         return (*mixture(_MIXTURES[name]), None)
     data = _shared_data(name)
-    if name == _WORD_VECTORS:
-        return (*_word_vectors(data), None)
     texts, filings = _passages(data)
     vectors = _embedded(_TEXTS[name](), texts, home)
     held_out = np.zeros(len(texts), dtype=np.bool_)
@@ -234,7 +231,7 @@ def _shared_data(name: str) -> Path:
     if not path or not Path(path).is_dir():
         raise InvalidArgument(
             f"{name} is made of real data that does not ship: set CARAG_SHARED_DATA to the directory with "
-            "edgar/ and ann/, or leave the set out"
+            "edgar/, or leave the set out"
         )
     return Path(path)
 
@@ -291,15 +288,3 @@ def _embedded(embedder: Embedder, texts: list[str], home: Path) -> NDArray[np.fl
             print(f"embedded {start + 1_000:,} of {len(texts):,} passages with {embedder.name}", flush=True)
         parts.append(np.load(kept))
     return np.vstack(parts)
-
-
-def _word_vectors(data: Path) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Read GloVe vectors; the queries are drawn from all of them and taken out."""
-    parts = sorted((data / "ann").glob("glove6b_50d_f16_*.npy"))
-    if not parts:
-        raise InvalidArgument(f"{data}/ann holds no GloVe vectors; leave {_WORD_VECTORS} out")
-    vectors = np.vstack([np.load(part) for part in parts]).astype(np.float32)
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    vectors = vectors[lengths[:, 0] > 0] / lengths[lengths[:, 0] > 0]
-    chosen = np.random.default_rng([SEED, 2]).permutation(len(vectors))[: 119_000 + QUERIES]
-    return vectors[np.sort(chosen[QUERIES:])], vectors[chosen[:QUERIES]]

@@ -12,7 +12,7 @@ import shutil
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "POLICY_BITS",
-    "Batched",
     "Build",
     "Engine",
     "Request",
@@ -169,17 +168,6 @@ class Engine(ABC):
     def close(self) -> None:
         """Let go of the index."""
         self.__dict__.clear()
-
-
-@runtime_checkable
-class Batched(Protocol):
-    """An engine that takes many queries in one call."""
-
-    def search_batch(
-        self, queries: NDArray[np.float32], k: int, policy: Any, effort: int, threads: int
-    ) -> NDArray[np.int64]:
-        """Search under one policy on many threads: ``(nq, k)`` ids, negative ones padding."""
-        ...
 
 
 @dataclass(slots=True)

@@ -81,16 +81,6 @@ class Carag(Engine):
         keys: NDArray[np.int64] = self.last.keys[0]
         return keys
 
-    def search_batch(
-        self, queries: NDArray[np.float32], k: int, policy: Any, effort: int, threads: int
-    ) -> NDArray[np.int64]:
-        """Search all of them in one call."""
-        index, admits, options = policy
-        knob = {} if effort == DEFAULT else {"ef_search": effort}
-        many = _known({"threads": threads}, Index.search)
-        keys: NDArray[np.int64] = index.search(queries, k, admits, **options, **knob, **many).keys
-        return keys
-
     def stats(self) -> IndexStats:
         """Tell of the index of words, and of its views."""
         return self._plain.stats()

@@ -1,9 +1,5 @@
 """Recall of the unfiltered graph against hnswlib's, at the same M, efConstruction and ef.
 
-::
-
-    python -m bench.ann.recall --out bench/ann/results/recall.json
-
 The data are seeded: 26,595 vectors of 1,024 dimensions from a mixture of local subspaces, with the intrinsic
 dimension and the difficulty of text embeddings. Queries come from the same mixture and are not in the index.
 Both libraries build with one thread; recall counts rows by their true similarity, so ties are fair.
@@ -11,12 +7,9 @@ Both libraries build with one thread; recall counts rows by their true similarit
 
 from __future__ import annotations
 
-import argparse
-import json
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -24,8 +17,7 @@ import numpy as np
 from bench.ann.datasets import Mixture, mixture
 from bench.ann.truth import TIE
 from carag.errors import MissingExtra
-from carag.evaluation.run_metadata import processor_name
-from carag.index import Index, kernels
+from carag.index import Index
 from carag.policy import Mask, policy_word
 
 if TYPE_CHECKING:
@@ -158,21 +150,3 @@ def _hnswlib(vectors: NDArray[np.float32], M: int, ef_construction: int) -> Any:
     peer.init_index(len(vectors), M=M, ef_construction=ef_construction, random_seed=0)
     peer.add_items(vectors, num_threads=1)
     return peer
-
-
-def main() -> None:
-    """Measure the full data set and write what was found."""
-    parser = argparse.ArgumentParser(description="Compare the unfiltered graph with hnswlib's.")
-    parser.add_argument("--rows", type=int, default=Mixture().rows)
-    parser.add_argument("--out", type=Path)
-    options = parser.parse_args()
-    of = Mixture(rows=options.rows)
-    report = asdict(measure(*mixture(of)))
-    report |= {"mixture": asdict(of), "kernel": kernels.active(), "cpu": processor_name()}
-    print(json.dumps(report, indent=2))
-    if options.out:
-        options.out.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

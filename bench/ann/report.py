@@ -4,48 +4,45 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from bench.ann.claims import NATIVE, PLANNER, behind_best_plan, claims, graph_over_native
-from bench.ann.others import MET, others, table, times
-from bench.ann.results import CARAG, GOAL_P1, GOAL_RECALL, is_wide, width
-from bench.ann.run import NEAR, QUOTED
-from bench.sections import replaced
+import numpy as np
+
+from bench.ann.results import GOAL_P1, GOAL_RECALL, is_wide
+from bench.ann.tax import VIEW_GOAL, tax_goal
+from bench.harness import replaced, table
+from carag.evaluation.report.svg import lines as line_plot
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bench.ann.results import CellResult, Results
-    from bench.ann.run import Row
 
-__all__ = ["BEGIN", "END", "replace_section", "report", "summary"]
+__all__ = ["plot", "replace_section", "report", "summary"]
 
-BEGIN: Final = (
-    "<!-- bench.ann: this section is written by `python -m bench.ann report --page docs/benchmarks.md` -->"
-)
-END: Final = "<!-- /bench.ann -->"
+_COMMAND: Final = "python -m bench.ann report --page docs/benchmarks.md"
 _WIDE: Final = "With AVX-512:"
 """The heading of the table of all kernels that use it."""
 _VARIANTS: Final = {
     "word": "A policy word",
     "session": "A word, an instant and a deny list of 1,000 entities",
 }
+_DRAWN: Final = ("mixture-1m-128", "mixture-200k-384", "mixture-26k-1024", "text-26k-384")
+MET: Final = {True: "met", False: "**not met**", None: "-"}
+"""What a table says of a goal; None: it was not measured."""
 
 
-def report(results: Results, *, plots: Sequence[str] = ()) -> str:
-    """Write the whole report as Markdown; `plots` are paths of pictures to show, relative to it."""
+def report(results: Results) -> str:
+    """Write the whole report as Markdown."""
     parts = [
         "# Filtered search, measured side by side",
         _how(results),
         *(_dataset(name, cells) for name, cells in results.cells.items()),
-        _builds(results),
-        others(results.others),
-        _left_out(results),
-        *(f"![recall against throughput]({plot})" for plot in plots),
+        *_others(results.others),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def summary(results: Results) -> str:
-    """Write the page's section, without its markers: for each kernel a table of the sets under each kind of policy."""
+    """Write the page's section, without its marks: for each kernel a table of the sets under each kind of policy."""
     kernels: dict[str, dict[str, list[CellResult]]] = {}
     for cells in results.cells.values():
         kernel = cells[0].machine["kernel"]
@@ -61,27 +58,41 @@ def summary(results: Results) -> str:
             'Queries a second of CARAG as it comes (`plan="auto"`, one thread), and in brackets how many times that '
             "of the best of all peers at a recall@10 of 0.99; bold where a goal is missed. *anti*: the policy "
             "closes the query's own neighbourhood; *corr*: it admits little else. A *session* asks with an "
-            "instant and a deny list of 1,000 entities besides.",
+            "instant and a deny list of 1,000 entities as well.",
             *(
                 part
                 for heading in sorted(kernels, key=lambda heading: heading != _WIDE)
                 for part in (heading, _short_table(kernels[heading]))
             ),
-            f"Goals met: {met}. Which are not, and by how much, beside every peer, plan and recall: "
-            "[the report](../bench/ann/REPORT.md).",
+            f"Goals met: {met}. [The report](../bench/ann/REPORT.md) names those that are missed and the best peer "
+            "of each cell.",
         ]
     )
 
 
 def replace_section(page: str, section: str) -> str:
-    """Put a section between the two markers of a page.
+    """Put a section between the two marks of a page."""
+    return replaced(page, section, _COMMAND, "bench.ann")
 
-    Raises
-    ------
-    InvalidArgument
-        If the markers are not both there, once, in order.
-    """
-    return replaced(page, BEGIN, END, section)
+
+def plot(results: Results) -> str:
+    """Draw how many times the best peer's throughput CARAG has, by how few rows a policy word admits."""
+    drawn = []
+    for name in _DRAWN:
+        found = [
+            (float(np.log10(cell.auto.admissible / cell.auto.rows)), ratio)
+            for cell in results.cells.get(name, ())
+            if cell.key.variant == "word" and cell.key.correlation == "neutral" and cell.key.share
+            if (ratio := cell.ratio()) is not None
+        ]
+        if found:
+            drawn.append((name, sorted(found)))
+    return line_plot(
+        "Times the throughput of the best peer at a recall of 0.99, with AVX-512",
+        drawn,
+        across="share of the rows that is admissible, as a power of ten",
+        up="times",
+    )
 
 
 # ---------------------------------------------------------------- parts
@@ -117,51 +128,32 @@ def _machine(results: Results) -> str:
 
 def _how(results: Results) -> str:
     rounds = max(len(cell.auto.qps_rounds) for cells in results.cells.values() for cell in cells)
-    made = (
-        "and so is the making of the policy's own value."
-        if results.machines[-1]["settings"].get("policy_inside")
-        else "the policy's own value, which holds nothing of the rows, is made once a session, and a table says how "
-        "long that takes."
-    )
     return f"""{_machine(results)}
 
 One query at a time, one thread, one core; engines take turns, and figures are medians of {rounds} rounds. What an
-engine does with a policy (bitmaps, lists) is inside the timed call; {made}
-Recall@10 is over min(10, admissible), against exact inner products in double precision, ties accepted. A peer's
-throughput at a recall is interpolated in its own sweep over efforts and never extrapolated; CARAG is one point,
-`plan="auto"` with no tuning. *neutral*: the policy is independent of the query; *anti*: none of the query's 100
-nearest rows is admissible (where too few queries have such a policy, at most a tenth of what chance would give);
-*corr*: most of them are. Engines that the scout finds more than {NEAR:g} × behind at both recalls are not measured
-again, and carry fewer questions."""
+engine does with a policy (bitmaps, lists), and making the policy's own value, is inside the timed call. Recall@10 is
+over min(10, admissible), against exact inner products in double precision; ties are accepted. A peer's throughput at a
+recall is interpolated in its own sweep over efforts and never extrapolated. CARAG is one point, `plan="auto"` with no
+tuning. *anti*: none of the query's 100 nearest rows is admissible (where too few queries have such a policy, at most a
+tenth of what chance would give); *corr*: most of them are.
+
+Only the best peer of each cell stands here. Every peer, plan and recall, with the rows behind them, is in this file at
+tag `evidence-0.3`; so are the peers that were the fastest in no cell and are no longer measured (Qdrant, zvec, SVS,
+USearch, Voyager, WardOwl, and FAISS's flat and RaBitQ indexes)."""
 
 
 def _dataset(name: str, cells: list[CellResult]) -> str:
     first = cells[0].auto
-    machine = cells[0].machine
-    where = "{cpu}, kernel {kernel}, commit {commit}, load {load} at the start.".format(**machine)
-    parts = [f"## {name}: {first.rows:,} × {first.dim}", where, _verdict(cells)]
+    where = "{cpu}, kernel {kernel}, commit {commit}, load {load} at the start.".format(**cells[0].machine)
+    missed = [f"{cell.key.variant} {cell.key.label} ({_why(cell)})" for cell in cells if not cell.met]
+    goals = f"Goals met: {len(cells) - len(missed)} of {len(cells)}."
+    parts = [
+        f"## {name}: {first.rows:,} × {first.dim}",
+        f"{where} {goals}" + (f" Missed: {'; '.join(missed)}." if missed else ""),
+    ]
     for variant in dict.fromkeys(cell.key.variant for cell in cells):
         some = [cell for cell in cells if cell.key.variant == variant]
-        parts += [
-            f"### {_VARIANTS.get(variant, variant)}",
-            _goals(some),
-            "Where the time goes, and how the answers spread:",
-            _quality(some),
-            "Every plan on its own:",
-            _plans(some),
-            *(part for recall in QUOTED for part in _peers(some, recall)),
-        ]
-    return "\n\n".join(parts)
-
-
-def _verdict(cells: list[CellResult]) -> str:
-    lines = (
-        [claim.wanted, claim.found, MET[claim.holds], "; ".join(claim.missed)] for claim in claims(cells)
-    )
-    parts = [table(["wanted", "found", "", "not in"], lines)]
-    missed = [f"{cell.key.variant} {cell.key.label} ({_why(cell)})" for cell in cells if not cell.met]
-    if missed:
-        parts.append(f"Goals of cells that are not met: {'; '.join(missed)}.")
+        parts += [f"### {_VARIANTS.get(variant, variant)}", _cells(some)]
     return "\n\n".join(parts)
 
 
@@ -180,123 +172,76 @@ def _why(cell: CellResult) -> str:
     return ", ".join(reasons)
 
 
-def _goals(cells: list[CellResult]) -> str:
+def _cells(cells: list[CellResult]) -> str:
     def line(cell: CellResult) -> list[str]:
         row, best = cell.auto, cell.best_peer(GOAL_RECALL)
-        same = cell.best_peer(GOAL_RECALL, like=width(row))
         return [
             cell.key.label,
             f"{row.admissible:,.0f}",
             f"**{row.qps:,.0f}**",
-            f"{row.recall:.4f}",
-            _named(best),
-            times(cell.ratio()),
-            f"{_named(same)} ({width(row)})" if same else f"none ({width(row)})",
-            times(cell.ratio(like=width(row))),
+            f"{best.qps:,.0f} {best.engine}" if best else "none",
+            _times(cell.ratio()),
             f"{cell.goal:g} ×",
             MET[cell.met],
-        ]
-
-    head = ["admissible", "rows", "CARAG q/s", "recall", "best peer at 0.99", "ratio"]
-    return table([*head, "best of the same code width", "ratio", "goal", ""], map(line, cells))
-
-
-def _quality(cells: list[CellResult]) -> str:
-    def line(cell: CellResult) -> list[str]:
-        row = cell.auto
-        return [
-            cell.key.label,
-            f"{row.n:,}",
-            ", ".join(f"{plan} {count}" for plan, count in (row.plans or {}).items()),
-            *(f"{value:,.0f}" for value in (row.p50_us, row.p95_us, row.p99_us)),
+            f"{row.recall:.4f}",
             f"{row.recall_p1:g}",
-            f"{row.recall_zero}",
-            f"{row.short}",
-            f"{row.violations}",
-            f"{row.policy_us:,.0f}",
+            *(f"{value:,.0f}" for value in (row.p50_us, row.p95_us, row.p99_us)),
+            ", ".join(f"{plan} {count}" for plan, count in (row.plans or {}).items()),
+            f"{row.short}, {row.violations}",
         ]
 
-    head = ["admissible", "questions", "answered by", "p50 µs", "p95 µs", "p99 µs", "p1 recall", "recall 0"]
-    return table([*head, "short", "violations", "policy made, µs"], map(line, cells))
-
-
-def _plans(cells: list[CellResult]) -> str:
-    """Show ``auto`` against the best single plan, and the graph against hnswlib's."""
-    names = list(
-        dict.fromkeys(
-            name
-            for cell in cells
-            for name in cell.engines
-            if name.startswith(f"{CARAG}-") and "[" not in name
-        )
+    head = [
+        "admissible",
+        "rows",
+        "CARAG q/s",
+        "best peer at 0.99",
+        "ratio",
+        "goal",
+        "",
+        "recall",
+        "p1 recall",
+    ]
+    return table(
+        [*head, "p50 µs", "p95 µs", "p99 µs", "questions by plan", "short, violations"], map(line, cells)
     )
 
-    def line(cell: CellResult) -> list[str]:
-        single = {name: cell.of(name)[0] for name in names if cell.of(name)}
-        behind = behind_best_plan(cell)
-        native = cell.reached(NATIVE, GOAL_RECALL)
-        graph = single.get(f"{CARAG}-graph")
-        return [
-            cell.key.label,
-            *(_point(single.get(name)) for name in names),
-            "-" if behind is None else f"{behind:.2f} ×{'' if behind <= PLANNER else ' **behind**'}",
-            f"{native:,.0f}" if native else "never",
-            times(graph_over_native(cell)),
-            f"{100 * (graph.fallbacks or 0) / graph.n:.0f} %" if graph else "-",
-        ]
 
-    head = ["admissible", *(f"{name} q/s (recall)" for name in names), "best single plan over auto"]
-    return table([*head, f"{NATIVE} at 0.99", "graph over it", "graph fell back"], map(line, cells))
-
-
-def _peers(cells: list[CellResult], recall: float) -> list[str]:
-    names = list(
-        dict.fromkeys(name for cell in cells for name in cell.engines if name.split("[")[0] != CARAG)
-    )
-
-    def line(cell: CellResult) -> list[str]:
-        return [cell.key.label, *(_at(cell, name, recall) for name in names)]
-
+def _others(records: Sequence[dict[str, Any]]) -> list[str]:
+    """Show builds, the policy tax, and indexes built from a stream."""
+    of: dict[str, list[dict[str, Any]]] = {}
+    for record in records:
+        of.setdefault(record["kind"], []).append(record)
     return [
-        f"Queries a second at recall {recall:g}, every engine (*never*: no effort reaches it; in italics: by the scout "
-        "alone):",
-        table(["admissible", *names], map(line, cells)),
+        _recorded("Builds, taking turns", of.get("build", [])),
+        _taxes(of.get("tax", [])),
+        _recorded("Built from a stream", of.get("large build", [])),
+        _recorded("A file of many rows, mapped and searched", of.get("large", [])),
     ]
 
 
-def _at(cell: CellResult, name: str, recall: float) -> str:
-    rows = cell.of(name)
-    if not rows:
-        return "-"
-    qps = cell.reached(name, recall)
-    is_scout = rows[0].phase == "scout"
-    if qps is None:
-        stopped = rows[-1].stopped
-        text = f"never: {max(row.recall for row in rows):.2f}{' (given up)' if stopped else ''}"
-    else:
-        text = f"{qps:,.0f}"
-    return f"*{text}*" if is_scout else text
+def _recorded(title: str, records: list[dict[str, Any]]) -> str:
+    if not records:
+        return ""
+    columns = [column for column in records[0] if column not in ("kind", "seed", "commit")]
+    lines = ([_plain(record.get(column)) for column in columns] for record in records)
+    return f"## {title}\n\n" + table([name.replace("_", " ") for name in columns], lines)
 
 
-def _builds(results: Results) -> str:
-    lines = []
-    for name, cells in results.cells.items():
-        seen: dict[str, Row] = {}
-        for cell in cells:
-            for row in cell.rows:
-                seen.setdefault(row.engine, row)
-        lines += [
-            [name, engine, f"{row.build_seconds:,.1f}", str(row.build_threads), f"{row.bytes_per_row:,.0f}"]
-            for engine, row in seen.items()
-            if not engine.startswith(f"{CARAG}-")
+def _taxes(records: list[dict[str, Any]]) -> str:
+    """Show throughput under a policy, and with a view of it, over that of an index of the admissible rows alone."""
+    if not records:
+        return ""
+    names = ("set", "share", "admissible", "n", "qps_under_policy", "recall_under_policy", "qps_rows_alone")
+    lines = (
+        [
+            *(_plain(record[name]) for name in names),
+            *_against(record["ratio"], tax_goal(record["share"])),
+            *_against(record.get("ratio_with_view"), VIEW_GOAL),
         ]
-    head = ["set", "engine", "build, processor s", "threads", "bytes a row"]
-    return "## Build and size\n\n" + table(head, lines)
-
-
-def _left_out(results: Results) -> str:
-    lines = [[record["set"], record["engine"], record["reason"]] for record in results.left_out]
-    return "## Left out\n\n" + table(["set", "engine", "reason"], lines) if lines else ""
+        for record in records
+    )
+    head = ["set", "share", "rows", "questions", "under policy q/s", "recall", "rows alone q/s"]
+    return "## Policy tax\n\n" + table([*head, "ratio", "goal", "", "ratio with a view", "goal", ""], lines)
 
 
 # ---------------------------------------------------------------- cells of tables
@@ -310,9 +255,15 @@ def _short(cell: CellResult | None) -> str:
     return f"{cell.auto.qps:,.0f} ({times if cell.met else f'**{times}**'})"
 
 
-def _named(reached: Any) -> str:
-    return f"{reached.qps:,.0f} {reached.engine}" if reached else "none"
+def _against(ratio: float | None, wanted: float) -> list[str]:
+    return [_times(ratio), f"{wanted:g} ×", MET[None if ratio is None else ratio >= wanted]]
 
 
-def _point(row: Row | None) -> str:
-    return f"{row.qps:,.0f} ({row.recall:.3f})" if row else "-"
+def _times(ratio: float | None) -> str:
+    return "-" if ratio is None else f"{ratio:.2f} ×"
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 1_000 else f"{np.round(value, 4):g}"
+    return "never" if value is None else str(value)

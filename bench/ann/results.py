@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from bench.ann.curves import Point, qps_at
-from bench.ann.ours import PLAN_BITS
 from bench.ann.run import Row
 from carag.errors import InvalidArgument
 
@@ -26,7 +25,6 @@ __all__ = [
     "goal",
     "is_wide",
     "read",
-    "width",
 ]
 
 CARAG: Final = "carag"
@@ -118,14 +116,12 @@ class CellResult:
         """Return an engine's throughput at a recall, or None if its sweep does not reach it."""
         return qps_at([Point(row.effort, row.recall, row.qps) for row in self.of(engine)], recall)
 
-    def best_peer(self, recall: float, *, like: str = "") -> Reached | None:
-        """Find the fastest peer at a recall, of any code width or of that of `like`."""
+    def best_peer(self, recall: float) -> Reached | None:
+        """Find the fastest peer at a recall."""
         found = [
             Reached(engine, qps)
             for engine in self.engines
-            if self.of(engine)[0].is_peer
-            and (not like or width(self.of(engine)[0]) == like)
-            and (qps := self.reached(engine, recall)) is not None
+            if self.of(engine)[0].is_peer and (qps := self.reached(engine, recall)) is not None
         ]
         return max(found, key=lambda reached: reached.qps, default=None)
 
@@ -135,9 +131,9 @@ class CellResult:
         row = self.auto
         return row.recall >= GOAL_RECALL and row.recall_p1 >= GOAL_P1 and not row.short and not row.violations
 
-    def ratio(self, *, like: str = "") -> float | None:
+    def ratio(self) -> float | None:
         """Divide the throughput of ``auto`` by the best peer's at recall 0.99."""
-        best = self.best_peer(GOAL_RECALL, like=like)
+        best = self.best_peer(GOAL_RECALL)
         return self.auto.qps / best.qps if best else None
 
     @property
@@ -159,17 +155,8 @@ class Results:
     machines: tuple[dict[str, Any], ...]
     cells: dict[str, list[CellResult]]
     """By data set, and kernel where that is none of AVX-512."""
-    left_out: tuple[dict[str, Any], ...]
     others: tuple[dict[str, Any], ...]
-    """Records of builds, of batches, of the policy tax, of opening, and of large indexes."""
-
-
-def width(row: Row) -> str:
-    """Name the class of the narrowest code a row's search reads."""
-    bits = row.bits
-    if row.plans:
-        bits = PLAN_BITS.get(max(row.plans, key=lambda plan: row.plans[plan]), bits)  # type: ignore[index]
-    return "float32" if bits == 32 else "8 bit" if bits == 8 else "16 bit" if bits == 16 else "1-4 bit"
+    """Records of builds, of the policy tax and of large indexes."""
 
 
 def goal(name: str, key: CellKey, kernel: str, best: Reached | None) -> float:
@@ -198,7 +185,6 @@ def read(paths: Iterable[Path]) -> Results:
         If a file holds something else, or none holds a measured cell.
     """
     machines: list[dict[str, Any]] = []
-    left_out: dict[tuple[str, str], dict[str, Any]] = {}
     others: list[dict[str, Any]] = []
     rows: dict[tuple[object, ...], tuple[Row, dict[str, Any]]] = {}
     for path in paths:
@@ -207,20 +193,20 @@ def read(paths: Iterable[Path]) -> Results:
                 case "machine":
                     machines.append(record)
                 case "left out":
-                    left_out[record["set"], record["engine"]] = record
+                    pass  # said on the terminal
                 case "cell":
                     row = Row(**record)
                     name = (row.set, row.variant, row.share, row.correlation, row.engine, row.effort)
                     rows[*name, row.phase, _label(row.set, machines[-1])] = row, machines[-1]
-                case "build" | "batch" | "tax" | "opening" | "large build" | "large" as kind:
+                case "build" | "tax" | "large build" | "large" as kind:
                     others.append({"kind": kind, **record, "set": _label(record["set"], machines[-1])})
                 case kind:
                     raise InvalidArgument(
                         f"{path}:{number} is a record of kind {kind!r}; is it a result file?"
                     )
     if not rows:
-        raise InvalidArgument("these files hold no measured cell; run python -m bench.ann --out FILE first")
-    return Results(tuple(machines), _cells(list(rows.values())), tuple(left_out.values()), tuple(others))
+        raise InvalidArgument("the files hold no measured cell; first run python -m bench.ann --out FILE")
+    return Results(tuple(machines), _cells(list(rows.values())), tuple(others))
 
 
 def _records(path: Path) -> list[dict[str, Any]]:
@@ -228,7 +214,7 @@ def _records(path: Path) -> list[dict[str, Any]]:
     try:
         return [json.loads(line) for line in content.splitlines()]
     except json.JSONDecodeError as error:
-        raise InvalidArgument(f"{path} is no file of JSON lines: {error}") from error
+        raise InvalidArgument(f"{path} is not a file of JSON lines: {error}") from error
 
 
 def _label(name: str, machine: dict[str, Any]) -> str:

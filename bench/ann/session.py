@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import subprocess
 import sys
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -15,12 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from bench.ann.batch import measure_batches
 from bench.ann.builds import measure_builds
 from bench.ann.datasets import load, vectors_file
 from bench.ann.engine import Store
 from bench.ann.large import build_large, measure_large
-from bench.ann.opening import measure_opening
 from bench.ann.ours import all_plans
 from bench.ann.peers import LEFT_OUT, PEERS, peer
 from bench.ann.policies import SHARES, cells, label
@@ -28,6 +25,7 @@ from bench.ann.results import CARAG
 from bench.ann.run import Entry, Field, K, Settings, measure_cell
 from bench.ann.tax import measure_tax
 from bench.ann.truth import Bars, bars, nearest
+from bench.harness import commit
 from carag.errors import CaragError
 from carag.evaluation.run_metadata import processor_name
 from carag.index import kernels
@@ -45,15 +43,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Scope",
-    "commit",
     "machine",
     "pinned",
     "prepare",
     "run",
-    "run_batches",
     "run_builds",
     "run_large",
-    "run_opening",
     "run_tax",
     "writer",
 ]
@@ -61,10 +56,7 @@ __all__ = [
 ALWAYS: Final = ("hnswlib-native",)
 """The peer whose curve is quoted in every cell, however slow."""
 _NEIGHBOURS: Final = 100
-_PACKAGES: Final = (
-    *("numpy", "hnswlib", "faiss-cpu", "numba", "zvec", "qdrant-edge-py", "turbovec", "wardowl"),
-    *("scalable-vs", "usearch", "voyager", "pyglass-portable"),
-)
+_PACKAGES: Final = (*("numpy", "hnswlib", "faiss-cpu", "numba", "turbovec", "pyglass-portable"),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,16 +103,6 @@ def run(scope: Scope, settings: Settings, write: Writer) -> None:
                 print(f"{name}: {cell.name}: {said}", flush=True)
 
 
-def run_batches(scope: Scope, settings: Settings, write: Writer) -> None:
-    """Measure batches on all cores."""
-    write({"kind": "machine", **machine(), "settings": asdict(settings)})
-    for name in scope.sets:
-        prepared = prepare(load(name, scope.cache), scope)
-        with _engines(prepared.about, scope, write) as entries:
-            for record in measure_batches(prepared.about, prepared.cells, entries, settings):
-                write({"kind": "batch", **record})
-
-
 def run_builds(scope: Scope, settings: Settings, write: Writer) -> None:
     """Measure builds, against hnswlib's."""
     write({"kind": "machine", **machine(), "settings": asdict(settings)})
@@ -147,19 +129,6 @@ def run_tax(scope: Scope, settings: Settings, write: Writer) -> None:
             for record in measure_tax(prepared.about, prepared.cells, store, settings):
                 print(record, flush=True)
                 write({"kind": "tax", **record})
-
-
-def run_opening(scope: Scope, settings: Settings, write: Writer) -> None:
-    """Measure opening and searching a mapped file, against one that is read."""
-    write({"kind": "machine", **machine(), "settings": asdict(settings)})
-    for name in scope.sets:
-        prepared = prepare(load(name, scope.cache), scope)
-        about, store = prepared.about, Store(scope.cache / "graphs", _keep(prepared.about))
-        with pinned(scope.core):
-            for dtype in scope.dtypes:
-                for record in measure_opening(about, prepared.cells, store, dtype, settings):
-                    print(record, flush=True)
-                    write({"kind": "opening", **record})
 
 
 def run_large(scope: Scope, settings: Settings, write: Writer) -> None:
@@ -276,21 +245,6 @@ def _version(name: str) -> str:
         return version(name)
     except PackageNotFoundError:
         return ""
-
-
-def commit() -> str:
-    """Name the commit, with a plus sign if files differ from it."""
-    here = Path(__file__).parent
-    try:
-        named = _git(here, "rev-parse", "--short=12", "HEAD")
-        return named + ("+" if _git(here, "status", "--porcelain", "--untracked-files=no") else "")
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
-
-
-def _git(here: Path, *words: str) -> str:
-    done = subprocess.run(["git", *words], cwd=here, check=True, capture_output=True, text=True)
-    return done.stdout.strip()
 
 
 @contextmanager

@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from bench.audit.appends import SUBJECTS
-from bench.audit.disk import ROOT, environment
 from bench.audit.million import measured
 from bench.audit.report import page
+from tests.audit.log.disk import ROOT, environment
 
 CLIENTS: Final = (1, 8, 64)
 SYNC_US: Final = 2000

@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from bench.audit.writers import EVENT, PASSAGES, SECRETS
 from carag.audit import AuditLog
+from tests.audit.log.writers import EVENT, PASSAGES, SECRETS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -17,10 +17,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from bench.audit.disk import ROOT
-from bench.audit.writers import EVENT, PASSAGES, SECRETS
 from carag.audit import AuditLog
 from carag.audit.records.draft import Draft
+from tests.audit.log.disk import ROOT
+from tests.audit.log.writers import EVENT, PASSAGES, SECRETS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Ask the questions on circulars of CARAG and of chunks as LangChain cuts them, and keep what was found as numbers.
+"""Ask the questions on circulars of CARAG, and keep what was found as numbers.
 
 A row holds ids, offsets, scores and outcomes, and no word of a circular.
 """
@@ -14,17 +14,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from bench.circulars.cuts import SEPARATORS, located
 from carag import Engine, Session
 from carag.generation import Extractive
-from carag.retrieval import ConfidenceGate, embedder_by_name
+from carag.retrieval import ConfidenceGate
 from carag.retrieval.ranking import ranker_by_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
-
-    from numpy.typing import NDArray
 
     from bench.circulars.gold import Asked
     from carag.engine.results import Answer
@@ -32,23 +29,14 @@ if TYPE_CHECKING:
     from carag.retrieval.evidence import Passage, Withheld
     from carag.retrieval.ranking import Ranked, Ranker
 
-__all__ = ["ask_all", "carag_rows", "done", "ingested", "mmr"]
+__all__ = ["CELLS", "EMBEDDERS", "NOW", "OWN", "Row", "ask_all", "done", "ingested"]
 
 Row = dict[str, Any]
 
 EMBEDDERS: Final = ("minilm", "wordllama")
 CELLS: Final = (("analyst", "research"), ("compliance", "surveil"))
-RANKERS: Final = ("fused-1", "fused-1+mmr-0.3-20", "fused-1+mmr-0.5-20", "fused-1+mmr-0.7-20")
 OWN: Final = "fused-1+mmr-0.7-20"
-"""What the profile of circulars wants; with it the questions are not only searched but answered."""
-K: Final = 6
-"""Passages of a system that count."""
-FETCH: Final = 20
-"""Chunks that LangChain's MMR chooses from: its default ``fetch_k``."""
-LAMBDAS: Final = (0.3, 0.5)
-"""``lambda_mult`` of LangChain: the weight on relevance."""
-SIZES: Final = ((2000, 200), (1000, 100))
-"""Characters of LangChain's chunks, and how many are in the next again; about as long as ours are the second."""
+"""The ranker of the profile of circulars."""
 NOW: Final = datetime(2026, 11, 2, tzinfo=UTC)
 
 
@@ -57,11 +45,8 @@ class Counting:
 
     def __init__(self) -> None:
         self._inner = Extractive()
-        self.name, self.remote, self.fingerprint = (
-            self._inner.name,
-            self._inner.remote,
-            self._inner.fingerprint,
-        )
+        self.name, self.remote = self._inner.name, self._inner.remote
+        self.fingerprint = self._inner.fingerprint
         self.calls = 0
 
     def generate(self, question: str, passages: Sequence[Passage], withheld: Withheld) -> Draft:
@@ -81,7 +66,7 @@ class Watched:
     def rank(self, *given: Any, **more: Any) -> Ranked:
         """See :class:`carag.retrieval.ranking.Ranker`."""
         found = self._inner.rank(*given, **more)
-        # Where labels ended since the index was brought up to the store, more are ranked.
+        # Where labels have ended since the index was brought up to date, it is called again for more.
         self.last = self.last or found
         return found
 
@@ -89,7 +74,7 @@ class Watched:
 def ask_all(
     data: Path, questions: Sequence[Asked], out: Path, work: Path, embedders: Sequence[str] = EMBEDDERS
 ) -> None:
-    """Read the circulars in, ask every system every question, and write the rows and how the reading went.
+    """Ingest the circulars, ask every question, and write the rows and how the ingest went.
 
     Parameters
     ----------
@@ -99,22 +84,16 @@ def ask_all(
     out : Path
         A directory, for ``rows.jsonl.gz`` and ``ingest.json``.
     work : Path
-        A directory, for a part's rows as soon as it is done: whoever asks again with it asks only what is left. It
-        knows nothing of what changed since; for another state of the code take an empty one.
+        A directory that keeps each part's rows once the part is done, so that a run that was stopped goes on. It does
+        not notice that the code has changed since: then use an empty one.
     """
     packed = gzip.decompress((data / "rbi" / "circulars.jsonl.gz").read_bytes())
-    texts = {row["id"]: row["text"] for row in map(json.loads, packed.decode().splitlines())}
-    ids = list(texts)
+    ids = [row["id"] for row in map(json.loads, packed.decode().splitlines())]
     parts = []
     for name in embedders:
         home = work / name
         reading = done(home / "ingest.jsonl", partial(ingested, home, packed, name, ids))
-        for ranker in RANKERS:
-            rows = partial(carag_rows, home / "store", name, ranker, ids, questions)
-            parts.append(done(home / f"carag-{ranker}.jsonl", rows))
-        for size, again in SIZES:
-            rows = partial(_of_langchain, name, size, again, texts, questions)
-            parts.append(done(home / f"langchain-{size}.jsonl", rows))
+        parts.append(done(home / "carag.jsonl", partial(_rows, home / "store", name, ids, questions)))
     report = json.loads(reading.read_text("utf-8"))
     (out / "ingest.json").write_text(json.dumps(report, indent=1) + "\n", "utf-8")
     with gzip.GzipFile(out / "rows.jsonl.gz", "wb", mtime=0) as file:
@@ -122,7 +101,7 @@ def ask_all(
 
 
 def done(part: Path, rows: Callable[[], Iterable[Row]]) -> Path:
-    """Write a part unless it is there. It gets its name when it is whole, so one that is there is done."""
+    """Write a part unless it is there; it gets its name only when it is complete."""
     if not part.exists():
         part.parent.mkdir(parents=True, exist_ok=True)
         begun = part.with_suffix(".begun")
@@ -131,15 +110,13 @@ def done(part: Path, rows: Callable[[], Iterable[Row]]) -> Path:
     return part
 
 
-def ingested(
-    home: Path, circulars: bytes, embedder: str, ids: Sequence[str], profile: str | Path = "circulars"
-) -> Iterator[Row]:
-    """Read the circulars into a new store, and say what became of each row, and which of them a cell sees."""
+def ingested(home: Path, circulars: bytes, embedder: str, ids: Sequence[str]) -> Iterator[Row]:
+    """Ingest the circulars into a new store, and say which rows were stored and which are hidden."""
     store, source = home / "store", home / "in"
     shutil.rmtree(store, ignore_errors=True)
     source.mkdir(exist_ok=True)
     (source / "circulars.jsonl").write_bytes(circulars)
-    with Engine.open(store, profile=profile, embedder=embedder, clock=lambda: NOW) as engine:
+    with Engine.open(store, profile="circulars", embedder=embedder, clock=lambda: NOW) as engine:
         report = engine.ingest(source)
         stored = [one for one in ids if engine._collection.store.content_hash(one) is not None]  # noqa: SLF001
         of = {
@@ -156,48 +133,34 @@ def ingested(
             role: [one for one, found in those.items() if found.why != "ADMISSIBLE"]
             for role, those in of.items()
         },
-        "causes": {
-            one: list(of["compliance"][one].causes)
-            for one in stored
-            if of["analyst"][one].why != "ADMISSIBLE"
-        },
     }
 
 
-def carag_rows(
-    store: Path, embedder: str, ranker: str, ids: Sequence[str], questions: Sequence[Asked]
-) -> Iterator[Row]:
-    """Ask with a ranker, and with the profile's own once more behind a gate."""
+def _rows(store: Path, embedder: str, ids: Sequence[str], questions: Sequence[Asked]) -> Iterator[Row]:
+    """Ask without a gate, and once more behind one."""
     place = {one: number for number, one in enumerate(ids)}
     model = Counting()
     with Engine.open(
-        store, ranker=ranker, generator=model, gate=ConfidenceGate(-1.0), clock=lambda: NOW
+        store, ranker=OWN, generator=model, gate=ConfidenceGate(-1.0), clock=lambda: NOW
     ) as engine:
-        watched = Watched(ranker_by_name(ranker, engine._collection.catalogue))  # noqa: SLF001
+        watched = Watched(ranker_by_name(OWN, engine._collection.catalogue))  # noqa: SLF001
         engine._retriever.ranker = watched  # noqa: SLF001 - no result holds the scores
         for role, purpose in CELLS:
             session = Session(role=role, purpose=purpose)
             nearest = []
             for one in questions:
-                row: Row = {"system": f"carag {embedder} {role} {ranker}", "id": one.id}
                 watched.last, model.calls = None, 0
-                passages: Sequence[Passage]
-                if ranker == OWN:
-                    answer = engine.ask(one.question, session)
-                    passages = answer.passages
-                    row |= _outcome(one, answer, watched.last, model.calls)
-                    nearest.append(row["nearest"])
-                else:
-                    passages = engine.retrieve(one.question, session, K).passages
-                places = [
-                    [place[passage.accession_number], passage.start, passage.end] for passage in passages
-                ]
-                yield row | {
-                    "top": places,
-                    "facts": [_held(one, passage.text) for passage in passages],
+                answer = engine.ask(one.question, session)
+                row = _outcome(one, answer, watched.last, model.calls)
+                nearest.append(row["nearest"])
+                yield {
+                    "system": f"carag {embedder} {role}",
+                    "id": one.id,
+                    **row,
+                    "top": [[place[each.accession_number], each.start, each.end] for each in answer.passages],
+                    "facts": [_held(one, each.text) for each in answer.passages],
                 }
-            if ranker == OWN:
-                yield from _gated(engine, model, f"gated {embedder} {role}", session, questions, nearest)
+            yield from _gated(engine, model, f"gated {embedder} {role}", session, questions, nearest)
 
 
 def _outcome(one: Asked, answer: Answer, ranked: Ranked | None, calls: int) -> Row:
@@ -205,18 +168,12 @@ def _outcome(one: Asked, answer: Answer, ranked: Ranked | None, calls: int) -> R
     assert ranked.words is not None
     cited = [citation.number - 1 for citation in answer.citations]
     return {
-        "cosines": [round(similarity, 6) for similarity in ranked.similarities],
-        "scores": [round(score, 6) for score in ranked.scores],
         "nearest": round(ranked.nearest or 0.0, 6),
         "words": round(ranked.words.share, 6),
+        "scores": [round(score, 6) for score in ranked.scores[:2]],
         "code": answer.why,
         "cited": cited,
         "said": _held(one, answer.text) if cited else [],
-        "from metadata": all(
-            (said.chunk_id, said.accession_number, said.start, said.end, said.source)
-            == (meant.chunk_id, meant.accession_number, meant.start, meant.end, meant.source)
-            for said, meant in zip(answer.citations, [answer.passages[at] for at in cited], strict=True)
-        ),
         "calls": calls,
     }
 
@@ -239,64 +196,6 @@ def _gated(
             yield {"system": system, "id": one.id, "code": answer.why, "calls": model.calls}
     finally:
         guarded.gate = opened
-
-
-def _of_langchain(
-    embedder: str, size: int, again: int, texts: dict[str, str], questions: Sequence[Asked]
-) -> Iterator[Row]:
-    from langchain_text_splitters import RecursiveCharacterTextSplitter
-
-    model = embedder_by_name(embedder)
-    number = {one: at for at, one in enumerate(texts)}
-    splitter = RecursiveCharacterTextSplitter(
-        separators=SEPARATORS, is_separator_regex=True, chunk_size=size, chunk_overlap=again
-    )
-    places = [
-        (circular, start, end)
-        for circular, text in texts.items()
-        for start, end in located(text, splitter.split_text(text))
-    ]
-    vectors = model.embed_documents([texts[circular][start:end] for circular, start, end in places])
-    for one in questions:
-        query = model.embed_query(one.question)
-        similar = vectors @ query
-        best = np.argsort(-similar, kind="stable")[:FETCH]
-        orders = {"top": list(range(len(best)))[:K]}
-        for weight in LAMBDAS:
-            orders[f"mmr-{weight}"] = mmr(vectors[best], query, weight, K)
-        for order, chosen in orders.items():
-            top = [int(best[at]) for at in chosen]
-            yield {
-                "system": f"langchain-{size} {embedder} everyone {order}",
-                "id": one.id,
-                "top": [[number[places[at][0]], *places[at][1:]] for at in top],
-                "facts": [
-                    _held(one, texts[circular][start:end])
-                    for circular, start, end in (places[at] for at in top)
-                ],
-            }
-
-
-def mmr(vectors: NDArray[np.float32], query: NDArray[np.float32], weight: float, k: int) -> list[int]:
-    """Choose rows as LangChain's ``maximal_marginal_relevance`` does, ``weight`` being its ``lambda_mult``.
-
-    The first is the row most similar to the query; each next one has the greatest
-    ``weight * similarity - (1 - weight) * likeness``, likeness being the greatest similarity to a row already chosen.
-    Vectors are of unit length.
-
-    Examples
-    --------
-    >>> rows = np.array([[1, 0], [0.99, 0.141], [0, 1]], np.float32)
-    >>> mmr(rows, rows[0], 0.9, 2), mmr(rows, rows[0], 0.1, 2)
-    ([0, 1], [0, 2])
-    """
-    similar = vectors @ query
-    chosen = [int(np.argmax(similar))]
-    while len(chosen) < min(k, len(vectors)):
-        merit = weight * similar - (1 - weight) * (vectors @ vectors[chosen].T).max(axis=1)
-        merit[chosen] = -np.inf
-        chosen.append(int(np.argmax(merit)))
-    return chosen
 
 
 def _held(asked: Asked, text: str) -> list[int]:

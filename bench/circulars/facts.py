@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bench.circulars.asking import NOW, OWN, Row, done, ingested
 from bench.circulars.gold import HOME, read_questions
-from bench.metric.measures import wilson
+from bench.harness import wilson
 from carag import Engine, Session
 from carag.generation import Draft, Extractive
 from carag.retrieval import ConfidenceGate

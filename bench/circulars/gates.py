@@ -1,29 +1,41 @@
-"""Write what scores tell right from wrong answers on circulars, and what a gate before the generator promises."""
+"""Report what a gate before the generator does to the questions on circulars: ``python -m bench.circulars.gates``.
+
+Writes ``REPORT.md`` from the rows in ``report/``, which hold ids, offsets, scores and outcomes, and no word of a
+circular. With ``--ask WORK`` every question is asked again first, which takes long; what was asked is kept in the
+directory WORK part by part, so that a run that was stopped goes on from there.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+import gzip
+import json
+import os
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from bench.auc import area_under_curve
-from bench.circulars.gold import is_held_out
-from bench.circulars.kept import CELLS, CHOSEN, EMBEDDERS, ERRORS, OWN, SCORES, judged
-from bench.circulars.selective import SPLITS, Row, measured_over, risk_coverage
+from bench.circulars.asking import EMBEDDERS, ask_all
+from bench.circulars.gold import Asked, families, holds, is_held_out, read_questions
+from bench.circulars.selective import SPLITS, Row, measured_over, share_interval
 from bench.embedders.measure import calibrate
+from bench.harness import parser, table, write
 from carag.policy import Profile
 from carag.retrieval import calibrations_of
 from carag.retrieval.confidence.shipped import Calibration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from bench.circulars.kept import Run
+__all__ = ["KEPT", "PAGE", "SCORES", "Run", "calibrations", "gold_of", "judged", "page", "read_run"]
 
-__all__ = ["BEFORE", "calibrations", "curve", "gate", "promises", "rows_of", "scores", "shipped"]
-
-SHOWN: Final = ("similarity", CHOSEN)
-"""Scores of which splits are measured: what the engine's gate tests, and the one chosen."""
+PAGE: Final = Path(__file__).with_name("REPORT.md")
+KEPT: Final = Path(__file__).with_name("report")
+K: Final = 6
+CELLS: Final = ("compliance", "analyst")
+ERRORS: Final = (Fraction(1, 20), Fraction(1, 10))
 BEFORE: Final = {
     "BELOW_GATE": "below",
     "NOTHING_ABOUT_IT": "before",
@@ -34,16 +46,167 @@ BEFORE: Final = {
 """Codes of declines that come before the generator."""
 
 
-def gate(run: Run) -> str:
-    """Count the calls of the generator below a gate and above it."""
-    lines = [
-        "## The gate stands before the generator",
-        "",
-        "Asked again behind a gate at the median of all similarities, with a generator that counts its calls.",
-        "",
-        "| embedder | session | below the gate | calls | declined before it | calls | others | calls |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
+def _margin(row: dict[str, Any]) -> float:
+    first, second = (*row["scores"], 0.0)[:2]
+    return float(first - second)
+
+
+SCORES: Final[dict[str, Callable[[dict[str, Any]], float]]] = {
+    "similarity": lambda row: float(row["nearest"]),
+    "mean of similarity, word share and margin": lambda row: (
+        (row["nearest"] + row["words"] + _margin(row)) / 3
+    ),
+}
+"""Scores that a gate can test before the generator is called: what the engine tests, and the best of five that were
+compared on the development half. Margin is the fused score of the first passage minus the second's."""
+_PAGE: Final = """\
+# The questions on circulars: answered, declined, wrong
+
+Written by `python -m bench.circulars.gates` from the rows in `report/`; change the command, not this page. What other
+rankers, and chunks as LangChain cuts them, find of the same questions is in this file at tag `evidence-0.3`.
+
+{count} questions on the Reserve Bank of India's circulars and directions: {on} that a clause answers, {near} on the
+subject that nothing here answers, {off} on other subjects. A language model wrote questions and clauses by reading; no
+person has reviewed them. Each question is asked once, of the circulars as they stand, through `Engine.ask` with the
+profile of circulars and the default generator, which quotes up to three of eight passages. The session
+compliance/surveil sees replaced circulars too: the questions are about the texts, whatever is in force.
+analyst/research does not see them.
+
+A passage holds the clause if they share half of the clause's characters or half of the passage's; a twin of the clause
+in another circular counts. An answer is wrong if no passage that it cites holds the clause; so every answer to a
+question that nothing here answers is wrong.
+
+Questions whose clauses or twins share a circular form a family; a question that nothing answers is a family of its own.
+Splits and intervals (95 %, in brackets) are by family. By the SHA-256 of the family's name {development} questions are
+the development half; the other {held} are held out.
+
+## Answers without a gate
+
+“Not found”: the clause is not among the first six passages; “another quoted”: it is, and the quotes are of others. The
+last two columns are about the answers that cite the clause: whether a cited passage that holds it also holds a fact,
+and whether the quoted sentences do.
+
+{answers}
+
+## The gate comes before the generator
+
+Asked again behind a gate at the median of all similarities, with a generator that counts its calls.
+
+{gate}
+
+## The threshold that the profile ships
+
+The highest multiple of 0.01 that declines at most 5 % of the questions of analyst/research that are answered by a
+clause which that cell may use. It was chosen and measured on the same questions.
+
+{shipped}
+
+## What a promised error gives
+
+{splits} random splits by family into two halves. The threshold is the lowest at or above which (wrong + 1) /
+(answered + 1) of one half is at most the promised error; the other half is measured. Without such a threshold nothing
+is answered. *Wrong* is the mean over the splits with answers; *over all*, the mean over all splits, where one without
+answers counts 0 %. Coverage (of all questions) and over-refusal (declined, of the questions whose clause is among the
+first six) are means over all splits. compliance/surveil.
+
+{promises}
+"""
+
+
+class Run(NamedTuple):
+    """Everything that the page is made of."""
+
+    questions: dict[str, Asked]
+    family: dict[str, str]
+    ids: list[str]
+    """Of the circulars, in the order of their file."""
+    ingest: dict[str, Any]
+    rows: dict[str, dict[str, dict[str, Any]]]
+    """By system and question."""
+
+
+def read_run(kept: Path, questions: Sequence[Asked]) -> Run:
+    """Read the rows that were kept."""
+    ingest = json.loads((kept / "ingest.json").read_text("utf-8"))
+    rows: dict[str, dict[str, dict[str, Any]]] = {}
+    with gzip.open(kept / "rows.jsonl.gz", "rt", encoding="utf-8") as lines:
+        for row in map(json.loads, lines):
+            rows.setdefault(row["system"], {})[row["id"]] = row
+    return Run({one.id: one for one in questions}, families(questions), ingest["ids"], ingest, rows)
+
+
+def gold_of(run: Run, row: dict[str, Any]) -> list[bool]:
+    """Tell of each passage of a row whether it holds the clause."""
+    gold = run.questions[row["id"]].gold
+    return [holds((run.ids[at], start, end), gold) for at, start, end in row["top"]]
+
+
+def judged(run: Run, row: dict[str, Any], score: Callable[[dict[str, Any]], float]) -> Row:
+    """Return a row as a gate and its judge see it."""
+    gold = gold_of(run, row)
+    return Row(
+        run.family[row["id"]],
+        score(row),
+        row["code"] == "ANSWERED",
+        any(gold[at] for at in row["cited"]),
+        any(gold[:K]),
+    )
+
+
+def page(run: Run) -> str:
+    """Write the page."""
+    kinds = Counter(one.kind for one in run.questions.values())
+    held = sum(is_held_out(family) for family in run.family.values())
+    return _PAGE.format(
+        count=len(run.questions),
+        **kinds,
+        development=len(run.questions) - held,
+        held=held,
+        answers=_answers(run),
+        gate=_gate(run),
+        shipped=_shipped(run),
+        splits=SPLITS,
+        promises=_promises(run),
+    )
+
+
+def _answers(run: Run) -> str:
+    head = ("embedder", "session", "answered", "right", "not found", "another quoted", "near answered")
+    more = ("off answered", "declined", "cited clause holds the fact", "the quote holds it")
+    return table([*head, *more], _answered(run))
+
+
+def _answered(run: Run) -> Iterator[list[object]]:
+    for embedder in EMBEDDERS:
+        for cell in CELLS:
+            came: Counter[str] = Counter()
+            holding: dict[str, list[bool]] = {}
+            saying: dict[str, list[bool]] = {}
+            for row in run.rows[f"carag {embedder} {cell}"].values():
+                if row["code"] != "ANSWERED":
+                    came[row["code"]] += 1
+                    continue
+                gold, kind, family = gold_of(run, row), run.questions[row["id"]].kind, run.family[row["id"]]
+                came["answered"] += 1
+                if any(gold[at] for at in row["cited"]):
+                    came["right"] += 1
+                    cited = any(gold[at] and bool(row["facts"][at]) for at in row["cited"])
+                    holding.setdefault(family, []).append(cited)
+                    saying.setdefault(family, []).append(bool(row["said"]))
+                else:
+                    came[kind if kind != "on" else "another" if any(gold[:K]) else "missed"] += 1
+            declined = ", ".join(f"{code} {came[code]}" for code in sorted(came) if code.isupper())
+            figures = [came[name] for name in ("answered", "right", "missed", "another", "near", "off")]
+            yield [embedder, cell, *figures, declined, _share(holding), _share(saying)]
+
+
+def _share(values: Mapping[str, Sequence[bool]]) -> str:
+    share, low, high = share_interval(values)
+    return f"{100 * share:.1f} % ({100 * low:.1f}–{100 * high:.1f})"
+
+
+def _gate(run: Run) -> str:
+    lines = []
     for embedder in EMBEDDERS:
         for cell in CELLS:
             groups = {name: [0, 0] for name in ("below", "before", "others")}
@@ -51,23 +214,31 @@ def gate(run: Run) -> str:
                 group = groups[BEFORE.get(row["code"], "others")]
                 group[0] += 1
                 group[1] += row["calls"]
-            lines.append(
-                f"| {embedder} | {cell} | {' | '.join(f'{count} | {calls}' for count, calls in groups.values())} |"
-            )
-    return "\n".join(lines)
+            lines.append([embedder, cell, *(count for both in groups.values() for count in both)])
+    head = [
+        "embedder",
+        "session",
+        "below the gate",
+        "calls",
+        "declined before it",
+        "calls",
+        "others",
+        "calls",
+    ]
+    return table(head, lines)
 
 
 def calibrations(run: Run) -> dict[str, tuple[Calibration, int]]:
     """Return, by embedder, what ``gate.toml`` of circulars is to say, and how many near misses it declines.
 
-    In scope are the questions of analyst/research that a clause answers which that cell may use, and out of scope those
-    on other subjects.
+    In scope are the questions of analyst/research that are answered by a clause which that cell may use; out of scope
+    are those on other subjects.
     """
     hidden = {*run.ingest["hidden"]["analyst"], *run.ingest["not stored"]}
     found = {}
     for embedder in EMBEDDERS:
         nearest: dict[str, list[float]] = {"on": [], "near": [], "off": []}
-        for row in run.rows[f"carag {embedder} analyst {OWN}"].values():
+        for row in run.rows[f"carag {embedder} analyst"].values():
             asked = run.questions[row["id"]]
             if asked.kind != "on" or any(circular not in hidden for circular, _, _ in asked.gold):
                 nearest[asked.kind].append(row["nearest"])
@@ -86,167 +257,64 @@ def calibrations(run: Run) -> dict[str, tuple[Calibration, int]]:
     return found
 
 
-def shipped(run: Run) -> str:
-    """Write what the profile's gate was measured to decline."""
+def _shipped(run: Run) -> str:
     near = sum(one.kind == "near" for one in run.questions.values())
     said = calibrations_of(Profile.open("circulars"))
-    lines = [
-        "## The threshold that the profile ships",
-        "",
-        "The highest multiple of 0.01 that declines at most 5 % of the questions of analyst/research that a clause",
-        "answers which that cell may use; of all questions, and so measured on those that it was chosen by.",
-        "",
-        "| embedder | threshold | in scope, declined | off, declined | near, declined |",
-        "|---|---|---|---|---|",
-    ]
-    for embedder, (one, declined) in calibrations(run).items():
-        stale = "" if said.get(embedder) == one else " (`gate.toml` differs)"
-        lines.append(
-            f"| {embedder} | {one.threshold:.2f}{stale} | {one.in_scope_declined} of {one.in_scope} | "
-            f"{one.out_of_scope_declined} of {one.out_of_scope} | {declined} of {near} |"
-        )
-    return "\n".join(lines)
+    return table(
+        ["embedder", "threshold", "in scope, declined", "off, declined", "near, declined"],
+        (
+            [
+                embedder,
+                f"{one.threshold:.2f}{'' if said.get(embedder) == one else ' (`gate.toml` differs)'}",
+                f"{one.in_scope_declined} of {one.in_scope}",
+                f"{one.out_of_scope_declined} of {one.out_of_scope}",
+                f"{declined} of {near}",
+            ]
+            for embedder, (one, declined) in calibrations(run).items()
+        ),
+    )
 
 
-def rows_of(
-    run: Run, embedder: str, cell: str, score: str, *, half: bool | None = None, near: bool = True
-) -> list[Row]:
-    """Return rows of all questions, of one half (True: held out), or without those that nearly are answered."""
-    return [
-        judged(run, row, SCORES[score])
-        for row in run.rows[f"carag {embedder} {cell} {OWN}"].values()
-        if half in (None, is_held_out(run.family[row["id"]]))
-        and (near or run.questions[row["id"]].kind != "near")
-    ]
-
-
-def scores(run: Run) -> str:
-    """Compare the scores, on the development half and on the one held out."""
-    lines = [
-        "## Which score tells right from wrong",
-        "",
-        "Area under the ROC curve of the answers that cite the clause against the others (0.5 is a coin's), and",
-        "against kinds of wrong answers on the development half; and the greatest share of the questions, in per",
-        "cent, that can be answered with at most 5, 10, 20 and 30 % wrong if the threshold is read off the same",
-        "questions. Margin is the fused score of the first passage minus the second's. All are known before the",
-        "generator is called. compliance/surveil.",
-    ]
-    areas: dict[tuple[bool, str, str], float] = {}
+def _promises(run: Run) -> str:
+    lines = []
     for embedder in EMBEDDERS:
-        lines += [
-            "",
-            f"### {embedder}",
-            "",
-            "| score | development | against near | against off | against other clauses | answered | held out | "
-            "answered, held out |",
-            "|---|---|---|---|---|---|---|---|",
-        ]
-        for score in SCORES:
-            cells = []
-            for half in (False, True):
-                rows = [row for row in rows_of(run, embedder, "compliance", score, half=half) if row.answered]
-                wrong = [row for row in rows if not row.right]
-                right = [row.score for row in rows if row.right]
-                area = area_under_curve(right, [row.score for row in wrong])
-                cells.append(str(area))
-                areas[half, embedder, score] = area.value
-                if not half:
-                    for kind in ("near", "off", "on"):
-                        ids = {run.family[one.id] for one in run.questions.values() if one.kind == kind}
-                        of_kind = [row.score for row in wrong if row.family in ids]
-                        cells.append(f"{area_under_curve(right, of_kind).value:.3f}")
-                cells.append(_reach(rows_of(run, embedder, "compliance", score, half=half)))
-            lines.append(f"| {score} | {' | '.join(cells)} |")
-    return "\n".join(
-        [
-            *lines,
-            "",
-            "Chosen on the development half: the mean of similarity, word share and margin, which has the greatest",
-            "area with both embedders. Questions on other subjects are told apart by every score but the margin. Near",
-            "misses hardly are by any: they ask for what the clauses that are there do not say.",
-            "On the half held out the greatest area is that of "
-            + " and ".join(
-                f"the {max(SCORES, key=lambda one: areas[True, embedder, one])} with {embedder}"
-                for embedder in EMBEDDERS
+        for score, of_row in SCORES.items():
+            for name, only_held_out in (("all", False), ("held out", True)):
+                rows = [
+                    judged(run, row, of_row)
+                    for row in run.rows[f"carag {embedder} compliance"].values()
+                    if is_held_out(run.family[row["id"]]) or not only_held_out
+                ]
+                for error in ERRORS:
+                    found = measured_over(rows, error)
+                    over_all = (found.wrong or 0.0) * (found.found - found.empty) / SPLITS
+                    lines.append(
+                        [
+                            *(embedder, score, name, f"{100 * error} %", found.found),
+                            "nothing answered" if found.wrong is None else f"{100 * found.wrong:.1f} %",
+                            *(f"{100 * one:.1f} %" for one in (over_all, found.coverage, found.over_refusal)),
+                        ]
+                    )
+    head = ["embedder", "score", "questions", "promised", "thresholds", "wrong", "over all", "coverage"]
+    return table([*head, "over-refusal"], lines)
+
+
+def main() -> None:
+    """Ask again if wanted, and write the page."""
+    arguments = parser("bench.circulars.gates", __doc__)
+    arguments.add_argument(
+        "--ask", type=Path, metavar="WORK", help="ask every question of which it holds no row"
+    )
+    arguments.add_argument("--data", type=Path, default=os.environ.get("CARAG_SHARED_DATA"))
+    given = arguments.parse_args()
+    if given.ask:
+        if given.data is None:
+            arguments.error(
+                "no data: set CARAG_SHARED_DATA, or name with --data what holds rbi/circulars.jsonl.gz"
             )
-            + ".",
-        ]
-    )
+        ask_all(Path(given.data), read_questions(), KEPT, given.ask)
+    write(page(read_run(KEPT, read_questions())), PAGE)
 
 
-def _reach(rows: Sequence[Row]) -> str:
-    points = _points(rows)
-    return ", ".join(
-        f"{100 * max((covered for covered, risk in points if risk <= most), default=0.0):.0f}"
-        for most in (0.05, 0.1, 0.2, 0.3)
-    )
-
-
-def _points(rows: Sequence[Row]) -> list[tuple[float, float]]:
-    answered = [row for row in rows if row.answered]
-    return risk_coverage([row.score for row in answered], [row.right for row in answered], len(rows))
-
-
-def promises(run: Run) -> str:
-    """Choose thresholds on half of the questions by a promised error, and measure the other half."""
-    lines = [
-        "## What a promised error gives",
-        "",
-        f"{SPLITS} random splits by family into two halves. The threshold is the least at or above which (wrong + 1) /",
-        "(answered + 1) of the one half is at most the promised error; the other half is measured. Without such a",
-        "threshold nothing is answered. Wrong is the mean over the splits with answers, whose calibrating half was",
-        "mostly a lucky one where there are few; beside it, “…”, the mean over all splits, one without answers being",
-        "0 %. Coverage (of all questions) and over-refusal (declined, of the questions whose clause is among the first",
-        "six) are means over all splits. The engine's gate tests the similarity; the mean is tested here alone.",
-        "",
-        "| embedder | session | score | questions | promised | thresholds | wrong of answered | … | coverage | "
-        "over-refusal |",
-        "|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    for embedder, cell, score, name, error, found in _measured(run):
-        wrong = "nothing answered" if found.wrong is None else f"{100 * found.wrong:.1f} %"
-        lines.append(
-            f"| {embedder} | {cell} | {score} | {name} | {100 * error} % | {found.found} | {wrong} | "
-            f"{100 * (found.wrong or 0.0) * (found.found - found.empty) / SPLITS:.1f} % | "
-            f"{100 * found.coverage:.1f} % | {100 * found.over_refusal:.1f} % |"
-        )
-    return "\n".join(lines)
-
-
-def _measured(run: Run) -> Iterator[tuple[Any, ...]]:
-    for embedder in EMBEDDERS:
-        for cell in CELLS:
-            for score in SHOWN if cell == CELLS[0] else (CHOSEN,):
-                sets: dict[str, dict[str, bool]] = {
-                    "all": {},
-                    "held out": {"half": True},
-                    "without near": {"near": False},
-                }
-                for name, chosen in sets.items():
-                    if cell == CELLS[0] or name == "all":
-                        rows = rows_of(run, embedder, cell, score, **chosen)
-                        for error in ERRORS:
-                            yield embedder, cell, score, name, error, measured_over(rows, error)
-
-
-def curve(run: Run) -> str:
-    """Tell the share of wrong answers by the share answered."""
-    steps = np.arange(1, 11) / 10
-    lines = [
-        "## Risk and coverage",
-        "",
-        "Share of wrong answers, in per cent, where the tenth, two tenths, … of all questions are answered, those of",
-        "the greatest score first; empty where fewer are answered without any gate. compliance/surveil.",
-        "",
-        f"| embedder | score | {' | '.join(f'{100 * step:.0f} %' for step in steps)} |",
-        f"|---|---|{'---|' * len(steps)}",
-    ]
-    for embedder in EMBEDDERS:
-        for score in SCORES:
-            points = _points(rows_of(run, embedder, "compliance", score))
-            cells = []
-            for step in steps:
-                reached = [risk for covered, risk in points if covered >= step]
-                cells.append(f"{100 * reached[0]:.1f}" if reached else "")
-            lines.append(f"| {embedder} | {score} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+if __name__ == "__main__":
+    main()

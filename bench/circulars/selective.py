@@ -19,7 +19,6 @@ __all__ = [
     "Measured",
     "Row",
     "measured_over",
-    "risk_coverage",
     "share_interval",
     "splits",
 ]
@@ -54,30 +53,6 @@ class Measured(NamedTuple):
     """Share declined of the questions whose clause is in the first six."""
     empty: int
     """Splits with a threshold above which no question of the other half is."""
-
-
-def risk_coverage(scores: Sequence[float], right: Sequence[bool], of: int) -> list[tuple[float, float]]:
-    """Return, for each score from the greatest, the share answered at or above it and the share of these that is wrong.
-
-    Parameters
-    ----------
-    scores, right
-        Of each question that was answered.
-    of : int
-        All questions.
-
-    Examples
-    --------
-    >>> risk_coverage([0.9, 0.5, 0.5, 0.1], [True, False, True, False], 5)
-    [(0.2, 0.0), (0.6, 0.3333333333333333), (0.8, 0.5)]
-    """
-    order = sorted(zip(scores, right, strict=True), reverse=True)
-    points, wrong = [], 0
-    for answered, (score, is_right) in enumerate(order, 1):
-        wrong += not is_right
-        if answered == len(order) or order[answered][0] < score:
-            points.append((answered / of, wrong / answered))
-    return points
 
 
 def splits(families: Sequence[str], count: int = SPLITS, seed: int = SEED) -> Iterator[NDArray[np.bool_]]:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from bench.commit import commit
 from bench.documents.corpus import DIM
+from bench.harness import commit
 from carag.evaluation.run_metadata import processor_name
 from carag.index import kernels
 

@@ -33,7 +33,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from bench.bedrock_double import ENVIRONMENT, REGION, UNSET, ServiceModel, serving
 from bench.metric.measures import kappa
 from carag.engine import Engine
 from carag.errors import ModelUnavailable
@@ -53,6 +52,7 @@ from carag.generation import Extractive
 from carag.generation.words import terms
 from carag.retrieval import ConfidenceGate, embedder_by_name
 from carag.retrieval.bedrock import BedrockSettings
+from tests.bedrock.double import ENVIRONMENT, REGION, UNSET, ServiceModel, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

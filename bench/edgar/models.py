@@ -3,7 +3,7 @@
 Each question goes through the engine: its ranker, prompt, gate, guard and audit log. ``smollm2-server`` starts
 llama.cpp's HTTP server with the small packaged weights and asks it through the OpenAI-compatible port.
 
-With ``--double`` a ``bedrock:`` model is the double of :mod:`bench.bedrock_double`. It checks every request against the
+With ``--double`` a ``bedrock:`` model is the double of ``tests/bedrock/double.py``. It checks every request against the
 service's own model, and its signature, and answers by a fixed rule: what it cites means nothing. What is shown is that
 all requests are such as the service takes, and that every bad citation is refused. No question of the reported split is
 asked.
@@ -25,10 +25,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from bench.bedrock_double import ENVIRONMENT, REGION, UNSET, ServiceModel
-from bench.bedrock_double import serving as serving_double
 from bench.edgar.generator import development_pairs
-from bench.llama_server import serving as serving_llama
 from carag.engine import Engine
 from carag.errors import ModelUnavailable
 from carag.evaluation.cases.corpus import SIZES, build_corpus
@@ -40,14 +37,17 @@ from carag.generation.local import _SMOLLM2
 from carag.generation.prompts import INSUFFICIENT_EVIDENCE
 from carag.retrieval import embedder_by_name
 from carag.retrieval.bedrock import BedrockSettings
+from tests.bedrock.double import ENVIRONMENT, REGION, UNSET, ServiceModel
+from tests.bedrock.double import serving as serving_double
+from tests.models.llama_server import serving as serving_llama
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from bench.bedrock_double import Double
     from carag.evaluation.cases.pairs import Pair
     from carag.generation import Draft, Generator
     from carag.retrieval import Passage, Withheld
+    from tests.bedrock.double import Double
 
 __all__ = ["Counted", "FirstPassages", "ask", "fixed_rule"]
 

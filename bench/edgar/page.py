@@ -6,13 +6,11 @@ that every test run detects an edit of the page, and the full one an edit of eit
 
 from __future__ import annotations
 
-import argparse
 import hashlib
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from bench.sections import replaced
+from bench.harness import ROOT, parser, replaced
 from carag.errors import InvalidArgument
 from carag.evaluation.report.goals import GoalState
 from carag.evaluation.report.measures import MEASURES, NOTICED
@@ -27,13 +25,15 @@ if TYPE_CHECKING:
 
     from carag.evaluation.report.report import Report, Section
     from carag.evaluation.report.strata import Slice
-    from carag.evaluation.run_metadata import RunMetadata
 
-__all__ = ["BEGIN", "END", "committed", "section", "section_sha256"]
+__all__ = ["COMMAND", "NAME", "PAGE", "committed", "full_size", "section", "section_sha256"]
 
 HERE: Final = Path(__file__).parent
-BEGIN: Final = "<!-- bench.edgar: this section is written by `python -m bench.edgar.page` -->"
-END: Final = "<!-- /bench.edgar -->"
+COMMAND: Final = "python -m bench.edgar.page"
+NAME: Final = "bench.edgar"
+PAGE: Final = ROOT / "docs" / "benchmarks.md"
+_FULL: Final = "[At full size]("
+"""The paragraph that begins so was written from rows that are kept at tag ``evidence-0.3`` alone; it stays as it is."""
 
 _COLUMNS: Final = (
     ("CVR by query", "everything", "cvr_query"),
@@ -52,15 +52,17 @@ def committed(run: str) -> Report:
     return report_from(HERE / run / "rows.jsonl.gz")
 
 
-def section(paper: Report, full: Report, where: str) -> str:
+def section(paper: Report, full: str, where: str) -> str:
     """Write the section.
 
     Parameters
     ----------
-    paper, full : Report
-        At the paper's size, and of all filings.
+    paper : Report
+        At the paper's size.
+    full : str
+        The paragraph about all filings.
     where : str
-        The directory that holds both, as the page links to it.
+        The directory that holds the reports, as the page links to it.
 
     Raises
     ------
@@ -69,8 +71,10 @@ def section(paper: Report, full: Report, where: str) -> str:
     """
     first, *others = paper.sections
     run, every, real = paper.metadata, _whole(first, "everything"), _whole(first, "real")
-    if run is None or full.metadata is None or run.worlds is None:
-        raise InvalidArgument("a run has no run.json, or one without rebuilt stores; run the benchmark again")
+    if run is None or run.worlds is None:
+        raise InvalidArgument(
+            "the run has no run.json, or one without rebuilt stores; run the benchmark again"
+        )
     trials, violating = sum(one.pairs for one in run.trials), sum(one.violating for one in run.trials)
     scopes = {"everything": every, "real": real}
     lines = [
@@ -110,7 +114,7 @@ def section(paper: Report, full: Report, where: str) -> str:
             "",
             f"With {other.models.generator}, {asked.pairs} pairs: F1 on answerable questions: {f1}.",
         ]
-    return "\n".join([*lines, "", _at_full_size(full.metadata, full.sections[0], where)])
+    return "\n".join([*lines, "", full])
 
 
 def _noticed(first: Section) -> Iterator[str]:
@@ -139,32 +143,6 @@ def _noticed(first: Section) -> Iterator[str]:
                 yield f"| {name.stratum or 'all'} | {system} | {' | '.join(found)} |"
 
 
-def _at_full_size(run: RunMetadata, measured: Section, where: str) -> str:
-    every, real = (_whole(measured, scope) for scope in ("everything", "real"))
-    shown = {
-        system: "; ".join(
-            f"{title} {_figure(part.systems[system][measure])}"
-            for part, title, measure in (
-                (every, "CVR by query", "cvr_query"),
-                (every, "canaries disclosed", "odr_canary"),
-                (real, "evidence recall@8", "evidence_recall"),
-                (real, "answered with the gold hidden", "answered_hidden"),
-            )
-        )
-        for system in ("vanilla", "oracle", "carag-certified")
-    }
-    states = Counter(one.state for one in measured.results)
-    missed = "; ".join(one.goal.statement for one in measured.results if one.state is GoalState.MISSED)
-    return (
-        f"[At full size]({where}/full/report.md), {run.chunks:,} chunks of {run.filings:,} filings of "
-        f"{run.filers:,} filers, {every.pairs:,} pairs, {measured.models.embedder}: "
-        + ". ".join(f"{system}: {figures}" for system, figures in shown.items())
-        + f". Retrieval p95 in ms: vanilla {_p95(measured, 'vanilla')}, carag-auto {_p95(measured, 'carag-auto')}, "
-        f"carag-certified {_p95(measured, 'carag-certified')}. {states[GoalState.MET]} goals are met, "
-        f"{states[GoalState.NOT_MEASURED]} not measured, {states[GoalState.MISSED]} missed: {missed}."
-    )
-
-
 def _whole(measured: Section, scope: str) -> Slice:
     """Return the figures of a scope as a whole, not of a stratum."""
     return next(part for name, part in measured.slices.items() if name == (scope, "", ""))
@@ -186,19 +164,28 @@ def _figure(figure: Estimate | NotMeasured) -> str:
     return f"{value} ({100 * figure.low:.1f} .. {100 * figure.high:.1f})"
 
 
+def _held(text: str) -> str:
+    section = text.partition(f"<!-- {NAME}:")[2].partition(f"<!-- /{NAME} -->")[0]
+    return section.partition("-->\n")[2].strip("\n")
+
+
 def section_sha256(text: str) -> str:
     """Hash the section that a page holds."""
-    held = text.partition(BEGIN)[2].partition(END)[0].strip("\n")
-    return hashlib.sha256(held.encode()).hexdigest()
+    return hashlib.sha256(_held(text).encode()).hexdigest()
+
+
+def full_size(text: str) -> str:
+    """Return the paragraph about all filings that a page holds."""
+    return next(part for part in _held(text).split("\n\n") if part.startswith(_FULL))
 
 
 def main() -> None:
     """Write the section, and its hash."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--page", type=Path, default=HERE.parents[1] / "docs" / "benchmarks.md")
-    given = parser.parse_args()
-    made = section(committed("paper"), committed("full"), "../bench/edgar")
-    text = replaced(given.page.read_text("utf-8"), BEGIN, END, made)
+    arguments = parser("bench.edgar.page", __doc__)
+    arguments.add_argument("--page", type=Path, default=PAGE)
+    given = arguments.parse_args()
+    text = given.page.read_text("utf-8")
+    text = replaced(text, section(committed("paper"), full_size(text), "../bench/edgar"), COMMAND, NAME)
     given.page.write_text(text, encoding="utf-8")
     (HERE / "page.sha256").write_text(f"{section_sha256(text)}\n", encoding="utf-8")
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bench.commit import commit
 from bench.embedders.measure import PASSES, K
+from bench.harness import commit
 from carag.evaluation.run_metadata import processor_name
 from carag.policy import Profile
 from carag.retrieval import calibrations_of

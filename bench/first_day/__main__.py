@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import carag
-from bench.metric.measures import wilson
+from bench.harness import wilson
 from carag.policy.shipped import shipped_text
 
 if TYPE_CHECKING:

@@ -1,31 +1,35 @@
 """Measure models and variants of the Regulatory Compliance Metric: ``python -m bench.metric --data DIR``.
 
-Writes ``RESULTS.md``, ``results.json`` and ``plots/`` beside this file, or under ``--out``. ``--cache DIR`` keeps
+Writes ``RESULTS.md`` and ``results.json`` beside this file, or under ``--out``. ``--cache DIR`` keeps
 vectors and scores, so that a second run asks no model. Of what is read only ids and numbers are written.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from bench.harness import about, parser
 from bench.metric.classification import classification, of_excerpts
 from bench.metric.contract_pairs import contract_pairs
-from bench.metric.corpora import act, ai_act, excerpts, obliqa
+from bench.metric.corpora import SEED, act, ai_act, excerpts, obliqa
 from bench.metric.joint import joint
 from bench.metric.kept import Kept
 from bench.metric.measures import Interval
 from bench.metric.models import Bm25, embedders, judges, rerankers
-from bench.metric.plots import draw
-from bench.metric.report import about, report
+from bench.metric.report import report
 from bench.metric.retrieval import retrieval
 from bench.metric.three_way import three_way
 from carag.evaluation.regulatory import ChunkerConfig
 from carag.evaluation.regulatory.chunks import paper_chunks
+from carag.evaluation.statistics.bootstrap import REPLICATES
+from carag.evaluation.statistics.bootstrap import SEED as DRAW
+
+if TYPE_CHECKING:
+    from argparse import Namespace
 
 HERE: Final = Path(__file__).parent
 QUESTIONS, PASSAGES = 60, 500
@@ -39,39 +43,40 @@ _QUICK: Final = 10
 
 def main() -> None:
     """Measure, print, write."""
-    parser = argparse.ArgumentParser(prog="python -m bench.metric", description=__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="directory with ai_act/ and legal/")
-    parser.add_argument("--cache", type=Path, help="directory that keeps vectors and scores between runs")
-    parser.add_argument("--out", type=Path, default=HERE)
-    parser.add_argument("--nli", type=Path, help="folder of an NLI model: model.onnx and tokenizer.json")
-    parser.add_argument(
+    arguments = parser("bench.metric", __doc__, data=True)
+    arguments.add_argument("--cache", type=Path, help="directory that keeps vectors and scores between runs")
+    arguments.add_argument("--out", type=Path, default=HERE)
+    arguments.add_argument("--nli", type=Path, help="folder of an NLI model: model.onnx and tokenizer.json")
+    arguments.add_argument(
         "--nli-conflict", type=int, default=1, help="column of conflict in its logits (default 1)"
     )
-    parser.add_argument(
+    arguments.add_argument(
         "--turns", type=int, help="turns read of each excerpt of AIReg-Bench, drawn; all by default"
     )
     for kind, example in (("embedder", "bedrock:cohere.embed-multilingual-v3"), ("reranker", "onnx:FOLDER")):
-        parser.add_argument(
+        arguments.add_argument(
             f"--{kind}", action="append", default=[], metavar="NAME", help=f"one more, such as {example}"
         )
-    parser.add_argument("--quick", action="store_true", help="small draws: that it runs, nothing of models")
-    given = parser.parse_args()
+    arguments.add_argument(
+        "--quick", action="store_true", help="small draws: that it runs, nothing of models"
+    )
+    given = arguments.parse_args()
     found = _measured(given)
     write(found, given.out)
     print((given.out / "RESULTS.md").read_text(encoding="utf-8"))
 
 
 def write(found: dict[str, Any], home: Path) -> None:
-    """Write figures, pictures and page."""
+    """Write figures and page."""
     home.mkdir(parents=True, exist_ok=True)
     found = json.loads(json.dumps(found, default=_plain))
-    draw(found, home / "plots")
     (home / "results.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     (home / "RESULTS.md").write_text(report(found), encoding="utf-8")
 
 
-def _measured(given: argparse.Namespace) -> dict[str, Any]:
-    began, cpu, described = time.monotonic(), time.process_time(), about(quick=given.quick)
+def _measured(given: Namespace) -> dict[str, Any]:
+    began, cpu = time.monotonic(), time.process_time()
+    described = about(quick=given.quick, seed=SEED, draw=DRAW, replicates=REPLICATES)
     part = _QUICK if given.quick else 1
     kept = Kept(given.cache)
     vectors, absent = embedders(kept, given.embedder)

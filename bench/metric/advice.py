@@ -12,9 +12,10 @@ if TYPE_CHECKING:
 __all__ = ["advice", "opening", "recommended"]
 
 _OPENING: Final = """\
-**For who has to rely on it.** The metric says of a text whether a regulation supports it. Held against {n} pieces of
-technical documentation that legal experts had judged, the best of {combinations} combinations of models agrees with
-them in {right} of the cases (95 % interval {right_low} to {right_high}); the same answer to everything is right in
+**For those who have to rely on it.** The metric says of a text whether a regulation supports it. Held against {n}
+pieces of technical documentation that legal experts had judged, the best of {combinations} combinations of models
+agrees with them in {right} of the cases (95 % interval {right_low} to {right_high}); the same answer to everything is
+right in
 {constant}. Its agreement beyond chance (Cohen's kappa: 0 is chance, 1 is perfect) is {kappa:.2f} ({low:.2f} to
 {high:.2f}); that of two experts with each other is {least:.2f} to {most:.2f}. {proven} With the paper's own thresholds,
 {stuck} of {paper} combinations say the same of every piece. No verdict measured here should decide anything alone:
@@ -70,24 +71,21 @@ def advice(found: Mapping[str, Any]) -> str:
                 else "None is shown to be better than chance (AUC)."
             )
         )
-    for what in ("excerpts", "sessions"):
-        part = found["joint"][what]
-        best, rows = part["best"], part["figures"]
-        values = {name: one["kappa"]["value"] for name, one in rows.items()}
-        beaten = sum(
-            _better(best, name, part["differences from the best"]) for name in values if name != best
-        )
-        chance = [name for name, one in rows.items() if one["kappa"]["low"] > 0]
-        lines.append(
-            f"- Combination, by {what} (kappa): `{best}` has the greatest, {values[best]:.2f}, and is shown to be "
-            f"better than {beaten} of {len(values) - 1} others. Above chance are {len(chance)} of {len(values)}"
-            + (f": {_listed(chance)}." if 0 < len(chance) < 9 else ".")
-        )
+    part = found["joint"]["excerpts"]
+    best, rows = part["best"], part["figures"]
+    values = {name: one["kappa"]["value"] for name, one in rows.items()}
+    beaten = sum(_better(best, name, part["differences from the best"]) for name in values if name != best)
+    chance = [name for name, one in rows.items() if one["kappa"]["low"] > 0]
+    lines.append(
+        f"- Combination (kappa): `{best}` has the greatest, {values[best]:.2f}, and is shown to be "
+        f"better than {beaten} of {len(values) - 1} others. Above chance are {len(chance)} of {len(values)}"
+        + (f": {_listed(chance)}." if 0 < len(chance) < 9 else ".")
+    )
     return "\n".join(lines)
 
 
 def opening(found: Mapping[str, Any]) -> str:
-    """Return a paragraph for who has to rely on a verdict."""
+    """Return a paragraph for those who have to rely on a verdict."""
     part = found["joint"]["excerpts"]
     best = part["figures"][part["best"]]
     right, kappa = best["accuracy"], best["kappa"]

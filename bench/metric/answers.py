@@ -8,17 +8,17 @@ AIReg-Bench as in the whole run, each beside the majority and a regression over 
 
 from __future__ import annotations
 
-import argparse
 import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from bench.harness import parser, wilson
 from bench.metric.contracts import read_contracts
 from bench.metric.corpora import ActCorpus, act, excerpts
 from bench.metric.joint import joint
 from bench.metric.kept import Kept
-from bench.metric.measures import accuracy, confusion, interval, kappa, wilson
+from bench.metric.measures import accuracy, confusion, interval, kappa
 from bench.metric.models import embedders
 from bench.metric.report import report
 from bench.metric.three_way import by_metric, figure
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from bench.metric.corpora import Excerpt
     from bench.metric.models import KeptEmbedder
 
-__all__ = ["HERE", "contracts", "measured", "pairs", "regression", "wilson"]
+__all__ = ["HERE", "contracts", "measured", "pairs", "regression"]
 
 HERE: Final = Path(__file__).parent
 SETS: Final = ("stated", "blind")
@@ -39,11 +39,10 @@ _DECIDED: Final = (SessionVerdict.COMPLIANT, SessionVerdict.NON_COMPLIANT)
 
 def main() -> None:
     """Measure, and write the page."""
-    parser = argparse.ArgumentParser(prog="python -m bench.metric.answers", description=__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="directory with ai_act/ and legal/")
-    parser.add_argument("--cache", type=Path, help="directory that keeps vectors between runs")
-    parser.add_argument("--out", type=Path, default=HERE)
-    given = parser.parse_args()
+    arguments = parser("bench.metric.answers", __doc__, data=True)
+    arguments.add_argument("--cache", type=Path, help="directory that keeps vectors between runs")
+    arguments.add_argument("--out", type=Path, default=HERE)
+    given = arguments.parse_args()
     vectors, _ = embedders(Kept(given.cache), [])
     articles, documentation = act(given.data), excerpts(given.data)
     metric = Regulatory(ActCorpus(articles), vectors[0], StanceHead(), Settings(variant=Variant.STANCE))

@@ -18,10 +18,8 @@ from bench.metric.measures import (
     average_precision,
     best_threshold,
     confusion,
-    f1_by_threshold,
     interval,
     macro_f1,
-    pr_curve,
 )
 from bench.metric.models import progress
 from carag.labelling.sentences import sentences
@@ -100,8 +98,6 @@ def classification(
         figures[reranker.name] = {
             "thresholds": sorted({*limits}),
             **_with_intervals(marks, truth, clusters, verdicts[reranker.name]),
-            "F1 by threshold": f1_by_threshold(marks, truth),
-            "PR curve": _thinned(pr_curve(marks, truth)),
         }
     constant = _f1(truth, [sum(truth) * 2 > len(truth)] * len(truth), clusters)
     return {
@@ -159,9 +155,3 @@ def _difference(truth: list[bool], one: list[bool], other: list[bool], clusters:
     return interval(
         lambda w: macro_f1(confusion(truth, one, w)) - macro_f1(confusion(truth, other, w)), clusters
     )
-
-
-def _thinned(points: list[tuple[float, float]], most: int = 200) -> list[tuple[float, float]]:
-    """Keep as many points as a picture shows."""
-    step = -(-len(points) // most)
-    return points[::step] if points[-1:] == points[::step][-1:] else [*points[::step], points[-1]]

@@ -16,7 +16,7 @@ from carag.errors import InvalidArgument
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["CHOICES", "Contract", "Pair", "folds", "read_contracts"]
+__all__ = ["CHOICES", "Contract", "Pair", "read_contracts"]
 
 CHOICES: Final = ("Entailment", "Contradiction", "NotMentioned")
 """The labels in the order of the head's columns."""
@@ -72,16 +72,6 @@ def read_contracts(directory: Path, split: str) -> list[Contract]:
         )
         for line in sorted(contracts, key=lambda line: str(line["doc_id"]))
     ]
-
-
-def folds(count: int, parts: int, seed: int) -> list[int]:
-    """Deal ``count`` things into ``parts`` folds of equal size to within one, by the seed."""
-    import numpy as np
-
-    dealt = [0] * count
-    for turn, thing in enumerate(np.random.default_rng(seed).permutation(count).tolist()):
-        dealt[thing] = turn % parts
-    return dealt
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:

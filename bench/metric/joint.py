@@ -1,8 +1,7 @@
 """Measure embedder, reranker and variant together: the metric's verdict on documentation, beside that of three experts.
 
 An excerpt of AIReg-Bench is one response of several turns (:func:`bench.metric.corpora.turns`), each asked for by the
-article's number and title. A session is the documentation of one use in one scenario over its articles: each of its
-excerpts has the same weight, whatever its length, since the truth counts excerpts.
+article's number and title.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ _HALF: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """What the experts say of one excerpt, or of one session."""
+    """What the experts say of one excerpt."""
 
     id: str
     use: int
@@ -76,21 +75,9 @@ def sessions_of(found: Sequence[Excerpt]) -> list[MeasuredSession]:
     return [MeasuredSession(name, "aireg-bench", list(_turns(some))) for name, some in by_use.items()]
 
 
-def truths(found: Sequence[Excerpt]) -> tuple[list[Truth], list[Truth]]:
-    """Return the truth of excerpts and of sessions; what the median expert leaves undecided counts in neither.
-
-    A session is compliant as the metric's own aggregate has it: if at least half of its decided excerpts are.
-    """
-    decided = [Truth(one.id, one.use, one.is_compliant) for one in found if one.is_compliant is not None]
-    by_use: dict[tuple[int, str], list[bool]] = defaultdict(list)
-    for one in found:
-        if one.is_compliant is not None:
-            by_use[one.use, one.scenario].append(one.is_compliant)
-    whole = [
-        Truth(f"use{use}-{scenario}", use, 2 * sum(some) >= len(some))
-        for (use, scenario), some in sorted(by_use.items())
-    ]
-    return decided, whole
+def truths(found: Sequence[Excerpt]) -> list[Truth]:
+    """Return the truth of the excerpts; those that the median expert leaves undecided are left out."""
+    return [Truth(one.id, one.use, one.is_compliant) for one in found if one.is_compliant is not None]
 
 
 def experts(found: Sequence[Excerpt]) -> dict[str, Any]:
@@ -125,10 +112,9 @@ def joint(
                 cells.append(_measured(embedder, model, variant, searched, whole))
                 one = cells[-1]
                 print(f"joint: {one.name}: {one.seconds:.0f} s", file=sys.stderr, flush=True)
-    cells += [cross_validated(one, truths(found)[0]) for one in cells if one.variant == Variant.PAPER]
+    cells += [cross_validated(one, truths(found)) for one in cells if one.variant == Variant.PAPER]
     return {
-        "excerpts": _agreement(cells, truths(found)[0]),
-        "sessions": _agreement(cells, truths(found)[1]),
+        "excerpts": _agreement(cells, truths(found)),
         "undecided": _undecided(cells, [one.id for one in found if one.is_compliant is None]),
         "experts": experts(found),
         "turns": sum(len(one.turns) for one in found),
@@ -201,7 +187,6 @@ def _measured(
     metric._retriever = searched[variant.is_package]  # type: ignore[assignment]  # noqa: SLF001
     for session in whole:
         judged = metric.batch(session.session_id, session.assistant_id, session.turns)
-        cell.verdicts[session.session_id] = metric.result(session.session_id).verdict.value
         parts: dict[str, list[int]] = defaultdict(list)
         for at, turn in enumerate(session.turns):
             parts[turn.qa_id.partition("/")[0]].append(at)
@@ -212,8 +197,6 @@ def _measured(
             cell.verdicts[name] = alone.verdict.value
             if variant is Variant.PAPER:
                 cell.marks[name] = _marks(weights, of_part)
-        if variant is Variant.PAPER:
-            cell.marks[session.session_id] = _marks([turn.weight or 0.0 for turn in session.turns], judged)
     cell.seconds = time.monotonic() - began
     return cell
 
@@ -266,7 +249,6 @@ def _agreement(cells: Sequence[Cell], truth: Sequence[Truth]) -> dict[str, Any]:
         for cell in cells
     }
     best = max(figures, key=lambda name: figures[name]["kappa"].value)
-    by_place = {(cell.embedder, cell.reranker, cell.variant): cell.name for cell in cells}
     return {
         "n": len(ordered),
         "compliant": real.count(_YES),
@@ -276,13 +258,6 @@ def _agreement(cells: Sequence[Cell], truth: Sequence[Truth]) -> dict[str, Any]:
         "best": best,
         "differences from the best": {
             f"{best} - {name}": differ(best, name) for name in figures if name != best
-        },
-        "differences of variants": {
-            f"{name} - paper": differ(name, by_place[cell.embedder, cell.reranker, Variant.PAPER.value])
-            for cell in cells
-            if cell.variant != Variant.PAPER
-            and (cell.embedder, cell.reranker, Variant.PAPER.value) in by_place
-            for name in [cell.name]
         },
     }
 

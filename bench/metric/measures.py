@@ -29,16 +29,13 @@ __all__ = [
     "average_precision",
     "best_threshold",
     "confusion",
-    "f1_by_threshold",
     "interval",
     "kappa",
     "macro_f1",
     "mean",
     "ndcg_at",
-    "pr_curve",
     "recall_at",
     "reciprocal_rank",
-    "wilson",
 ]
 
 Figures = Any
@@ -168,21 +165,6 @@ def best_threshold(scores: Sequence[float], contradicts: Sequence[bool]) -> floa
     return equal[len(equal) // 2]
 
 
-def pr_curve(scores: Sequence[float], contradicts: Sequence[bool]) -> list[tuple[float, float]]:
-    """Return (recall, precision) of contradiction as the threshold rises: a point for each score that occurs.
-
-    Examples
-    --------
-    >>> pr_curve([0.1, 0.4, 0.4, 0.9], [True, False, True, False])
-    [(0.5, 1.0), (1.0, 0.6666666666666666), (1.0, 0.5)]
-    """
-    marks, truth = np.asarray(scores), np.asarray(contradicts, dtype=bool)
-    limits = np.unique(marks)
-    caught = np.array([(truth & (marks <= limit)).sum() for limit in limits])
-    said = np.array([(marks <= limit).sum() for limit in limits])
-    return [(float(r), float(p)) for r, p in zip(caught / truth.sum(), caught / said, strict=True)]
-
-
 def average_precision(
     scores: Sequence[float], contradicts: Sequence[bool], weights: NDArray[np.float64]
 ) -> Figures:
@@ -222,23 +204,6 @@ def _cumulated(
     ends = np.flatnonzero(np.diff(at[order], append=at.max() + 1))
     drawn = np.asarray(weights, dtype=np.float64)[..., order]
     return (drawn * truth[order]).cumsum(axis=-1)[..., ends], drawn.cumsum(axis=-1)[..., ends]
-
-
-def wilson(count: int, of: int) -> tuple[float, float]:
-    """Return the 95 % interval of a share (Wilson 1927).
-
-    Examples
-    --------
-    >>> [round(one, 3) for one in wilson(9, 10)]
-    [0.596, 0.982]
-    """
-    if not of:
-        return 0.0, 1.0
-    z = 1.959964
-    share, bent = count / of, z * z / of
-    middle = (share + bent / 2) / (1 + bent)
-    half = z * math.sqrt(share * (1 - share) / of + bent / (4 * of)) / (1 + bent)
-    return max(middle - half, 0.0), min(middle + half, 1.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,18 +1,14 @@
 """Time everything of the metric but its models: ``python -m bench.metric.speed``.
 
 The embedder, the reranker and the judge look their answer up, and what that takes is subtracted. The turns are dealt
-into rounds, each measured with every variant in turn; the report gives the median of the rounds. If a variant misses
-its target, the functions that take the time are listed.
+into rounds, each measured with every variant in turn; the report gives the median of the rounds.
 """
 
 from __future__ import annotations
 
-import argparse
-import cProfile
 import hashlib
 import json
 import os
-import pstats
 import random
 import statistics
 import sys
@@ -23,8 +19,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from bench.harness import commit, parser
 from bench.metric.__main__ import HERE, write
-from bench.metric.report import about
 from carag.evaluation.regulatory import (
     Batch,
     CorpusConnector,
@@ -51,7 +47,6 @@ _SESSION: Final = 10
 """Turns of a session."""
 _SEARCHED: Final = 500
 """Turns whose searches are timed alone, a round."""
-_PROFILED: Final = 500
 _WORDS: Final = (
     *("provider", "system", "log", "record", "risk", "data", "deployer", "authority", "market", "human"),
     *("oversight", "notice", "period", "month", "measure", "training", "accuracy", "shall", "keep", "report"),
@@ -133,12 +128,12 @@ class Drawn(CorpusConnector):
 
 def main() -> None:
     """Measure, and write into what ``python -m bench.metric`` wrote."""
-    parser = argparse.ArgumentParser(prog="python -m bench.metric.speed", description=__doc__)
-    parser.add_argument("--interactions", type=int, default=10_000)
-    parser.add_argument("--chunks", type=int, default=5_000)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--out", type=Path, default=HERE)
-    given = parser.parse_args()
+    arguments = parser("bench.metric.speed", __doc__)
+    arguments.add_argument("--interactions", type=int, default=10_000)
+    arguments.add_argument("--chunks", type=int, default=5_000)
+    arguments.add_argument("--rounds", type=int, default=5)
+    arguments.add_argument("--out", type=Path, default=HERE)
+    given = arguments.parse_args()
     if _THREADS not in os.environ:
         # Two threads that wait for each other beside other work took 18 ms for a product that one makes in 0.3.
         os.execve(  # noqa: S606 - itself
@@ -150,14 +145,16 @@ def main() -> None:
     print(json.dumps(found, indent=1))
     path = given.out / "results.json"
     if not path.exists():
-        sys.exit(f"{path} is missing: these figures stand in no report; run python -m bench.metric first")
+        sys.exit(
+            f"{path} is missing: there is no report to put these figures into; run python -m bench.metric first"
+        )
     write({**json.loads(path.read_text(encoding="utf-8")), "speed": found}, given.out)
 
 
 def measured(interactions: int, chunks: int, rounds: int) -> dict[str, Any]:
     """Return milliseconds a turn of each variant, round by round."""
     turns = _turns(interactions)
-    described, load = about(quick=False), os.getloadavg()[0]
+    load = os.getloadavg()[0]
     made = {}
     for variant in Variant:
         fake = Fake()
@@ -175,7 +172,6 @@ def measured(interactions: int, chunks: int, rounds: int) -> dict[str, Any]:
         }
         for name, some in rows.items()
     }
-    missed = [name for name, one in variants.items() if one["median ms"] >= TARGET]
     return {
         "interactions": interactions,
         "chunks": {count for *_, count in made.values()}.pop(),
@@ -183,9 +179,7 @@ def measured(interactions: int, chunks: int, rounds: int) -> dict[str, Any]:
         "rounds": rounds,
         "target": TARGET,
         "variants": variants,
-        "profiled": min(_PROFILED, interactions),
-        "profile": {name: _profile(made[name][1], turns[:_PROFILED]) for name in missed},
-        "commit": described["commit"],
+        "commit": commit(),
         "load": load,
     }
 
@@ -224,24 +218,6 @@ def _round(fake: Fake, metric: Regulatory, turns: Sequence[Batch]) -> dict[str, 
         "model ms": models * a_turn,
         "passages": passages / len(turns),
     }
-
-
-def _profile(metric: Regulatory, turns: Sequence[Batch]) -> list[tuple[float, float, str]]:
-    """Return (calls a turn, own microseconds a turn, function) of the functions that take most."""
-    profiler = cProfile.Profile()
-    profiler.enable()
-    metric.batch("profiled", "fake", turns)
-    profiler.disable()
-    found = pstats.Stats(profiler).get_stats_profile().func_profiles
-    by_cost = sorted(found.items(), key=lambda one: -one[1].tottime)[:12]
-    return [
-        (
-            float(f"{int(str(one.ncalls).partition('/')[0]) / len(turns):.1f}"),
-            float(f"{1e6 * one.tottime / len(turns):.0f}"),
-            f"`{name}` ({Path(one.file_name).name})",
-        )
-        for name, one in by_cost
-    ]
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from bench.metric.baselines import best_tfidf, nli_scores, nli_verdicts
+from bench.metric.baselines import NLI, TFIDF, nli_verdicts, tfidf
 from bench.metric.contracts import CHOICES, Contract, read_contracts
 from bench.metric.measures import Interval, confusion, interval, macro_f1
 from bench.metric.models import progress
@@ -82,7 +82,7 @@ def three_way(
     dev = read_contracts(data / "legal", "dev")
     test = read_contracts(data / "legal", "test")[::part]
     known, truth = (np.array([[pair.label for pair in one.pairs] for one in some]) for some in (dev, test))
-    said = {
+    said: dict[str, NDArray[np.int64]] = {
         OURS: by_metric(test, Variant.STANCE, embedder, StanceHead()),
         f"{OURS}, requirements not learnt": by_metric(
             test, Variant.STANCE, embedder, StanceHead(knows_requirements=False)
@@ -90,15 +90,10 @@ def three_way(
         **{one.value: by_metric(test, one, embedder, reranker) for one in (Variant.PAPER, Variant.REFERENCE)},
         "always the majority": np.full_like(truth, np.bincount(known.ravel()).argmax()),
     }
-    form, score, said["TF-IDF regression"] = best_tfidf(dev, test)
-    chosen = {"TF-IDF regression": f"{', '.join(map(str, form))}; {score:.3f} on development contracts"}
+    said["TF-IDF regression"], chosen = tfidf(dev, test), {"TF-IDF regression": TFIDF}
     if nli is not None:
         model = CrossEncoder(str(nli[0]), label=nli[1], first="text")
-        of_dev, of_test = (nli_scores(some, model, embedder, kept) for some in (dev, test))
-        setting, score, said["nli"] = nli_verdicts(of_dev, known, of_test)
-        chosen["nli"] = (
-            f"{setting[0]} spans, cosine from {setting[1]:.3f}, conflict from {setting[2]:.3f}; {score:.3f}, in sample"
-        )
+        said["nli"], chosen["nli"] = nli_verdicts(test, model, embedder, kept), NLI
     clusters = np.repeat(np.arange(len(test)), truth.shape[1]).tolist()
     labels = truth.ravel().tolist()
     return {

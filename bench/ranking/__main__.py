@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bench.commit import commit
 from bench.edgar.generator import development_pairs
+from bench.harness import commit
 from bench.ranking.dense import TIMES, stages
 from carag.engine import Engine
 from carag.evaluation.cases.corpus import build_corpus

@@ -21,7 +21,7 @@ from typing import Final
 
 import numpy as np
 
-from bench.commit import commit
+from bench.harness import commit
 from bench.service.office import AUDIENCE, ISSUER, Office
 from carag import Engine, Session
 from carag.engine.tokens import JwtVerifier

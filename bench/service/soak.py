@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from bench.commit import commit
+from bench.harness import commit
 from bench.service.office import ANALYSTS, OFFICERS, QUESTIONS, Office, Served, asked, connected, said
 from carag.audit import Access
 from carag.audit.auditor.examine import examine_log

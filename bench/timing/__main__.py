@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from bench.auc import Area, area_under_curve
-from bench.commit import commit
+from bench.harness import commit
 from bench.timing.clocked import Connections
 from bench.timing.worlds import HOARD, HOSTS, Issuer, build
 from carag.evaluation.run_metadata import processor_name
+from tests.auc import Area, area_under_curve
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bench.bedrock_double import ENVIRONMENT, UNSET, ServiceModel, serving
+from tests.bedrock.double import ENVIRONMENT, UNSET, ServiceModel, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bench.bedrock_double import Double
+    from tests.bedrock.double import Double
 
 
 @pytest.fixture(scope="session")

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.bedrock_double import REGION
 from carag.errors import InvalidArgument, ModelUnavailable
 from carag.evaluation.judge import RUBRIC, Case, NovaJudge, Verdict, judge_by_name, parse_verdict
 from carag.evaluation.paid import CachedJudge
 from carag.retrieval.bedrock import BedrockSettings
+from tests.bedrock.double import REGION
 from tests.bedrock.test_bedrock import says
 
 if TYPE_CHECKING:

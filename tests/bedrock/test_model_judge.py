@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.bedrock_double import REGION
 from carag.errors import ModelUnavailable
 from carag.evaluation.regulatory import ModelJudge, Regulatory, SessionVerdict, Settings
 from carag.evaluation.regulatory.model_judge import WORDING, stances
 from carag.retrieval.bedrock import BedrockSettings
+from tests.bedrock.double import REGION
 from tests.bedrock.test_bedrock import says
 from tests.evaluation.regulatory.fakes import Everywhere, Held, turn
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.edgar.page import BEGIN, END, committed, section, section_sha256
+from bench.edgar.page import COMMAND, NAME, PAGE, committed, full_size, section, section_sha256
+from bench.harness import replaced
 from carag.errors import CorruptFile
 from carag.evaluation.report.files import check_files
 
@@ -46,7 +47,7 @@ def test_a_committed_run_says_what_it_is_of(run: Path) -> None:
 
 def test_the_page_has_the_section_that_was_written_last() -> None:
     """By ``python -m bench.edgar.page``, which keeps its hash."""
-    page = (HOME.parents[1] / "docs" / "benchmarks.md").read_text("utf-8")
+    page = PAGE.read_text("utf-8")
     assert section_sha256(page) == (HOME / "page.sha256").read_text("utf-8").strip()
     assert section_sha256(page) != section_sha256(page.replace("| oracle |", "| oracle  |", 1))
 
@@ -54,6 +55,6 @@ def test_the_page_has_the_section_that_was_written_last() -> None:
 @pytest.mark.full
 def test_the_page_says_what_the_rows_say() -> None:
     """Written by ``python -m bench.edgar.page``."""
-    page = (HOME.parents[1] / "docs" / "benchmarks.md").read_text("utf-8")
-    made = section(committed("paper"), committed("full"), "../bench/edgar")
-    assert f"{BEGIN}\n\n{made}\n\n{END}" in page
+    page = PAGE.read_text("utf-8")
+    made = section(committed("paper"), full_size(page), "../bench/edgar")
+    assert replaced(page, made, COMMAND, NAME) == page

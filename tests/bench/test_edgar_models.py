@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bench.bedrock_double import ENVIRONMENT, UNSET
 from bench.edgar import models
 from carag.evaluation.cases.pairs import split_of
 from carag.generation import DeclineCode, Draft
 from carag.retrieval import Withheld
+from tests.bedrock.double import ENVIRONMENT, UNSET
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import carag
-from bench.auc import area_under_curve
 from carag import Engine, Outcome, Session
 from carag.policy import PolicyTable
+from tests.auc import area_under_curve
 from tests.audit.state.test_existence import bare_place
 from tests.audit.state.trie_attack import Known, TrieAttack
 

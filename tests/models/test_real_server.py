@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from bench.llama_server import serving
 from carag import Document, Engine, Outcome, Session
 from carag.errors import ModelUnavailable
 from carag.generation import OpenAiGenerator, Stop
 from carag.generation.local import _SMOLLM2
 from carag.retrieval import ConfidenceGate, JinaReranker, OpenAiEmbedder, Withheld
 from tests.models.conftest import KEY_ENV, SECRET
+from tests.models.llama_server import serving
 from tests.models.test_openai import PASSAGES, QUESTION
 
 if TYPE_CHECKING:

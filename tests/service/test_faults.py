@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bench.audit.disk import environment
 from bench.service.office import Office
 from carag import Engine
 from carag.audit import Access, AuditLog, Verdict
@@ -28,6 +27,7 @@ from carag.audit.log import log as log_module
 from carag.audit.records.record import Record
 from carag.errors import AuditUnavailable
 from carag.service.problems import TITLES
+from tests.audit.log.disk import environment
 from tests.service.conftest import token
 from tests.service.test_client import QUESTIONS, Served
 from tests.service.test_record import passage_words

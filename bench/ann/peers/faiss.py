@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Flat", "Hnsw", "HnswSq8", "IvfFlat", "IvfPqFastScan", "IvfRaBitQ"]
+__all__ = ["Hnsw", "HnswSq8", "IvfFlat", "IvfPqFastScan"]
 
 _NPROBES: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 _TRAINING_ROWS: Final = 100_000
@@ -45,28 +45,12 @@ class _Faiss(Engine):
 
     def search(self, query: NDArray[np.float32], k: int, policy: Request, effort: int) -> NDArray[np.int64]:
         """Build the bitmap, the selector and the parameters, and search."""
-        ids: NDArray[np.int64] = self._search(query[np.newaxis], k, policy, effort)[0]
-        return ids
-
-    def search_batch(
-        self, queries: NDArray[np.float32], k: int, policy: Request, effort: int, threads: int
-    ) -> NDArray[np.int64]:
-        """Search all of them in one call."""
-        self._faiss.omp_set_num_threads(threads)
-        try:
-            return self._search(queries, k, policy, effort)
-        finally:
-            self._faiss.omp_set_num_threads(1)
-
-    def _search(
-        self, queries: NDArray[np.float32], k: int, policy: Request, effort: int
-    ) -> NDArray[np.int64]:
         sel = None
         if not policy.is_open:
             bitmap = np.packbits(policy.admissible(self._rows), bitorder="little")
             sel = self._faiss.IDSelectorBitmap(bitmap)
-        _, ids = self._index.search(queries, k, params=self._parameters(effort, sel))
-        return np.asarray(ids)
+        _, ids = self._index.search(query[np.newaxis], k, params=self._parameters(effort, sel))
+        return np.asarray(ids[0])
 
     def _file(self) -> str:
         return self.name
@@ -91,19 +75,6 @@ class _Faiss(Engine):
 
     def _parameters(self, effort: int, sel: Any) -> Any:
         raise NotImplementedError
-
-
-class Flat(_Faiss):
-    """IndexFlatIP under a bitmap."""
-
-    name = "faiss-flat"
-    bits = 32
-
-    def _make(self, dim: int) -> Any:
-        return self._faiss.IndexFlatIP(dim)
-
-    def _parameters(self, effort: int, sel: Any) -> Any:  # noqa: ARG002 - no knob
-        return self._faiss.SearchParameters(sel=sel) if sel else None
 
 
 class Hnsw(_Faiss):
@@ -181,20 +152,3 @@ class IvfPqFastScan(IvfFlat):
     def _parameters(self, effort: int, sel: Any) -> Any:
         base = super()._parameters(effort, sel)
         return self._faiss.IndexRefineSearchParameters(k_factor=_REFINED, base_index_params=base)
-
-
-class IvfRaBitQ(IvfPqFastScan):
-    """IndexIVFRaBitQ, one bit a dimension, queries in 4 bits, refined from the rows."""
-
-    name = "faiss-ivf-rabitq"
-    bits = 1
-
-    def _make(self, dim: int) -> Any:
-        faiss = self._faiss
-        self._quantizer = faiss.IndexFlatIP(dim)
-        return faiss.IndexIVFRaBitQ(self._quantizer, dim, self._lists(), faiss.METRIC_INNER_PRODUCT)
-
-    def _parameters(self, effort: int, sel: Any) -> Any:
-        faiss = self._faiss
-        base = faiss.IVFRaBitQSearchParameters(nprobe=effort, sel=sel, qb=4)
-        return faiss.IndexRefineSearchParameters(k_factor=_REFINED, base_index_params=base)

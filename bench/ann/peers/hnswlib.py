@@ -88,14 +88,6 @@ class Native(Engine):
         count = self._ask(query, 1, 1, k, policy, effort, self._ids)
         return self._ids[:count].copy()
 
-    def search_batch(
-        self, queries: NDArray[np.float32], k: int, policy: Request, effort: int, threads: int
-    ) -> NDArray[np.int64]:
-        """Let threads take one query after another."""
-        ids = np.empty((len(queries), k), dtype=np.int64)
-        self._ask(np.ascontiguousarray(queries), len(queries), threads, k, policy, effort, ids)
-        return ids
-
     def _ask(
         self,
         queries: NDArray[np.float32],

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 __all__ = ["NumbaScan", "NumpyGrouped"]
 
 _NO_TIME: Final = 2**32 - 1
-_QUERIES_AT_ONCE: Final = 32
 
 
 class NumpyGrouped(Engine):
@@ -61,38 +60,6 @@ class NumpyGrouped(Engine):
         starts, firsts = np.array(spans).T
         span = np.searchsorted(starts, best, side="right") - 1
         return np.asarray(self._order[firsts[span] + best - starts[span]])
-
-    def search_batch(
-        self,
-        queries: NDArray[np.float32],
-        k: int,
-        policy: Request,
-        effort: int,  # noqa: ARG002 - no knob
-        threads: int,  # noqa: ARG002 - the matrix library was started with as many
-    ) -> NDArray[np.int64]:
-        """Multiply matrices, a few queries at a time so that the products stay small."""
-        found = np.full((len(queries), k), -1, dtype=np.int64)
-        runs = self._runs(policy)
-        if not runs:
-            return found
-        places = np.concatenate([np.arange(first, last) for first, last in runs])
-        closed = np.zeros(len(places), dtype=np.bool_)
-        if policy.as_of is not None:
-            closed |= self._public_at[places] > policy.as_of
-        if policy.denied is not None:
-            closed |= policy.denied_table(self._entity_count)[self._entities[places]]
-        most = min(k, len(places))
-        for start in range(0, len(queries), _QUERIES_AT_ONCE):
-            part = queries[start : start + _QUERIES_AT_ONCE]
-            scores = np.hstack([part @ self._vectors[first:last].T for first, last in runs])
-            scores[:, closed] = -np.inf
-            best = np.argpartition(-scores, most - 1, axis=1)[:, :most]
-            reached = np.take_along_axis(scores, best, axis=1)
-            order = np.argsort(-reached, axis=1)
-            ids = self._order[places[np.take_along_axis(best, order, axis=1)]]
-            is_open = np.take_along_axis(reached, order, axis=1) > -np.inf
-            found[start : start + len(part), :most] = np.where(is_open, ids, -1)
-        return found
 
     def _runs(self, policy: Request) -> list[tuple[int, int]]:
         """List the runs of admissible words, neighbours joined."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench.audit.kills import kill
+from tests.audit.log.kills import kill
 
 
 @pytest.mark.parametrize("rounds", [4, pytest.param(40, marks=pytest.mark.full)])

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from bench.audit.disk import environment
-from bench.audit.powercut import play, record
 from carag.audit import AuditLog
+from tests.audit.log.disk import environment
+from tests.audit.log.powercut import play, record
 
 ROOT = Path(__file__).parents[3]
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the disk is preloaded, as Linux does it")
@@ -62,7 +62,7 @@ def acknowledged(home, **disk):
         [
             sys.executable,
             "-m",
-            "bench.audit.writers",
+            "tests.audit.log.writers",
             str(home),
             "--each",
             "20",
@@ -107,7 +107,16 @@ def test_one_record_waits_for_the_disk_once(tmp_path):
         home = tmp_path / str(each)
         AuditLog.open(home).close()
         subprocess.run(
-            [sys.executable, "-m", "bench.audit.writers", str(home), "--clients", "1", "--each", str(each)],
+            [
+                sys.executable,
+                "-m",
+                "tests.audit.log.writers",
+                str(home),
+                "--clients",
+                "1",
+                "--each",
+                str(each),
+            ],
             cwd=ROOT,
             env=environment(home, count=tmp_path / f"{each}.syncs"),
             check=True,

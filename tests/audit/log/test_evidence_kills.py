@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from bench.audit.evidence_kills import MOMENTS, kill, kill_server
 from carag import Engine
 from carag.audit.log.postgres_setup import set_up
 from carag.errors import AuditUnavailable
+from tests.audit.log.evidence_kills import MOMENTS, kill, kill_server
 
 pytest.importorskip("psycopg", reason="needs psycopg: pip install carag-engine[postgres]")
 servers = pytest.importorskip(
@@ -82,8 +82,8 @@ def test_no_text_leaves_without_both_commits_and_no_record_stays_alone(store, mo
 @pytest.mark.release
 def test_without_the_server_there_is_no_answer_and_with_it_the_engine_goes_on(store, mortal):
     """No restart of the engine: the next request connects again, and nothing is lost."""
-    from bench.audit.evidence_kills import _QUESTIONS
     from carag import Session
+    from tests.audit.log.evidence_kills import _QUESTIONS
 
     session = Session(role="compliance", purpose="surveil")
     with Engine.open(store, create=False) as engine:

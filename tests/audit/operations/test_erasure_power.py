@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from bench.audit import powercut
-from bench.audit.disk import environment
 from carag.audit import AuditLog, RecordKind
 from carag.audit.records.erasure import read_targets
+from tests.audit.log import powercut
+from tests.audit.log.disk import environment
 
 ROOT = Path(__file__).parents[3]
 CHILD = """

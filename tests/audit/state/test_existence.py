@@ -7,8 +7,8 @@ import random
 
 import pytest
 
-from bench.auc import area_under_curve
 from carag.audit import Label, StateProof, StateView, place
+from tests.auc import area_under_curve
 from tests.audit.state.trie_attack import Known, TrieAttack
 
 OPEN, HIDDEN, STORES = 360, 60, 34

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.labels.agreement import find
 from carag.policy import EASTERN, PolicyBit
 from carag.profiles.edgar.facts.cross_check import Place, StatedFacts, Verdict, compare
 from carag.profiles.edgar.facts.jurisdictions import edgar_jurisdiction
@@ -23,6 +22,7 @@ from carag.profiles.edgar.reading.submissions_json import (
     facts_of_row,
     facts_of_submissions_row,
 )
+from tests.profiles.edgar.facts.second_opinions import find
 from tests.profiles.edgar.reading.headers import header
 
 if TYPE_CHECKING:

@@ -1,1 +1,0 @@
-"""Attack an audit log in fifteen ways: ``python -m bench.attacks``."""

@@ -1,1 +1,0 @@
-"""Time explanations of hidden and of absent passages: ``python -m bench.explain``."""

@@ -1,1 +1,0 @@
-"""Measure what the table reader and its formulas find, and what they get wrong."""

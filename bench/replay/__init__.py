@@ -1,1 +1,0 @@
-"""Ask questions of the past again after later filings came in: ``python -m bench.replay``."""
