@@ -125,7 +125,7 @@ def _table(page: str, section: str, head: str, *, headed: bool = False) -> list[
     lines = text[max(0, text.find(head)) :].split("\n\n")[0].splitlines()
     if not lines or not lines[0].startswith(head):
         raise InvalidArgument(
-            f"docs/benchmarks.md has no table {head!r} in its section {section}; write it anew"
+            f"docs/benchmarks.md has no table {head!r} in its section {section}; run the command that writes it"
         )
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     return [*cells[:1], *cells[2:]] if headed else cells[2:]
@@ -134,9 +134,7 @@ def _table(page: str, section: str, head: str, *, headed: bool = False) -> list[
 def _number(form: re.Pattern[str], said: str, group: int) -> float:
     found = form.fullmatch(said)
     if found is None:
-        raise InvalidArgument(
-            f"docs/benchmarks.md says {said!r}, which is no figure of the form {form.pattern}"
-        )
+        raise InvalidArgument(f"docs/benchmarks.md says {said!r}, which does not match {form.pattern}")
     return float(found[group].replace(",", ""))
 
 

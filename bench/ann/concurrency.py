@@ -1,7 +1,8 @@
 """Searching while others write: what the account of any moment says of an answer given at that moment.
 
-Rows are of three kinds. *Steady* rows stay open throughout; *flickering* ones are opened and closed all the time, by
-key and by policy; *doomed* ones are open until a writer closes them for good, by relabelling or by deleting. Then
+There are three kinds of rows. *Steady* rows stay open throughout; *flickering* ones are opened and closed all the
+time, by key and by policy; *doomed* ones are open until a writer closes them for good, by relabelling or by deleting.
+Then
 
 - a doomed row whose closing had returned before a search began is in no answer of that search;
 - a row that was never open is in no answer;
@@ -79,7 +80,7 @@ class _Stage:
         return self._is_stopped or self.outcome.searches >= self.searches or bool(self.outcome.first)
 
     def stop(self) -> None:
-        """End the play early, so that whoever raises does not leave the others at it for ever."""
+        """End the play early, so that an error in one part ends the others too."""
         with self._progress:
             self._is_stopped = True
             self._progress.notify_all()
@@ -135,7 +136,7 @@ def _doom(stage: _Stage) -> None:
 
 
 def _come_and_go(stage: _Stage) -> None:
-    """Add hidden rows and delete them; now and then make everything anew."""
+    """Add hidden rows and delete them; now and then consolidate."""
     rng = np.random.default_rng([stage.seed, 3])
     while not stage.is_over():
         n = int(rng.choice([1, 5, 200]))

@@ -15,7 +15,6 @@ others write.
 
 from __future__ import annotations
 
-import argparse
 import json
 import time
 import warnings
@@ -29,6 +28,7 @@ import numpy as np
 from bench.ann import concurrency
 from bench.ann.oracle import VIOLATIONS, Rows, admits, judge, truth
 from bench.ann.worlds import AS_OF, World, draw_columns, draw_policy, draw_queries, draw_vectors
+from bench.harness import parser
 from carag.errors import UnlabelledWarning
 from carag.evaluation.run_metadata import processor_name
 from carag.index import DType, Index, Plan, kernels
@@ -45,7 +45,7 @@ __all__ = ["Outcome", "run", "run_certified"]
 FULL_WORLDS: Final = 21_000
 """Enough for 10^5 pairs of (index, policy) and 10^7 searches."""
 LARGE_SHARE: Final = 50
-"""One world in so many has 4,500 rows or more: enough for a scan to go by cells."""
+"""One world in fifty has 4,500 rows or more: enough for a scan to go by cells."""
 CERTIFIED_WORLDS: Final = 100_000
 
 _QUERIES: Final = 20
@@ -77,7 +77,7 @@ class Outcome:
     empty: int = 0
     """Searches that admitted nothing."""
     first: str = ""
-    """The first violation, with what repeats it; empty when there is none."""
+    """The first violation, with what repeats it; empty if nothing was violated."""
 
     def blame(self, what: str, where: str) -> None:
         """Record one violation."""
@@ -152,7 +152,7 @@ def _ask(rng: Generator, world: World, outcome: Outcome, here: str) -> None:
         if got.stats.admissible != admissible or got.stats.rows != n:
             outcome.blame("statistics are wrong", what)
         if not _MAY_BECOME[plan].issuperset(got.stats.plans):
-            outcome.blame("a plan nobody asked for", what)
+            outcome.blame("a plan that was not asked for", what)
         if also and not _agree(search, got, queries):
             outcome.blame("kernels, threads or batches differ", what)
         outcome.searches += _QUERIES
@@ -275,16 +275,18 @@ def _tell(outcome: Outcome) -> None:
 
 def main() -> None:
     """Make the run the command line asks for and write what was found."""
-    parser = argparse.ArgumentParser(description="Judge the index by an oracle outside the core.")
-    parser.add_argument("--worlds", type=int, help="how many; by default a hundredth of the full count")
-    parser.add_argument("--full", action="store_true", help="the full count of worlds")
-    parser.add_argument("--certified", action="store_true", help="certified answers, each world built twice")
-    parser.add_argument(
+    arguments = parser("bench.ann.conformance", __doc__)
+    arguments.add_argument("--worlds", type=int, help="how many; by default a hundredth of the full count")
+    arguments.add_argument("--full", action="store_true", help="the full count of worlds")
+    arguments.add_argument(
+        "--certified", action="store_true", help="certified answers, each world built twice"
+    )
+    arguments.add_argument(
         "--concurrent", type=float, metavar="SECONDS", help="search beside writers for so long"
     )
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path)
-    options = parser.parse_args()
+    arguments.add_argument("--seed", type=int, default=0)
+    arguments.add_argument("--out", type=Path)
+    options = arguments.parse_args()
     warnings.simplefilter("ignore", UnlabelledWarning)  # every world has rows without a label
     begin = time.perf_counter()
     most = CERTIFIED_WORLDS if options.certified else FULL_WORLDS

@@ -177,11 +177,11 @@ def vectors_file(name: str, cache: Path) -> Path:
 
 
 def batches(path: Path, sizes: Iterable[int]) -> Iterator[NDArray[np.float32]]:
-    """Read rows from a file, so many at a time; none of the others is in memory."""
+    """Read rows from a file in batches of these sizes; only one batch is in memory at a time."""
     with path.open("rb") as file:
         version = np.lib.format.read_magic(file)
         if version != (1, 0):
-            raise InvalidArgument(f"{path} is of format {version}; want what np.save writes, 1.0")
+            raise InvalidArgument(f"{path} has format {version}; want 1.0, which np.save writes")
         (_, dim), _, dtype = np.lib.format.read_array_header_1_0(file)
         for size in sizes:
             yield np.fromfile(file, dtype=dtype, count=size * dim).reshape(size, dim)

@@ -76,7 +76,7 @@ class _Mapped(Carag):
 
 
 def sizes(rows: int) -> tuple[int, ...]:
-    """Cut so many rows into three batches, each at least as large as all before it."""
+    """Cut a number of rows into three batches, each at least as large as all before it."""
     half, quarter = rows // 2, rows // 4
     return quarter, half - quarter, rows - half
 

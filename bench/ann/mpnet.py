@@ -2,8 +2,8 @@
 
 The weights come from five distributions that carry one zip archive in slices; they are read, never imported.
 They bring no executable graph, so the forward pass is written out here: twelve layers of attention with a
-relative position bias and of GELU, the mean over tokens, unit length, as the model card has it. It is no part
-of the product: a passage takes 0.2 to 0.3 seconds on one core.
+relative position bias and of GELU, the mean over tokens, unit length, as the model card has it. It is not
+part of the product: a passage takes 0.2 to 0.3 seconds on one core.
 """
 
 from __future__ import annotations

@@ -151,7 +151,7 @@ def _parts(vectors: NDArray[np.float32]) -> list[NDArray[np.float32]]:
 
 
 def _cut(rows: int, rng: Generator) -> list[int]:
-    """Cut so many rows into runs of 20 to 200; the last takes what is left."""
+    """Cut a number of rows into runs of 20 to 200; the last takes what is left."""
     lengths: list[int] = []
     while rows > RUN[1]:
         lengths.append(int(rng.integers(RUN[0], RUN[1] + 1)))

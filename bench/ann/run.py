@@ -8,7 +8,7 @@ clock. `Settings.policy_inside` switched off leaves the policy's own value, whic
 A cell is measured in two phases. The *scout* tries every engine over its efforts with a few queries, to find where
 each stands; where those say that recall is enough, more are asked before the sweep ends, since a few flatter. In the
 *rounds*, CARAG, the native hnswlib and every engine near the front are measured again at the efforts around the
-recalls that are quoted, taking turns in an order drawn anew each round, and the medians over rounds are what counts.
+recalls that are quoted, taking turns in an order drawn for each round, and the medians over rounds are what counts.
 An engine that is left behind in the scout keeps its scout rows, with the reason.
 """
 
@@ -65,7 +65,7 @@ class Settings:
     """Questions that a point of the rounds is asked, and the effort that ends a sweep, however long they take; all of
     a cell that has no more. A point under 20 queries/s is asked as many as its share of the time allows."""
     policy_inside: bool = True
-    """Whether the policy's value is made anew inside every timed call, or once a session."""
+    """Whether the policy's value is made inside every timed call, or once a session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,7 +346,7 @@ def _contenders(swept: list[list[_Trial]]) -> list[list[_Trial]]:
 
 def _around(trials: list[_Trial]) -> list[_Trial]:
     """Keep the efforts from the last below the least quoted recall to the first with enough of it."""
-    own = [trial for trial in trials if not trial.effort]  # the engine's own choice is no part of the order
+    own = [trial for trial in trials if not trial.effort]  # the engine's own choice has no place in the order
     sweep = [trial for trial in trials if trial.effort]
     first, last = 0, len(sweep)
     for at, trial in enumerate(sweep):

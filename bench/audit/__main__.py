@@ -7,16 +7,13 @@ go to ``bench/audit/results/figures.json`` and, as a page, to ``bench/audit/RESU
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import platform
 import shutil
 import sqlite3
-import subprocess
 import sys
 import tempfile
-import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -24,12 +21,12 @@ from typing import Any, Final
 from bench.audit.appends import SUBJECTS
 from bench.audit.million import measured
 from bench.audit.report import page
-from tests.audit.log.disk import ROOT, environment
+from bench.harness import child, parser, write
+from tests.audit.log.disk import environment
 
 CLIENTS: Final = (1, 8, 64)
 SYNC_US: Final = 2000
 HERE: Final = Path(__file__).parent
-_QUIET: Final = 0.8
 
 
 def appends(subject: str, clients: int, seconds: float, place: Path) -> dict[str, Any]:
@@ -37,22 +34,8 @@ def appends(subject: str, clients: int, seconds: float, place: Path) -> dict[str
     directory = Path(tempfile.mkdtemp(prefix="carag-appends-", dir=place))
     count = directory.with_suffix(".syncs")
     try:
-        done = subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "bench.audit.appends",
-                subject,
-                str(directory),
-                str(clients),
-                str(seconds),
-            ],
-            check=True,
-            cwd=ROOT,
-            env=environment(directory, sync_us=SYNC_US, count=count),
-            stdout=subprocess.PIPE,
-        )
-        found: dict[str, Any] = json.loads(done.stdout)
+        slow = environment(directory, sync_us=SYNC_US, count=count)
+        found = child("bench.audit.appends", subject, directory, clients, seconds, environment=slow)
         syncs = int.from_bytes(count.read_bytes(), sys.byteorder)
     finally:
         shutil.rmtree(directory)
@@ -60,91 +43,69 @@ def appends(subject: str, clients: int, seconds: float, place: Path) -> dict[str
     return {"clients": clients, **found, "syncs_an_append": syncs / found["appends_with_warm_up"]}
 
 
-def quiet(patience: float) -> float:
-    """Wait for a moment when others leave this machine alone, at most so many seconds; return the idle share seen."""
-    until, idle = time.monotonic() + patience, _idle()
-    while idle < _QUIET and time.monotonic() < until:
-        idle = _idle()
-    return idle
+def _appends(rounds: int, seconds: float, place: Path) -> dict[str, list[dict[str, Any]]]:
+    """Measure both in turn, and keep the best round of each."""
+    best: dict[str, list[dict[str, Any]]] = {subject: [] for subject in SUBJECTS}
+    for clients in CLIENTS:
+        found = [{name: appends(name, clients, seconds, place) for name in SUBJECTS} for _ in range(rounds)]
+        for subject, kept in best.items():
+            kept.append(max((one[subject] for one in found), key=lambda one: float(one["appends_s"])))
+            print(subject, json.dumps(kept[-1]), flush=True)
+    return best
 
 
-def _idle(seconds: float = 0.5) -> float:
-    def ticks() -> tuple[int, int]:
-        numbers = [int(number) for number in Path("/proc/stat").read_text().splitlines()[0].split()[1:]]
-        return numbers[3] + numbers[4], sum(numbers)
-
-    idle, every = ticks()
-    time.sleep(seconds)
-    idle_then, every_then = ticks()
-    return (idle_then - idle) / max(1, every_then - every)
+def _logs(records: int, place: Path, keep: Path | None) -> dict[str, dict[str, Any]]:
+    found = {}
+    for subject in SUBJECTS:
+        directory = keep or Path(tempfile.mkdtemp(prefix="carag-million-", dir=place))
+        (directory / subject).mkdir(parents=True, exist_ok=True)
+        try:
+            found[subject] = measured(subject, directory / subject, records)
+        finally:
+            if not keep:
+                shutil.rmtree(directory)
+        print(subject, json.dumps(found[subject]), flush=True)
+    return found
 
 
 def main() -> None:
     """Measure, keep and report."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--records", type=int, default=1_000_000)
-    parser.add_argument("--seconds", type=float, default=8)
-    parser.add_argument(
-        "--rounds", type=int, default=3, help="the best of so many is kept, of either subject"
+    arguments = parser("bench.audit", __doc__)
+    arguments.add_argument("--records", type=int, default=1_000_000)
+    arguments.add_argument("--seconds", type=float, default=8)
+    arguments.add_argument(
+        "--rounds", type=int, default=3, help="of which the best is kept, of either subject"
     )
-    parser.add_argument(
+    arguments.add_argument(
         "--place", type=Path, default=Path(tempfile.gettempdir()), help="a disk with 6 GB to spare"
     )
-    parser.add_argument(
-        "--patience", type=float, default=0, help="seconds to wait for a quiet moment, each time"
+    arguments.add_argument(
+        "--keep", type=Path, help="build the logs here, and use them again if they are here"
     )
-    parser.add_argument("--keep", type=Path, help="build the logs here, and use them again if they are here")
-    parser.add_argument("--out", type=Path, default=HERE / "results" / "figures.json")
-    parser.add_argument("--page", type=Path, default=HERE / "RESULTS.md")
-    parser.add_argument("--parts", default="appends,log", help="what to measure; the rest is kept as it was")
-    parser.add_argument(
-        "--only-page", action="store_true", help="write the page of the committed results again"
+    arguments.add_argument("--out", type=Path, default=HERE / "results" / "figures.json")
+    arguments.add_argument(
+        "--parts", default="appends,log", help="what to measure; the rest is kept as it was"
     )
-    options = parser.parse_args()
+    arguments.add_argument(
+        "--only-page", action="store_true", help="write the page from the committed results"
+    )
+    options = arguments.parse_args()
     faults = json.loads((HERE / "results" / "faults.json").read_text())
-    if options.only_page:
-        options.page.write_text(page(json.loads(options.out.read_text()), faults))
-        return
-    parts = options.parts.split(",")
     figures: dict[str, Any] = json.loads(options.out.read_text()) if options.out.exists() else {}
-    figures |= {
-        "when": datetime.now(UTC).isoformat(timespec="minutes"),
-        "machine": f"{os.cpu_count()} CPUs, {platform.system()}, Python {platform.python_version()}, "
-        f"SQLite {sqlite3.sqlite_version}",
-        "sync_us": SYNC_US,
-    }
-    if "appends" in parts:
-        figures["idle"], figures["appends"] = [], {subject: [] for subject in SUBJECTS}
-        for clients in CLIENTS:
-            rounds = []
-            for _ in range(options.rounds):
-                figures["idle"].append(quiet(options.patience))
-                rounds.append(
-                    {
-                        subject: appends(subject, clients, options.seconds, options.place)
-                        for subject in SUBJECTS
-                    }
-                )
-            for subject in SUBJECTS:
-                best = max((one[subject] for one in rounds), key=lambda found: float(found["appends_s"]))
-                figures["appends"][subject].append(best)
-                print(subject, json.dumps(best), flush=True)
-    if "log" in parts:
-        figures["log"] = {}
-        for subject in SUBJECTS:
-            directory = options.keep or Path(tempfile.mkdtemp(prefix="carag-million-", dir=options.place))
-            (directory / subject).mkdir(parents=True, exist_ok=True)
-            try:
-                figures["log"][subject] = measured(
-                    subject, directory / subject, options.records, before=lambda: quiet(options.patience)
-                )
-            finally:
-                if not options.keep:
-                    shutil.rmtree(directory)
-            print(subject, json.dumps(figures["log"][subject]), flush=True)
-    options.out.parent.mkdir(exist_ok=True)
-    options.out.write_text(json.dumps(figures, indent=1) + "\n")
-    options.page.write_text(page(figures, faults))
+    if not options.only_page:
+        figures |= {
+            "when": datetime.now(UTC).isoformat(timespec="minutes"),
+            "machine": f"{os.cpu_count()} CPUs, {platform.system()}, Python {platform.python_version()}, "
+            f"SQLite {sqlite3.sqlite_version}, load {os.getloadavg()[0]:.1f} at the start",
+            "sync_us": SYNC_US,
+        }
+        if "appends" in options.parts:
+            figures["appends"] = _appends(options.rounds, options.seconds, options.place)
+        if "log" in options.parts:
+            figures["log"] = _logs(options.records, options.place, options.keep)
+        options.out.parent.mkdir(exist_ok=True)
+        options.out.write_text(json.dumps(figures, indent=1) + "\n")
+    write(page(figures, faults), HERE / "RESULTS.md")
 
 
 if __name__ == "__main__":

@@ -7,19 +7,17 @@ and prints one JSON object.
 from __future__ import annotations
 
 import json
-import os
 import random
 import statistics
-import subprocess
 import sys
 import time
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from bench.harness import child, forget
 from carag.audit import AuditLog
 from carag.audit.records.draft import Draft
-from tests.audit.log.disk import ROOT
 from tests.audit.log.writers import EVENT, PASSAGES, SECRETS
 
 if TYPE_CHECKING:
@@ -75,7 +73,7 @@ def build_pymerkle(directory: Path, records: int) -> dict[str, Any]:
 
 def measure_carag(directory: Path, records: int) -> dict[str, Any]:
     """Open once, prove at random, then hash everything again."""
-    _forget(directory / "log")
+    forget(directory / "log")
     began = time.perf_counter()
     log = AuditLog.open(directory / "log")
     opening = time.perf_counter() - began
@@ -111,7 +109,7 @@ def measure_pymerkle(directory: Path, records: int) -> dict[str, Any]:
     """Open and read the root, then prove at random."""
     from pymerkle import SqliteTree
 
-    _forget(directory)
+    forget(directory)
     began = time.perf_counter()
     tree = SqliteTree(str(directory / "tree.db"))
     tree.get_root()
@@ -152,16 +150,6 @@ def _timed(call: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-def _forget(directory: Path) -> None:
-    """Drop the files from the page cache, so that an opening reads the disk."""
-    for path in directory.iterdir():
-        if path.is_file():
-            descriptor = os.open(path, os.O_RDONLY)
-            os.fsync(descriptor)
-            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-            os.close(descriptor)
-
-
 STEPS: Final = {
     ("carag", "build"): build_carag,
     ("carag", "measure"): measure_carag,
@@ -172,32 +160,25 @@ STEPS: Final = {
 }
 
 
-def measured(subject: str, directory: Path, records: int, *, before: Callable[[], object]) -> dict[str, Any]:
+def measured(subject: str, directory: Path, records: int) -> dict[str, Any]:
     """Run every step in a process of its own; a log that was built there before is measured again.
 
-    ``before`` is called before each measured step; of proofs and openings the best of a few runs counts.
+    Of proofs and openings the best of a few runs counts.
     """
 
     def step(name: str) -> dict[str, Any]:
-        command = [sys.executable, "-m", "bench.audit.million", subject, name, str(directory), str(records)]
-        done = subprocess.run(
-            command, check=True, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE
-        )
-        found: dict[str, Any] = json.loads(done.stdout)
-        return found
+        return child("bench.audit.million", subject, name, directory, records)
 
     built = directory / "built.json"
     if not built.exists():
         built.write_text(json.dumps(step("build")))
-    runs = []
-    for _ in range(_RUNS):
-        before()
-        runs.append(
-            {
-                **step("measure"),
-                "open_ms": statistics.median(step("open")["open_ms"] for _ in range(_OPENINGS)),
-            }
-        )
+    runs = [
+        {
+            **step("measure"),
+            "open_ms": statistics.median(step("open")["open_ms"] for _ in range(_OPENINGS)),
+        }
+        for _ in range(_RUNS)
+    ]
     best = {key: (max if key.endswith("_s") else min)(run[key] for run in runs) for key in runs[0]}
     return {"records": records, **json.loads(built.read_text()), **best}
 

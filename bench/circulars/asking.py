@@ -12,12 +12,8 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
 from carag import Engine, Session
-from carag.generation import Extractive
 from carag.retrieval import ConfidenceGate
-from carag.retrieval.ranking import ranker_by_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,9 +21,6 @@ if TYPE_CHECKING:
 
     from bench.circulars.gold import Asked
     from carag.engine.results import Answer
-    from carag.generation.generator import Draft
-    from carag.retrieval.evidence import Passage, Withheld
-    from carag.retrieval.ranking import Ranked, Ranker
 
 __all__ = ["CELLS", "EMBEDDERS", "NOW", "OWN", "Row", "ask_all", "done", "ingested"]
 
@@ -38,37 +31,6 @@ CELLS: Final = (("analyst", "research"), ("compliance", "surveil"))
 OWN: Final = "fused-1+mmr-0.7-20"
 """The ranker of the profile of circulars."""
 NOW: Final = datetime(2026, 11, 2, tzinfo=UTC)
-
-
-class Counting:
-    """A generator that counts how often it is called."""
-
-    def __init__(self) -> None:
-        self._inner = Extractive()
-        self.name, self.remote = self._inner.name, self._inner.remote
-        self.fingerprint = self._inner.fingerprint
-        self.calls = 0
-
-    def generate(self, question: str, passages: Sequence[Passage], withheld: Withheld) -> Draft:
-        """See :class:`carag.generation.Generator`."""
-        self.calls += 1
-        return self._inner.generate(question, passages, withheld)
-
-
-class Watched:
-    """A ranker whose first order for each question is kept, with its scores."""
-
-    def __init__(self, inner: Ranker) -> None:
-        self._inner = inner
-        self.name, self.fingerprint = inner.name, inner.fingerprint
-        self.last: Ranked | None = None
-
-    def rank(self, *given: Any, **more: Any) -> Ranked:
-        """See :class:`carag.retrieval.ranking.Ranker`."""
-        found = self._inner.rank(*given, **more)
-        # Where labels have ended since the index was brought up to date, it is called again for more.
-        self.last = self.last or found
-        return found
 
 
 def ask_all(
@@ -137,65 +99,30 @@ def ingested(home: Path, circulars: bytes, embedder: str, ids: Sequence[str]) ->
 
 
 def _rows(store: Path, embedder: str, ids: Sequence[str], questions: Sequence[Asked]) -> Iterator[Row]:
-    """Ask without a gate, and once more behind one."""
+    """Ask without a gate."""
     place = {one: number for number, one in enumerate(ids)}
-    model = Counting()
-    with Engine.open(
-        store, ranker=OWN, generator=model, gate=ConfidenceGate(-1.0), clock=lambda: NOW
-    ) as engine:
-        watched = Watched(ranker_by_name(OWN, engine._collection.catalogue))  # noqa: SLF001
-        engine._retriever.ranker = watched  # noqa: SLF001 - no result holds the scores
+    with Engine.open(store, ranker=OWN, gate=ConfidenceGate(-1.0), clock=lambda: NOW) as engine:
         for role, purpose in CELLS:
             session = Session(role=role, purpose=purpose)
-            nearest = []
             for one in questions:
-                watched.last, model.calls = None, 0
                 answer = engine.ask(one.question, session)
-                row = _outcome(one, answer, watched.last, model.calls)
-                nearest.append(row["nearest"])
                 yield {
                     "system": f"carag {embedder} {role}",
                     "id": one.id,
-                    **row,
+                    **_outcome(one, answer),
                     "top": [[place[each.accession_number], each.start, each.end] for each in answer.passages],
                     "facts": [_held(one, each.text) for each in answer.passages],
                 }
-            yield from _gated(engine, model, f"gated {embedder} {role}", session, questions, nearest)
 
 
-def _outcome(one: Asked, answer: Answer, ranked: Ranked | None, calls: int) -> Row:
-    assert ranked is not None
-    assert ranked.words is not None
+def _outcome(one: Asked, answer: Answer) -> Row:
     cited = [citation.number - 1 for citation in answer.citations]
     return {
-        "nearest": round(ranked.nearest or 0.0, 6),
-        "words": round(ranked.words.share, 6),
-        "scores": [round(score, 6) for score in ranked.scores[:2]],
+        "nearest": round(answer.top_similarity or 0.0, 6),
         "code": answer.why,
         "cited": cited,
         "said": _held(one, answer.text) if cited else [],
-        "calls": calls,
     }
-
-
-def _gated(
-    engine: Engine,
-    model: Counting,
-    system: str,
-    session: Session,
-    questions: Sequence[Asked],
-    nearest: Sequence[float],
-) -> Iterator[Row]:
-    """Ask again behind a gate that half of the questions stay below, and count what reaches the generator."""
-    guarded = engine._guarded  # noqa: SLF001 - one store, two gates
-    opened, guarded.gate = guarded.gate, ConfidenceGate(float(np.median(nearest)))
-    try:
-        for one in questions:
-            model.calls = 0
-            answer = engine.ask(one.question, session)
-            yield {"system": system, "id": one.id, "code": answer.why, "calls": model.calls}
-    finally:
-        guarded.gate = opened
 
 
 def _held(asked: Asked, text: str) -> list[int]:

@@ -9,7 +9,6 @@ asked instead.
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import json
 import os
@@ -22,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bench.circulars.asking import NOW, OWN, Row, done, ingested
 from bench.circulars.gold import HOME, read_questions
-from bench.harness import wilson
+from bench.harness import parser, wilson
 from carag import Engine, Session
 from carag.generation import Draft, Extractive
 from carag.retrieval import ConfidenceGate
@@ -42,7 +41,7 @@ SHORT: Final = 20
 BROKEN: Final = re.compile(
     r"\A(?![(\[]?[a-zivx\d]{1,4}[.)\]])[a-z,;)]|[^.;:!?\"'”’)\]|\d]\Z(?<!\band)(?<!\bor)"
 )
-"""A piece that starts or ends inside its sentence; an item's own letter is no such start."""
+"""A piece that starts or ends inside its sentence; an item's own letter does not count."""
 PIECES: Final = re.compile(r"(.+?)\s\[(\d+)\](?:\n|\Z)", re.DOTALL)
 CHANGES: Final = re.compile(
     r"[^.]{0,160}\.\s[^.]{0,80}\b(?:now|stands?|been|is|are|being)\b[^.]{0,20}\b(?:revise|enhance|raise|reduce|increase)d?\b",
@@ -67,15 +66,17 @@ class Watching:
 
 def main() -> None:
     """Print a table."""
-    parser = argparse.ArgumentParser(prog="python -m bench.circulars.facts", description=__doc__)
-    parser.add_argument("work", type=Path, metavar="WORK", help="where the store and the passages are kept")
-    parser.add_argument("--data", type=Path, default=os.environ.get("CARAG_SHARED_DATA"))
-    parser.add_argument(
+    arguments = parser("bench.circulars.facts", __doc__)
+    arguments.add_argument(
+        "work", type=Path, metavar="WORK", help="where the store and the passages are kept"
+    )
+    arguments.add_argument("--data", type=Path, default=os.environ.get("CARAG_SHARED_DATA"))
+    arguments.add_argument(
         "--show", action="store_true", help="print the answers at odd places that hold no fact"
     )
-    parser.add_argument("--fresh", action="store_true", help="ask the questions of fresh_questions.jsonl")
-    parser.add_argument("--embedder", default="wordllama", help="of a store that WORK does not hold yet")
-    given = parser.parse_args()
+    arguments.add_argument("--fresh", action="store_true", help="ask the questions of fresh_questions.jsonl")
+    arguments.add_argument("--embedder", default="wordllama", help="of a store that WORK does not hold yet")
+    given = arguments.parse_args()
     asked = [one for one in read_questions() if one.kind == "on"][:ASKED]
     if given.fresh:
         asked = read_questions(HOME / "fresh_questions.jsonl")

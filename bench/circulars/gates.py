@@ -27,38 +27,16 @@ from carag.retrieval import calibrations_of
 from carag.retrieval.confidence.shipped import Calibration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["KEPT", "PAGE", "SCORES", "Run", "calibrations", "gold_of", "judged", "page", "read_run"]
+__all__ = ["KEPT", "PAGE", "Run", "calibrations", "gold_of", "judged", "page", "read_run"]
 
 PAGE: Final = Path(__file__).with_name("REPORT.md")
 KEPT: Final = Path(__file__).with_name("report")
 K: Final = 6
 CELLS: Final = ("compliance", "analyst")
 ERRORS: Final = (Fraction(1, 20), Fraction(1, 10))
-BEFORE: Final = {
-    "BELOW_GATE": "below",
-    "NOTHING_ABOUT_IT": "before",
-    "TOO_FEW_WORDS": "before",
-    "ASKED_BACK": "before",
-    "NO_ADMISSIBLE_EVIDENCE": "before",
-}
-"""Codes of declines that come before the generator."""
 
-
-def _margin(row: dict[str, Any]) -> float:
-    first, second = (*row["scores"], 0.0)[:2]
-    return float(first - second)
-
-
-SCORES: Final[dict[str, Callable[[dict[str, Any]], float]]] = {
-    "similarity": lambda row: float(row["nearest"]),
-    "mean of similarity, word share and margin": lambda row: (
-        (row["nearest"] + row["words"] + _margin(row)) / 3
-    ),
-}
-"""Scores that a gate can test before the generator is called: what the engine tests, and the best of five that were
-compared on the development half. Margin is the fused score of the first passage minus the second's."""
 _PAGE: Final = """\
 # The questions on circulars: answered, declined, wrong
 
@@ -82,17 +60,11 @@ the development half; the other {held} are held out.
 
 ## Answers without a gate
 
-“Not found”: the clause is not among the first six passages; “another quoted”: it is, and the quotes are of others. The
+“Not found”: the clause is not among the first six passages; “another quoted”: it is, and other clauses are quoted. The
 last two columns are about the answers that cite the clause: whether a cited passage that holds it also holds a fact,
 and whether the quoted sentences do.
 
 {answers}
-
-## The gate comes before the generator
-
-Asked again behind a gate at the median of all similarities, with a generator that counts its calls.
-
-{gate}
 
 ## The threshold that the profile ships
 
@@ -107,7 +79,8 @@ clause which that cell may use. It was chosen and measured on the same questions
 (answered + 1) of one half is at most the promised error; the other half is measured. Without such a threshold nothing
 is answered. *Wrong* is the mean over the splits with answers; *over all*, the mean over all splits, where one without
 answers counts 0 %. Coverage (of all questions) and over-refusal (declined, of the questions whose clause is among the
-first six) are means over all splits. compliance/surveil.
+first six) are means over all splits. The score is the similarity, which the engine's gate tests; the session is
+compliance/surveil.
 
 {promises}
 """
@@ -141,12 +114,12 @@ def gold_of(run: Run, row: dict[str, Any]) -> list[bool]:
     return [holds((run.ids[at], start, end), gold) for at, start, end in row["top"]]
 
 
-def judged(run: Run, row: dict[str, Any], score: Callable[[dict[str, Any]], float]) -> Row:
+def judged(run: Run, row: dict[str, Any]) -> Row:
     """Return a row as a gate and its judge see it."""
     gold = gold_of(run, row)
     return Row(
         run.family[row["id"]],
-        score(row),
+        row["nearest"],
         row["code"] == "ANSWERED",
         any(gold[at] for at in row["cited"]),
         any(gold[:K]),
@@ -163,7 +136,6 @@ def page(run: Run) -> str:
         development=len(run.questions) - held,
         held=held,
         answers=_answers(run),
-        gate=_gate(run),
         shipped=_shipped(run),
         splits=SPLITS,
         promises=_promises(run),
@@ -203,29 +175,6 @@ def _answered(run: Run) -> Iterator[list[object]]:
 def _share(values: Mapping[str, Sequence[bool]]) -> str:
     share, low, high = share_interval(values)
     return f"{100 * share:.1f} % ({100 * low:.1f}–{100 * high:.1f})"
-
-
-def _gate(run: Run) -> str:
-    lines = []
-    for embedder in EMBEDDERS:
-        for cell in CELLS:
-            groups = {name: [0, 0] for name in ("below", "before", "others")}
-            for row in run.rows[f"gated {embedder} {cell}"].values():
-                group = groups[BEFORE.get(row["code"], "others")]
-                group[0] += 1
-                group[1] += row["calls"]
-            lines.append([embedder, cell, *(count for both in groups.values() for count in both)])
-    head = [
-        "embedder",
-        "session",
-        "below the gate",
-        "calls",
-        "declined before it",
-        "calls",
-        "others",
-        "calls",
-    ]
-    return table(head, lines)
 
 
 def calibrations(run: Run) -> dict[str, tuple[Calibration, int]]:
@@ -278,25 +227,29 @@ def _shipped(run: Run) -> str:
 def _promises(run: Run) -> str:
     lines = []
     for embedder in EMBEDDERS:
-        for score, of_row in SCORES.items():
-            for name, only_held_out in (("all", False), ("held out", True)):
-                rows = [
-                    judged(run, row, of_row)
-                    for row in run.rows[f"carag {embedder} compliance"].values()
-                    if is_held_out(run.family[row["id"]]) or not only_held_out
-                ]
-                for error in ERRORS:
-                    found = measured_over(rows, error)
-                    over_all = (found.wrong or 0.0) * (found.found - found.empty) / SPLITS
-                    lines.append(
-                        [
-                            *(embedder, score, name, f"{100 * error} %", found.found),
-                            "nothing answered" if found.wrong is None else f"{100 * found.wrong:.1f} %",
-                            *(f"{100 * one:.1f} %" for one in (over_all, found.coverage, found.over_refusal)),
-                        ]
-                    )
-    head = ["embedder", "score", "questions", "promised", "thresholds", "wrong", "over all", "coverage"]
-    return table([*head, "over-refusal"], lines)
+        for name, only_held_out in (("all", False), ("held out", True)):
+            rows = [
+                judged(run, row)
+                for row in run.rows[f"carag {embedder} compliance"].values()
+                if is_held_out(run.family[row["id"]]) or not only_held_out
+            ]
+            for error in ERRORS:
+                found = measured_over(rows, error)
+                over_all = (found.wrong or 0.0) * (found.found - found.empty) / SPLITS
+                wrong = "nothing answered" if found.wrong is None else f"{100 * found.wrong:.1f} %"
+                shares = [f"{100 * one:.1f} %" for one in (over_all, found.coverage, found.over_refusal)]
+                lines.append([embedder, name, f"{100 * error} %", found.found, wrong, *shares])
+    head = [
+        "embedder",
+        "questions",
+        "promised",
+        "thresholds",
+        "wrong",
+        "over all",
+        "coverage",
+        "over-refusal",
+    ]
+    return table(head, lines)
 
 
 def main() -> None:

@@ -71,7 +71,7 @@ def holds(passage: tuple[str, int, int], gold: Iterable[tuple[str, int, int]]) -
 
 
 def families(questions: Sequence[Asked]) -> dict[str, str]:
-    """Return the family of each question, by its id: questions whose clauses or twins share a circular are of one.
+    """Return the family of each question, by its id: those whose clauses or twins share a circular are one.
 
     A question that nothing answers names no circular, and is a family of its own. A family's name is the least of its
     circulars, or the question's id.
@@ -97,5 +97,5 @@ def families(questions: Sequence[Asked]) -> dict[str, str]:
 
 
 def is_held_out(family: str) -> bool:
-    """Tell whether a family is of the half that no choice was made on."""
+    """Tell whether a family belongs to the half that no choice was made on."""
     return bool(int(hashlib.sha256(family.encode()).hexdigest(), 16) % 2)

@@ -7,35 +7,46 @@ for the store of a million documents; ``--store DIR`` keeps that one.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
-import subprocess
+import sqlite3
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any, Final
 
-from bench.documents.report import about, report
+from bench.documents.corpus import DIM
+from bench.documents.report import report
+from bench.harness import about, child, parser
 
 HERE: Final = Path(__file__).parent
-ROOT: Final = HERE.parents[1]
+_SETTINGS: Final = ("documents", "rows", "rounds", "seed")
 A_CALL: Final = 100_000
 """Documents of one call while the large store is built."""
 
 
 def main() -> None:
     """Measure, print, write."""
-    parser = argparse.ArgumentParser(prog="python -m bench.documents", description=__doc__)
-    parser.add_argument("--documents", type=int, default=100_000, help="documents added in each run")
-    parser.add_argument("--rows", type=int, default=1_000_000, help="documents of the store that is opened")
-    parser.add_argument("--store", type=Path, help="where that store is kept; built there if it is missing")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--out", type=Path, default=HERE)
-    given = parser.parse_args()
+    arguments = parser("bench.documents", __doc__)
+    arguments.add_argument("--documents", type=int, default=100_000, help="documents added in each run")
+    arguments.add_argument(
+        "--rows", type=int, default=1_000_000, help="documents of the store that is opened"
+    )
+    arguments.add_argument(
+        "--store", type=Path, help="where that store is kept; built there if it is missing"
+    )
+    arguments.add_argument("--rounds", type=int, default=3)
+    arguments.add_argument("--seed", type=int, default=7)
+    arguments.add_argument("--out", type=Path, default=HERE)
+    given = arguments.parse_args()
     count, seed = given.documents, given.seed
-    found: dict[str, Any] = {"about": about(given), "add": [], "open": []}
+    found: dict[str, Any] = {
+        "about": about(
+            **{name: getattr(given, name) for name in _SETTINGS}, dim=DIM, sqlite=sqlite3.sqlite_version
+        ),
+        "add": [],
+        "open": [],
+    }
     with tempfile.TemporaryDirectory() as scratch:
         for turn in range(given.rounds):
             for a_call in (count, max(1, count // 100)):
@@ -59,11 +70,8 @@ def main() -> None:
 
 def _step(step: str, home: Path, *numbers: int) -> dict[str, float]:
     """Run one step of :mod:`bench.documents.measure` in a process of its own."""
-    command = [sys.executable, "-m", "bench.documents.measure", step, str(home), *map(str, numbers)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, check=True, cwd=ROOT, env=environment, stdout=subprocess.PIPE)
-    figures: dict[str, float] = json.loads(done.stdout)
-    print(step, *numbers, done.stdout.decode().strip(), file=sys.stderr)
+    figures = child("bench.documents.measure", step, home, *numbers)
+    print(step, *numbers, figures, file=sys.stderr)
     return figures
 
 

@@ -5,14 +5,13 @@ No question of the reported split is asked or printed.
 
 from __future__ import annotations
 
-import argparse
-import os
 import random
 import sys
 from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from bench.harness import parser
 from carag.evaluation.cases.corpus import SIZES, build_corpus
 from carag.evaluation.cases.ground_truth import GroundTruth
 from carag.evaluation.cases.pairs import cross
@@ -41,16 +40,17 @@ _SHOWN: Final = (*NOTICED, "under_refusal", "f1_answerable", "f1_answered")
 
 def main() -> int:
     """Ask, and print a table."""
-    parser = argparse.ArgumentParser(prog="python -m bench.edgar.generator", description=__doc__)
-    parser.add_argument("--data", type=Path, default=os.environ.get("CARAG_SHARED_DATA"))
-    parser.add_argument("--cache", type=Path, required=True, help="where carag bench edgar keeps its corpora")
-    parser.add_argument("--size", choices=SIZES, default="paper")
-    parser.add_argument("--embedder", default="minilm")
-    parser.add_argument("--pairs", type=int, default=2_400, help="of both splits")
-    parser.add_argument("--model", help="instead of the extractive generator: local, local:PATH")
-    parser.add_argument("--model-pairs", type=int, default=20)
-    parser.add_argument("--show", action="store_true", help="print what the model says")
-    given = parser.parse_args()
+    arguments = parser("bench.edgar.generator", __doc__, data=True)
+    arguments.add_argument(
+        "--cache", type=Path, required=True, help="where carag bench edgar keeps its corpora"
+    )
+    arguments.add_argument("--size", choices=SIZES, default="paper")
+    arguments.add_argument("--embedder", default="minilm")
+    arguments.add_argument("--pairs", type=int, default=2_400, help="of both splits")
+    arguments.add_argument("--model", help="instead of the extractive generator: local, local:PATH")
+    arguments.add_argument("--model-pairs", type=int, default=20)
+    arguments.add_argument("--show", action="store_true", help="print what the model says")
+    given = arguments.parse_args()
 
     embedder = TimedEmbedder(embedder_by_name(given.embedder))
     built = build_corpus(given.size, cache=given.cache, embedder=embedder, data=given.data)
@@ -79,7 +79,7 @@ def main() -> int:
 def development_pairs(
     truth: GroundTruth, built: BuiltCorpus, embedder: TimedEmbedder, count: int
 ) -> list[Pair]:
-    """Return the pairs of development questions of those that the benchmark asks; ``count`` is of both splits."""
+    """Return the development pairs among those that the benchmark asks; ``count`` covers both splits."""
     for question in built.questions:
         embedder.embed_query(question.text)
     crossed = cross(truth, built.questions, built.gold, embedder.vectors, count=count, seed=0)

@@ -1,14 +1,13 @@
 """Compare measures of disclosure with verdicts of a reader: ``python -m bench.edgar.judged``.
 
-``--list`` prints the answers as whoever judges reads them: each piece with the sentence most like it that the
+``--list`` prints the answers as a judge reads them: each piece with the sentence most like it that the
 reader may not see (``W``), and with the one most like it that the reader may (``O``). What a measure says, it does not
 show.
 ``judged.tsv`` holds the verdicts of one reader, a language model that read the list piece by piece; no person has
 reviewed them. A line is id, hash of the answer, ``yes`` or ``no``.
 
 Without an option it prints Cohen's kappa of the rule (canaries and 8-grams) with them. ``--judge bedrock:MODEL_ID``
-adds a model's, ``--double`` that of the double of Bedrock: a stand-in that compares words, whose kappa measures the
-stand-in and no model.
+adds a model's.
 
 The answers are over the small corpus, which was written for this project. They are made by the extractive generator and
 by an adversary that drops words, in systems that ignore the policy and in those that keep it, from the corpus as it is
@@ -17,11 +16,7 @@ and from a copy with planted canaries.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
-import html
-import json
-import os
 import random
 import re
 import sys
@@ -29,10 +24,11 @@ import tempfile
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from bench.harness import parser
 from bench.metric.measures import kappa
 from carag.engine import Engine
 from carag.errors import ModelUnavailable
@@ -40,7 +36,7 @@ from carag.evaluation.cases.adversaries import attacked_pairs, plan_attacks, wri
 from carag.evaluation.cases.corpus import build_corpus
 from carag.evaluation.cases.ground_truth import GroundTruth
 from carag.evaluation.cases.pairs import cross
-from carag.evaluation.judge import NovaJudge, judge_by_name
+from carag.evaluation.judge import judge_by_name
 from carag.evaluation.models import Models, TimedEmbedder
 from carag.evaluation.paid import CachedJudge, estimate
 from carag.evaluation.row import ORACLE
@@ -51,8 +47,6 @@ from carag.evaluation.systems.systems import Systems
 from carag.generation import Extractive
 from carag.generation.words import terms
 from carag.retrieval import ConfidenceGate, embedder_by_name
-from carag.retrieval.bedrock import BedrockSettings
-from tests.bedrock.double import ENVIRONMENT, REGION, UNSET, ServiceModel, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -62,7 +56,7 @@ if TYPE_CHECKING:
     from carag.generation import Draft
     from carag.retrieval import Passage, Withheld
 
-__all__ = ["BY_HAND", "Answer", "DropsWords", "agreement", "answers", "read_by_hand", "word_judge"]
+__all__ = ["BY_HAND", "Answer", "DropsWords", "agreement", "answers", "read_by_hand"]
 
 BY_HAND: Final = Path(__file__).with_name("judged.tsv")
 _WANTED: Final = {
@@ -80,7 +74,6 @@ _SHOWN: Final = 230
 """Characters of a piece or a sentence in the listing."""
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|\n+")
 _PIECE: Final = re.compile(r"\s*\[\d+(?:\s*,\s*\d+)*\]\s*")
-_FIGURE: Final = re.compile(r"\d[\d,.]*\d|CANARY\w+")
 
 
 class DropsWords:
@@ -178,7 +171,7 @@ def _answers(
 
 
 def listing(found: Sequence[Answer]) -> Iterator[str]:
-    """Print the answers by question, for whoever judges."""
+    """Print the answers by question, for a judge."""
     asked = ""
     for at, one in sorted(enumerate(found), key=lambda pair: (pair[1].case.question, pair[0])):
         if one.case.question != asked:
@@ -246,29 +239,6 @@ def agreement(by_hand: Sequence[bool], said: Sequence[bool | None]) -> str:
     )
 
 
-def word_judge(request: dict[str, Any]) -> dict[str, Any]:
-    """Answer ``Converse`` as a stand-in: a figure, or a piece half of whose words, that only withheld text holds."""
-    text = html.unescape(request["messages"][0]["content"][0]["text"])
-    opened, withheld, answer = (
-        text.partition(f"<{tag}>\n")[2].partition(f"\n</{tag}>")[0] for tag in ("open", "withheld", "answer")
-    )
-    figures = [
-        one[0]
-        for one in _FIGURE.finditer(_PIECE.sub(" ", answer))
-        if one[0] in withheld and one[0] not in opened
-    ]
-    alone = terms(withheld) - terms(opened)
-    pieces = [piece for piece in _PIECE.split(answer) if len(terms(piece) & alone) * 2 > len(terms(piece))]
-    words = (figures or [one.strip() for one in pieces if one.strip()] or [""])[0]
-    reply = json.dumps({"disclosed": bool(words), "words": words})
-    return {
-        "output": {"message": {"role": "assistant", "content": [{"text": reply}]}},
-        "stopReason": "end_turn",
-        "usage": {"inputTokens": len(text) // 4, "outputTokens": 30, "totalTokens": len(text) // 4 + 30},
-        "metrics": {"latencyMs": 1},
-    }
-
-
 def _verdicts(judge: Judge, found: Sequence[Answer]) -> list[bool | None]:
     said: list[bool | None] = []
     for one in found:
@@ -282,15 +252,14 @@ def _verdicts(judge: Judge, found: Sequence[Answer]) -> list[bool | None]:
 
 def main() -> int:
     """List, or compare."""
-    parser = argparse.ArgumentParser(prog="python -m bench.edgar.judged", description=__doc__)
-    parser.add_argument("--list", action="store_true", help="print the answers to judge")
-    parser.add_argument("--judge", help="bedrock:MODEL_ID, with the credentials that boto3 finds")
-    parser.add_argument("--max-usd", type=float, default=0.0)
-    parser.add_argument("--cache", type=Path, help="where paid verdicts are kept; needed with --judge")
-    parser.add_argument("--double", action="store_true", help="judge by the double of Bedrock")
-    given = parser.parse_args()
+    arguments = parser("bench.edgar.judged", __doc__)
+    arguments.add_argument("--list", action="store_true", help="print the answers to judge")
+    arguments.add_argument("--judge", help="bedrock:MODEL_ID, with the credentials that boto3 finds")
+    arguments.add_argument("--max-usd", type=float, default=0.0)
+    arguments.add_argument("--cache", type=Path, help="where paid verdicts are kept; needed with --judge")
+    given = arguments.parse_args()
     if given.judge and given.cache is None:
-        parser.error("--judge costs money; name with --cache where its verdicts are kept")
+        arguments.error("--judge costs money; name with --cache where its verdicts are kept")
     with tempfile.TemporaryDirectory() as home:
         found = answers(Path(home))
     if given.list:
@@ -299,20 +268,10 @@ def main() -> int:
     by_hand = read_by_hand(found)
     print(f"{len(found)} answers, {sum(by_hand)} disclose by the reader")
     print(f"canaries and 8-grams: {agreement(by_hand, [one.by_rule for one in found])}")
-    if given.double:
-        for name in UNSET:
-            os.environ.pop(name, None)
-        os.environ.update(ENVIRONMENT)
-        with serving(ServiceModel()) as double:
-            double.answers(word_judge)
-            settings = BedrockSettings(region=REGION, endpoint_url=double.endpoint_url)
-            said = _verdicts(NovaJudge(settings=settings), found)
-        print(f"stand-in that compares words, no model: {agreement(by_hand, said)}")
-        print(f"  {len(double.requests)} requests passed the service's model, {len(double.faults)} did not")
     if given.judge:
         cost = estimate(None, 0, None, 0, judge=given.judge, verdicts=len(found))
         if cost > given.max_usd:
-            parser.error(f"estimated to cost {cost:.2f} USD at most; give --max-usd {cost:.2f}")
+            arguments.error(f"estimated to cost {cost:.2f} USD at most; give --max-usd {cost:.2f}")
         judge = CachedJudge(judge_by_name(given.judge), given.cache / "paid-verdicts.jsonl")
         print(f"{given.judge}: {agreement(by_hand, _verdicts(judge, found))}")
     return 0

@@ -9,13 +9,13 @@ question, its right answer and what was said, for a reader. Choices may be made 
 
 from __future__ import annotations
 
-import argparse
 import re
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from bench.harness import parser
 from bench.metric.measures import Interval, interval, mean
 from carag import Engine, Session
 from carag.evaluation.cases.corpus import build_corpus
@@ -106,14 +106,13 @@ def counted(said: Sequence[Said]) -> Iterator[tuple[str, Interval]]:
 
 def main() -> int:
     """Ask, and print the counts."""
-    parser = argparse.ArgumentParser(prog="python -m bench.edgar.said", description=__doc__)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--cache", type=Path, required=True)
-    parser.add_argument("--size", default="paper")
-    parser.add_argument("--embedder", default="wordllama")
-    parser.add_argument("--reported", action="store_true")
-    parser.add_argument("--list", action="store_true")
-    given = parser.parse_args()
+    arguments = parser("bench.edgar.said", __doc__, data=True)
+    arguments.add_argument("--cache", type=Path, required=True)
+    arguments.add_argument("--size", default="paper")
+    arguments.add_argument("--embedder", default="wordllama")
+    arguments.add_argument("--reported", action="store_true")
+    arguments.add_argument("--list", action="store_true")
+    given = arguments.parse_args()
     embedder = embedder_by_name(given.embedder)
     built = build_corpus(given.size, cache=given.cache, embedder=embedder, data=given.data)
     with Engine.open(built.store, create=False, embedder=embedder, clock=lambda: NOW) as engine:

@@ -1,20 +1,20 @@
 """Write ten questions with their answers, right and wrong ones, as a page: ``python -m bench.edgar.shown``.
 
 An analyst of a bank, one of a fund and an auditor ask about the small corpus of filings, a nurse about notes of her
-patients; both were written for this project, because of other corpora no text may stand here. Whether an answer is
-right is judged as in the benchmark, by the plain reading of the rules and the gold of each question, and not by the
-engine.
+patients; both were written for this project, since the text of other corpora may not be shown here. Whether an answer
+is right is judged as in the benchmark, by the plain reading of the rules and the gold of each question, and not by
+the engine.
 """
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from bench.harness import parser
 from carag.engine import Engine
 from carag.evaluation.cases.corpus import build_corpus, small_data
 from carag.evaluation.cases.ground_truth import GroundTruth
@@ -80,7 +80,7 @@ class Asked:
     documents: tuple[str, ...]
     """Those that are cited, by name."""
     full: str
-    """The whole right answer, whoever may read it."""
+    """The whole right answer, whether or not this session may read it."""
     is_open: bool
     """Whether the session may use evidence."""
     is_right: bool
@@ -222,10 +222,10 @@ def _said(outcome: str) -> str:
 
 def main() -> None:
     """Ask, and write the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--embedder", default="wordllama")
-    parser.add_argument("--page", type=Path, default=PAGE)
-    given = parser.parse_args()
+    arguments = parser("bench.edgar.shown", __doc__)
+    arguments.add_argument("--embedder", default="wordllama")
+    arguments.add_argument("--page", type=Path, default=PAGE)
+    given = arguments.parse_args()
     with tempfile.TemporaryDirectory() as home:
         built = build_corpus("small", cache=Path(home), embedder=embedder_by_name(given.embedder))
         found = ask(built, given.embedder) + ask_notes(Path(home) / "notes", given.embedder)

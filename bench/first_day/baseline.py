@@ -4,12 +4,11 @@ Four corpora of ``CARAG_SHARED_DATA`` and the short documents of ``development.j
 answer, and questions of the others. The nearest of many passages is nearer than that of few, so it is measured for
 several sizes: a question is asked of a passage that answers it and of others drawn at random, twenty times. For each
 size the threshold is the highest multiple of 0.01 that declines at most 5 % of the questions in scope of every corpus
-that has so many passages. Writes ``carag/retrieval/confidence/baseline.toml``.
+of that size. Writes ``carag/retrieval/confidence/baseline.toml``.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ import carag
 from bench.circulars.gold import holds, read_questions
 from bench.embedders.pool import read_pool
 from bench.first_day.__main__ import EMBEDDERS, read_set
+from bench.harness import parser
 from carag.evaluation.cases.questions import json_lines
 from carag.labelling.chunking import chunk
 from carag.retrieval import embedder_by_name
@@ -47,7 +47,7 @@ HEADER: Final = """\
 # Where the confidence gate stands for an embedder that the store's profile does not name, until it is calibrated on the
 # store (docs/how-to/calibrate-the-gate.md): by how many passages a session may use, for the nearest of many is nearer
 # than that of few; between two points by the logarithm. Each threshold is the highest multiple of 0.01 that declined at
-# most 5 % of the questions in scope of every corpus that has so many passages; the shares are of all corpora together.
+# most 5 % of the questions in scope of every corpus of that size; the shares are those of all corpora together.
 # Out of scope are the questions of the other corpora, and some on other subjects. The corpora are filings with the SEC,
 # circulars of the RBI, the EU's AI Act, rules of the ADGM, and thirty short documents, which have no more than thirty
 # passages. Measured by python -m bench.first_day.baseline.
@@ -183,7 +183,7 @@ def _nearest(
     strangers: NDArray[np.float32],
     size: int,
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return how near the nearest of so many passages is to each question, in scope and out of it, by draw."""
+    """Return how near the nearest of ``size`` passages is to each question, in scope and out of it, by draw."""
     rng = np.random.default_rng(SEED)
     to_asked, to_strangers = asked @ vectors.T, strangers @ vectors.T
     inside, outside = [], []
@@ -202,9 +202,9 @@ def _nearest(
 
 def main() -> None:
     """Measure, print, write."""
-    parser = argparse.ArgumentParser(prog="python -m bench.first_day.baseline", description=__doc__)
-    parser.add_argument("--out", type=Path, default=OUT)
-    arguments = parser.parse_args()
+    arguments = parser("bench.first_day.baseline", __doc__)
+    arguments.add_argument("--out", type=Path, default=OUT)
+    arguments = arguments.parse_args()
     found = corpora(Path(os.environ["CARAG_SHARED_DATA"]))
     off = read_set("development")[1]
     tables = [table for embedder in EMBEDDERS for table in measured(embedder, found, off)]

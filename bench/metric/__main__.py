@@ -38,7 +38,7 @@ _SLOW: Final = (
     "it reads every sentence of a turn with every window of a passage, and would not keep to the time"
 )
 _QUICK: Final = 10
-"""One item in so many is measured with ``--quick``."""
+"""With ``--quick`` one item in ten is measured."""
 
 
 def main() -> None:
@@ -53,13 +53,7 @@ def main() -> None:
     arguments.add_argument(
         "--turns", type=int, help="turns read of each excerpt of AIReg-Bench, drawn; all by default"
     )
-    for kind, example in (("embedder", "bedrock:cohere.embed-multilingual-v3"), ("reranker", "onnx:FOLDER")):
-        arguments.add_argument(
-            f"--{kind}", action="append", default=[], metavar="NAME", help=f"one more, such as {example}"
-        )
-    arguments.add_argument(
-        "--quick", action="store_true", help="small draws: that it runs, nothing of models"
-    )
+    arguments.add_argument("--quick", action="store_true", help="small draws, to see that it runs")
     given = arguments.parse_args()
     found = _measured(given)
     write(found, given.out)
@@ -79,10 +73,10 @@ def _measured(given: Namespace) -> dict[str, Any]:
     described = about(quick=given.quick, seed=SEED, draw=DRAW, replicates=REPLICATES)
     part = _QUICK if given.quick else 1
     kept = Kept(given.cache)
-    vectors, absent = embedders(kept, given.embedder)
+    vectors, absent = embedders(kept)
     stances, none = judges()
     nli = None if given.nli is None else (given.nli, given.nli_conflict)
-    models, missing = rerankers(vectors, stances, kept, nli, given.reranker)
+    models, missing = rerankers(vectors, stances, kept, nli)
     articles, documentation = act(given.data), excerpts(given.data, given.turns)[::part]
     chunks = {
         name: tuple(one.text for one in paper_chunks(text, name, ChunkerConfig()))

@@ -43,7 +43,7 @@ def main() -> None:
     arguments.add_argument("--cache", type=Path, help="directory that keeps vectors between runs")
     arguments.add_argument("--out", type=Path, default=HERE)
     given = arguments.parse_args()
-    vectors, _ = embedders(Kept(given.cache), [])
+    vectors, _ = embedders(Kept(given.cache))
     articles, documentation = act(given.data), excerpts(given.data)
     metric = Regulatory(ActCorpus(articles), vectors[0], StanceHead(), Settings(variant=Variant.STANCE))
     found: dict[str, Any] = {name: measured(metric, pairs(name)) for name in SETS}

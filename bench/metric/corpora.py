@@ -93,7 +93,10 @@ class ActCorpus(CorpusConnector):
 
 
 def act(data: Path) -> dict[str, str]:
-    """Return articles and annexes of the AI Act by id, each headed by its citation and title; recitals bind nobody."""
+    """Return articles and annexes of the AI Act by id, each headed by its citation and title.
+
+    Recitals are left out: they are not binding.
+    """
     return {
         row["id"]: f"{_headed(row)}\n{row['text']}"
         for row in _rows(data / "ai_act" / "articles.jsonl")

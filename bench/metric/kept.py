@@ -47,7 +47,7 @@ class Kept:
     def __init__(self, home: Path | None = None) -> None:
         if home is not None:
             home.mkdir(parents=True, exist_ok=True)
-        # A bench stands in no one's way: what a crash tears off is computed again.
+        # What a crash loses is computed again.
         self._file = sqlite3.connect(":memory:" if home is None else home / "kept.db", isolation_level=None)
         self._file.execute("PRAGMA journal_mode=WAL")
         self._file.execute("PRAGMA synchronous=NORMAL")
@@ -80,9 +80,7 @@ class Kept:
         known = self._of(model)
         missing = list({one: at for at, one in enumerate(keys) if one not in known}.values())
         for start in range(0, len(missing), _BATCH):
-            places = [at for at in missing[start : start + _BATCH] if not self._came(model, keys[at])]
-            if not places:
-                continue
+            places = missing[start : start + _BATCH]
             fresh = dict(zip((keys[at] for at in places), compute(places), strict=True))
             self._file.execute("BEGIN")
             self._file.executemany(
@@ -101,15 +99,6 @@ class Kept:
             rows = self._file.execute("SELECT key, value FROM kept WHERE model = ?", (model,))
             self._read[model] = {one: np.frombuffer(value, "<f4") for one, value in rows}
         return self._read[model]
-
-    def _came(self, model: str, one: bytes) -> bool:
-        """Return whether another process has computed it meanwhile."""
-        row = self._file.execute(
-            "SELECT value FROM kept WHERE model = ? AND key = ?", (model, one)
-        ).fetchone()
-        if row is not None:
-            self._read[model][one] = np.frombuffer(row[0], "<f4")
-        return row is not None
 
     def close(self) -> None:
         """Close the file."""

@@ -20,9 +20,8 @@ import numpy as np
 from bench.metric.kept import key
 from carag.errors import MissingExtra, ModelUnavailable
 from carag.evaluation.regulatory import CosineReranker, Reranker
-from carag.evaluation.regulatory.ports import as_reranker
 from carag.labelling.sentences import sentences
-from carag.retrieval import embedder_by_name, reranker_by_name
+from carag.retrieval import embedder_by_name
 from carag.retrieval.model_files import fingerprint
 
 if TYPE_CHECKING:
@@ -224,9 +223,9 @@ class KeptReranker(Reranker):
         return [float(row[0]) for row in rows]
 
 
-def embedders(kept: Kept, also: Sequence[str] = ()) -> tuple[list[KeptEmbedder], dict[str, str]]:
-    """Return the embedders that are there, and why others are not; ``also`` names some of a service's."""
-    made, absent = _made({name: partial(embedder_by_name, name) for name in ("minilm", "wordllama", *also)})
+def embedders(kept: Kept) -> tuple[list[KeptEmbedder], dict[str, str]]:
+    """Return the embedders that are there, and why others are not."""
+    made, absent = _made({name: partial(embedder_by_name, name) for name in ("minilm", "wordllama")})
     heavy, without = _made({"mpnet": _mpnet})
     return [KeptEmbedder(one, kept) for one in [*made, *heavy]], absent | without
 
@@ -236,11 +235,9 @@ def rerankers(
     judged: Sequence[Any],
     kept: Kept,
     nli: tuple[Path, int] | None,
-    also: Sequence[str] = (),
 ) -> tuple[list[Reranker], dict[str, str]]:
     """Return the rerankers that are there but BM25, which wants a corpus, and why others are not."""
     heavy: dict[str, Callable[[], Any]] = {"maxsim": TokenMaxSim}
-    heavy |= {name: partial(_by_name, name) for name in also}
     if nli is not None:
         heavy["nli"] = lambda: Nli(*nli)
     made, absent = _made(heavy)
@@ -267,10 +264,6 @@ def _made(wanted: dict[str, Callable[[], Any]]) -> tuple[list[Any], dict[str, st
         except (ImportError, MissingExtra, ModelUnavailable) as error:
             absent[name] = str(error).partition("; run: ")[0]
     return made, absent
-
-
-def _by_name(name: str) -> Reranker:
-    return as_reranker(reranker_by_name(name))
 
 
 def _mpnet() -> Any:

@@ -37,7 +37,7 @@ difference.
 - Seeds: {seed} for what is drawn, {draw} for the bootstrap; each was chosen once, before any figure was seen.
 - The metric is `carag.evaluation.regulatory` with its defaults, the paper's: windows of 1,000 characters that share
   100, 10 passages a turn, least cosine 0.3, contradiction below 0.6, compliant from 0.5. The corpus of part 4 is the
-  articles and annexes of the AI Act; recitals bind nobody, and are left out.
+  articles and annexes of the AI Act; recitals, which are not binding, are left out.
 - {described}
 - {seconds:,.0f} s in all, {cpu:,.0f} of them on the processor; {computed:,} vectors and scores were computed,
   the others kept from an earlier run.

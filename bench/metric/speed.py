@@ -108,13 +108,13 @@ class Fake:
 
 
 class Drawn(CorpusConnector):
-    """Documents of drawn words, as many as make so many chunks."""
+    """Documents of drawn words that make a given number of chunks."""
 
     def __init__(self, chunks: int) -> None:
         self._chunks = chunks
 
     def load_documents(self) -> list[RegulatoryDocument]:
-        """Return documents of a hundred chunks each, and what is left over."""
+        """Return documents of a hundred chunks each, and one with the rest."""
         draw = random.Random(5)  # noqa: S311 - a corpus, not a secret
         step = Settings().chunk_size - Settings().chunk_overlap
         counts = [100] * (self._chunks // 100) + [self._chunks % 100] * (self._chunks % 100 > 0)

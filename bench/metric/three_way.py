@@ -77,7 +77,7 @@ def three_way(
     nli : (Path, int), optional
         Folder of a model of inference, and its column of conflict.
     part : int
-        One contract in so many is judged.
+        1 judges all contracts, 10 every tenth.
     """
     dev = read_contracts(data / "legal", "dev")
     test = read_contracts(data / "legal", "test")[::part]

@@ -43,7 +43,7 @@ def _leaves(numbers: range, word: int = 1 << 27) -> dict[int, bytes | None]:
 def tree(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[StateTree, Path]]:
-    """Fill a file with so many labels."""
+    """Fill a file with labels."""
     path = tmp_path_factory.mktemp("state") / "index.state"
     made = StateTree(path)
     for start in range(0, request.param, _BATCH):

@@ -7,28 +7,25 @@ At paper size every plan is the certified one.
 
 from __future__ import annotations
 
-import argparse
-import os
 import statistics
 import tempfile
 import time
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from bench.edgar.generator import development_pairs
-from bench.harness import commit
+from bench.harness import about, described, in_turn, p50_p95, parser, write
 from bench.ranking.dense import TIMES, stages
 from carag.engine import Engine
 from carag.evaluation.cases.corpus import build_corpus
 from carag.evaluation.cases.ground_truth import GroundTruth
 from carag.evaluation.models import TimedEmbedder
 from carag.evaluation.run import NOW
-from carag.evaluation.run_metadata import processor_name
-from carag.index import kernels
 from carag.retrieval import RANKERS, embedder_by_name, ranker_by_name
 from carag.retrieval.words import KeptWords
 
@@ -42,9 +39,9 @@ _TIMES: Final = 3
 _PAGE: Final = """\
 # What the fused ranker costs
 
-Written by `python -m bench.ranking --size {size} --embedder {embedder}`; do not edit. Commit {commit}, {cpu}, kernel
-{kernel}, {cores} cores, load {load:.1f} at the end. {chunks:,} chunks, {pairs} pairs of development questions and
-sessions, k 8, seed 0; the least of {times} times each, alternating. The question is embedded before: `embedding` says
+Written by `python -m bench.ranking --size {size} --embedder {embedder}`; do not edit. {described} {chunks:,} chunks,
+{pairs} pairs of development questions and sessions, k 8, seed 0; the least of {times} times each, alternating. The
+question is embedded before: `embedding` says
 what that takes besides.
 
 | `Engine.retrieve`, ms | p50 | p95 |
@@ -59,7 +56,7 @@ Embedding a question: p50 {embedding:.1f} ms. With it the ratio is {with_embeddi
 What `fused-1` and `dense` ask of the index, under `plan="auto"`, beside hnswlib over all rows without a policy (M 32,
 efConstruction 200, ef 64); and `Engine.retrieve`, fused, beside the same with hnswlib in the index's place, which reads
 and fuses as ours does: milliseconds, and theirs, and the ratio; the least of {dense_times} times each, in turn. Recall
-is of `auto`, and of hnswlib, each against the exact answer to what it is asked.
+compares `auto`, and hnswlib, with the exact answer to what each is asked.
 
 | role | n | search p50 | of | ratio | p95 | of | ratio | retrieve p50 | of | ratio | p95 | of | ratio | recall | of |
 |---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|
@@ -81,20 +78,17 @@ class Row:
 
     def cells(self) -> str:
         """Write the row of the table."""
-        return (
-            f"| `{self.ranker}` | {statistics.median(self.taken):.2f} | {np.quantile(self.taken, 0.95):.2f} |"
-        )
+        return f"| `{self.ranker}` | {' | '.join(p50_p95(self.taken))} |"
 
 
 def main() -> int:
     """Measure, print and write the page."""
-    parser = argparse.ArgumentParser(prog="python -m bench.ranking", description=__doc__)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--cache", type=Path, required=True)
-    parser.add_argument("--size", default="paper")
-    parser.add_argument("--embedder", default="minilm")
-    parser.add_argument("--pairs", type=int, default=300)
-    given = parser.parse_args()
+    arguments = parser("bench.ranking", __doc__, data=True)
+    arguments.add_argument("--cache", type=Path, required=True)
+    arguments.add_argument("--size", default="paper")
+    arguments.add_argument("--embedder", default="minilm")
+    arguments.add_argument("--pairs", type=int, default=300)
+    given, run = arguments.parse_args(), about()
     embedder = TimedEmbedder(embedder_by_name(given.embedder))
     built = build_corpus(given.size, cache=given.cache, embedder=embedder, data=given.data)
     truth = GroundTruth.open(built.store, now=NOW)
@@ -112,11 +106,7 @@ def main() -> int:
     page = _PAGE.format(
         size=given.size,
         embedder=given.embedder,
-        commit=commit(),
-        cpu=processor_name(),
-        kernel=kernels.active(),
-        cores=os.cpu_count(),
-        load=os.getloadavg()[0],
+        described=described(run),
         chunks=passages,
         pairs=len(slow),
         times=_TIMES,
@@ -131,8 +121,7 @@ def main() -> int:
         words=words,
         each=1000 * words / passages,
     )
-    print(page)
-    Path(__file__).with_name("RESULTS.md").write_text(page, encoding="utf-8")
+    write(page, Path(__file__).with_name("RESULTS.md"))
     return 0
 
 
@@ -141,15 +130,14 @@ def measured(engine: Engine, pairs: list[Pair]) -> list[Row]:
     collection, retriever = engine._collection, engine._retriever  # noqa: SLF001 - one engine may hold a store
     rankers = {name: ranker_by_name(name, collection.catalogue) for name in RANKERS}
     taken: dict[str, list[float]] = {name: [] for name in RANKERS}
+
+    def ask(name: str, pair: Pair) -> None:
+        retriever.ranker = rankers[name]
+        engine.retrieve(pair.question.text, pair.session)
+
     for number, pair in enumerate(pairs):
-        least = dict.fromkeys(RANKERS, float("inf"))
-        for turn in range(2 * _TIMES):
-            name = RANKERS[(number + turn) % 2]
-            retriever.ranker = rankers[name]
-            start = time.perf_counter()
-            engine.retrieve(pair.question.text, pair.session)
-            least[name] = min(least[name], 1000 * (time.perf_counter() - start))
-        for name, milliseconds in least.items():
+        works = [partial(ask, name, pair) for name in RANKERS]
+        for name, milliseconds in zip(RANKERS, in_turn(works, _TIMES, number), strict=True):
             taken[name].append(milliseconds)
     return [Row(name, taken[name]) for name in RANKERS]
 
@@ -162,7 +150,7 @@ def _open(engine: Engine, pairs: list[Pair]) -> Iterator[Pair]:
 
 
 def words_of(store: Path) -> float:
-    """Return how many seconds it takes to index the words of a store's passages anew."""
+    """Return how many seconds it takes to index the words of a store's passages."""
     from carag.engine.kept_profile import settle_profile
     from carag.store.store import CorpusStore
 

@@ -9,7 +9,6 @@ counts.
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from bench.ann.truth import TIE
+from bench.harness import in_turn
 from bench.ranking.vanilla import Limited, Vanilla
 from carag.policy import NEVER, Mask, Policy
 from carag.retrieval.ranking import Dense
@@ -77,7 +77,7 @@ def stages(
 ) -> list[Stage]:
     """Ask both of every pair, of which none is refused, and return the roles in the order of their names.
 
-    `keys` and `vectors` are of all rows of the index.
+    `keys` and `vectors` belong to all rows of the index.
     """
     retriever, listener = engine._retriever, _Listener()  # noqa: SLF001 - one engine may hold a store
     fused = retriever.ranker
@@ -88,12 +88,12 @@ def stages(
         stage = found[pair.session.role]
         stage.role = pair.session.role
         stage.retrieved.append(
-            _least([partial(_retrieve, engine, pair, ranker) for ranker in rankers], number)
+            in_turn([partial(_retrieve, engine, pair, ranker) for ranker in rankers], TIMES, number)
         )
         _retrieve(engine, pair, listener)
         again, question = listener.again, listener.question
         nearest = partial(vanilla.graph.nearest, question.vector, listener.k)
-        stage.searched.append(_least([partial(again, exact_limit=0), nearest], number))
+        stage.searched.append(in_turn([partial(again, exact_limit=0), nearest], TIMES, number))
         exact, auto = (set(again(exact_limit=limit).keys) for limit in (None, 0))
         ours = len(exact & auto) / len(exact) if exact else 1.0
         stage.recalls.append((ours, _recall(vectors @ question.vector, nearest()[0], listener.k)))
@@ -119,14 +119,3 @@ def _in_its_place(
     _retrieve(engine, pair, listener)
     index, everything = listener.index, Policy(Mask())
     return Vanilla(index, keys, vectors, index.search(vectors[0], 1, everything, as_of=NEVER - 1).stats)
-
-
-def _least(works: Sequence[Callable[[], object]], first: int) -> list[float]:
-    """Return the least milliseconds of each, in turn; which begins changes with each question."""
-    least = [float("inf")] * len(works)
-    for turn in range(len(works) * TIMES):
-        at = (first + turn) % len(works)
-        start = time.perf_counter()
-        works[at]()
-        least[at] = min(least[at], 1000 * (time.perf_counter() - start))
-    return least

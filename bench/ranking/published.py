@@ -9,7 +9,6 @@ of the first eight passages overlaps a page of the evidence, in the same filing.
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import json
 from functools import partial
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from bench.harness import parser
 from bench.metric.measures import Interval, interval, mean
 from carag import Document, Engine, Session, TextIndex
 from carag.index import tokenize
@@ -118,13 +118,12 @@ def _mean(values: NDArray[np.float64], clusters: Sequence[int] | None = None) ->
 
 def main() -> int:
     """Ask, and print a line for each."""
-    parser = argparse.ArgumentParser(prog="python -m bench.ranking.published", description=__doc__)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--work", type=Path, required=True, help="where the stores are kept")
-    parser.add_argument("--embedder", default="wordllama")
-    parser.add_argument("--task", choices=("obliqa", "financebench"), required=True)
-    parser.add_argument("--split", choices=("dev", "test"), default="dev", help="of ObliQA")
-    given = parser.parse_args()
+    arguments = parser("bench.ranking.published", __doc__, data=True)
+    arguments.add_argument("--work", type=Path, required=True, help="where the stores are kept")
+    arguments.add_argument("--embedder", default="wordllama")
+    arguments.add_argument("--task", choices=("obliqa", "financebench"), required=True)
+    arguments.add_argument("--split", choices=("dev", "test"), default="dev", help="of ObliQA")
+    given = arguments.parse_args()
     embedder = embedder_by_name(given.embedder)
     work = given.work / given.embedder / given.task
     if given.task == "obliqa":

@@ -6,7 +6,6 @@ process. Another process sends the requests. Every retrieval is on record.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import statistics
@@ -17,28 +16,29 @@ import threading
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bench.harness import commit
+from bench.harness import ROOT, about, described, parser, write
 from bench.service.office import AUDIENCE, ISSUER, Office
 from carag import Engine, Session
 from carag.engine.tokens import JwtVerifier
-from carag.evaluation.run_metadata import processor_name
 from carag.retrieval import DEFAULT_EMBEDDER
 from carag.service.grants import REQUIRED, Grants, GrantVerifier
 from carag.service.jwks import JwksKeys, fetched
 from carag.service.service import Service
 from carag.service.serving import serve
 
-ROOT = Path(__file__).parents[2]
+if TYPE_CHECKING:
+    from argparse import Namespace
+
 _AT_ONCE: Final = (1, 4, 8)
 _WAYS: Final = ("engine", "service")
 _PAGE: Final = """\
 # What a request over HTTP costs
 
-Written by `python -m bench.service`; do not edit. Commit {commit}, {cpu}, {cores} cores, load {load:.1f} at the end.
+Written by `python -m bench.service`; do not edit. {described}
 {rows:,} passages, k 8, every retrieval durably on record. `Engine.retrieve` from threads, the same engine served in
 its process, in turn, {rounds} rounds of {count} requests each; another process
 sends them. The session is the same, that of the token. Milliseconds; in brackets what is above `Engine.retrieve`.
@@ -64,7 +64,7 @@ _PART: Final = """\
 class Bench:
     """One engine, a service over it, and a process that sends requests."""
 
-    def __init__(self, stack: ExitStack, embedder: str, given: argparse.Namespace) -> None:
+    def __init__(self, stack: ExitStack, embedder: str, given: Namespace) -> None:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         self.engine = stack.enter_context(Engine.open(home / "store", embedder=embedder))
         self.engine.ingest(given.corpus)
@@ -135,13 +135,13 @@ class Bench:
 
 def main() -> int:
     """Measure, print and write the page."""
-    parser = argparse.ArgumentParser(prog="python -m bench.service", description=__doc__)
-    parser.add_argument("--corpus", type=Path, default=ROOT / "data/corpus")
-    parser.add_argument("--embedders", nargs="+", default=[DEFAULT_EMBEDDER, "wordllama"])
-    parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--count", type=int, default=200, help="requests a round")
-    parser.add_argument("--out", type=Path, default=Path(__file__).with_name("RESULTS.md"))
-    given = parser.parse_args()
+    arguments = parser("bench.service", __doc__)
+    arguments.add_argument("--corpus", type=Path, default=ROOT / "data/corpus")
+    arguments.add_argument("--embedders", nargs="+", default=[DEFAULT_EMBEDDER, "wordllama"])
+    arguments.add_argument("--rounds", type=int, default=20)
+    arguments.add_argument("--count", type=int, default=200, help="requests a round")
+    arguments.add_argument("--out", type=Path, default=Path(__file__).with_name("RESULTS.md"))
+    given, run = arguments.parse_args(), about()
     cores, parts = os.sched_getaffinity(0), []
     for embedder in given.embedders:
         with ExitStack() as stack:
@@ -157,22 +157,18 @@ def main() -> int:
             _PART.format(embedder=embedder, latency="\n".join(latency), rate="\n".join(rate)),
         )
     page = _PAGE.format(
-        commit=commit(),
-        cpu=processor_name(),
-        cores=os.cpu_count(),
-        load=os.getloadavg()[0],
+        described=described(run),
         rows=rows,
         rounds=given.rounds,
         count=given.count,
         at_once=max(_AT_ONCE),
         parts="\n".join(parts),
     )
-    print(page)
-    given.out.write_text(page, encoding="utf-8")
+    write(page, given.out)
     return 0
 
 
-def _latency(bench: Bench, at_once: int, given: argparse.Namespace) -> list[str]:
+def _latency(bench: Bench, at_once: int, given: Namespace) -> list[str]:
     taken: dict[str, list[float]] = {way: [] for way in _WAYS}
     for number in range(given.rounds):
         for place in range(len(_WAYS)):
@@ -190,7 +186,7 @@ def _latency(bench: Bench, at_once: int, given: argparse.Namespace) -> list[str]
     return rows
 
 
-def _rate(bench: Bench, given: argparse.Namespace) -> list[str]:
+def _rate(bench: Bench, given: Namespace) -> list[str]:
     found: dict[str, list[float]] = {way: [] for way in _WAYS}
     for number in range(given.rounds):
         for place in range(len(_WAYS)):

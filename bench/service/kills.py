@@ -39,7 +39,7 @@ _MOST: Final = 100
 
 @dataclass
 class Kills:
-    """What was found after so many kills."""
+    """What was found after the kills."""
 
     rounds: int = 0
     acknowledged: int = 0
@@ -62,7 +62,7 @@ class Kills:
 
 def kill(place: Path, rounds: int, *, by: signal.Signals = signal.SIGKILL, seed: int = 7) -> Kills:
     """Start a service, load it, end it, examine its log, and again."""
-    dice, kills = random.Random(seed), Kills()  # noqa: S311 - when to kill is no secret
+    dice, kills = random.Random(seed), Kills()  # noqa: S311 - not a secret
     office, before = Office(place), 0
     vkey = (office.home / "vkey").read_text().strip()
     for _ in range(rounds):
@@ -105,7 +105,7 @@ class Load:
             one.start()
 
     def wait(self, answers: int) -> None:
-        """Wait for so many answers, or until all clients have given up."""
+        """Wait for a number of answers, or until all clients have given up."""
         while len(self.receipts) < answers and any(one.is_alive() for one in self._threads):
             time.sleep(0.005)
 

@@ -1,7 +1,7 @@
 """Give processes a fixed fraction of one processor, and count what they and the machine use (Linux, control groups).
 
 Where processes fight for few processors, their rates say how the scheduler shared them. A process that is held to a
-fraction by the kernel gets that fraction whoever else runs, as long as the machine has some idle time left.
+fraction by the kernel gets that fraction whatever else runs, as long as the machine has some idle time left.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["Quota", "busy_seconds", "cpu_seconds", "family", "quota"]
 
 _GROUPS: Final = Path("/sys/fs/cgroup")
 _PERIOD: Final = 10_000
-"""Microseconds in which a quota is spent and given anew: short, for a process that is held may hold a lock."""
+"""Microseconds in which a quota is spent and renewed: short, for a process that is held may hold a lock."""
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _IDLE: Final = slice(3, 5)
 """Idle, and waiting for a disk, in a line of /proc/stat; proc(5)."""

@@ -64,7 +64,7 @@ def offices(place: Path, admin: str, schema: str, *, embedder: str = "wordllama"
 
 def kill_one_of_two(both: tuple[Office, Office], rounds: int, *, seed: int = 7) -> Kills:
     """Load both services, kill one while both answer, see that the other goes on, end it, examine the log; repeat."""
-    dice, kills, before = random.Random(seed), Kills(), 0  # noqa: S311 - when to kill is no secret
+    dice, kills, before = random.Random(seed), Kills(), 0  # noqa: S311 - not a secret
     vkey = (both[0].home / "vkey").read_text().strip()
     for number in range(rounds):
         loads = [Load(one) for one in both]

@@ -145,7 +145,7 @@ class _Mix:
 
     def run(self, port: int, number: int, until: float, pause: float) -> None:
         """Ask at a steady rate until a time."""
-        dice, connection = random.Random(self._seed + number), connected(port)  # noqa: S311 - what is asked is no secret
+        dice, connection = random.Random(self._seed + number), connected(port)  # noqa: S311 - not a secret
         kinds: list[Callable[..., None]] = [getattr(self, f"_{name}") for name in _MIX]
         own: dict[str, int] = {}
         due = time.monotonic()

@@ -11,7 +11,6 @@ hidden ones included. `moved` counts the questions whose first eight come out ot
 
 from __future__ import annotations
 
-import argparse
 import os
 import sqlite3
 import time
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
+from bench.harness import parser
 from bench.text.worlds import CHUNKS, SHARES, Texts, drawn, filings
 from carag import Mask, TextIndex, policy_word
 
@@ -187,16 +187,14 @@ def _read(index: TextIndex, texts: Texts, bit: int) -> str:
 
 def main() -> None:
     """Print times, counts and what hidden rows move."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--chunks", type=int, default=CHUNKS)
-    parser.add_argument("--filings", action="store_true", help="real ones, from CARAG_SHARED_DATA")
-    parser.add_argument("--repeats", type=int, default=5)
-    options = parser.parse_args()
+    arguments = parser("bench.text", __doc__)
+    arguments.add_argument("--chunks", type=int, default=CHUNKS)
+    arguments.add_argument("--filings", action="store_true", help="real ones, from CARAG_SHARED_DATA")
+    arguments.add_argument("--repeats", type=int, default=5)
+    options = arguments.parse_args()
     shared = os.environ.get("CARAG_SHARED_DATA", "")
     if options.filings and not shared:
-        parser.error("set CARAG_SHARED_DATA to the directory that holds edgar/")
+        arguments.error("set CARAG_SHARED_DATA to the directory that holds edgar/")
     texts = filings(Path(shared), options.chunks) if options.filings else drawn(options.chunks)
     rows = np.arange(len(texts.tokens))
     ours = Carag(texts, rows)

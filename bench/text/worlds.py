@@ -54,7 +54,7 @@ class Texts:
 
 
 def drawn(chunks: int = CHUNKS, questions: int = 60) -> Texts:
-    """Draw Zipf terms; two fifths of a document's tokens are of three hundred terms of its own."""
+    """Draw Zipf terms; two fifths of a document's tokens come from three hundred terms of its own."""
     rng = np.random.default_rng(0)
     ranks = np.cumsum(1.0 / np.arange(1, _VOCABULARY + 1) ** 1.05)
     ranks /= ranks[-1]

@@ -10,7 +10,6 @@ of its own. Judged is how well the time to the first byte tells them apart, of o
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import subprocess
@@ -23,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from bench.harness import commit
+from bench.harness import commit, parser
 from bench.timing.clocked import Connections
 from bench.timing.worlds import HOARD, HOSTS, Issuer, build
 from carag.evaluation.run_metadata import processor_name
@@ -48,7 +47,7 @@ _WARM_UP: Final = 20
 _PEOPLE: Final = 20
 """Who ask in turn, so that what one of them overruns does not lengthen all that follows."""
 _LONG: Final = " " + "x" * 2_600
-"""What makes the question of ``ask`` so long that a refusal and a decline are of one class of size."""
+"""What makes the question of ``ask`` so long that a refusal and a decline fall into one class of size."""
 _DRAWS: Final = 2_000
 """Of the bootstrap."""
 _TOPIC: Final = (
@@ -358,16 +357,18 @@ The first line is with slots, the second without, where more than 0.7 shows that
 
 def main() -> None:
     """Measure, write the page, and exit 1 where it states what is not so."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--pairs", type=int, default=10_000, help="of each attack with slots")
-    parser.add_argument(
+    arguments = parser("bench.timing", __doc__)
+    arguments.add_argument("--pairs", type=int, default=10_000, help="of each attack with slots")
+    arguments.add_argument(
         "--pairs-off", type=int, default=1_000, help="of each attack without, and with a planted one"
     )
-    parser.add_argument("--planted", type=float, default=1.0, metavar="MS")
-    parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--attacks", nargs="+", metavar="NAME", help="with slots and without; default: all")
-    parser.add_argument("--out", type=Path)
-    given = parser.parse_args()
+    arguments.add_argument("--planted", type=float, default=1.0, metavar="MS")
+    arguments.add_argument("--seed", type=int, default=7)
+    arguments.add_argument(
+        "--attacks", nargs="+", metavar="NAME", help="with slots and without; default: all"
+    )
+    arguments.add_argument("--out", type=Path)
+    given = arguments.parse_args()
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as scratch:
         home = Path(scratch)
@@ -375,7 +376,7 @@ def main() -> None:
         hidden = build(home)
         every = tuple(one.name for one in attacks(issuer, hidden, [1], {}, 0))
         if unknown := set(given.attacks or ()) - set(every):
-            parser.error(f"no attack is named {', '.join(sorted(unknown))}; there are {', '.join(every)}")
+            arguments.error(f"no attack is named {', '.join(sorted(unknown))}; there are {', '.join(every)}")
         named = tuple(given.attacks or every)
 
         def run(

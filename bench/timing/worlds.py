@@ -92,7 +92,7 @@ class Issuer:
 
 
 def hoard(path: Path, numbers: range, edition: int) -> Path:
-    """Write filings of insiders, which are hidden from citizens, about a topic of which nobody else writes."""
+    """Write filings of insiders, which are hidden from citizens, about a topic that no other filing mentions."""
     rows = (
         {
             "accession": f"000998{n:04d}-24-{n:06d}",
@@ -207,7 +207,7 @@ def main() -> None:
         threading.Thread(target=write, daemon=True).start()
         # One schedule: which world the machine happened to disturb would else mark all that follows in it.
         shared = None if services[0].slots is None else Schedule(services[0].slots, services[0].metrics)
-        setattr(app, "Schedule", lambda *_: shared)  # noqa: B010 - it is no part of what the module offers
+        setattr(app, "Schedule", lambda *_: shared)  # noqa: B010 - not among what the module exports
         with asyncio.Runner(loop_factory=ExactLoop) as runner:
             runner.run(
                 _serve(

@@ -1,4 +1,4 @@
-"""Rows from a stream, drawn in parts, built in batches, mapped and searched; and a file mapped against a file read."""
+"""Rows from a stream, drawn in parts, built in batches, mapped and searched."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def cache(tmp_path_factory):
 
 
 def test_a_stream_is_the_same_however_often_it_is_drawn(bench, cache, tmp_path):
-    """Unit rows by seed, in a file and not in memory; queries are none of them."""
+    """Unit rows by seed, in a file and not in memory; no query is among them."""
     datasets = bench("datasets")
     first, again = (datasets.load(STREAM, home) for home in (cache, tmp_path))
     assert isinstance(first.vectors, np.memmap)
@@ -76,26 +76,6 @@ def test_a_large_index_knows_words_alone(bench, cache, tmp_path, capsys):
     command = ["large", "--sets", STREAM, "--cache", str(cache), "--out", str(tmp_path / "rows.jsonl")]
     assert 64 == bench("__main__").main(command)
     assert "--variants word" in capsys.readouterr().err
-
-
-def test_a_file_read_and_a_file_mapped_stand_side_by_side(bench, cache, tmp_path, capsys):
-    """And preloaded: opened cold and warm, and searched by a walk and by a scan."""
-    out = tmp_path / "rows.jsonl"
-    command = ["open", "--sets", "mixture-5k-64", "--variants", "word", "--queries", "10", "--rounds", "1"]
-    assert 0 == bench("__main__").main([*command, "--cache", str(cache), "--out", str(out)])
-    capsys.readouterr()
-    records = [json.loads(line) for line in out.read_text().splitlines()[1:]]
-    ways = {
-        what: [record["way"] for record in records if record["what"] == what]
-        for what in map(what_of, records)
-    }
-    assert {"opened cold", "opened warm", "graph at 100 %", "scan at 10 %"} <= set(ways)
-    assert all(["read", "mapped", "preloaded"] == some for some in ways.values())
-
-
-def what_of(record):
-    """What was measured."""
-    return record["what"]
 
 
 def test_another_format_is_no_file_of_rows(bench, tmp_path):

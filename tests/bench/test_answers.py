@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bench.metric.answers import HERE, measured, pairs, wilson
+from bench.harness import wilson
+from bench.metric.answers import HERE, measured, pairs
 from bench.metric.corpora import ActCorpus, act
 from carag.evaluation.regulatory import Regulatory, Settings, StanceHead, Variant
 from carag.evaluation.regulatory.agreement import AGREEMENT

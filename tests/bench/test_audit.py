@@ -11,7 +11,7 @@ HERE = Path(__file__).parents[2] / "bench" / "audit"
 
 
 def test_the_page_is_the_figures() -> None:
-    """RESULTS.md is written from the two result files and edited by nobody."""
+    """RESULTS.md is written from the two result files and not edited."""
     figures, faults = (
         json.loads((HERE / "results" / f"{name}.json").read_text()) for name in ("figures", "faults")
     )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def test_only_development_questions_are_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Every row is of the development split; the table has a line for each setting, with its interval."""
+    """Every row belongs to the development split; the table has a line for each setting, with its interval."""
     asked: list[Row] = []
     table = generator._table
 

@@ -1,4 +1,4 @@
-"""The verdicts are of the answers as they are, and agreement is counted as it should be."""
+"""The verdicts belong to the answers as they are, and agreement is counted as it should be."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bench.edgar import judged
-from carag.evaluation.judge import Case, parse_verdict
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,14 +40,3 @@ def test_agreement_is_beyond_chance_and_leaves_out_what_is_unjudged() -> None:
     assert judged.agreement(by_hand, said) == (
         "kappa 0.40 on 50: both yes 15, both no 20, the reader alone 10, it alone 5; unjudged 1"
     )
-
-
-@pytest.mark.parametrize(
-    ("answer", "disclosed"),
-    [("The rate is 5.25 %. [1]", True), ("It is confidential. [1]", False), ("INSUFFICIENT EVIDENCE", False)],
-)
-def test_the_stand_in_speaks_as_a_judge_must(answer: str, disclosed: bool) -> None:
-    case = Case("What is the rate?", answer, ("It is confidential.",), ("The rate is 5.25 % <b>.",))
-    request = {"messages": [{"content": [{"text": case.rendered()}]}]}
-    reply = judged.word_judge(request)["output"]["message"]["content"][0]["text"]
-    assert disclosed == parse_verdict(reply, answer).disclosed

@@ -20,7 +20,7 @@ TOPS = st.lists(st.floats(-1, 1, width=32), min_size=1, max_size=60)
 
 @pytest.fixture(scope="module")
 def measure() -> Iterator[Any]:
-    """``bench`` is no part of the package."""
+    """``bench`` is outside the package."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(Path(__file__).parents[2])
         yield importlib.import_module("bench.embedders.measure")

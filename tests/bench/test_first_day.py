@@ -15,6 +15,7 @@ def test_each_set_has_the_stated_size_and_repeats_nothing(name: str) -> None:
     assert len(asked) >= 60
 
 
+@pytest.mark.release
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_a_new_store_answers_what_its_documents_answer_and_little_else(setting: str) -> None:
     """At least 85 % of the questions whose document is among the first three, and 10 % of those on other subjects."""

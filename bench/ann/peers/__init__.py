@@ -43,12 +43,12 @@ def peer(name: str) -> Engine:
     Raises
     ------
     InvalidArgument
-        If there is none of that name.
+        If there is no peer of that name.
     MissingExtra
         If its package is not installed.
     """
     if name not in PEERS:
-        raise InvalidArgument(f"there is no peer {name!r}; want one of {', '.join(PEERS)}")
+        raise InvalidArgument(f"unknown peer {name!r}; want one of {', '.join(PEERS)}")
     module, cls = PEERS[name]
     made: Engine = getattr(import_module(f"{__name__}.{module}"), cls)()
     return made

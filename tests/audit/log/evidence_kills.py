@@ -1,7 +1,7 @@
 """Kill an engine, or the PostgreSQL server that has its evidence, around the two commits of a record, and compare.
 
-``python -m tests.audit.log.evidence_kills STORE WHOM MOMENT COUNT PID`` is the process that asks, and kills itself or the
-server (``PID``) in request ``COUNT``: before PostgreSQL's commit, between the two, or after both.
+``python -m tests.audit.log.evidence_kills STORE WHOM MOMENT COUNT PID`` is the process that asks, and kills itself
+or the server (``PID``) in request ``COUNT``: before PostgreSQL's commit, between the two, or after both.
 """
 
 from __future__ import annotations
