@@ -9,7 +9,7 @@ import numpy as np
 from bench.ann.results import GOAL_P1, GOAL_RECALL, is_wide
 from bench.ann.tax import VIEW_GOAL, tax_goal
 from bench.harness import replaced, table
-from carag.evaluation.report.svg import lines as line_plot
+from carag.evaluation.report.svg import Dot, dots
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,13 +19,11 @@ if TYPE_CHECKING:
 __all__ = ["plot", "replace_section", "report", "summary"]
 
 _COMMAND: Final = "python -m bench.ann report --page docs/benchmarks.md"
-_WIDE: Final = "With AVX-512:"
-"""The heading of the table of all kernels that use it."""
 _VARIANTS: Final = {
     "word": "A policy word",
     "session": "A word, an instant and a deny list of 1,000 entities",
 }
-_DRAWN: Final = ("mixture-1m-128", "mixture-200k-384", "mixture-26k-1024", "text-26k-384")
+_DRAWN: Final = ("mixture-1m-128", "mixture-200k-384")
 MET: Final = {True: "met", False: "**not met**", None: "-"}
 """What a table says of a goal; None: it was not measured."""
 
@@ -42,12 +40,10 @@ def report(results: Results) -> str:
 
 
 def summary(results: Results) -> str:
-    """Write the page's section, without its marks: for each kernel a table of the sets under each kind of policy."""
-    kernels: dict[str, dict[str, list[CellResult]]] = {}
-    for cells in results.cells.values():
-        kernel = cells[0].machine["kernel"]
-        heading = _WIDE if is_wide(kernel) else f"Kernel {kernel}:"
-        kernels.setdefault(heading, {})[cells[0].auto.set] = cells
+    """Write the page's section, without its marks: the sets under each kind of policy, with AVX-512 if measured so."""
+    wide = {
+        cells[0].auto.set: cells for cells in results.cells.values() if is_wide(cells[0].machine["kernel"])
+    }
     met = "; ".join(
         f"{name} ({cells[0].auto.rows:,} × {cells[0].auto.dim}) {sum(cell.met for cell in cells)} of {len(cells)}"
         for name, cells in results.cells.items()
@@ -58,14 +54,10 @@ def summary(results: Results) -> str:
             'Queries a second of CARAG as it comes (`plan="auto"`, one thread), and in brackets how many times that '
             "of the best of all peers at a recall@10 of 0.99; bold where a goal is missed. *anti*: the policy "
             "closes the query's own neighbourhood; *corr*: it admits little else. A *session* asks with an "
-            "instant and a deny list of 1,000 entities as well.",
-            *(
-                part
-                for heading in sorted(kernels, key=lambda heading: heading != _WIDE)
-                for part in (heading, _short_table(kernels[heading]))
-            ),
-            f"Goals met: {met}. [The report](../bench/ann/REPORT.md) names those that are missed and the best peer "
-            "of each cell.",
+            "instant and a deny list of 1,000 entities as well. With AVX-512:",
+            _short_table(wide or results.cells),
+            f"Goals met: {met}. [The report](../bench/ann/REPORT.md) has the cells of the other kernel too, the best "
+            "peer of each cell, and the goals that are missed.",
         ]
     )
 
@@ -77,21 +69,20 @@ def replace_section(page: str, section: str) -> str:
 
 def plot(results: Results) -> str:
     """Draw how many times the best peer's throughput CARAG has, by how few rows a policy word admits."""
-    drawn = []
-    for name in _DRAWN:
-        found = [
-            (float(np.log10(cell.auto.admissible / cell.auto.rows)), ratio)
-            for cell in results.cells.get(name, ())
-            if cell.key.variant == "word" and cell.key.correlation == "neutral" and cell.key.share
-            if (ratio := cell.ratio()) is not None
-        ]
-        if found:
-            drawn.append((name, sorted(found)))
-    return line_plot(
-        "Times the throughput of the best peer at a recall of 0.99, with AVX-512",
-        drawn,
-        across="share of the rows that is admissible, as a power of ten",
-        up="times",
+    marks = [
+        Dot(
+            f"{cell.key.label} of {cell.auto.rows:,} × {cell.auto.dim}",
+            cell.ratio(),
+            note=f"{cell.auto.qps:,.0f} queries/s",
+        )
+        for name in _DRAWN
+        for cell in results.cells.get(name, ())
+        if (cell.key.variant, cell.key.correlation) == ("word", "neutral")
+    ]
+    return dots(
+        "Throughput under a policy word, in times the best peer's at a recall of 0.99 (AVX-512)",
+        marks,
+        unit="times",
     )
 
 

@@ -5,6 +5,7 @@ No question of the reported split is asked or printed.
 
 from __future__ import annotations
 
+import os
 import random
 import sys
 from collections import defaultdict
@@ -40,7 +41,8 @@ _SHOWN: Final = (*NOTICED, "under_refusal", "f1_answerable", "f1_answered")
 
 def main() -> int:
     """Ask, and print a table."""
-    arguments = parser("bench.edgar.generator", __doc__, data=True)
+    arguments = parser("bench.edgar.generator", __doc__)
+    arguments.add_argument("--data", type=Path, default=os.environ.get("CARAG_SHARED_DATA"))
     arguments.add_argument(
         "--cache", type=Path, required=True, help="where carag bench edgar keeps its corpora"
     )

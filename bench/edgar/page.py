@@ -83,11 +83,11 @@ def section(paper: Report, full: str, where: str) -> str:
         f"({first.models.embedder}, {first.models.generator}). In brackets 95 % intervals, bootstrapped by filer and "
         "question.",
         "",
-        f"Besides, {trials:,} randomised (query, policy) pairs at the level of retrieval, {violating} violations; and "
-        f"{run.worlds.asked:,} pairs asked in {run.worlds.worlds} stores rebuilt without what the session may not see, "
+        f"In addition, {trials:,} randomised (query, policy) pairs at the level of retrieval, {violating} violations; "
+        f"and {run.worlds.asked:,} pairs asked in {run.worlds.worlds} stores rebuilt without what the session may not see, "
         f"{run.worlds.differing} with another answer. [The report]({where}/paper/report.md) has every measure, stratum "
         "and difference, the paper's table beside ours, and what each figure rests on. Made by `carag bench edgar "
-        "--data DIR --out OUT`; again from its rows, to the last byte, by `carag bench edgar --from ROWS "
+        "--data DIR --out OUT`; made again from its rows, to the last byte, by `carag bench edgar --from ROWS "
         "--out OUT`.",
         "",
         f"| system | {' | '.join(title for title, _, _ in _COLUMNS)} | retrieval p95, ms |",
@@ -123,10 +123,10 @@ def _noticed(first: Section) -> Iterator[str]:
     f1 = "; ".join(f"{system} {_figure(real.systems[system]['f1_answerable'])}" for system in _SHOWN)
     unknown = all(isinstance(figures["cites_gold"], NotMeasured) for figures in real.systems.values())
     yield (
-        "What a user notices, of real questions of the reported split: whether the evidence is found, cited, the "
-        "figure right and the company the one asked about; and what came of it where all of the evidence was open to "
-        "the session, where part was (to answer from that is right), and where none was. F1 on answerable questions "
-        f"is measured and no goal: {f1}."
+        "What a user notices, on real questions of the reported split: whether the evidence is found and cited, "
+        "whether the figure is right, and whether the company is the one asked about; and what happened where all of "
+        "the evidence was open to the session, where part of it was (answering from that part is right), and where "
+        f"none was. F1 on answerable questions is measured but is not a goal: {f1}."
         + (
             " These rows were made before citations were kept in them, and before these goals."
             if unknown

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 def main() -> int:
     """Ask, and print what was found."""
-    arguments = parser("bench.edgar.trials", __doc__, data=True)
+    arguments = parser("bench.edgar.trials", __doc__)
+    arguments.add_argument("--data", type=Path, default=os.environ.get("CARAG_SHARED_DATA"))
     arguments.add_argument(
         "--cache", type=Path, required=True, help="where carag bench edgar keeps its corpora"
     )

@@ -158,7 +158,7 @@ def best_threshold(scores: Sequence[float], contradicts: Sequence[bool]) -> floa
     Examples
     --------
     >>> best_threshold([0.1, 0.2, 0.8, 0.9], [True, True, False, False])
-    0.5
+    0.51
     """
     found = f1_by_threshold(scores, contradicts)
     equal = [at for at, one in zip(THRESHOLDS, found, strict=True) if one >= max(found) - 1e-12]
