@@ -41,8 +41,7 @@ _PAGE: Final = """\
 
 Written by `python -m bench.ranking --size {size} --embedder {embedder}`; do not edit. {described} {chunks:,} chunks,
 {pairs} pairs of development questions and sessions, k 8, seed 0; the least of {times} times each, alternating. The
-question is embedded before: `embedding` says
-what that takes besides.
+question is embedded before; what that takes is stated below.
 
 | `Engine.retrieve`, ms | p50 | p95 |
 |---|---|---|
@@ -54,9 +53,9 @@ Embedding a question: p50 {embedding:.1f} ms. With it the ratio is {with_embeddi
 ## Beside hnswlib
 
 What `fused-1` and `dense` ask of the index, under `plan="auto"`, beside hnswlib over all rows without a policy (M 32,
-efConstruction 200, ef 64); and `Engine.retrieve`, fused, beside the same with hnswlib in the index's place, which reads
-and fuses as ours does: milliseconds, and theirs, and the ratio; the least of {dense_times} times each, in turn. Recall
-compares `auto`, and hnswlib, with the exact answer to what each is asked.
+efConstruction 200, ef 64); and `Engine.retrieve`, fused, beside the same with hnswlib in the index's place, which
+reads and fuses as ours does. Ours in milliseconds, theirs (*of*), and the ratio; the least of {dense_times} times
+each, in turn. Recall compares `auto`, and hnswlib, with the exact answer to what each is asked.
 
 | role | n | search p50 | of | ratio | p95 | of | ratio | retrieve p50 | of | ratio | p95 | of | ratio | recall | of |
 |---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|

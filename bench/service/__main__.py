@@ -41,7 +41,8 @@ _PAGE: Final = """\
 Written by `python -m bench.service`; do not edit. {described}
 {rows:,} passages, k 8, every retrieval durably on record. `Engine.retrieve` from threads, the same engine served in
 its process, in turn, {rounds} rounds of {count} requests each; another process
-sends them. The session is the same, that of the token. Milliseconds; in brackets what is above `Engine.retrieve`.
+sends them. The session is that of the token, the same for both. Milliseconds; in brackets, how much more than
+`Engine.retrieve`.
 
 Goal: without slots of time, p50 at most 2 ms and p99 at most 10 ms above `Engine.retrieve`; with the engine's process
 pinned to one core, and the process that sends to another, at least 90 % of the requests a second

@@ -331,7 +331,8 @@ of one*: logistic, of first byte, last byte and size, judged on what it was not 
 core of its own; {minutes:.0f} minutes.
 
 Requests of {people} people leave every 8.6 ms, for `retrieve` 13.5 and for `ask` 26.5, over several connections of
-loopback HTTP, so that no response leaves while another request is at work, if that takes less than 7, 11 and 20 ms;
+loopback HTTP, so that no response leaves while another request is being worked on, if that takes less than 7, 11 and
+20 ms;
 {late:,} of {all:,} waited for the response before them. Both worlds of `retrieve` are served by one process, and an
 overrun in either lengthens the schedule of both.
 
@@ -350,7 +351,7 @@ overrun in either lengthens the schedule of both.
 {head}
 {seen}
 
-The first line is with slots, the second without, where more than 0.7 shows that the bench sees.
+The first line is with slots, the second without; more than 0.7 there shows that the attack can see a difference.
 {verdict}
 """
 
@@ -400,7 +401,7 @@ def main() -> None:
     failed = [one.attack.name for one in on if not is_met(one, given.seed)]
     sees = seen[1].single().low > 0.7
     told = (
-        f"Missed by: {', '.join(failed)}." if failed else "Every attack with slots is within what is wanted."
+        f"Missed by: {', '.join(failed)}." if failed else "With slots every attack stays within the limits."
     )
     page = _PAGE.format(
         command=f"python -m bench.timing --pairs {given.pairs} --pairs-off {given.pairs_off}"
@@ -417,7 +418,7 @@ def main() -> None:
         on="\n".join(_rows(on, given.seed)),
         off="\n".join(_rows(off, given.seed)),
         seen="\n".join(_rows(seen, given.seed)),
-        verdict=told + ("" if sees else " **The bench does not see what was planted.**"),
+        verdict=told + ("" if sees else " **The attack does not see what was planted.**"),
     )
     print(page)
     if given.out is not None:

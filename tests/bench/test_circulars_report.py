@@ -60,7 +60,7 @@ def row(family: str, score: float, *, right: bool, answered: bool = True) -> Row
 
 
 def test_a_score_that_knows_keeps_its_promise_and_one_that_does_not_answers_nothing() -> None:
-    """What the generator declines is no wrong answer."""
+    """What the generator declines does not count as a wrong answer."""
     knows = [row(str(number), 0.9 - 0.5 * (number % 2), right=number % 2 == 0) for number in range(200)]
     found = measured_over(knows, Fraction(1, 10))
     assert (found.found, found.empty, found.over_refusal) == (200, 0, 0)
