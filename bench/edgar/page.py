@@ -86,8 +86,8 @@ def section(paper: Report, full: str, where: str) -> str:
         f"In addition, {trials:,} randomised (query, policy) pairs at the level of retrieval, {violating} violations; "
         f"and {run.worlds.asked:,} pairs asked in {run.worlds.worlds} stores rebuilt without what the session may not "
         f"see, {run.worlds.differing} with another answer. [The report]({where}/paper/report.md) has every measure, "
-        "stratum and difference, the paper's table beside ours, and what each figure rests on. Made by `carag bench edgar "
-        "--data DIR --out OUT`; made again from its rows, to the last byte, by `carag bench edgar --from ROWS "
+        "stratum and difference, the paper's table beside ours, and what each figure rests on. Made by `carag bench "
+        "edgar --data DIR --out OUT`; made again from its rows, to the last byte, by `carag bench edgar --from ROWS "
         "--out OUT`.",
         "",
         f"| system | {' | '.join(title for title, _, _ in _COLUMNS)} | retrieval p95, ms |",
