@@ -62,7 +62,7 @@ def _describe_constant(
         rooms = [one for one in sorted(sys.modules) if f"{one}.".startswith(f"{room}.")]
         for module in rooms:
             if not str(getattr(sys.modules[module], "__file__", "")).endswith(".py"):
-                continue  # the core, which is no Python
+                continue  # the core, which is not Python
             lines[:] = ModuleAnalyzer.for_module(module).find_attr_docs().get(("", constant), lines)
 
 
