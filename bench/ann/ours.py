@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from bench.ann.engine import Build, Engine, Request, Rows, Store, Work, graph_degree
-from carag.errors import InvalidArgument
 from carag.index import Index, Plan, _core
 from carag.policy import Mask, Policy, policy_word
 
@@ -101,12 +99,10 @@ def all_plans(*, dtype: str = "float32") -> list[Engine]:
 
 def new_index(rows: Rows, dtype: str, *, sessions: bool, threads: int | None = None) -> tuple[Index, float]:
     """Build an index and return it with the seconds that took."""
-    dim = rows.vectors.shape[1]
-    storage = {} if dtype == "float32" else {"dtype": dtype}
-    index = Index(dim, M=graph_degree(len(rows.words)), **_needed(storage, Index.__init__))
-    columns: dict[str, Any] = {} if threads is None else _known({"threads": threads}, Index.add)
+    index = Index(rows.vectors.shape[1], M=graph_degree(len(rows.words)), dtype=dtype)
+    columns: dict[str, Any] = {} if threads is None else {"threads": threads}
     if sessions:
-        columns |= _needed({"public_at": rows.public_at, "entities": rows.entities}, Index.add)
+        columns |= {"public_at": rows.public_at, "entities": rows.entities}
     words = policy_word(rows.words)
     begin = time.perf_counter()
     index.add(rows.vectors, words, **columns)
@@ -126,8 +122,7 @@ def index_file(rows: Rows, store: Store, *, dtype: str, sessions: bool) -> tuple
         index.save(path)
         return seconds
 
-    threads = os.cpu_count() or 1 if _takes(Index.add, "threads") else 1
-    build = store.built(name, len(rows.words), threads, make)
+    build = store.built(name, len(rows.words), os.cpu_count() or 1, make)
     return store.file(name), build
 
 
@@ -139,20 +134,3 @@ def _index(rows: Rows, store: Store, *, dtype: str, views: int, sessions: bool) 
         return Index.load(path, views=views), build
 
     return store.once(f"carag {dtype}, sessions {sessions}, views {views}", read)
-
-
-def _takes(of: Any, name: str) -> bool:
-    return name in inspect.signature(of).parameters
-
-
-def _known(options: dict[str, Any], of: Any) -> dict[str, Any]:
-    """Keep the options that this core has."""
-    return {name: value for name, value in options.items() if _takes(of, name)}
-
-
-def _needed(options: dict[str, Any], of: Any) -> dict[str, Any]:
-    """Insist on options without which the measurement would be of something else."""
-    for name in options:
-        if not _takes(of, name):
-            raise InvalidArgument(f"this core has no {name!r}; measure words alone (--variants word)")
-    return options

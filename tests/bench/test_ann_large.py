@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.ann.large import sizes
-from carag.errors import InvalidArgument
 
 STREAM = "stream-20k-96"
 
@@ -76,12 +75,3 @@ def test_a_large_index_knows_words_alone(bench, cache, tmp_path, capsys):
     command = ["large", "--sets", STREAM, "--cache", str(cache), "--out", str(tmp_path / "rows.jsonl")]
     assert 64 == bench("__main__").main(command)
     assert "--variants word" in capsys.readouterr().err
-
-
-def test_another_format_is_no_file_of_rows(bench, tmp_path):
-    """The message names the version."""
-    path = tmp_path / "vectors.npy"
-    with path.open("wb") as file:
-        np.lib.format.write_array(file, np.zeros((2, 2), dtype=np.float32), version=(2, 0))
-    with pytest.raises(InvalidArgument, match=r"\(2, 0\)"):
-        list(bench("datasets").batches(path, (2,)))

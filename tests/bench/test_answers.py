@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bench.harness import wilson
 from bench.metric.answers import HERE, measured, pairs
 from bench.metric.corpora import ActCorpus, act
 from carag.evaluation.regulatory import Regulatory, Settings, StanceHead, Variant
@@ -55,8 +54,3 @@ def test_the_agreement_shown_is_the_one_measured(variant: Variant) -> None:
         round(kappa[one], 3) for one in ("value", "low", "high")
     )
     assert (shown.n, shown.decided) == (part["n"], row["said"]["COMPLIANT"] + row["said"]["NON_COMPLIANT"])
-
-
-def test_the_interval_of_a_share_is_wilsons() -> None:
-    assert [round(one, 3) for one in wilson(31, 40)] == [0.625, 0.877]
-    assert wilson(0, 0) == (0.0, 1.0)
