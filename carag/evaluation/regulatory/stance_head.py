@@ -84,7 +84,7 @@ class StanceHead:
     Parameters
     ----------
     weights : bytes, optional
-        As ``bench/metric/train_stance.py`` writes them; those that ship by default.
+        As ``bench/metric/train_stance.py`` (tag ``evidence-0.3``) writes them; by default those that ship.
     knows_requirements : bool
         Whether what was learnt of single requirements is used.
 
