@@ -1,7 +1,7 @@
 """Read a folder of ordinary files into documents: PDF, DOCX, HTML, Markdown, plain text and JSON Lines.
 
-A room of its own: it knows nothing of stores, profiles or engines, and a classification is a field as any other here.
-The parsers are the extra ``readers``.
+This package knows nothing of stores, profiles or engines; to it, a classification is a field like any other. The
+parsers come with the extra ``readers``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-r"""Hold what a document shows as blocks, and write them as text: one way for every format.
+"""Hold what a document shows as blocks (lines and tables), and write the blocks as text in one way for every format.
 
-A block is a line or a table. Lines have the number that a list or clause gives them, raised and lowered characters, and
-a blank line behind a paragraph. A table row is one line, its cells joined by ``" | "``; a cell that spans rows or
-columns names each of them, so that every figure stands with its row's and its column's names.
+Lines carry their list or clause number, raised and lowered characters, and a blank line after a paragraph. A table row
+becomes one line, its cells joined by ``" | "``; a cell that spans rows or columns is repeated in each, so that every
+figure stands with the names of its row and its column.
 """
 
 from __future__ import annotations
@@ -23,36 +23,34 @@ if TYPE_CHECKING:
 __all__ = ["Blocks", "Number"]
 
 MAX_TABLES: Final = 64
-"""Greatest depth of tables in cells of one another: each moves the text within once more. E-mails have 15."""
+"""Greatest depth of tables nested in cells: each level copies the text within once more. E-mails have 15."""
 _WIDE: Final = "\xa0\u2000-\u200a\u202f\u205f\u3000"
 _SPACES: Final = re.compile(rf"[ \t\n\r\f\v]+|(?<!\d)[{_WIDE}]|[{_WIDE}](?!\d)")
-"""White space. A space that does not break, or is thin, stays between digits, where it groups them."""
+"""White space. A no-break or thin space stays between digits, where it groups them."""
 _RUNS: Final = re.compile(r" {2,}")
 _BLANK: Final = re.compile(r"[\s\u200b-\u200d\u2060\ufeff]*")
-"""What shows nothing: filers fill the cells between columns with spaces of no width."""
+"""Text that shows nothing: filers fill the cells between columns with zero-width spaces."""
 _POINT: Final = re.compile(
     r"\(?(?:\d{1,3}(?:\.\d{1,3})*[a-z]?|[a-z]{1,2}|[ivxl]{1,6}|[A-Z]|[IVXL]{1,6})[.)]|[•▪·–—-]|[*†‡§]{1,4}"
     rf"|{NOTE}"
 )
-"""What a cell holds that numbers the cell beside it."""
+"""Text of a cell that numbers the cell next to it."""
 
 
 class _Mark(NamedTuple):
-    """Characters that are raised or lowered."""
-
     text: str
     is_raised: bool
     linked: bool = False
-    """Whether they lead to another place of the document."""
+    """Whether they link to another place in the document."""
 
 
 @dataclass(slots=True)
 class Number:
-    """The number that a list gives to a line; it may be set after the line is."""
+    """A number that a list gives to a line; it may be set after the line is written."""
 
     text: str
     is_apart: bool = True
-    """Whether a space or a tab stands behind it."""
+    """Whether a space or a tab follows it."""
 
 
 @dataclass(slots=True)
@@ -60,7 +58,7 @@ class _Line:
     numbers: list[Number]
     pieces: list[str | _Mark]
     blank: bool
-    """Whether a blank line stands behind it."""
+    """Whether a blank line follows it."""
     kept: bool
     """Whether its spaces are kept."""
 
@@ -81,18 +79,7 @@ _Block: TypeAlias = _Line | _Table
 
 
 class Blocks:
-    r"""Takes text and the boundaries of lines, paragraphs and tables in the order of the document.
-
-    Examples
-    --------
-    >>> blocks = Blocks()
-    >>> blocks.number(Number("1.")); blocks.write("Fees of Rs. 40"); blocks.mark("2"); blocks.end_line(blank=True)
-    >>> blocks.start_table()
-    >>> for cell in ("2024", "5.1"):
-    ...     blocks.start_cell(); blocks.write(cell); blocks.end_cell()
-    >>> blocks.end_table(); blocks.text()
-    '1. Fees of Rs. 40[^2]\n\n2024 | 5.1'
-    """
+    """Collects text and the boundaries of lines, paragraphs and tables in document order, and writes them."""
 
     def __init__(self) -> None:
         self._document: list[_Block] = []
@@ -108,12 +95,12 @@ class Blocks:
 
     @property
     def in_line(self) -> bool:
-        """Whether the open line shows anything yet."""
+        """Whether the open line shows anything so far."""
         return self._in_line
 
     @property
     def before(self) -> str:
-        """What the open line ends with; empty at its beginning."""
+        """The last piece of the open line; empty at its beginning."""
         last = self._pieces[-1] if self._pieces else ""
         return last.text if isinstance(last, _Mark) else last
 
@@ -124,7 +111,7 @@ class Blocks:
             self._in_line = self._in_line or _BLANK.fullmatch(text) is None
 
     def mark(self, text: str, *, is_raised: bool = True, linked: bool = False) -> None:
-        """Add raised or lowered characters; linked ones lead to another place of the document, as a note's do."""
+        """Add raised or lowered characters; linked ones lead to another place in the document, such as a note."""
         bare_text = text.strip()
         self.write(text[: len(text) - len(text.lstrip())] if bare_text else text)
         if bare_text:
@@ -133,7 +120,7 @@ class Blocks:
             self.write(text[len(text.rstrip()) :])
 
     def number(self, number: Number) -> None:
-        """Set the number of the next line with text, which has two where a list begins in the item of another."""
+        """Set the number of the next line with text; the line has two if a list begins inside an item of another."""
         self._numbers.append(number)
 
     def drop_numbers(self) -> None:
@@ -141,9 +128,9 @@ class Blocks:
         self._numbers = []
 
     def end_line(self, *, blank: bool = False, kept: bool = False) -> None:
-        """End the line, with a blank line after it or not; its spaces are kept or made one.
+        """End the line, and keep its spaces or collapse them.
 
-        One whose spaces are kept is also a line if it has no text but a number.
+        With ``kept``, a number without text is a line too.
         """
         shows = self.in_line or (kept and any(one.text.strip("•") for one in self._numbers))
         pieces, self._pieces, self._in_line = self._pieces, [], False
@@ -157,12 +144,9 @@ class Blocks:
             blocks[-1].blank = True
 
     def start_table(self) -> None:
-        """Begin a table, which may stand in a cell of another.
+        """Begin a table, which may be nested in a cell of another.
 
-        Raises
-        ------
-        Unreadable
-            If they are nested deeper than ``MAX_TABLES``.
+        Raises ``Unreadable`` if tables are nested deeper than ``MAX_TABLES``.
         """
         if len(self._tables) == MAX_TABLES:
             raise Unreadable(ProblemKind.TOO_LARGE, f"tables nested more than {MAX_TABLES} deep; want fewer")
@@ -179,17 +163,7 @@ class Blocks:
     def start_cell(
         self, *, across: int = 1, down: int = 1, goes_on: bool = False, is_head: bool = False
     ) -> None:
-        """Begin a cell of the innermost table.
-
-        Parameters
-        ----------
-        across, down : int
-            How many columns and rows it spans; 0 rows are all that follow.
-        goes_on : bool
-            Whether the cell above, at the same place, goes on in it.
-        is_head : bool
-            Whether it is a head, whatever it holds.
-        """
+        """Begin a cell of the innermost table; ``down=0`` spans all rows below, ``goes_on`` continues the one above."""
         table = self._tables[-1]
         self.end_cell()
         if not table.rows:
@@ -198,7 +172,7 @@ class Blocks:
         table.is_open = True
 
     def end_cell(self) -> None:
-        """End the cell that is open in the innermost table, if one is."""
+        """End the open cell of the innermost table, if there is one."""
         self.end_line()
         self._tables[-1].is_open = False
 
@@ -210,12 +184,9 @@ class Blocks:
             rows.append([])
 
     def text(self) -> str:
-        """Return all of it, with what is still open ended.
+        """Close what is still open, and return the whole text.
 
-        Raises
-        ------
-        Unreadable
-            If it is more than a document may hold.
+        Raises ``Unreadable`` if it is longer than a document may be.
         """
         while self._tables:
             self.end_table()
@@ -225,7 +196,7 @@ class Blocks:
         return "\n".join(_Writer(noted).lines(self._document)).strip("\n")
 
     def _blocks(self) -> list[_Block]:
-        """Return the blocks that a new one is added to; what stands in a table outside of its cells is a row."""
+        """Return the list that a new block goes to; text in a table but outside its cells becomes a row."""
         if not self._tables:
             return self._document
         table = self._tables[-1]
@@ -247,15 +218,12 @@ def _lines_of(blocks: Sequence[_Block]) -> Iterator[_Line]:
 
 
 class _Writer:
-    """Writes blocks as lines."""
-
     def __init__(self, noted: Collection[str]) -> None:
         self._noted = noted
-        """The marks with which notes of the document begin."""
+        """The marks at the beginning of the document's notes."""
         self._left = MAX_TEXT
 
     def lines(self, blocks: Sequence[_Block]) -> list[str]:
-        """Return the lines of blocks; a blank one is empty."""
         found: list[str] = []
         for one in blocks:
             if isinstance(one, _Line):
@@ -286,7 +254,7 @@ class _Writer:
             said = _RUNS.sub(" ", _SPACES.sub(" ", said)).strip(" ")
         if numbers := [one for one in line.numbers if one.text]:
             label = " ".join(one.text for one in numbers)
-            # A tab tells a number without a stop from the first word of a sentence, as it does on paper.
+            # A tab separates a number without a stop from the first word of a sentence, as it does on paper.
             between = ("\t" if label.isdecimal() else " ") * bool(said.strip())
             said = f"{label}{between}{said.lstrip()}" if numbers[-1].is_apart else label + said
         self._count(said)
@@ -338,7 +306,7 @@ def _without_edges(lines: list[str]) -> list[str]:
 
 
 def _numbers_points(rows: list[list[_Cell]], texts: dict[int, list[str]]) -> bool:
-    """Tell whether each row is a number and what it numbers, as in the Official Journal and in notes below tables."""
+    """Tell whether each row is a number and the text it numbers, as in the Official Journal and notes below tables."""
     seen = False
     for row in rows:
         filled = [one for one in (texts[id(cell)] for cell in row) if any(one)]

@@ -1,8 +1,8 @@
-r"""Read files in a process of their own, which may take only so much processor time and memory.
+r"""Parse files in a child process with limits on processor time and memory.
 
-Parsers of PDF, DOCX and HTML are large, and some input keeps one busy for hours or in memory without end, deep inside
-where no check of ours is reached. So each file is parsed in a child process. Where that ends, the file is a problem and
-the next one gets another child. A child gets bytes and returns JSON: nothing that it makes is run or unpickled.
+Parsers of PDF, DOCX and HTML are large, and some input makes one loop or allocate without end where no check of ours
+is reached. So each file is parsed in a child process. If the child dies, the file is reported as a problem and the next
+one gets a new child. A child gets bytes and returns JSON: nothing that it produces is executed or unpickled.
 
 ::
 
@@ -32,28 +32,16 @@ if TYPE_CHECKING:
 __all__ = ["Child"]
 
 MAX_SECONDS: Final = 120
-"""Greatest number of seconds of processor time that one file may take: a PDF of 5,000 pages with 40 short lines takes
-about 50, and 32 MiB of nothing but tags half a minute."""
+"""Seconds of processor time that one file may take: a PDF of 5,000 pages with 40 short lines takes about 50, and 32 MiB
+of nothing but tags half a minute."""
 MAX_MEMORY: Final = 3 << 30
-"""Greatest number of bytes of address space of a child, of which an idle one has about 100 MiB."""
+"""Bytes of address space that a child may have; an idle one has about 100 MiB."""
 
 
 class Child:
-    """A process that reads files; it is started for the first one, and again after one that ended it.
+    """A process that reads files: started for the first file, and again after a file that ended it.
 
-    Parameters
-    ----------
-    seconds : int
-        Processor time that one file may take.
-    memory : int
-        Bytes of address space that a child may have.
-
-    Examples
-    --------
-    >>> from carag.readers.html import read_html
-    >>> with Child() as child:
-    ...     child.call(read_html, b"<title>T</title><p>Sales")["text"]
-    'Sales'
+    A file may take ``seconds`` of processor time, the process ``memory`` bytes of address space.
     """
 
     def __init__(self, *, seconds: int | None = None, memory: int | None = None) -> None:
@@ -69,18 +57,9 @@ class Child:
         self.close()
 
     def call(self, function: Callable[[bytes], object], content: bytes) -> Any:
-        """Return what a function makes of a content, as JSON has it; a data class becomes a dictionary.
+        """Return the result of a module-level function on a content, as JSON; a data class becomes a dictionary.
 
-        Parameters
-        ----------
-        function : callable
-            One that a module names; what it returns JSON can hold.
-        content : bytes
-
-        Raises
-        ------
-        Unreadable
-            What the function raises of CARAG's errors; or why the child was ended.
+        Raises ``Unreadable`` if the function raised one of CARAG's errors, or the child was ended.
         """
         process = self._process or self._started()
         try:
@@ -88,7 +67,7 @@ class Child:
             reply = _received(process.stdout)
         except BrokenPipeError:
             reply = None
-        except BaseException:  # half a request would be taken for the next one's beginning
+        except BaseException:  # half a request would be read as the beginning of the next one
             self.close()
             raise
         if reply is None:
@@ -105,7 +84,7 @@ class Child:
             process.communicate()
 
     def _started(self) -> subprocess.Popen[bytes]:
-        # The parent's own path, but for the current directory, whose files nobody chose to run.
+        # The parent's own path without the current directory, whose files must not be run by accident.
         path = os.pathsep.join(os.path.abspath(one) for one in sys.path if one)  # noqa: PTH100 - may be a ZIP file
         self._process = subprocess.Popen(  # noqa: S603 - this module, by this interpreter
             [sys.executable, "-P", "-m", __name__, str(self._seconds), str(self._memory)],
@@ -117,7 +96,6 @@ class Child:
         return self._process
 
     def _ended(self) -> Unreadable:
-        """Say why there was no reply."""
         process = self._process
         code = process.wait() if process is not None else 0
         self.close()
@@ -125,17 +103,17 @@ class Child:
             why = f"takes more than {self._seconds} seconds of processor time to read"
         elif code == -signal.SIGKILL:
             why = "takes more memory to read than the machine has"
-        elif code in {-signal.SIGABRT, -signal.SIGTRAP}:  # PDFium, where it gets no memory
-            why = "is given up by its parser, as one that takes more memory than a file may"
+        elif code in {-signal.SIGABRT, -signal.SIGTRAP}:  # PDFium, when it gets no memory
+            why = "makes its parser run out of memory"
         else:
             return Unreadable(
-                ProblemKind.FAILED, f"ended the process that read it ({code}); please report it"
+                ProblemKind.FAILED, f"crashed the process that read it (exit status {code}); please report it"
             )
-        return Unreadable(ProblemKind.TOO_LARGE, f"{why}; want it in parts")
+        return Unreadable(ProblemKind.TOO_LARGE, f"{why}; split the file")
 
 
 def _send(pipe: IO[bytes] | None, head: str, content: bytes) -> None:
-    assert pipe is not None  # noqa: S101 - for mypy: it was asked for
+    assert pipe is not None  # noqa: S101 - for mypy: the pipe was requested
     pipe.write(f"{head} {len(content)}\n".encode())
     pipe.write(content)
     pipe.flush()
@@ -149,9 +127,8 @@ def _received(pipe: IO[bytes] | None) -> dict[str, Any] | None:
 
 
 def _serve(seconds: int, memory: int) -> None:
-    """Read files until no more are asked for."""
     requests, replies = sys.stdin.buffer, os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a parser prints is no reply
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # a parser's output must not be taken for a reply
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_AS, memory)
@@ -168,7 +145,7 @@ def _serve(seconds: int, memory: int) -> None:
 
 
 def _limit(kind: int, most: int) -> None:
-    """Set a limit that can be raised again, or leave a lower one that the parent has."""
+    """Set the soft limit so that it can be raised again; a lower hard limit of the parent stays."""
     _, hard = resource.getrlimit(kind)
     resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
 
@@ -180,9 +157,9 @@ def _reply(name: str, content: bytes) -> dict[str, Any]:
     except MemoryError:
         return {
             "kind": ProblemKind.TOO_LARGE,
-            "reason": "takes more memory than a file may; want it in parts",
+            "reason": "takes more memory to read than a file may; split the file",
         }
-    except Exception as error:  # noqa: BLE001 - told as a problem
+    except Exception as error:  # noqa: BLE001 - reported as a problem
         problem = problem_of("", error)
         return {"kind": problem.kind, "reason": problem.reason}
     return {"found": asdict(found) if is_dataclass(found) and not isinstance(found, type) else found}

@@ -1,7 +1,7 @@
 """Count the automatic numbers of a Word document's paragraphs, and write them as Word shows them.
 
-A list is an instance of a definition of nine levels; instances of one definition share its counters, unless one says
-where it starts (ECMA-376, part 1, 17.9).
+A list is an instance of a definition of nine levels; instances of one definition share its counters, unless one
+overrides where it starts (ECMA-376, part 1, 17.9).
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ class _Level(NamedTuple):
     """The format of its number, as ``w:numFmt`` names it."""
     start: int
     text: str
-    """What is shown, with ``%1`` for the number of the first level."""
+    """The text that is shown, with ``%1`` for the number of the first level."""
     restarts: int
-    """The level, from 1, of which each number restarts this one's, as do those above it; 0 if none does."""
+    """The level, from 1, whose numbers restart this one, as those of the levels above it do; 0 for no restart."""
     is_legal: bool
     """Whether all numbers in it are written in digits."""
     style: str
     """The paragraph style that stands on this level."""
     is_apart: bool
-    """Whether a tab or a space stands behind what is shown."""
+    """Whether a tab or a space follows."""
 
 
 class _List(NamedTuple):
@@ -48,15 +48,7 @@ class _List(NamedTuple):
 
 
 class Lists:
-    """The lists of a document, counted from its beginning.
-
-    Parameters
-    ----------
-    root : Element or None
-        Of the part ``numbering``; None if there is none.
-    styles : Styles
-        Those that a definition may name.
-    """
+    """The lists of a document, counted from its beginning; ``root`` is the part ``numbering``, if there is one."""
 
     def __init__(self, root: _Element | None, styles: Styles) -> None:
         self._styles = styles
@@ -72,14 +64,14 @@ class Lists:
         self._started: set[tuple[str, int]] = set()
 
     def number(self, place: ListPlace) -> Number:
-        """Count a paragraph, and return what Word shows before it; empty if that is nothing."""
+        """Count a paragraph, and return the number that Word shows before it, which may be empty."""
         if place.number not in self._read:
             self._read[place.number] = self._list(place.number)
         found = self._read[place.number]
         if found is None:
             return Number("")
         at = place.level
-        if place.style:  # a level that names the style is that paragraph's, whatever the style says
+        if place.style:  # a level that names the style decides, whatever the style says
             at = next((one for one, level in found.levels.items() if level.style == place.style), at)
         at = min(at or 0, _LEVELS - 1)
         if at not in found.levels:
@@ -107,7 +99,7 @@ class Lists:
         identity = stated(instance, "abstractNumId")
         definition = self._definitions.get(identity)
         linked = child(definition, "numStyleLink")
-        if linked is not None and depth < _LEVELS:  # the definition is the numbering style's
+        if linked is not None and depth < _LEVELS:  # the definition is that of the numbering style
             other = self._list(self._styles.list_of_style(attribute(linked, "val")), depth + 1)
             return other and other._replace(starts={**other.starts, **_starts(instance)})
         levels = _levels(definition)
@@ -161,7 +153,7 @@ def _shown(levels: dict[int, _Level], counts: list[int | None], at: int) -> Numb
 
 
 def _written(kind: str, number: int) -> str:
-    """Write a number in a format of Word's; one that is not known is marked, with the number in digits."""
+    """Write a number in one of Word's formats; an unknown format is marked, with the number in digits."""
     if kind == "none":
         return ""
     if kind in KINDS:
@@ -180,7 +172,7 @@ KINDS: Final = {
     "cardinalText": "cardinal-words",
     "ordinalText": "ordinal-words",
 }
-"""Word's formats, by the names that ``numeral`` has for them."""
+"""Word's formats, each with the name that ``numeral`` uses."""
 
 
 def _whole(written: str, default: int) -> int:

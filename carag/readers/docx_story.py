@@ -1,8 +1,8 @@
 """Turn the elements of a part of a Word document into blocks, as Word shows them.
 
-Inserted text, what fields show, content controls and text boxes are text of the document. Deleted, hidden and struck
-text, comments, and the placeholder of an empty control are not. A text box follows the paragraph that it is set in, and
-a note the paragraph or the table that refers to it.
+Inserted text, field results, content controls and text boxes count as text. Deleted, hidden and struck text, comments,
+and the placeholder of an empty control do not. A text box follows the paragraph that anchors it, and a note the
+paragraph or table that refers to it.
 """
 
 from __future__ import annotations
@@ -27,31 +27,25 @@ if TYPE_CHECKING:
 __all__ = ["Notes", "Story"]
 
 MAX_BOXES: Final = 32
-"""Greatest depth of text boxes in one another; Word writes none in another."""
+"""Greatest depth of nested text boxes; Word itself never nests them."""
 MAX_NESTING: Final = 1024
-"""Greatest depth of elements in a part: a table in a table in a text box has about 40."""
+"""Greatest depth of elements in a part: a table inside a table inside a text box has about 40."""
 _SHOWN: Final = -1
 _SIGNS: Final = {"tab": "\t", "ptab": "\t", "noBreakHyphen": "\u2011"}
 _NOT_SHOWN: Final = {
     "Fallback", "cellDel", "del", "moveFrom", "numPr", "pPr", "rPr", "rt", "sdtPr", "sectPr", "tblGrid", "tblPr",
     "tcPr", "trPr",
 }  # fmt: skip
-"""Deleted text, where text was moved from, what is shown to programs of before 2010 or says how a character is read,
-and properties, which are looked up."""
+"""Deleted and moved-away text, fallbacks for programs before 2010, phonetic guides, and properties, which are looked up
+separately."""
 _PARTS_OF_TABLES: Final = {"tc", "tr"}
 _MATH: Final = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 _PARTS: Final = {"sup": "^", "sub": "_", "den": "/", "num": "", "deg": ""}
-"""What stands before a part of a formula, which has brackets where it is more than a word (ECMA-376, part 1, 22.1)."""
+"""The sign before a part of a formula; a part longer than a word gets brackets (ECMA-376, part 1, 22.1)."""
 
 
 class Notes:
-    """A document's footnotes and endnotes, numbered as they are referred to.
-
-    Parameters
-    ----------
-    footnotes, endnotes, settings : Element or None
-        The parts of these names.
-    """
+    """A document's footnotes and endnotes, numbered in the order of their references."""
 
     def __init__(
         self, footnotes: _Element | None, endnotes: _Element | None, settings: _Element | None
@@ -70,7 +64,7 @@ class Notes:
                 self._kind[kind] = KINDS.get(attribute(shape, "val"), "decimal")
 
     def refer(self, reference: _Element) -> tuple[str, _Element | None]:
-        """Return the mark of a reference, and the note that it refers to."""
+        """Return the mark of a reference, and the note it refers to."""
         kind = name_of(reference).removesuffix("Reference")
         note = self._notes[kind].get(attribute(reference, "id"))
         if attribute(reference, "customMarkFollows") not in {"", "0", "false", "off"}:
@@ -81,64 +75,50 @@ class Notes:
 
 @dataclass(slots=True)
 class _Paragraph:
-    """A paragraph that is open."""
-
     style: str
     goes_on: bool
-    """Whether its mark is deleted or hidden, so that the next one goes on in its line."""
+    """Whether its paragraph mark is deleted or hidden, so that the next paragraph continues its line."""
     notes: list[tuple[str, _Element]] = field(default_factory=list)
     boxes: list[_Element] = field(default_factory=list)
 
 
 class Story:
-    """Reads one part.
-
-    Parameters
-    ----------
-    styles : Styles
-    numbering : Element or None
-        The part of this name; each story counts its lists from its own beginning.
-    notes : Notes, optional
-        Those that its references lead to.
-    """
+    """Reads one part. Each story counts its lists from its own beginning, by the part ``numbering``."""
 
     def __init__(self, styles: Styles, numbering: _Element | None, notes: Notes | None = None) -> None:
         self._styles, self._lists, self._notes = styles, Lists(numbering, styles), notes
         self._blocks = Blocks()
         self._paragraphs: list[_Paragraph] = []
         self._due: list[tuple[str, _Element]] = []
-        """Notes that are still to be written, with their marks."""
+        """Notes that are still to be written, each after its mark."""
         self._boxes: list[_Element] = []
         """Text boxes that are still to be written."""
         self._in_boxes = 0
         self._fields: list[int] = []
-        """Of each field that is open, in which paragraph its instruction began, which is not shown; `_SHOWN` behind."""
+        """For each open field, the paragraph where its instruction began; ``_SHOWN`` after the instruction."""
         self._instructions = 0
-        """How many of them began in this paragraph: one without a sign hides no other paragraph."""
+        """How many instructions began in this paragraph: one that is never closed must not hide later paragraphs."""
         self._ended = 0
-        """How many paragraphs ended."""
+        """Paragraphs that ended so far."""
         self._looks: list[RunLook] = []
-        """Of the runs that are open: the reading of a character stands in one."""
+        """One for each open run: a phonetic guide is a run inside a run."""
         self._goes_on = False
-        """Whether the next paragraph goes on in the line of the one that ended."""
+        """Whether the next paragraph continues the line of the last one."""
         self._shift = 0
         self._shifted: list[str] = []
-        """Raised or lowered text that is not written yet: it may go on in the next run."""
+        """Raised or lowered text that is not written yet: the next run may continue it."""
         self._own_mark = ""
-        """Of the note that is being read."""
+        """The mark of the note that is being read."""
         self._first_mark = ""
-        """What the next paragraph begins with: the mark of a note that does not show it."""
+        """The mark that the next paragraph begins with, because its note does not show it."""
         self._tables: list[bool] = []
-        """Of each table that is open, whether its row is a head."""
+        """For each open table, whether its current row is a header row."""
         self._known: dict[tuple[object, ...], RunLook] = {}
 
     def text(self, root: _Element) -> str:
         """Return the text of a part.
 
-        Raises
-        ------
-        Unreadable
-            If tables are nested too deep, or the text is too long.
+        Raises ``Unreadable`` if elements, tables or text boxes are nested too deep, or the text is too long.
         """
         self._walk(root)
         return self._blocks.text()
@@ -150,7 +130,8 @@ class Story:
             depth += 1 if event == "start" else -1
             if depth > MAX_NESTING:
                 raise Unreadable(
-                    ProblemKind.TOO_LARGE, f"elements nested more than {MAX_NESTING} deep; want fewer"
+                    ProblemKind.TOO_LARGE,
+                    f"its elements are nested more than {MAX_NESTING} deep; want fewer levels",
                 )
             if event == "end":
                 self._end(element)
@@ -158,7 +139,6 @@ class Story:
                 walk.skip_subtree()
 
     def _start(self, element: _Element) -> bool:
-        """Begin an element; tell whether it is shown."""
         name = name_of(element)
         if name in _NOT_SHOWN or (name in _PARTS_OF_TABLES and _is_deleted(element, name)):
             return False
@@ -246,7 +226,8 @@ class Story:
         boxes, self._boxes = self._boxes, []
         if boxes and self._in_boxes == MAX_BOXES:
             raise Unreadable(
-                ProblemKind.TOO_LARGE, f"text boxes nested more than {MAX_BOXES} deep; want fewer"
+                ProblemKind.TOO_LARGE,
+                f"its text boxes are nested more than {MAX_BOXES} deep; want fewer levels",
             )
         self._in_boxes += 1
         around, self._paragraphs = self._paragraphs, []
@@ -308,7 +289,7 @@ class Story:
             self._write(_chosen(element))
 
     def _field(self, kind: str) -> None:
-        """Read one of the three signs that part a field's instruction from what it shows."""
+        """Handle one of the three signs that delimit a field's instruction and its result."""
         if kind == "begin":
             self._fields.append(self._ended)
             self._instructions += 1
@@ -363,7 +344,7 @@ class Story:
 
 
 def _around(element: _Element, name: str) -> tuple[str, str]:
-    """Return what stands before and behind a part of a formula written in a line."""
+    """Return the text before and after a part of a formula, when written on one line."""
     properties = child(element, f"{name}Pr")
 
     def sign(which: str, default: str) -> str:
@@ -384,7 +365,6 @@ def _around(element: _Element, name: str) -> tuple[str, str]:
 
 
 def _chosen(choices: _Element) -> str:
-    """Return what is chosen of an old form's list (ECMA-376, part 1, 17.16.9)."""
     result = child(choices, "result")
     result = child(choices, "default") if result is None else result
     at = "0" if result is None else attribute(result, "val")
@@ -393,13 +373,12 @@ def _chosen(choices: _Element) -> str:
 
 
 def _goes_on_across(cell: _Element) -> bool:
-    """Tell whether the cell before goes on in a cell, as documents of old forms merge them."""
+    """Tell whether a cell continues the one before it, as legacy documents merge cells."""
     merged = child(cell, "tcPr", "hMerge")
     return merged is not None and attribute(merged, "val") != "restart"
 
 
 def _is_deleted(element: _Element, name: str) -> bool:
-    """Tell whether a row or a cell is deleted, or a row hidden."""
     if name == "tr":
         return any(child(element, "trPr", one) is not None for one in ("del", "hidden"))
     return name == "tc" and child(element, "tcPr", "cellDel") is not None

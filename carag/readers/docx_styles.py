@@ -1,8 +1,7 @@
-"""Resolve what the styles of a Word document say: hidden, struck, raised and lowered text, its font, and its list.
+"""Resolve the styles of a Word document: hidden, struck, raised and lowered text, fonts, and lists.
 
 Formatting comes from the document's defaults, a paragraph style, a character style and the run itself, each style with
-those that it is based on; toggles of a paragraph style and a character style cancel one another (ECMA-376, part 1,
-17.7).
+the styles it is based on; toggles of the two kinds of styles cancel each other (ECMA-376, part 1, 17.7).
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ __all__ = ["ListPlace", "RunLook", "Styles", "attribute", "child", "is_on", "nam
 
 _FALSE: Final = {"0", "false", "off"}
 _RAISED_FROM: Final = 2
-"""Half-points above the line from which text is raised, or below it lowered."""
+"""Half-points above or below the line from which text counts as raised or lowered."""
 
 
 class RunLook(NamedTuple):
@@ -33,24 +32,18 @@ class RunLook(NamedTuple):
 
 
 class ListPlace(NamedTuple):
-    """A list, and the level of it on which a paragraph stands."""
+    """A list, and the level at which a paragraph stands in it."""
 
     number: str
     """The id of the list."""
     level: int | None
-    """None if only the style tells the list, whose definition then tells the level."""
+    """None if only the style names the list; then the list's definition gives the level."""
     style: str
-    """The style that names the list; empty if the paragraph does."""
+    """The style that names the list; empty if the paragraph itself does."""
 
 
 class Styles:
-    """The styles of a document.
-
-    Parameters
-    ----------
-    root : Element or None
-        Of the part ``styles``; None if there is none.
-    """
+    """The styles of a document; ``root`` is the part ``styles``, if there is one."""
 
     def __init__(self, root: _Element | None) -> None:
         self._styles: dict[str, _Element] = {}
@@ -66,7 +59,7 @@ class Styles:
                     self._default[kind] = identity
 
     def run(self, properties: _Element | None, paragraph_style: str) -> RunLook:
-        """Return how a run looks whose own properties are given, in a paragraph of a style."""
+        """Return the look of a run with these properties, in a paragraph of a style."""
         character = stated(properties, "rStyle") or self._default["character"]
         of_paragraph = [*self._chain(paragraph_style or self._default["paragraph"], "rPr")]
         of_character = [*self._chain(character, "rPr")]
@@ -90,7 +83,7 @@ class Styles:
         )
 
     def list_of(self, properties: _Element | None) -> ListPlace | None:
-        """Return the list of a paragraph whose own properties are given; None if it is in none."""
+        """Return the list of a paragraph with these properties; None if it is in no list."""
         style = stated(properties, "pStyle") or self._default["paragraph"]
         own = child(properties, "numPr")
         number, level = stated(own, "numId"), stated(own, "ilvl")
@@ -115,7 +108,7 @@ class Styles:
         return (found for _, one in self._with_bases(style) if (found := child(one, part)) is not None)
 
     def _with_bases(self, style: str) -> Iterator[tuple[str, _Element]]:
-        """Yield a style and those that it is based on, the nearest first; a circle ends where it closes."""
+        """Yield a style and those it is based on, the nearest first; a cycle ends where it closes."""
         seen: set[str] = set()
         while style in self._styles and style not in seen:
             seen.add(style)
@@ -140,13 +133,13 @@ def _first(levels: Iterable[_Element | None], name: str) -> _Element | None:
 
 
 def stated(element: _Element | None, name: str) -> str:
-    """Return the value of an element's child; empty if it has none."""
+    """Return the value of an element's child; empty if there is no such child."""
     found = child(element, name)
     return "" if found is None else attribute(found, "val")
 
 
 def child(element: _Element | None, *names: str) -> _Element | None:
-    """Return the first child of a name, then of that one, and so on; None if one is missing."""
+    """Follow a path of child names from an element; None if one is missing."""
     for name in names:
         if element is None:
             return None
@@ -155,7 +148,7 @@ def child(element: _Element | None, *names: str) -> _Element | None:
 
 
 def is_on(toggle: _Element | None) -> bool:
-    """Tell whether a property that is on or off is there and on (ECMA-376, part 1, 17.17.4)."""
+    """Tell whether an on/off property is present and on (ECMA-376, part 1, 17.17.4)."""
     return toggle is not None and attribute(toggle, "val") not in _FALSE
 
 
@@ -170,5 +163,5 @@ def _local(tag: object) -> str:
 
 
 def attribute(element: _Element, name: str) -> str:
-    """Return an attribute by its name without its namespace; empty if there is none."""
+    """Return an attribute by its name without the namespace; empty if it is not set."""
     return next((value for key, value in element.attrib.items() if key.rpartition("}")[2] == name), "")

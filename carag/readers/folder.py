@@ -1,8 +1,8 @@
 """Read a folder of files into documents: one outcome for each file, and for each row of JSON Lines.
 
-Nothing is skipped silently and nothing ends the run: what is no document is a problem with its place. Nothing outside
-the folder is read. One file is in memory at a time, with the sidecar's metadata and the ids seen so far; what needs a
-parser is read in a process of its own, within a budget.
+Nothing is skipped silently, and no error stops the run: a file that cannot be read is reported as a problem with its
+place. Nothing outside the folder is read. One file is in memory at a time, with the sidecar's metadata and the ids seen
+so far; formats that need a parser are read in a child process with a budget.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 __all__ = ["read_folder"]
 
 MAX_FILE: Final = 1 << 27
-"""Greatest number of bytes of a file that is read as a whole: all but JSON Lines, which may have any size."""
+"""Greatest number of bytes of a file that is read whole; JSON Lines may have any size."""
 _FREE: Final = 1 << 25
-"""Bytes that may come out of a gzipped file whatever its size; the growth of what is more is limited."""
+"""Bytes that a gzipped file may always unpack to; beyond that, its growth is limited."""
 _NAMED: Final = 20
-"""Most fields that one problem names."""
+"""Greatest number of fields that one problem names."""
 _PIECE: Final = 4096
-"""Characters looked at together for one that is visible."""
+"""Characters searched at a time for a visible one."""
 _PACKED: Final = {".jsonl.gz", ".ndjson.gz"}
 _ROWS: Final = {".jsonl", ".ndjson", *_PACKED}
 _PLAIN: Final = {".md", ".markdown", ".txt", ".text"}
@@ -53,34 +53,33 @@ _EXTRA: Final = {".pdf", ".docx", *_HTML}
 def read_folder(
     path: Path | str, *, leaves_out: Callable[[str], bool] | None = None
 ) -> Iterator[ReadDocument | Problem]:
-    r"""Read every file of a folder and those below it, in the order of their paths.
+    r"""Read every file of a folder and its subfolders, in the order of their paths.
 
     Parameters
     ----------
     path : Path or str
-        A folder, or one file of it. Read are PDF, DOCX, HTML (``.html``, ``.htm``, ``.xhtml``), Markdown (``.md``,
+        A folder, or one of its files. Formats: PDF, DOCX, HTML (``.html``, ``.htm``, ``.xhtml``), Markdown (``.md``,
         ``.markdown``), plain text (``.txt``, ``.text``), and JSON Lines (``.jsonl``, ``.ndjson``, gzipped or not) with
-        the fields ``id`` and ``text``. Text is UTF-8, but where a file states otherwise. ``metadata.csv`` and
-        ``metadata.jsonl`` in the folder state metadata of its files, as do the front matter of Markdown and text, and
-        further fields of JSON Lines.
+        the fields ``id`` and ``text``. Text is UTF-8 unless a file states another encoding. Metadata comes from
+        ``metadata.csv`` and ``metadata.jsonl`` in the folder, from front matter, and from further fields of JSON Lines.
     leaves_out : callable, optional
-        Tells whether a field of JSON Lines, by its name, is left out where it is an object, or a list of anything but
-        texts; what was is one problem a file. A row with such a field that is not left out is no document.
+        Tells whether a JSON Lines field of this name may be left out if it is nested (an object, or a list of anything
+        but texts). Left-out fields are reported once per file. Any other nested field makes its row a problem.
 
     Yields
     ------
     ReadDocument
         A document.
     Problem
-        Why a file, or a row of one, is no document, or what of its rows is in none; last, rows of the sidecar that name
-        nothing that is there.
+        A file or row that could not be read, or fields that were left out; last, the rows of the sidecar that name no
+        document.
 
     Raises
     ------
     InvalidArgument
         If the path does not exist.
     MissingExtra
-        If there are PDF, DOCX or HTML files, and the extra ``readers`` is not installed.
+        If there are PDF, DOCX or HTML files and the extra ``readers`` is not installed.
 
     Examples
     --------
@@ -111,18 +110,16 @@ def read_folder(
 
 
 class _Folder:
-    """A folder, what its sidecars state, and the ids of the documents read so far."""
-
     def __init__(self, root: Path, files: list[str], leaves_out: Callable[[str], bool] | None) -> None:
         self._root = root
         self._files = files
         self._named_by_path = {one for one in files if _ending(one) in _PLAIN | _EXTRA}
-        """An id that another file states of itself must not displace the file that has it for a path."""
+        """An id stated in one file must not be the path of another, which is that file's id."""
         self._leaves_out = leaves_out
         self._sidecar = Sidecar()
         self._child = Child()
         self._places: dict[str, str] = {}
-        """Where the document of each id is."""
+        """The place of each document, by its id."""
 
     def outcomes(self, problems: dict[str, Problem], *, one_file: bool) -> Iterator[ReadDocument | Problem]:
         for name in SIDECARS:
@@ -150,13 +147,13 @@ class _Folder:
             else:
                 reader, content = _reader(file), self._bytes(file, MAX_FILE)
                 if not content:
-                    raise Unreadable(ProblemKind.EMPTY, "no bytes")  # noqa: TRY301
+                    raise Unreadable(ProblemKind.EMPTY, "is empty")  # noqa: TRY301
                 yield self._document(file, where, self._content(reader, content))
         except Exception as error:  # noqa: BLE001 - reported, and the other files are read
             yield problem_of(where, error)
 
     def _content(self, reader: Callable[[bytes], Content], content: bytes) -> Content:
-        """Read a text here, which takes a time that grows with its size, and what needs a parser in the child."""
+        """Read text here, in time linear in its size; run a parser in the child process."""
         if reader is read_plain:
             return reader(content)
         found = self._child.call(reader, content)
@@ -176,15 +173,17 @@ class _Folder:
                     outcome = problem_of(place, error)
                 yield outcome
         if not number:
-            yield Problem(where, ProblemKind.EMPTY, "no rows; want one document a line")
+            yield Problem(where, ProblemKind.EMPTY, "has no rows; want one document per line")
         if left_out:
             told = ", ".join(f"{quoted(name)} ({many})" for name, many in sorted(left_out.items())[:_NAMED])
-            reason = f"fields that are nested, and how many documents are without: {told}"
+            reason = f"nested fields were left out, of this many documents: {told}"
             yield Problem(where, ProblemKind.LEFT_OUT, reason)
 
     def _document(self, file: str, where: str, content: Content) -> ReadDocument:
         if not _has_visible(content.text):
-            raise Unreadable(ProblemKind.EMPTY, "no visible text; a scan needs text recognition first")
+            raise Unreadable(
+                ProblemKind.EMPTY, "has no visible text; run text recognition (OCR) on a scan first"
+            )
         check_text("the text", content.text)
         own = with_id_as_text(content.facts)
         # A row by path may state the id by which another row names the document.
@@ -196,12 +195,12 @@ class _Folder:
         if identity != file and identity in self._named_by_path:
             raise Unreadable(
                 ProblemKind.DUPLICATE,
-                f"states the id {quoted(identity)}, which is the path of another file; want another",
+                f"states the id {quoted(identity)}, which is the path of another file; choose another id",
             )
         if identity in self._places:
             raise Unreadable(
                 ProblemKind.DUPLICATE,
-                f"has the id {quoted(identity)}, as {self._places[identity]}; want another",
+                f"has the same id as {self._places[identity]}, {quoted(identity)}; choose another id",
             )
         document = ReadDocument(
             identity,
@@ -219,31 +218,30 @@ class _Folder:
         with self._opened(file) as stream:
             content = stream.read(most + 1)
         if len(content) > most:
-            raise Unreadable(ProblemKind.TOO_LARGE, f"more than {most} bytes; want it in parts")
+            raise Unreadable(ProblemKind.TOO_LARGE, f"has more than {most} bytes; split the file")
         return content
 
     @contextmanager
     def _opened(self, file: str) -> Iterator[IO[bytes]]:
-        """Open a regular file within the folder; one that is replaced meanwhile by a link is not opened."""
+        """Open a regular file within the folder; a file replaced by a link in the meantime is not opened."""
         try:
             real = (self._root / file).resolve(strict=True)
         except RuntimeError:
-            raise Unreadable(
-                ProblemKind.BROKEN, "a symbolic link that leads to itself; want a file"
-            ) from None
+            raise Unreadable(ProblemKind.BROKEN, "is a symbolic link to itself; want a file") from None
         if not real.is_relative_to(self._root):
             raise Unreadable(
-                ProblemKind.OUTSIDE, "a symbolic link out of the folder; want the file itself in it"
+                ProblemKind.OUTSIDE,
+                "is a symbolic link out of the folder; put the file itself into the folder",
             )
         if not stat.S_ISREG(real.lstat().st_mode):
-            raise Unreadable(ProblemKind.SKIPPED, "no regular file, or a link to a folder; want a file")
+            raise Unreadable(ProblemKind.SKIPPED, "is not a regular file, or links to a folder; want a file")
         handle = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(handle, "rb") as stream:  # noqa: PTH123 - a handle
             yield stream
 
 
 def _listed(root: Path) -> tuple[list[str], dict[str, Problem]]:
-    """List all files below a folder, and the folders that cannot be listed; links to folders are not followed."""
+    """List all files below a folder, and the folders that cannot be listed, without following links to folders."""
     files: list[str] = []
     problems: dict[str, Problem] = {}
     folders = [root]
@@ -274,10 +272,13 @@ def _unpacked(raw: IO[bytes]) -> Unpacked:
 
 
 def _reader(file: str) -> Callable[[bytes], Content]:
-    """Return what reads a file, by its name's end; parsers of the extra are imported when the first file needs one."""
+    """Return the reader for a file's name; parsers of the extra are imported when the first file needs one."""
     ending = _ending(file)
     if Path(file).name in SIDECARS:
-        raise Unreadable(ProblemKind.SKIPPED, "a sidecar below the folder; want its rows in the folder's own")
+        raise Unreadable(
+            ProblemKind.SKIPPED,
+            "is a sidecar in a subfolder; move its rows to the sidecar of the folder itself",
+        )
     if ending in _PLAIN:
         return read_plain
     if ending in _HTML:
@@ -297,7 +298,6 @@ def _reader(file: str) -> Callable[[bytes], Content]:
 
 
 def _title(facts: dict[str, Fact], own: str) -> str:
-    """Return the title that is stated, or else the file's own if it can be shown on a line."""
     stated = facts.get("title")
     if isinstance(stated, str):
         return stated

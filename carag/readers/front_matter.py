@@ -1,7 +1,7 @@
 """Parse front matter: the block of metadata between two lines ``---`` at the beginning of a text.
 
-It is a small subset of YAML: one ``key: value`` or ``key: [a, b]`` a line. What YAML's versions read differently, such
-as ``no``, ``~`` or ``10:30``, is refused unless it is quoted, as is everything nested. A date is a text, as written.
+It is a small subset of YAML: one ``key: value`` or ``key: [a, b]`` per line. Values that YAML versions read in
+different ways, such as ``no``, ``~`` or ``10:30``, are refused unless quoted, and so is nesting. A date stays a text.
 """
 
 from __future__ import annotations
@@ -25,26 +25,23 @@ _INTEGER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)")
 _FLOAT: Final = re.compile(r"-?(?:0|[1-9][0-9]*)\.[0-9]+(?:[eE][-+][0-9]+)?")
 _QUOTED: Final = re.compile(r'"(?:[^"\\]|\\.)*"' r"|'(?:[^']|'')*'")
 _AMBIGUOUS: Final = re.compile(r"""[-?:,\[\]{}#&*!|>'"%@`=<~.+]""")
-"""What a value that is not quoted must not begin with, because it may mean something else in YAML."""
+"""Characters that an unquoted value must not begin with, because YAML may give them a meaning."""
 _NOT_IN_TEXT: Final = re.compile(r": | #|[^\S ]|[:\s]$")
 _NOT_IN_ITEM: Final = re.compile(r"[][{},]")
 _WORDS: Final = frozenset({"yes", "no", "on", "off", "y", "n", "null", "true", "false"})
-"""In lower case: texts in one version of YAML, and Booleans or nothing in another."""
+"""In lower case: texts in one version of YAML, Booleans or null in another."""
 _NUMBERLIKE: Final = re.compile(
     r"[0-9][0-9_]*(?::[0-5]?[0-9])*(?:\.[0-9_]*)?(?:[eE][-+]?[0-9]+)?|0[xob][0-9a-fA-F_]+"
 )
 """A number in one version of YAML, a text or another number in another: octal, base 60, underscores."""
 _DIGITS: Final = 400
-"""Greatest number of characters of a number: the longest that a float is ever written with is shorter."""
+"""Greatest number of characters of a number; no float needs as many."""
 
 
 def split_front_matter(text: str) -> tuple[dict[str, Fact], str]:
-    r"""Return the fields of a text's front matter and the text after it; no fields if its first line is not ``---``.
+    r"""Split a text into the fields of its front matter and the rest; no fields if its first line is not ``---``.
 
-    Raises
-    ------
-    CorruptFile
-        If the block has no end, or a line that is not of the subset; its number is told.
+    Raises ``CorruptFile`` if the block does not end, or a line, whose number is given, is not in the subset.
 
     Examples
     --------
@@ -68,17 +65,17 @@ def split_front_matter(text: str) -> tuple[dict[str, Fact], str]:
             try:
                 name, value = _field(line)
                 if name in found:
-                    raise CorruptFile(f"{quoted(name)} stands there twice; want it once")  # noqa: TRY301
+                    raise CorruptFile(f"the key {quoted(name)} occurs twice; want it once")  # noqa: TRY301
             except CorruptFile as error:
                 raise CorruptFile(f"line {number} of the front matter: {error}") from None
             found[name] = value
-    raise CorruptFile("the front matter, which the first line --- opens, has no line --- to end it")
+    raise CorruptFile("the front matter that the first line --- opens does not end; add another line ---")
 
 
 def _field(line: str) -> tuple[str, Fact]:
     field = _FIELD.fullmatch(line)
     if not field:
-        raise CorruptFile(f"{quoted(line)}; want key: value, or key: [a, b]")
+        raise CorruptFile(f"{quoted(line)} cannot be read; want key: value, or key: [a, b]")
     name, value = field[1], field[2] or ""
     if value.startswith("[") and value.endswith("]"):
         return name, _items(value[1:-1].strip(" \t"))
@@ -93,19 +90,19 @@ def _items(inside: str) -> list[str]:
             inside = inside[stated.end() :].lstrip(" \t")
             comma, rest = inside[:1], inside[1:]
             if comma not in {"", ","}:
-                raise CorruptFile(f"{quoted(inside)} after a quoted item; want a comma")
+                raise CorruptFile(f"{quoted(inside)} follows a quoted item; want a comma")
         else:
             word, comma, rest = inside.partition(",")
             word = word.rstrip(" \t")
             if _NOT_IN_ITEM.search(word):
-                raise CorruptFile(f"{quoted(word)} in a list; want texts, in quotes if they hold []{{}}")
+                raise CorruptFile(f"{quoted(word)} is not a valid list item; put texts with []{{}} in quotes")
             item = _scalar(word)
             inside = rest
         if not isinstance(item, str):
-            raise CorruptFile(f"{quoted(item)} in a list; want texts, so put it in quotes")
+            raise CorruptFile(f"{quoted(item)} is not a text; put list items like it in quotes")
         inside = rest.lstrip(" \t")
         if comma and not inside:
-            raise CorruptFile("a comma without an item after it; want none at the end of a list")
+            raise CorruptFile("the list ends with a comma; remove it")
         items.append(item)
     return items
 
@@ -120,7 +117,7 @@ def _scalar(value: str) -> str | int | float | bool:
     if len(value) <= _DIGITS and _FLOAT.fullmatch(value):
         return float(value)
     if not value:
-        raise CorruptFile('a key without a value; want one, or "" for an empty text, or no such line')
+        raise CorruptFile('a key has no value; state one, write "" for an empty text, or remove the line')
     if value.lower() in _WORDS or _NUMBERLIKE.fullmatch(value):
         raise CorruptFile(f"{quoted(value)} may mean two things in YAML; want quotes, true or false")
     if _AMBIGUOUS.match(value) or _NOT_IN_TEXT.search(value):
@@ -129,12 +126,12 @@ def _scalar(value: str) -> str | int | float | bool:
 
 
 def _unquoted(stated: str) -> str:
-    """Double quotes are those of JSON, which YAML 1.2 contains; single quotes know only themselves, doubled."""
+    """Double quotes follow JSON, which YAML 1.2 contains; in single quotes only ``''`` is an escape."""
     if stated[0] == "'":
         return stated[1:-1].replace("''", "'")
     try:
         return str(json.loads(stated))
     except ValueError:
         raise CorruptFile(
-            f"{quoted(stated)} has an escape that JSON does not know; want one of its"
+            f"{quoted(stated)} has an escape that JSON does not know; want one that it knows"
         ) from None

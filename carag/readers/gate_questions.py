@@ -1,4 +1,4 @@
-"""Read the questions that a gate is calibrated on: strict JSON Lines, refused with the line and the reason."""
+"""Read the questions that a gate is calibrated with: strict JSON Lines, refused with the line and the reason."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 __all__ = ["GateQuestion", "read_gate_questions"]
 
 MAX_LINE: Final = 1 << 18
-"""Greatest number of bytes of one line: a question of 8,192 characters, each escaped as 12 bytes, and 1,000 ids."""
+"""Greatest number of bytes in one line: a question of 8,192 characters, each escaped as 12 bytes, and 1,000 ids."""
 MAX_QUESTIONS: Final = 10_000
-"""Greatest number of questions: each is searched, and is a record."""
+"""Greatest number of questions: each is searched and recorded."""
 MAX_DOCUMENTS: Final = 1000
 """Greatest number of documents that hold one answer."""
 _KEYS: Final = ("question", "documents")
@@ -29,29 +29,26 @@ class GateQuestion(NamedTuple):
     """A question, and the ids of the documents that hold its answer; none if no document does."""
 
     line: int
-    """Where it stands in its file, from 1."""
+    """Line number in the file, from 1."""
     question: str
     documents: tuple[str, ...]
     passages: tuple[str, ...] = ()
-    """Chunk ids, of which an answer must cite one to be right; if there are none, one of the documents will do."""
+    """Chunk ids, one of which a right answer must cite; if empty, it must cite one of the documents."""
 
 
 def read_gate_questions(path: str | PathLike[str]) -> tuple[list[GateQuestion], bytes]:
-    """Read all questions of a file, and return them with the SHA-256 of the file.
+    """Return all questions of a file, and the SHA-256 of the file.
 
-    Raises
-    ------
-    InvalidArgument
-        If the file cannot be read, holds none, or a line is no question, or one that stands above; spaces and line
-        breaks tell no questions apart.
+    Raises ``InvalidArgument`` if the file cannot be read or is empty, or a line is not a valid question or repeats one
+    (spaces do not count).
     """
     digest, seen = hashlib.sha256(), dict[str, int]()
     found: list[GateQuestion] = []
     named = shown(str(path))
     try:
         stream = Path(path).open("rb")  # noqa: SIM115 - closed by the with below
-    except (OSError, ValueError) as error:  # no path may hold a zero byte
-        raise InvalidArgument(f"cannot read {named}: {error}; want a file of JSON lines") from error
+    except (OSError, ValueError) as error:  # ValueError: a NUL byte in the path
+        raise InvalidArgument(f"cannot read {named}: {error}; want a JSON Lines file") from error
     with stream:
 
         def read(most: int) -> bytes:
@@ -65,7 +62,7 @@ def read_gate_questions(path: str | PathLike[str]) -> tuple[list[GateQuestion], 
                 raise InvalidArgument(f"{named}, line {number}: {error}") from None
     if not found:
         raise InvalidArgument(
-            f'{named} holds no question; want lines such as {{"question": "…", "documents": ["id"]}}'
+            f'{named} has no questions; want lines such as {{"question": "…", "documents": ["id"]}}'
         )
     return found, digest.digest()
 
@@ -77,18 +74,18 @@ def _question(number: int, line: bytes | None, seen: dict[str, int]) -> GateQues
     if unknown := [name for name in row if name not in (*_KEYS, *_MAY)]:
         raise InvalidArgument(f"the key {quoted(unknown[0])} is unknown; want question, documents, passages")
     if missing := [name for name in _KEYS if name not in row]:
-        raise InvalidArgument(f"no {missing[0]}; want question and documents")
+        raise InvalidArgument(f"the key {missing[0]} is missing; want question and documents")
     check_question("question", row["question"])
     before = seen.setdefault(" ".join(row["question"].split()), number)
     if before != number:
-        raise InvalidArgument(f"the question stands in line {before} already; want it once")
+        raise InvalidArgument(f"the question already occurs in line {before}; want it once")
     if len(seen) > MAX_QUESTIONS:
         raise InvalidArgument(f"more than {MAX_QUESTIONS} questions; want fewer")
     documents, passages = (_ids(name, row.get(name, [])) for name in ("documents", "passages"))
     for passage in passages:
         if passage.rpartition(":")[0] not in documents:
             raise InvalidArgument(
-                f"the passage {quoted(passage)} is of none of the documents; want chunk ids of these, such as ID:00000"
+                f"the passage {quoted(passage)} is not in any of the documents; want their chunk ids, such as ID:00000"
             )
     return GateQuestion(number, row["question"], documents, passages)
 
@@ -101,5 +98,5 @@ def _ids(name: str, given: Any) -> tuple[str, ...]:
     if len(given) > MAX_DOCUMENTS:
         raise InvalidArgument(f"{len(given)} {name}; want {MAX_DOCUMENTS} at most")
     if len(set(given)) != len(given):
-        raise InvalidArgument(f"a {name.removesuffix('s')} stands twice in {name}; want it once")
+        raise InvalidArgument(f"{name} lists the same {name.removesuffix('s')} twice; want it once")
     return tuple(given)

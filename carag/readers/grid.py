@@ -1,7 +1,7 @@
-"""Place the cells of a table in columns, and write a row so that every figure stands with its row's and column's names.
+"""Place a table's cells in columns, and write rows so that each figure stands with the names of its row and column.
 
-Filers set a currency sign, a bracket and the mark of a note in cells of their own, and leave columns empty to set off
-others: these are no columns of the table. Pure.
+Filers put a currency sign, a bracket or a note mark in cells of their own, and leave columns empty to set off others:
+these do not count as columns of the table.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from carag.readers.raised import NOTE
 __all__ = ["FIGURE", "Cell", "Placed", "body_of", "columned", "columns_of", "grid_of", "joined"]
 
 MAX_CELLS: Final = 1 << 22
-"""Greatest number of places of one table's grid: cells of one row need not stand below those of another."""
+"""Greatest number of places in one table's grid, whose columns need not line up between rows."""
 _MOST_ACROSS: Final = 1000
 """Greatest number of columns that a cell spans, as in browsers."""
 _LONGEST_NAME: Final = 160
-"""Greatest number of characters of what is repeated as the name of a column, or of rows elsewhere than before them."""
+"""Greatest number of characters of a text that is repeated as the name of columns or rows."""
 _OPENS: Final = re.compile(r"[A-Z]{0,3}[$€£¥₹]\s?\(?|\(")
 _CLOSES: Final = re.compile(r"\)?\s?%|\)")
 _MARKS: Final = re.compile(rf"(?:{NOTE})+")
@@ -30,25 +30,25 @@ _BEGINS_FIGURE: Final = re.compile(r"[(-]?\s?[$€£¥₹]?\(?\s?(?:[\d.]*\d|[-�
 _ENDS_FIGURE: Final = re.compile(
     rf"(?<![\d.,^_])(?!(?:19|20)\d\d$)(?:(?=[.,]*+\d)[\d.,]++|[-–—])\s?\)?(?:{NOTE})*+$"
 )
-"""Not a year, beside which a percent sign is the head of a column of its own."""
+"""Not a year: a percent sign next to a year heads a column of its own."""
 _YEAR: Final = re.compile(r"(?:19|20)\d\d")
 FIGURE: Final = re.compile(rf"[$€£¥₹(\s-]*\d[\d.,]*[\s)%]*(?:{NOTE})?")
 
 
 @dataclass(slots=True)
 class Cell:
-    """What is stated of a cell."""
+    """The stated properties of a cell."""
 
     across: int = 1
     down: int = 1
-    """How many rows it spans; 0 is all that follow."""
+    """Rows that it spans; 0 for all that follow."""
     is_head: bool = False
     goes_on: bool = False
-    """Whether the cell above, at the same place, goes on in it."""
+    """Whether it continues the cell above it."""
 
 
 class Placed(NamedTuple):
-    """A cell in its row of the grid: the columns from `at` up to `end`."""
+    """A cell in its row of the grid: the columns from ``at`` up to ``end``."""
 
     at: int
     end: int
@@ -57,14 +57,14 @@ class Placed(NamedTuple):
     is_own: bool
     """Whether it begins in this row."""
     is_joined: bool = False
-    """Whether its text is that of several cells."""
+    """Whether its text comes from several cells."""
 
 
 def grid_of(rows: list[list[tuple[Cell, str]]]) -> list[list[Placed]]:
-    """Place the cells of each row in columns, those that span rows in each of them (HTML Standard, 4.9.12.1)."""
+    """Place the cells of each row in columns, cells that span rows in each of them (HTML Standard, 4.9.12.1)."""
     grid: list[list[Placed]] = []
     going: list[tuple[Placed, int]] = []
-    """Cells from rows above, each with the number of rows that it still spans; 0 is all."""
+    """Cells from the rows above, each with the number of rows that it still spans; 0 for all."""
     left = MAX_CELLS
     for row in rows:
         placed = [one for one, _ in going]
@@ -99,7 +99,7 @@ def grid_of(rows: list[list[tuple[Cell, str]]]) -> list[list[Placed]]:
 
 
 def joined(row: list[Placed]) -> list[Placed]:
-    """Join a currency sign, a bracket or the mark of a note in a cell of its own to its figure or name."""
+    """Join a currency sign, bracket or note mark in a cell of its own to its figure or name."""
     found: list[Placed] = []
     for one in row:
         last = found[-1] if found else None
@@ -122,12 +122,9 @@ def _are_one(left: str, right: str) -> bool:
 
 
 def columns_of(grid: list[list[Placed]]) -> list[int]:
-    """Return where columns begin: columns of which no row holds two are one, as are those that only set off others.
+    """Return where columns begin; columns that never both hold text in one row are merged, as are mere gaps.
 
-    Raises
-    ------
-    Unreadable
-        If there are more places than ``MAX_CELLS``.
+    Raises ``Unreadable`` if there are more places than ``MAX_CELLS``.
     """
     edges = sorted({one.at for row in grid for one in row})
     if len(edges) * len(grid) > MAX_CELLS:
@@ -148,7 +145,6 @@ def columns_of(grid: list[list[Placed]]) -> list[int]:
 
 
 def _held(row: list[Placed], edges: list[int]) -> list[int]:
-    """Return for each edge the number of the cell that stands there in a row; -1 if none with text does."""
     found = [-1] * len(edges)
     for number, one in enumerate(row):
         if one.text:
@@ -158,7 +154,7 @@ def _held(row: list[Placed], edges: list[int]) -> list[int]:
 
 
 def body_of(grid: list[list[Placed]]) -> int:
-    """Return the number of the first row that holds a figure behind its first cell: the rows above hold heads."""
+    """Return the number of the first row with a figure after its first cell; the rows above are headings."""
     for number, row in enumerate(grid):
         if any(
             FIGURE.fullmatch(one.text) and not _YEAR.fullmatch(one.text) and not one.cell.is_head
@@ -169,7 +165,7 @@ def body_of(grid: list[list[Placed]]) -> int:
 
 
 def columned(row: list[Placed], starts: list[int], *, in_body: bool) -> list[str]:
-    """Return a row's texts by column; what spans columns names each, but a figure or a passage stands once."""
+    """Return a row's texts by column; a name that spans columns is repeated in each, a figure or a passage is not."""
     texts = [""] * len(starts)
     for one in row:
         if not one.text:
@@ -185,4 +181,4 @@ def columned(row: list[Placed], starts: list[int], *, in_body: bool) -> list[str
 
 
 def _too_large() -> Unreadable:
-    return Unreadable(ProblemKind.TOO_LARGE, f"a table of more than {MAX_CELLS} places; want fewer")
+    return Unreadable(ProblemKind.TOO_LARGE, f"a table has more than {MAX_CELLS} places; split it")

@@ -1,10 +1,9 @@
-"""Read the visible text and title of an HTML page in one pass; EDGAR's pages are read by the same.
+"""Read the visible text and title of an HTML page in one pass; EDGAR's pages are read the same way.
 
-The parser is lxml's. It opens no network, loads no DTD and expands no entity but those of HTML. It builds no tree:
-that of lxml 6.1 (libxml2 2.14) loses text below 2,048 elements without a word, and old pages with tags that are never
-closed go deeper. Struck and deleted text is left out: an answer must not quote what the document takes back. What a
-style sheet of the page itself hides, strikes or raises counts as if each element said so; sheets beside the page are
-not there to be read.
+The parser is lxml's, without network, DTDs or entities other than those of HTML. No tree is built: that of lxml 6.1
+(libxml2 2.14) silently loses text below 2,048 elements, and old pages whose tags are never closed go deeper. Struck and
+deleted text is left out, because an answer must not quote what the document takes back. The page's own style sheets
+count; linked ones are not available.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ if TYPE_CHECKING:
 __all__ = ["ENCODINGS", "Page", "read_html", "read_markup"]
 
 MAX_MARKUP: Final = 1 << 25
-"""Greatest number of bytes of an HTML file: of nothing but tags, they take half a minute."""
+"""Greatest number of bytes of an HTML file; if all of it is tags, reading takes half a minute."""
 MAX_NESTING: Final = 10_000
-"""Greatest depth of elements: browsers stop at 512, but count old pages' tags that are never closed as fewer."""
+"""Greatest depth of elements: browsers stop at 512, but count the unclosed tags of old pages as fewer."""
 _BLOCKS: Final = {
     "address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details", "dialog", "div", "dl",
     "dt", "fieldset", "figcaption", "figure", "footer", "form", "header", "html", "legend", "li", "main", "nav", "ol",
@@ -46,21 +45,21 @@ _UNSEEN: Final = {
     "annotation", "annotation-xml", "datalist", "iframe", "ix:header", "noembed", "noframes", "rp", "rt", "script",
     "style", "template", "title",
 }  # fmt: skip
-"""Not shown, or shown a second time: a formula's source, the reading of a character."""
+"""Not shown, or shown a second time, such as a formula's source or a phonetic guide."""
 _BETWEEN: Final = {"msup": "^", "msub": "_", "mfrac": "/"}
-"""What stands before the second part of a formula's element (MathML Core 3)."""
+"""The sign before the second part of a formula's element (MathML Core 3)."""
 _OUT: Final = {Look.LEFT_OUT, Look.EMPTIED}
 _SHIFTED: Final = {Look.RAISED: 1, Look.LOWERED: -1}
 _BOXES: Final = {"checkbox", "radio"}
 _TYPED: Final = {"", "text", "number", "date", "email", "tel", "url"}
-"""Kinds of fields that show their value."""
+"""Types of input fields that show their value."""
 _LINKED_MARK: Final = re.compile(r"[(\[]?(?:\d{1,3}|[a-z]|[*†‡§]{1,3})[)\]]?")
 _LEADS_TO_NOTE: Final = re.compile(
     r"#_?(?:sd)?(?:foot|end)?(?:n|en|fn|ftnt?|edn|note|nt(?P<from>c)|ntr|cite_note)[-_.:]?(?P<back>ref)?[-_.:]?"
     r"\d{1,4}(?:sym|(?P<anchor>anc))?(?:-[\w.-]*)?",
     re.IGNORECASE,
 )
-"""A link as editors, word processors and the Official Journal write those to notes, and from notes back."""
+"""Links to notes and back, as editors, word processors and the Official Journal write them."""
 _WHITE: Final = re.compile(r"\s+")
 _CHARSET: Final = re.compile(rb"""<meta[^>]*?charset\s*=\s*["']?\s*([\w:.-]+)""", re.IGNORECASE)
 _XML_ENCODING: Final = re.compile(rb"""^\s*<\?xml[^>]*?encoding\s*=\s*["']([\w:.-]+)""", re.IGNORECASE)
@@ -74,27 +73,22 @@ ENCODINGS: Final = {
     **{name: name for name in ("koi8-r", "koi8-u", "big5", "euc-jp", "euc-kr", "shift_jis", "gb18030")},
     **dict.fromkeys(["gbk", "gb2312"], "gb18030"),
 }  # fmt: skip
-"""Python's codecs for the labels of the Encoding Standard that say what text files are in; a file in ASCII that states
-UTF-16 is UTF-8, as there."""
+"""Python's codecs for the labels of the Encoding Standard; as there, an ASCII-compatible file that states UTF-16 is
+UTF-8."""
 
 
 class Page(NamedTuple):
-    """What a page holds."""
+    """The contents of a page."""
 
     text: str
     collected: list[tuple[str, dict[str, str], str]]
-    """Of each element asked for: its tag, attributes and text, shown or not, in the order in which they end."""
+    """Tag, attributes and text, shown or not, of each requested element, in the order in which they end."""
 
 
 def read_html(content: bytes) -> Content:
-    r"""Convert an HTML file to text.
+    r"""Convert an HTML file to text, without comments, scripts, styles, and hidden, struck or deleted text.
 
-    Scripts, styles, and what is hidden, struck or deleted are left out; comments too. Invisible characters stay.
-
-    Raises
-    ------
-    Unreadable
-        If it is too large, nested too deep, or not in the encoding that it states.
+    Raises ``Unreadable`` if it is too large, nested too deep, or not in the encoding that it states.
 
     Examples
     --------
@@ -102,18 +96,17 @@ def read_html(content: bytes) -> Content:
     'Sales\n\n2024 | 5.1[^1]'
     """
     if len(content) > MAX_MARKUP:
-        raise Unreadable(ProblemKind.TOO_LARGE, f"{len(content)} bytes of HTML; want {MAX_MARKUP} at most")
+        raise Unreadable(
+            ProblemKind.TOO_LARGE, f"has {len(content)} bytes of HTML; want {MAX_MARKUP} at most"
+        )
     page = read_markup(decoded(content, _encoding(content)), collect={"title"})
     return Content(page.text, next((" ".join(text.split()) for _, _, text in page.collected), ""))
 
 
 def read_markup(markup: str, *, collect: Collection[str] = ()) -> Page:
-    """Return the visible text of a page, and the elements with the tags asked for, in lower case.
+    """Return the visible text of a page, and the elements with the requested lower-case tags.
 
-    Raises
-    ------
-    Unreadable
-        If it cannot be read, elements or tables are nested too deep, or the text is too long.
+    Raises ``Unreadable`` if it cannot be read, elements or tables are nested too deep, or the text is too long.
     """
     reader = _Reader(collect)
     parser = etree.HTMLParser(target=reader, encoding="utf-8")
@@ -122,8 +115,8 @@ def read_markup(markup: str, *, collect: Collection[str] = ()) -> Page:
         parser.close()
     except etree.LxmlError as error:
         if reader.began:
-            raise Unreadable(ProblemKind.BROKEN, f"is not HTML that can be read ({error})") from None
-        # lxml says so of a file without an element or a text.
+            raise Unreadable(ProblemKind.BROKEN, f"cannot be read as HTML: {error}") from None
+        # lxml also raises for a file without elements or text.
     return Page(reader.blocks.text(), reader.collected)
 
 
@@ -134,33 +127,29 @@ def _encoding(content: bytes) -> str:
         return "utf-8"
     label = stated[1].decode("ascii", "replace").lower()
     if label not in ENCODINGS:
-        raise Unreadable(ProblemKind.BROKEN, f"states the encoding {label!r}, which is not known; want UTF-8")
+        raise Unreadable(ProblemKind.BROKEN, f"states the unknown encoding {label!r}; want UTF-8")
     return ENCODINGS[label]
 
 
 @dataclass(slots=True)
 class _List:
-    """A list that is open."""
-
     kind: str
     """The CSS type of its numbers."""
     next: int
     """The number of the next item."""
     counts_down: bool = False
     numbers: list[Number] = field(default_factory=list)
-    """Those that wait for the number of items, from which a list counts down."""
+    """Numbers of a list that counts down, to be filled in when its length is known."""
 
 
 @dataclass(slots=True)
 class _Open:
-    """An element that is open."""
-
     tag: str
     children: int = 0
     is_link: bool = False
-    """Whether it is a link to a place of the page, or in one."""
+    """Whether it is, or is inside, a link to a place on the page."""
     font: str = ""
-    """The font of signs that its text is in; empty if it is letters."""
+    """The symbol font of its text; empty for an ordinary font."""
 
 
 class _Option(NamedTuple):
@@ -173,15 +162,13 @@ class _Option(NamedTuple):
 
 @dataclass(slots=True)
 class _Select:
-    """A list to choose from that is open."""
-
     depth: int
     is_box: bool
-    """Whether it shows several options at once, none of which need be chosen."""
+    """Whether it is a list box, where no option need be selected, and not a menu."""
     options: list[_Option] = field(default_factory=list)
 
     def chosen(self) -> str:
-        """Return what is chosen (HTML Standard, 4.10.7): of a menu, without a word of it, the first that can be."""
+        """Return the selected options (HTML Standard, 4.10.7); of a menu without one, the first that is enabled."""
         found = [one for one in self.options if "selected" in one.attributes]
         if not self.is_box:
             found = found[-1:] or [one for one in self.options if "disabled" not in one.attributes][:1]
@@ -189,8 +176,6 @@ class _Select:
 
 
 class _Reader:
-    """Turns the events of a parser, in their order, into blocks."""
-
     def __init__(self, collect: Collection[str]) -> None:
         self.blocks = Blocks()
         self.collected: list[tuple[str, dict[str, str], str]] = []
@@ -201,18 +186,17 @@ class _Reader:
         self._sheet: list[str] = []
         self._open: list[_Open] = []
         self._unseen = 0
-        """Depth of the outermost element that is left out; 0 if none is."""
+        """Depth of the outermost element that is left out, or 0."""
         self._kept = 0
-        """How many elements that keep spaces are open."""
+        """Number of open elements that keep spaces."""
         self._lists: list[_List] = []
         self._select: _Select | None = None
         self._aside = _Aside()
-        """Raised or lowered text, or a link that may be the mark of a note."""
+        """Raised or lowered text, or a link that may be a note mark."""
         self._after_link = False
-        """Whether the line ends with the text of such a link."""
+        """Whether the line ends with a link that was not a note mark."""
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        """Begin an element."""
         self.began = True
         opened = _Open(tag)
         if self._open:
@@ -222,7 +206,8 @@ class _Reader:
         self._open.append(opened)
         if len(self._open) > MAX_NESTING:
             raise Unreadable(
-                ProblemKind.TOO_LARGE, f"elements nested more than {MAX_NESTING} deep; want fewer"
+                ProblemKind.TOO_LARGE,
+                f"its elements are nested more than {MAX_NESTING} deep; want fewer levels",
             )
         if tag in self._collect:
             self._collecting.append((tag, dict(attributes), []))
@@ -256,7 +241,7 @@ class _Reader:
             and not self._aside.shift
             and (tag not in INLINE or (shift and self._aside.is_text()))
         ):
-            self._end_aside()  # a link around a block is no mark, nor is what stands before one
+            self._end_aside()  # a link around a block is not a mark, and neither is the text before a mark
         if not self._aside.depth and (shift or is_link):
             self._aside = _Aside(
                 len(self._open),
@@ -270,7 +255,6 @@ class _Reader:
             self._start_block(tag, attributes, style.marker)
 
     def end(self, tag: str) -> None:
-        """End an element."""
         depth = len(self._open)
         self._open.pop()
         if self._collecting and self._collecting[-1][0] == tag:
@@ -291,7 +275,6 @@ class _Reader:
             self._end_block(tag)
 
     def data(self, text: str) -> None:
-        """Read text."""
         if self._open and (font := self._open[-1].font):
             text = "".join(symbol(font, ord(one)) for one in text)
         for _, _, pieces in self._collecting:
@@ -299,7 +282,7 @@ class _Reader:
         if self._unseen:
             if self._open[-1].tag == "style":
                 self._sheet.append(text)
-            elif text.isspace():  # a space that is struck still parts two words
+            elif text.isspace():  # a struck space still separates two words
                 self._write(text)
         elif self._select is None:
             self._write(text)
@@ -331,10 +314,10 @@ class _Reader:
             self._after_link = bool(text)
 
     def _is_mark(self, link: str, leads: re.Match[str] | None) -> bool:
-        """Tell whether a link is the mark of a note: it stands directly behind a word, where a sentence has a space.
+        """Tell whether a link is a note mark: it directly follows a word, where a sentence would have a space.
 
-        Word processors cut one link into several, even within a word or a year, so what follows a link or a figure is
-        a mark only if it leads to a note. One that leads back from a note begins it.
+        Word processors cut one link into several, even within a word or a year, so a link after another link or a
+        figure is a mark only if its target is a note. A link back from a note begins the note.
         """
         text = link.strip()
         if _LINKED_MARK.fullmatch(text) is None:
@@ -342,7 +325,7 @@ class _Reader:
         if not self.blocks.in_line:
             return leads is not None and any(leads.groupdict().values())
         before = self.blocks.before[-1:]
-        if before.isspace():  # the Official Journal sets its marks, in brackets, after a space
+        if before.isspace():  # the Official Journal puts its marks in brackets after a space
             return leads is not None and text[0] in "(["
         if before in "([{/–—-":
             return False
@@ -428,24 +411,23 @@ class _Reader:
 
 @dataclass(slots=True)
 class _Aside:
-    """Text of an element that is set apart from its line, until the element ends."""
+    """Text of an element that is set apart from its line until the element ends."""
 
     depth: int = 0
-    """Of the element; 0 if none is open."""
+    """Depth of the element, or 0."""
     shift: int = 0
-    """1 if it is raised, -1 if lowered, 0 if it is a link in the line."""
+    """1 for raised, -1 for lowered, 0 for a link in the line."""
     linked: bool = False
-    """Whether it is in a link to a place of the page, or holds one."""
+    """Whether it is inside a link to a place on the page, or holds one."""
     leads: re.Match[str] | None = None
-    """How that place is named, if as notes are."""
+    """The match of the link's target, if it is named as notes are."""
     pieces: list[str] = field(default_factory=list)
 
     def is_text(self) -> bool:
-        """Tell whether it holds more than the bracket that a mark may stand in."""
+        """Tell whether it holds more than the opening bracket of a mark."""
         return "".join(self.pieces).strip() not in {"", "(", "["}
 
 
 def _count(stated: str | None, default: int) -> int:
-    """Return a whole number as browsers read it: what follows its digits is ignored."""
     found = re.match(r"\s*([-+]?\d{1,6})", stated or "")
     return int(found[1]) if found else default

@@ -1,4 +1,4 @@
-"""Read JSON Lines: one strict JSON object a line, each line bounded."""
+"""Read JSON Lines: one strict JSON object per line, each line bounded."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ __all__ = ["bounded_lines", "content_of_row", "lines_of", "row_of", "strict_json
 MAX_LINE: Final = 1 << 26
 """Greatest number of bytes of one line."""
 LEFT_OUT: Final = "left out: no text, number or list of texts"
-"""What stands as a fact in the place of a nested one that is left out."""
+"""Value of a fact that is left out because it is nested. It is stored, so it must not change."""
 _BOM: Final = b"\xef\xbb\xbf"
 
 
 def lines_of(stream: IO[bytes] | Unpacked) -> Iterator[tuple[int, bytes | None]]:
-    """Yield the lines that are not blank with their numbers, and None for one longer than ``MAX_LINE``."""
+    """Yield each line that is not blank with its number; None for a line longer than ``MAX_LINE``."""
     for number, line in bounded_lines(stream.readline, MAX_LINE):
         bare = line.removeprefix(_BOM) if line and number == 1 else line
         if bare is None or bare.strip():
@@ -34,13 +34,9 @@ def lines_of(stream: IO[bytes] | Unpacked) -> Iterator[tuple[int, bytes | None]]
 
 
 def bounded_lines(read: Callable[[int], bytes], most: int) -> Iterator[tuple[int, bytes | None]]:
-    """Yield the lines that are not blank with their numbers, and None for one of more than ``most`` bytes.
+    """Yield each line that is not blank with its number; None for a line of more than ``most`` bytes.
 
-    Parameters
-    ----------
-    read : callable
-        Returns the next line up to a number of bytes, and nothing at the end, as ``readline`` of a file does.
-    most : int
+    ``read`` is like a file's ``readline``: it returns the next line up to a number of bytes, and nothing at the end.
     """
     number = 0
     while line := read(most + 1):
@@ -55,70 +51,52 @@ def bounded_lines(read: Callable[[int], bytes], most: int) -> Iterator[tuple[int
 
 
 def strict_json(text: str) -> Any:
-    """Parse JSON in which no key stands twice and every number is one.
+    """Parse JSON with unique keys and finite numbers.
 
-    Raises
-    ------
-    CorruptFile
-        If a key stands twice in an object, which RFC 8259, section 4, leaves undefined, or a number is NaN or infinite.
-    ValueError, RecursionError
-        If it is no JSON, or nested too deep for Python; the caller knows what was wanted.
+    Raises ``CorruptFile`` if an object repeats a key, which RFC 8259, section 4, leaves undefined, or a number is NaN
+    or infinite. Raises ``ValueError`` or ``RecursionError`` if it is not JSON, or nested too deep for Python; the
+    caller knows what was wanted.
     """
     return json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
 
 
 def content_of_row(line: bytes | None, *, leaves_out: Callable[[str], bool] | None = None) -> Content:
-    r"""Return the document that a line holds: its fields ``id`` and ``text``, and the rest as metadata.
+    """Return the document in a line: its fields ``id`` and ``text``, and the rest as metadata.
 
-    Parameters
-    ----------
-    line : bytes, optional
-    leaves_out : callable, optional
-        Tells by its name whether a field that is an object, or a list of anything but texts, is left out. The fact then
-        says so: its name stays, for it may be a slip of the pen in the name of one that a rule reads.
-
-    Raises
-    ------
-    CorruptFile
-        If it is no such row.
-
-    Examples
-    --------
-    >>> content_of_row(b'{"id": "a", "text": "Body", "year": 2024, "note": null}').facts
-    {'id': 'a', 'year': 2024}
-    >>> content_of_row(b'{"id": "a", "text": "Body", "parts": [{"n": 1}]}', leaves_out="parts".__eq__).left_out
-    ('parts',)
+    ``leaves_out`` tells by its name whether a nested field may be left out. Its name stays among the facts, for it may
+    be a misspelt name of a field that a rule reads. Raises ``CorruptFile`` if the line is not such a row.
     """
     row = row_of(line)
     text = row.pop("text", None)
     if not isinstance(text, str):
-        raise CorruptFile("no text in the field 'text'; want one")
+        raise CorruptFile("the field 'text' is missing or not a text; want the document's text")
     if "id" not in row:
-        raise CorruptFile("no field 'id'; want one, because a line's number changes when lines are added")
+        raise CorruptFile(
+            "the field 'id' is missing; state one, because line numbers change when lines are added"
+        )
     nested = [name for name in row if leaves_out is not None and _is_nested(row[name]) and leaves_out(name)]
     return Content(text, facts=check_facts(row | dict.fromkeys(nested, LEFT_OUT)), left_out=(*nested,))
 
 
 def row_of(line: bytes | None) -> dict[str, Any]:
-    """Return the fields that a line states; one that is null is not stated.
+    """Return the fields of a line, without those that are null.
 
-    Raises
-    ------
-    CorruptFile
-        If it is no JSON object, or states a field twice.
+    Raises ``CorruptFile`` if it is not a JSON object, or repeats a field.
     """
     if line is None:
-        raise Unreadable(ProblemKind.TOO_LARGE, f"the line has more than {MAX_LINE} bytes; want fewer")
+        raise Unreadable(
+            ProblemKind.TOO_LARGE, f"the line has more than {MAX_LINE} bytes; split the document"
+        )
     try:
         row = strict_json(line.decode("utf-8"))
     except UnicodeDecodeError as error:
         raise CorruptFile(f"byte {error.start + 1} of the line is not UTF-8; want UTF-8") from None
     except RecursionError:
-        raise CorruptFile("JSON nested too deep; want metadata fields that are not nested") from None
+        raise CorruptFile("the JSON is nested too deep; want metadata fields that are not nested") from None
     except ValueError as error:
-        raise CorruptFile(f"no JSON ({error}); want one JSON object a line") from None
+        raise CorruptFile(f"the line is not JSON ({error}); want one JSON object per line") from None
     if not isinstance(row, dict):
-        raise CorruptFile(f"JSON of type {type(row).__name__}; want one JSON object a line")
+        raise CorruptFile(f"the line is a JSON {type(row).__name__}; want one JSON object per line")
     return {name: value for name, value in row.items() if value is not None}
 
 
@@ -132,9 +110,9 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
         twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
-        raise CorruptFile(f"the key {quoted(twice)} stands twice in one object; want it once")
+        raise CorruptFile(f"the key {quoted(twice)} occurs twice in one object; want it once")
     return found
 
 
 def _no_number(word: str) -> Any:
-    raise CorruptFile(f"{word} is no number; want null where none is known")
+    raise CorruptFile(f"{word} is not a valid number; write null for an unknown one")

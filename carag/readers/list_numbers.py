@@ -22,40 +22,28 @@ _ORDINALS: Final = {
 }  # fmt: skip
 _ENDS: Final = {1: "st", 2: "nd", 3: "rd"}
 _MOST_LETTERED: Final = 780
-"""Greatest number that Word writes in letters."""
+"""Greatest number that Word writes as letters."""
 _MOST: Final = 3999
-"""Greatest roman number."""
+"""Greatest Roman numeral."""
 
 
 def label_of(kind: str, number: int) -> str:
-    """Return what stands before an item of an HTML list, of a kind that CSS names; empty if it has no number.
-
-    Examples
-    --------
-    >>> label_of("lower-roman", 4), label_of("disc", 4), label_of("none", 4)
-    ('iv.', '•', '')
-    """
+    """Return the label before an item of an HTML list, of a CSS list style; empty for an item without a number."""
     if kind in _BULLETS:
         return "•"
     return "" if kind == "none" else numeral(kind, number) + "."
 
 
 def numeral(kind: str, number: int) -> str:
-    """Write a number; one that letters, roman numerals or words cannot write is written in digits, as browsers do.
+    """Write a number in a style; digits where letters, Roman numerals or words have none, as in browsers.
 
-    Parameters
-    ----------
-    kind : str
-        As CSS names it, such as ``lower-roman``; or, as Word writes them, ``lower-letter`` and ``upper-letter`` (``aa``
-        after ``z``, then ``bb``), ``ordinal``, ``cardinal-words`` and ``ordinal-words``.
-    number : int
+    ``kind`` is a CSS list style such as ``lower-roman``, or one of Word's: ``lower-letter`` (``aa`` after ``z``, then
+    ``bb``), ``upper-letter``, ``ordinal``, ``cardinal-words`` and ``ordinal-words``.
 
     Examples
     --------
-    >>> numeral("lower-alpha", 28), numeral("lower-letter", 28), numeral("upper-roman", 9), numeral("upper-alpha", 0)
-    ('ab', 'bb', 'IX', '0')
-    >>> numeral("ordinal", 22), numeral("cardinal-words", 21), numeral("ordinal-words", 12)
-    ('22nd', 'Twenty-one', 'Twelfth')
+    >>> numeral("lower-alpha", 28), numeral("lower-letter", 28), numeral("upper-roman", 9), numeral("ordinal", 22)
+    ('ab', 'bb', 'IX', '22nd')
     """
     if kind == "decimal-leading-zero":
         return f"{number:02}"

@@ -21,29 +21,29 @@ Fact: TypeAlias = str | int | float | bool | list[str]
 
 
 class ProblemKind(StrEnum):
-    """Why a file, or a row of one, is no document, or what of it is in none."""
+    """Why a file or row gave no document, or not all of it."""
 
     SKIPPED = "skipped"
-    """Its name does not end as a format that is read, or it is no regular file."""
+    """Its extension is not that of a supported format, or it is not a regular file."""
     OUTSIDE = "outside"
-    """A symbolic link that leads out of the folder."""
+    """A symbolic link out of the folder."""
     BROKEN = "broken"
-    """It, or what is stated of it, is damaged, incomplete or contradictory."""
+    """The file or its metadata is damaged, incomplete or contradictory."""
     ENCRYPTED = "encrypted"
     TOO_LARGE = "too_large"
-    """It exceeds a stated limit of size, nesting, pages or time."""
+    """It exceeds a limit of size, nesting, pages or time."""
     DUPLICATE = "duplicate"
-    """Another file or row, named in the reason, has its id."""
+    """Another file or row, named in the reason, has the same id."""
     EMPTY = "empty"
-    """It holds no visible text, as a scan without text recognition."""
+    """It has no visible text, like a scan without text recognition."""
     LEFT_OUT = "left_out"
-    """A field of rows that is nested: they are documents without it."""
+    """Nested fields of rows, whose documents were read without them."""
     FAILED = "failed"
     """A fault of the program."""
 
 
 class Problem(NamedTuple):
-    """Why a file, or a row of one, is no document, or what of it is in none."""
+    """Why a file or row gave no document, or not all of it."""
 
     where: str
     """Path relative to the folder, with ``:line`` for a row."""
@@ -53,61 +53,60 @@ class Problem(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReadDocument:
-    """One document that a file holds, with what is stated of it."""
+    """One document of a file, with its metadata."""
 
     id: str
-    """Stated in the metadata, or else the path relative to the folder."""
+    """From the metadata, or else the path relative to the folder."""
     text: str
     facts: dict[str, Fact]
     """The metadata, without ``id`` and ``text``."""
     pages: tuple[int, ...]
-    """Where each page begins, in characters: ``text[pages[i]:pages[i + 1]]`` is page ``i + 1``. Empty if the format has
-    no pages."""
+    """Character offset of each page: ``text[pages[i]:pages[i + 1]]`` is page ``i + 1``. Empty for formats without
+    pages."""
     where: str
     """Path relative to the folder, with ``:line`` for a row."""
     title: str
-    """Stated in the metadata, or else in the file itself; empty if in neither."""
+    """From the metadata, or else from the file itself; may be empty."""
     read_by: str | None = None
-    """The reader that took the text from a format, by version, such as ``pdf/2``; None of plain text and rows."""
+    """Name and version of the format's reader, such as ``pdf/2``; None for plain text and rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What one file or row holds, before its metadata is compared with the sidecar's."""
+    """The contents of one file or row, before the sidecar's metadata is added."""
 
     text: str
     title: str = ""
-    """The title that the format carries."""
+    """The title that is stored in the file format."""
     pages: tuple[int, ...] = ()
     facts: dict[str, Fact] = field(default_factory=dict)
-    """What the file states of itself, its ``id`` included."""
+    """Metadata in the file itself, including its ``id``."""
     left_out: tuple[str, ...] = ()
-    """The names of fields that are nested, and of which no more is kept."""
+    """The names of nested fields, whose values were left out."""
 
 
 class Unreadable(CorruptFile):
-    """A file or row that is no document, of a kind that is told."""
+    """A file or row that cannot be made a document, with the kind of problem."""
 
     def __init__(self, kind: ProblemKind, reason: str) -> None:
         super().__init__(reason)
         self.kind = kind
 
 
-_FORESEEN: Final = (CorruptFile, InvalidArgument, OSError, EOFError, zlib.error, zipfile.BadZipFile)
+_EXPECTED: Final = (CorruptFile, InvalidArgument, OSError, EOFError, zlib.error, zipfile.BadZipFile)
 
 
 def problem_of(where: str, error: Exception) -> Problem:
-    """Explain why one file or row is no document.
+    """Explain why one file or row gave no document.
 
-    An unforeseen error is a fault of the program: only its type and place are reported, because its message may hold
-    text of the document.
+    Of an unexpected error only type and place are reported, because its message may quote the document.
     """
     if isinstance(error, Unreadable):
         return Problem(where, error.kind, shown(str(error)))
-    if isinstance(error, OSError):  # whose text would name a path outside of the folder
+    if isinstance(error, OSError):  # its text may name a path outside the folder
         return Problem(where, ProblemKind.BROKEN, f"cannot be read: {error.strerror or type(error).__name__}")
-    if isinstance(error, _FORESEEN):
+    if isinstance(error, _EXPECTED):
         return Problem(where, ProblemKind.BROKEN, shown(str(error)))
-    _logger.debug("an error that nobody foresaw", exc_info=error)
-    reason = f"{type_and_place(error)}: a fault of the program, not foreseen; please report it"
+    _logger.debug("an unexpected error", exc_info=error)
+    reason = f"{type_and_place(error)}: an unexpected fault of the program; please report it"
     return Problem(where, ProblemKind.FAILED, reason)

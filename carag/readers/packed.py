@@ -1,4 +1,4 @@
-"""Decompress gzip within a limit of growth, checked while reading: a bomb costs no more than the limit it exceeds."""
+"""Decompress gzip within a limit of growth that is checked while reading: a bomb costs no more than the limit."""
 
 from __future__ import annotations
 
@@ -14,29 +14,12 @@ if TYPE_CHECKING:
 __all__ = ["Unpacked"]
 
 MAX_GROWTH: Final = 200
-"""Greatest ratio of decompressed to compressed bytes, tested once more than some bytes came out: 14 times the greatest
-of 4,758 real filings (14.3). Deflate alone can reach 1,032."""
+"""Greatest ratio of decompressed to compressed bytes: 14 times the greatest of 4,758 real filings (14.3). Deflate alone
+can reach 1,032."""
 
 
 class Unpacked:
-    """The decompressed bytes of a gzip file.
-
-    Parameters
-    ----------
-    raw : binary file
-    size : int
-        Its bytes, compressed.
-    free : int
-        Decompressed bytes that may come out whatever the ratio.
-
-    Examples
-    --------
-    >>> import io
-    >>> packed = gzip.compress(bytes(1 << 20))
-    >>> Unpacked(io.BytesIO(packed), len(packed), free=1 << 10).read(1 << 20)
-    Traceback (most recent call last):
-    carag.errors.CorruptFile: unpacks to more than 200 times its size; unpack it first, if it is meant to
-    """
+    """The decompressed bytes of a gzip file of ``size`` bytes; the first ``free`` bytes may have any ratio."""
 
     def __init__(self, raw: IO[bytes], size: int, *, free: int) -> None:
         self._stream = gzip.GzipFile(fileobj=raw, mode="rb")
@@ -51,28 +34,24 @@ class Unpacked:
         self._stream.close()
 
     def tell(self) -> int:
-        """Return how many decompressed bytes were read."""
+        """Return the number of decompressed bytes read so far."""
         return self._stream.tell()
 
     def read(self, size: int) -> bytes:
         """Return up to ``size`` bytes, none at the end.
 
-        Raises
-        ------
-        CorruptFile
-            If more came out than may.
-        OSError, EOFError, zlib.error
-            If it is no gzip, or damaged.
+        Raises ``CorruptFile`` if it grows beyond the limit. Raises ``OSError`` or ``EOFError`` or ``zlib.error`` if it
+        is not gzip, or is damaged.
         """
         return self._checked(self._stream.read(size))
 
     def readline(self, size: int) -> bytes:
-        """Return the next line, or up to ``size`` bytes of it; errors as of :meth:`read`."""
+        """Return the next line, or up to ``size`` bytes of it; raises like :meth:`read`."""
         return self._checked(self._stream.readline(size))
 
     def _checked(self, content: bytes) -> bytes:
         if self._stream.tell() > self._most:
             raise CorruptFile(
-                f"unpacks to more than {MAX_GROWTH} times its size; unpack it first, if it is meant to"
+                f"unpacks to more than {MAX_GROWTH} times its size; unpack it first if that is intended"
             )
         return content

@@ -1,4 +1,4 @@
-"""Read plain text and Markdown: decode it, and take the front matter off."""
+"""Read plain text and Markdown: decode it, and separate the front matter."""
 
 from __future__ import annotations
 
@@ -20,29 +20,18 @@ _LINE_END: Final = re.compile("\r\n?")
 
 
 def read_plain(content: bytes) -> Content:
-    r"""Return a text as it stands, but for its front matter, with ``\n`` at the end of each line.
+    r"""Return a text without its front matter, with ``\n`` at the end of each line.
 
-    Raises
-    ------
-    CorruptFile
-        If it is not UTF-8, nor UTF-16 with a byte order mark, or its front matter cannot be read.
-
-    Examples
-    --------
-    >>> read_plain(b"# Title\r\n\r\nBody").text
-    '# Title\n\nBody'
+    Raises ``CorruptFile`` if it is neither UTF-8 nor UTF-16 with a byte order mark, or its front matter cannot be read.
     """
     facts, text = split_front_matter(_LINE_END.sub("\n", decoded(content)))
     return Content(text, facts=facts)
 
 
 def decoded(content: bytes, encoding: str = "utf-8") -> str:
-    """Decode a text by its byte order mark, or else as stated: never by a guess.
+    """Decode a text by its byte order mark, or else as stated; the encoding is never guessed.
 
-    Raises
-    ------
-    Unreadable
-        If a byte does not fit.
+    Raises ``Unreadable`` if a byte is not valid in the encoding.
     """
     for mark, marked in _MARKS.items():
         if content.startswith(mark):
@@ -53,5 +42,5 @@ def decoded(content: bytes, encoding: str = "utf-8") -> str:
     except UnicodeDecodeError as error:
         raise Unreadable(
             ProblemKind.BROKEN,
-            f"byte {error.start + 1} is not {encoding}; want {encoding}, as is stated or usual",
+            f"byte {error.start + 1} is not valid {encoding}, the stated or default encoding; convert the file",
         ) from None

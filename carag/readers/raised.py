@@ -1,7 +1,7 @@
-"""Write raised and lowered text, so that a note mark is not read as digits of the figure that it follows.
+"""Write raised and lowered text, so that a note mark is not read as digits of the figure before it.
 
-HTML, DOCX and PDF say which text stands above or below its line, and not what that means: ``2,500`` with a raised ``1``
-is a figure with a note, ``10`` with a raised ``6`` is a million. One rule decides for all formats. Pure.
+HTML, DOCX and PDF say which text is raised or lowered, but not what that means: ``2,500`` with a raised ``1`` is a
+figure with a note, ``10`` with a raised ``6`` is a million. One rule decides for all formats.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 __all__ = ["NOTE", "bare", "lowered", "raised"]
 
 LONGEST: Final = 8
-"""Greatest number of characters of a note mark; longer text that is raised is plain text."""
+"""Greatest number of characters of a note mark; longer raised text is plain text."""
 NOTE: Final = rf"\[\^[^\[\]]{{1,{LONGEST}}}\]"
-"""A regular expression of a mark as it is written here."""
+"""A regular expression that matches a note mark as it is written here."""
 _BASE: Final = 64
-"""Greatest number of characters before a mark that tell what it is."""
+"""Characters before a mark that are looked at to classify it."""
 _SIGNS: Final = {"™": "™", "TM": "™", "℠": "℠", "SM": "℠", "®": "®", "©": "©"}
 _NO_MARK: Final = frozenset(".,:;·•●▪■◦…'\"’‘“”°′″")
-"""Signs that are written higher than others, or bullets."""
+"""Bullets, and signs that are always written high."""
 _ORDINAL: Final = re.compile(r"(?i)st|nd|rd|th")
 _FOREIGN_ORDINAL: Final = re.compile(r"(?i)er|ère|re|e|ème|[º°ª]s?")
-"""Of French, Spanish, Italian and Portuguese: joined unless it is a mark of a note in the document."""
+"""French, Spanish, Italian and Portuguese; joined unless the document has a note with this mark."""
 _APART: Final = r"(?<![^\W\d_])(?<!['’.])"
-"""Begins a word: ``a.m`` and ``company's`` end in no unit."""
+"""At the beginning of a word: ``a.m`` and ``company's`` do not end in a unit."""
 _EXPONENT: Final = r"[-+]?\w+|[-+]"
 _POWERS: Final = [
     (re.compile(rf"(?:{base})$"), re.compile(exponent))
@@ -40,7 +40,7 @@ _POWERS: Final = [
         ),
     )
 ]
-"""A base and what is an exponent of it, whatever notes the document has."""
+"""Bases and their exponents, whatever notes the document has."""
 _POWERS_UNLESS_NOTED: Final = [
     (re.compile(rf"(?:{base})$"), re.compile(exponent))
     for base, exponent in (
@@ -52,36 +52,30 @@ _POWERS_UNLESS_NOTED: Final = [
 _NAMED: Final = re.compile(r"(?i)(?:(?:foot|end)?note|nb)\s+")
 _BETWEEN: Final = re.compile(r"[,;\s]+|[)\]]\s*[(\[]")
 _SHOWS_A_MARK: Final = re.compile(r"[^\W_]|[*†‡§¶#+-]")
-"""Other signs mark no note: courts set a slash behind each mark."""
+"""Other signs are not note marks: courts put a slash after each mark."""
 _MINUS: Final = str.maketrans("−–‐‑", "----")
 
 
 def bare(mark: str) -> str:
-    """Return a mark without brackets and the word "note" around it, its minus as U+002D.
-
-    Examples
-    --------
-    >>> bare(" (3)")
-    '3'
-    """
+    """Return a mark without surrounding brackets and the word "note", its minus as U+002D."""
     return _NAMED.sub("", mark.strip().strip("()[]").strip()).translate(_MINUS)
 
 
 def raised(before: str, mark: str, *, noted: Collection[str], linked: bool = False, after: str = "") -> str:
-    """Return what to write, directly after the text before it, for text that is raised.
+    """Return how to write raised text directly after the text before it.
 
     Parameters
     ----------
     before : str
-        What is written already; its last line counts.
+        What is already written; its last line counts.
     mark : str
-        The raised text, whole.
+        The whole raised text.
     noted : collection of str
-        The marks, ``bare``, with which a note of the document begins.
+        The ``bare`` marks at the beginning of the document's notes.
     linked : bool
-        Whether the mark is a hyperlink to a place in the document, so that it marks a note.
+        Whether the mark links to a place in the document, which makes it a note mark.
     after : str
-        What follows on the line: a slash makes the mark the upper part of a fraction.
+        The rest of the line: a slash makes the mark the numerator of a fraction.
 
     Examples
     --------
@@ -89,8 +83,6 @@ def raised(before: str, mark: str, *, noted: Collection[str], linked: bool = Fal
     '2,500[^1] per day'
     >>> "10" + raised("10", "6", noted=()), "40 m" + raised("40 m", "2", noted=()), "1" + raised("1", "st", noted=())
     ('10^6', '40 m^2', '1st')
-    >>> raised("", "1", noted={"1"}) + "From 1 April 2025."
-    '[^1] From 1 April 2025.'
     """
     line, bared = before[-_BASE:].rpartition("\n")[2].rstrip(), bare(mark)
     if not bared:
@@ -112,7 +104,7 @@ def raised(before: str, mark: str, *, noted: Collection[str], linked: bool = Fal
 
 
 def _by_base(line: str, mark: str, noted: Collection[str]) -> str:
-    """Tell an ordinal, a power and a note mark apart by what the mark stands behind."""
+    """Tell an ordinal, a power and a note mark apart by the text that the mark follows."""
     is_noted = mark in noted or any(one in noted for one in _marks(mark))
     if line[-1].isdigit() and (
         _ORDINAL.fullmatch(mark) or (_FOREIGN_ORDINAL.fullmatch(mark) and not is_noted)
@@ -129,18 +121,11 @@ def _marks(mark: str) -> list[str]:
 
 
 def _note(mark: str) -> str:
-    """``1,2`` is two marks."""
     return "".join(f"[^{one}]" for one in _marks(mark)) or f"[^{mark}]"
 
 
 def lowered(before: str, text: str) -> str:
-    """Return what to write, directly after the text before it, for text that is lowered.
-
-    Examples
-    --------
-    >>> "CO" + lowered("CO", "2"), "10" + lowered("10", "2")
-    ('CO2', '10_2')
-    """
+    """Return how to write lowered text after the text before it: ``CO2``, but ``10_2``."""
     text = text.strip()
     if len(text) > LONGEST:
         return (" " if before and not before[-1].isspace() else "") + text

@@ -1,9 +1,9 @@
-"""Read what a folder's ``metadata.csv`` or ``metadata.jsonl`` states of its files.
+"""Read the metadata of a folder's files from its ``metadata.csv`` or ``metadata.jsonl``.
 
-Each row names a file by its path, in the column ``file``, or a document by its id, in the column ``id``; every other
-column is a metadata field. A cell of a CSV file is a text, and an empty one states nothing. A row that cannot be used,
-or that stands twice, closes the document that it names: what was meant of it is not known. A row of which not even that
-is known closes each document that has no other row, as it may be about any of them.
+Each row names a file by its path in the column ``file``, or a document by its id in the column ``id``; every other
+column is a metadata field. A CSV cell is a text, and an empty one states nothing. A row that cannot be used or is
+duplicated blocks the document that it names. A row whose document is unknown blocks every document without a row of its
+own, since it may be about any of them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["MAX_SIDECAR", "SIDECARS", "Sidecar"]
 
 SIDECARS: Final = ("metadata.csv", "metadata.jsonl")
 MAX_SIDECAR: Final = 1 << 26
-"""Greatest number of bytes of a sidecar, which is kept in memory."""
+"""Greatest number of bytes of a sidecar, which is held in memory."""
 
 
 @dataclass(slots=True)
@@ -40,20 +40,20 @@ class _Row:
 
 @dataclass(slots=True)
 class Sidecar:
-    """What the sidecars of a folder state."""
+    """The metadata in a folder's sidecars."""
 
     problems: dict[str, list[Problem]] = field(default_factory=dict)
-    """By the name of the sidecar, in the order of its rows."""
+    """By sidecar name, in row order."""
     _rows: dict[tuple[str, str], _Row] = field(default_factory=dict)
-    """By ``file`` or ``id`` and its value."""
+    """By column (``file`` or ``id``) and value."""
     _matched: set[tuple[str, str]] = field(default_factory=set)
     _closed: dict[tuple[str, str], str] = field(default_factory=dict)
-    """Why what is stated of a document cannot be used."""
+    """Why a document's metadata cannot be used."""
     _unknown: str = ""
-    """A row, or a sidecar, of which it is not known what it is about."""
+    """A row or sidecar that may be about any document."""
 
     def add(self, name: str, content: bytes) -> None:
-        """Read one sidecar; its problems are kept in ``problems``."""
+        """Read one sidecar; problems are kept in ``problems``."""
         problems = self.problems.setdefault(name, [])
         rows = _csv_rows(content) if name.endswith(".csv") else _json_rows(content)
         try:
@@ -70,17 +70,14 @@ class Sidecar:
             self.close(name, error)
 
     def close(self, name: str, error: Exception) -> None:
-        """Remember that a sidecar, or the rest of it, cannot be read."""
+        """Record that a sidecar, or the rest of it, cannot be read."""
         self.problems.setdefault(name, []).append(problem_of(name, error))
         self._unknown = self._unknown or name
 
     def of(self, file: str, identity: str) -> list[tuple[str, dict[str, Fact]]]:
         """Return the rows about one document, each with its place.
 
-        Raises
-        ------
-        CorruptFile
-            If a row about it, or that may be about it, cannot be used, or two have one key.
+        Raises ``CorruptFile`` if a row that is or may be about it cannot be used, or is duplicated.
         """
         found = []
         for key in (("file", file), ("id", identity)):
@@ -90,38 +87,39 @@ class Sidecar:
                     raise CorruptFile(self._closed[key])
                 found.append((row.where, row.stated))
         if self._unknown and not found:
-            raise CorruptFile(f"{self._unknown} cannot be used and may be about it; want that put right")
+            raise CorruptFile(f"{self._unknown} cannot be used and may be about this document; correct it")
         return found
 
     def unmatched(self, files: Iterable[str]) -> Iterator[Problem]:
-        """Yield a problem for each row about which nothing was asked, and that names none of the files."""
+        """Yield a problem for each row that matched no document and names none of the files."""
         there = set(files)
         for key, row in self._rows.items():
             column, value = key
             if key not in self._matched and value not in there:
-                reason = f"names the {column} {quoted(value)}, which is not there; want one that is"
+                reason = (
+                    f"names the {column} {quoted(value)}, which does not exist; correct or remove the row"
+                )
                 yield Problem(row.where, ProblemKind.BROKEN, reason)
 
     def _add(self, where: str, row: dict[str, Fact]) -> CorruptFile | None:
-        """Keep a row, or return why it cannot be used."""
         column = "file" if "file" in row else "id"
         value: object = row.get(column)
         value = str(value) if type(value) is int and column == "id" else value
         if not isinstance(value, str) or not value:
             self._unknown = self._unknown or where
-            return CorruptFile(f"names no document in its column {column!r}; want a path or an id")
+            return CorruptFile(f"the column {column!r} names no document; want a path or an id")
         key = (column, value)
         if key in self._rows:
             first = self._rows[key].where
-            self._closed[key] = f"{first} and {where} both state its metadata; want one row"
-            return CorruptFile(f"states the metadata of {quoted(value)}, as does {first}; want one row")
+            self._closed[key] = f"both {first} and {where} state its metadata; remove one row"
+            return CorruptFile(f"states the metadata of {quoted(value)} again after {first}; remove one row")
         self._rows[key] = _Row(where, {})
         try:
             self._rows[key].stated = with_id_as_text(
                 check_facts({name: fact for name, fact in row.items() if name != "file"})
             )
         except CorruptFile as error:
-            self._closed[key] = f"{where} states its metadata and cannot be used: {error}"
+            self._closed[key] = f"its metadata in {where} cannot be used: {error}"
             return error
         return None
 
@@ -139,15 +137,22 @@ def _csv_rows(content: bytes) -> Iterator[tuple[int, dict[str, Any] | CorruptFil
     try:
         names = next((row for row in lines if row), [])
         if not {"file", "id"} & set(names):
-            raise CorruptFile(f"the columns {quoted(names)}; want one named file, or id, and commas between")
+            raise CorruptFile(
+                f"the columns are {quoted(names)}; want a column file or id, separated by commas"
+            )
         if len(set(names)) != len(names) or "" in names:
-            raise CorruptFile(f"the columns {quoted(names)}; want a name for each, each once")
+            raise CorruptFile(f"the columns are {quoted(names)}; want a different name for each")
         start = lines.line_num + 1
         for row in lines:
             if len(row) == len(names):
                 yield start, {name: cell for name, cell in zip(names, row, strict=True) if cell}
             elif row:
-                yield start, CorruptFile(f"{len(row)} cells; want {len(names)}, as in the first line")
+                yield (
+                    start,
+                    CorruptFile(f"the row has {len(row)} cells; want {len(names)}, as in the first line"),
+                )
             start = lines.line_num + 1
     except csv.Error as error:
-        raise CorruptFile(f"line {lines.line_num} is no CSV, and what follows is not read: {error}") from None
+        raise CorruptFile(
+            f"line {lines.line_num} is not valid CSV, and the rest is not read: {error}"
+        ) from None

@@ -1,8 +1,8 @@
-"""Tell from the styles of an HTML page what hides, strikes or raises an element, its font, and what counts its lists.
+"""Tell from an HTML page's styles what is hidden, struck or raised, in which font it is, and how lists are numbered.
 
-An element's tag, ``face`` and ``style`` are read, and those rules of the page's ``<style>`` whose selector is a tag, a
-class, an id, or one of each (``p.note``); of two declarations of one property the nearer counts. Other selectors and
-rules within ``@media`` are not read: they hold elsewhere.
+An element's tag, ``face`` and ``style`` are read, and the rules in the page's ``<style>`` whose selector is a tag, a
+class, an id, or a tag with one of these (``p.note``); the nearer of two declarations counts. Other selectors, and rules
+within ``@media``, are ignored.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ __all__ = ["INLINE", "Look", "Style", "StyleSheet"]
 
 
 class Look(Enum):
-    """What is done with the text of an element."""
+    """How the text of an element is treated."""
 
     AS_TEXT = auto()
     LEFT_OUT = auto()
-    """Not shown, or deleted."""
+    """Hidden or deleted."""
     EMPTIED = auto()
     """Struck or invisible, so that a cell of a table keeps its place."""
     RAISED = auto()
@@ -31,13 +31,13 @@ class Look(Enum):
 
 
 class Style(NamedTuple):
-    """What is read of an element's style."""
+    """The properties that are read from an element's style."""
 
     look: Look
     font: str | None
-    """The first of its fonts; None if none is stated."""
+    """The first of its fonts, if any is stated."""
     marker: str
-    """The kind of number that a list or an item states for itself, as CSS names it; empty if none."""
+    """The CSS list style that a list or item states for itself; may be empty."""
 
 
 _OF_TAGS: Final = {
@@ -67,23 +67,23 @@ _READ: Final = {
 }  # fmt: skip
 _SHORT: Final = {"list-style-type": "list-style", "text-decoration-line": "text-decoration"}
 _LONGEST: Final = 64
-"""Greatest number of characters of a value that is read: a page may state it of each of its elements."""
+"""Characters of a value that are read: a page may repeat it in each of its elements."""
 _SIZE: Final = re.compile(r"\d(?:pt|px|em|rem|ex|%|in|cm|mm)(?:/|$)|\b(?:small|medium|large)(?:/|$)")
 _COMMENT: Final = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
-"""One that is not closed goes to the end of the style sheet (CSS Syntax Module 3, 4.3.2)."""
+"""An unclosed comment extends to the end of the style sheet (CSS Syntax Module 3, 4.3.2)."""
 _AT_RULE: Final = re.compile(r"@[^{};]*+[{;]?|[{}]")
 _SIMPLE: Final = re.compile(r"(?:[a-z][\w-]*)?(?:[.#][\w-]+)?", re.IGNORECASE)
 
 
 class StyleSheet:
-    """The rules of a page, as far as they were read."""
+    """The rules of a page, as far as they are supported."""
 
     def __init__(self) -> None:
         self._rules: dict[str, str] = {}
-        """Declarations that are read, by selector, such as ``p.note``, ``.note`` or ``#n1``."""
+        """Supported declarations by selector, such as ``p.note``, ``.note`` or ``#n1``."""
 
     def add(self, text: str) -> None:
-        """Read what stands in a ``<style>`` element."""
+        """Read the contents of a ``<style>`` element."""
         for rule in _outside_at_rules(_COMMENT.sub(" ", text)).split("}")[:-1]:
             before, brace, declared = rule.rpartition("{")
             said = _kept(declared) if brace else ""
@@ -93,7 +93,7 @@ class StyleSheet:
                     self._rules[name] = _kept(f"{self._rules.get(name, '')};{said}")
 
     def of(self, tag: str, attributes: Mapping[str, str]) -> Style:
-        """Return what is read of an element's style."""
+        """Return an element's style."""
         declared = self._declared(tag, attributes)
         if face := attributes.get("face"):
             declared = f"font-family:{face};{declared}"
@@ -126,12 +126,11 @@ def _style(tag: str, declared: str) -> Style:
 
 
 def _kept(declared: str) -> str:
-    """Return declarations without those that are not read."""
     return ";".join(f"{name}:{value}" for name, value in _declarations(declared).items())
 
 
 def _declarations(declared: str) -> dict[str, str]:
-    """Return the values of the properties that are read, in lower case: of two, the important or the last one."""
+    """Return the lower-case values of supported properties; of two, the important or the last one."""
     found: dict[str, str] = {}
     for one in declared.lower().split(";"):
         name, _, value = one.partition(":")
@@ -149,7 +148,7 @@ def _declarations(declared: str) -> dict[str, str]:
 
 
 def _family(shorthand: str) -> str:
-    """Return the family of the shorthand ``font``, which ends with it, after the size and the height of a line."""
+    """Return the family of the shorthand ``font``, which follows the size and the line height."""
     words = "/".join(map(str.strip, shorthand.split("/"))).split()
     sizes = [at for at, word in enumerate(words, 1) if _SIZE.search(word)]
     return " ".join(words[sizes[-1] :] if sizes else words)
@@ -171,7 +170,6 @@ def _look(tag: str, said: Mapping[str, str]) -> Look:
 
 
 def _moved(said: Mapping[str, str]) -> int:
-    """Return 1 if an element is moved up, -1 if down."""
     for name, up in (("top", -1), ("bottom", 1)):
         if length := _LENGTH.match(said.get(name, "")):
             return -up if length[1] == "-" else up
@@ -179,7 +177,7 @@ def _moved(said: Mapping[str, str]) -> int:
 
 
 def _outside_at_rules(text: str) -> str:
-    """Return a style sheet without what stands in braces within braces."""
+    """Return a style sheet without the blocks of its at-rules."""
     kept, depth, start = [], 0, 0
     for match in _AT_RULE.finditer(text):
         if depth == 0 and match[0].startswith("@"):

@@ -1,8 +1,8 @@
-"""Read characters of symbol fonts, which Word keeps as codes of the font: a tick, an empty box, a sign of inequality.
+"""Map characters of symbol fonts, which Word keeps as codes of the font, to Unicode: a tick, an empty box, ≥.
 
-Sources: the tables of the fonts Symbol (Adobe, as Unicode publishes it) and Wingdings (Microsoft). What is in no table
-here is marked by its font and code, never guessed: a ticked box read as an empty one answers a question wrongly. A box
-with a tick is written as one with a cross, so that one state has one sign.
+Sources: the tables of the fonts Symbol (Adobe, as published by Unicode) and Wingdings (Microsoft). A code without an
+entry is marked with font and code, never guessed: a ticked box read as an empty one answers a question wrongly. Boxes
+with a tick are written like those with a cross, so that one state has one sign.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ _WINGDINGS_2: Final = {
 _FONTS: Final = {"symbol": _SYMBOL, "wingdings": _WINGDINGS, "wingdings 2": _WINGDINGS_2}
 _UNREAD: Final = {"wingdings 3", "webdings", "marlett", "zapfdingbats", "zapf dingbats", "monotype sorts"}
 _PRIVATE: Final = range(0xF000, 0xF100)
-"""Where Word keeps the codes of a symbol font (ECMA-376, part 1, 17.3.3.30)."""
+"""The range where Word puts the codes of a symbol font (ECMA-376, part 1, 17.3.3.30)."""
 
 
 def is_symbol_font(font: str) -> bool:
-    """Tell whether the characters of a font are signs of its own."""
+    """Tell whether a font shows signs of its own in place of characters."""
     return font.lower() in _FONTS or font.lower() in _UNREAD
 
 
 def symbol(font: str, code: int) -> str:
-    """Return the character that a font shows for a code, or its font and code in angle brackets if no table has it.
+    """Return the character that a font shows for a code; if unknown, font and code in angle brackets.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Name the readers of files by version, so that a store can tell what an earlier one read."""
+"""Name the readers of files by version, so that a store can tell which version read a document."""
 
 from __future__ import annotations
 
@@ -16,18 +16,13 @@ READER_VERSIONS: Final = {
     ".pdf": "pdf/2",
     ".xhtml": "html/2",
 }
-"""By the end of a file's name. A version must change whenever the same file may be read otherwise."""
+"""By file extension. A version must change whenever the same file may be read differently."""
 
 
 def may_read_otherwise(facts: Mapping[str, Any]) -> bool:
-    """Tell whether a document that a store holds was read from a file by another version of its reader.
+    """Tell whether a stored document was read from a file by another version of its reader.
 
-    Before 0.3 stores did not keep what read a document: one that has pages, or is called as a file is, was.
-
-    Examples
-    --------
-    >>> [may_read_otherwise(one) for one in ({"id": "a.pdf"}, {"id": "a.pdf", "read_by": "pdf/2"}, {"id": "a.md"})]
-    [True, False, False]
+    Stores before 0.3 did not keep the reader: a document with pages, or whose id ends like such a file, had one.
     """
     read_by = facts.get("read_by")
     if read_by is not None:

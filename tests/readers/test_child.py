@@ -28,10 +28,10 @@ def test_what_exceeds_its_budget_is_ended_and_the_next_is_read() -> None:
     with Child(seconds=1, memory=1 << 30) as child:
         assert (
             "too_large",
-            "takes more than 1 seconds of processor time to read; want it in parts",
+            "takes more than 1 seconds of processor time to read; split the file",
         ) == refusal(child, spin)
-        assert "takes more memory than a file may" in refusal(child, swell)[1]
-        assert ("too_large", "takes more memory to read than the machine has; want it in parts") == refusal(
+        assert "takes more memory to read than a file may" in refusal(child, swell)[1]
+        assert ("too_large", "takes more memory to read than the machine has; split the file") == refusal(
             child, end, b"%d" % signal.SIGKILL
         )
         assert "too_large" == refusal(child, end, b"%d" % signal.SIGABRT)[0]

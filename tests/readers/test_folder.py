@@ -202,7 +202,7 @@ def test_two_documents_never_have_one_id(tmp_path: Path) -> None:
     for place, first in {"a.jsonl:2": "a.jsonl:1", "b.md": "a.jsonl:1", "c.md": "a.jsonl:3"}.items():
         problem = found[place]
         assert isinstance(problem, Problem)
-        assert f"as {first};" in problem.reason
+        assert f"same id as {first}," in problem.reason
 
 
 @pytest.mark.parametrize(

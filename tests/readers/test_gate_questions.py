@@ -19,49 +19,52 @@ if TYPE_CHECKING:
 
 GOOD = '{"question": "When?", "documents": ["a"]}'
 WRONG = {
-    "no JSON": ("{", "no JSON"),
-    "no object": ("[]", "JSON of type list"),
+    "no JSON": ("{", "the line is not JSON"),
+    "no object": ("[]", "the line is a JSON list"),
     "no UTF-8": (b'{"question": "\xff"}', "not UTF-8"),
-    "a byte order mark": ("\ufeff" + GOOD, "no JSON"),
+    "a byte order mark": ("\ufeff" + GOOD, "the line is not JSON"),
     "nested too deep": ("[" * 100_000, "nested too deep"),
     "a key twice": (
         '{"question": "Who?", "question": "What?", "documents": []}',
-        "stands twice in one object",
+        "occurs twice in one object",
     ),
     "an unknown key": (
         '{"question": "Who?", "document": ["a"], "documents": []}',
         "the key 'document' is unknown",
     ),
-    "no question": ('{"documents": []}', "no question"),
-    "no documents": ('{"question": "Who?"}', "no documents"),
-    "null": ('{"question": "Who?", "documents": null}', "no documents"),
+    "no question": ('{"documents": []}', "the key question is missing"),
+    "no documents": ('{"question": "Who?"}', "the key documents is missing"),
+    "null": ('{"question": "Who?", "documents": null}', "the key documents is missing"),
     "a question that is a number": ('{"question": 7, "documents": []}', "question is a int"),
     "an empty question": ('{"question": " ", "documents": []}', "question is empty"),
     "a question too long": (json.dumps({"question": "x" * 8193, "documents": []}), "want 8192 at most"),
     "documents that are a text": ('{"question": "Who?", "documents": "a"}', "want a list of ids"),
     "an id that is a number": ('{"question": "Who?", "documents": ["a", 7]}', "want a list of ids"),
-    "a document twice": ('{"question": "Who?", "documents": ["a", "a"]}', "a document stands twice"),
+    "a document twice": (
+        '{"question": "Who?", "documents": ["a", "a"]}',
+        "documents lists the same document twice",
+    ),
     "too many documents": (
         json.dumps({"question": "Who?", "documents": [str(one) for one in range(1001)]}),
         "1001 documents; want 1000 at most",
     ),
     "a passage of another document": (
         '{"question": "Who?", "documents": ["a"], "passages": ["a:00000", "b:00000"]}',
-        "the passage 'b:00000' is of none of the documents",
+        "the passage 'b:00000' is not in any of the documents",
     ),
     "a passage without an answer": (
         '{"question": "Who?", "documents": [], "passages": ["a:00000"]}',
-        "is of none of the documents",
+        "is not in any of the documents",
     ),
     "a passage twice": (
         '{"question": "Who?", "documents": ["a"], "passages": ["a:00000", "a:00000"]}',
-        "a passage stands twice",
+        "passages lists the same passage twice",
     ),
     "a line too long": (" " * MAX_LINE + GOOD, f"more than {MAX_LINE} bytes"),
-    "a question again": (GOOD, "stands in line 2 already"),
+    "a question again": (GOOD, "already occurs in line 2"),
     "a question again, with other spaces": (
         '{"question": " When?\\n", "documents": []}',
-        "stands in line 2 already",
+        "already occurs in line 2",
     ),
 }
 
@@ -79,14 +82,14 @@ def test_what_is_no_question_is_refused_with_its_line(tmp_path: Path, line: str 
 
 @pytest.mark.parametrize("name", ["nothing.jsonl", ".", "a\0b"])
 def test_what_is_no_file_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(InvalidArgument, match=r"cannot read .*; want a file of JSON lines"):
+    with pytest.raises(InvalidArgument, match=r"cannot read .*; want a JSON Lines file"):
         read_gate_questions(f"{tmp_path}/{name}")
 
 
 @pytest.mark.parametrize("text", ["", "\n \n"])
 def test_a_file_without_a_question_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "empty").write_text(text)
-    with pytest.raises(InvalidArgument, match="holds no question"):
+    with pytest.raises(InvalidArgument, match="has no questions"):
         read_gate_questions(tmp_path / "empty")
 
 

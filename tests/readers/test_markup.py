@@ -184,7 +184,7 @@ def test_a_docx_that_shows_what_is_not_read_is_refused(kind: str) -> None:
     """Rather than read in part."""
     problem = refused(read_docx, docx_package(paragraph("a"), related={kind: ""}))
     assert "broken" == problem.kind
-    assert "which is not read" in problem.reason
+    assert "which cannot be read" in problem.reason
 
 
 DTD = '<!DOCTYPE d [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;"><!ENTITY x SYSTEM "file:///etc/passwd">]>'

@@ -145,7 +145,7 @@ def test_anything_else_is_a_problem_with_its_line(line: str) -> None:
 
 def test_front_matter_without_an_end_is_refused() -> None:
     """Or the whole text could be taken for it."""
-    with pytest.raises(CorruptFile, match="no line --- to end it"):
+    with pytest.raises(CorruptFile, match="does not end; add another line ---"):
         split_front_matter("---\na: b\n")
 
 

@@ -137,7 +137,7 @@ def _found(folder: Path) -> dict[str, str]:
     """As ``texts``, where a fact may be there before its document, and is then told."""
     found = list(read_folder(folder))
     assert {one.kind.value for one in found if isinstance(one, Problem)} <= {"broken"}
-    assert all("which is not there" in one.reason for one in found if isinstance(one, Problem))
+    assert all("which does not exist" in one.reason for one in found if isinstance(one, Problem))
     return {str(one.facts["url"]).split("/", 3)[3]: one.text for one in found if not isinstance(one, Problem)}
 
 

@@ -1,1 +1,1 @@
-"""Read PDF files: pypdf checks that a file is whole and says what it holds, PDFium says what its pages show."""
+"""Read PDF files: pypdf checks that a file is whole, and PDFium extracts what its pages show."""

@@ -1,4 +1,4 @@
-"""Put columns of prose one after the other where a page draws them row by row; rows of tables stay rows. Pure."""
+"""Put columns of prose one after the other where a page draws them row by row; rows of tables stay rows."""
 
 from __future__ import annotations
 
@@ -13,30 +13,27 @@ from carag.readers.pdf.lines import Line
 __all__ = ["in_columns"]
 
 GUTTER: Final = 1.0
-"""Smallest width, in sizes of the text, of the gap between columns."""
+"""Smallest width of the gap between columns, in font sizes."""
 LEAST_LINES: Final = 3
-"""Smallest number of lines on which columns stand side by side."""
+"""Smallest number of lines for columns to be side by side."""
 PROSE: Final = 2.5
-"""Smallest number of words of a line of prose, on average; a cell of a table has fewer."""
+"""Smallest average number of words in a line of prose; a table cell has fewer."""
 GOES_ON: Final = (0.15, 0.35)
-"""Share of lines that begin with a small letter: below the first the text is cells, from the second on it is prose."""
+"""Share of lines that begin with a lower-case letter: below the first it is a table, from the second on it is prose."""
 LONG_ROW: Final = 6
-"""Greatest number of lines, on average, between pauses that rows of a table would make."""
+"""Greatest average number of lines in a table row."""
 _LABEL: Final = re.compile(r"\(?(?:\d{1,3}(?:\.\d{1,3})*|[A-Za-z]|[ivxlc]{1,6})[.)]?|[•·–—*▪■●○o-]")
 _WORD: Final = re.compile(r"[^\W\d_]{2,}")
 
 _Gap: TypeAlias = tuple[float, float]
 _Column: TypeAlias = list[Line]
-"""What stands in one column of each line of a block; an empty line where nothing does."""
+"""One column of each line of a block; an empty line where the column is empty."""
 
 
 def in_columns(lines: list[Line]) -> list[Line]:
-    """Return the lines of a page, those of columns one column after the other.
+    """Return the lines of a page, column after column.
 
-    Raises
-    ------
-    Unreadable
-        If columns cannot be told from a table.
+    Raises ``Unreadable`` if columns cannot be told from a table.
     """
     found: list[Line] = []
     at = 0
@@ -48,7 +45,7 @@ def in_columns(lines: list[Line]) -> list[Line]:
 
 
 def _block(lines: list[Line], at: int) -> tuple[int, list[_Gap]]:
-    """Return the end of the lines from one on which share gaps, and these gaps; none if they are too few."""
+    """Return the end of the run of lines that share gaps, and these gaps; no gaps if there are too few lines."""
     gaps, shared, end, beside = _gaps(lines[at]), [], at + 1, 1
     while gaps and end < len(lines) and _follows(lines[end - 1], lines[end]):
         line = lines[end]
@@ -64,7 +61,6 @@ def _block(lines: list[Line], at: int) -> tuple[int, list[_Gap]]:
 
 
 def _gaps(line: Line) -> list[_Gap]:
-    """Return the gaps between the runs of a line, whatever their order, from left to right."""
     found, end = [], min(run.start for run in line)
     for run in sorted(line, key=lambda run: run.start):
         if run.start - end >= GUTTER * run.size:
@@ -87,7 +83,7 @@ def _read_block(block: list[Line], gaps: list[_Gap]) -> list[Line]:
     if sure.count(None) >= sure.count(True) or _has_rows(block, columns):
         raise Unreadable(
             ProblemKind.BROKEN,
-            "its columns cannot be told from a table of sentences; want a file that keeps their order",
+            "its columns cannot be told from a table of sentences; want a file with text in reading order",
         )
     return [line for column in columns for line in column if line]
 
@@ -102,7 +98,7 @@ def _within(block: list[Line], start: float, end: float) -> _Column:
 
 
 def _with_labels(columns: list[_Column]) -> list[_Column]:
-    """Return the columns, those of mere numbers and bullets as part of the next."""
+    """Merge columns of mere numbers and bullets into the next column."""
     merged: list[_Column] = []
     labels: _Column | None = None
     for column in columns:
@@ -121,19 +117,18 @@ def _joined(label: Line, line: Line) -> Line:
 
 
 def _is_prose(column: _Column) -> bool | None:
-    """Tell prose from the cells of a table; ``None`` if it may be either."""
     texts = [_text(line) for line in column if line]
     if len(texts) < LEAST_LINES or mean(len(_WORD.findall(text)) for text in texts) < PROSE:
         return False
     begin = [word.group() for text in texts[1:] if (word := _WORD.search(text))]
     share = mean(word[0].islower() for word in begin) if begin else 0
     if not any(word[0].isupper() or word[0].islower() for word in begin):
-        return None  # of a script without capital letters
+        return None  # a script without capital letters
     return None if GOES_ON[0] <= share < GOES_ON[1] else share >= GOES_ON[1]
 
 
 def _has_rows(block: list[Line], columns: list[_Column]) -> bool:
-    """Tell whether all columns pause on the same lines and none goes on with a sentence there, as table rows do."""
+    """Tell whether all columns pause on the same lines and no sentence continues there, as in table rows."""
     downs = [a[0].height - b[0].height for a, b in pairwise(block)]
     pauses = [at for at, down in enumerate(downs) if down > 1.35 * median(downs)]
     shared = [at for at in pauses if all(column[at] and column[at + 1] for column in columns)]

@@ -1,7 +1,7 @@
-"""Take the lines of a PDF page from PDFium: runs of characters, each with its place and size along its own direction.
+"""Take the lines of a PDF page from PDFium: runs of characters with their places and sizes.
 
-PDFium keeps the order in which a page draws its text, drops what is drawn twice, and finds spaces and lines. For it, a
-raised mark ends a line, and a hyphen at the end of a line ends none; both are put right here.
+PDFium keeps the order in which a page draws its text, drops text drawn twice, and finds spaces and lines. But it ends a
+line at a raised mark, and does not end one at a hyphen; both are corrected here.
 """
 
 from __future__ import annotations
@@ -23,46 +23,44 @@ if TYPE_CHECKING:
 __all__ = ["UNKNOWN", "Line", "Run", "UnknownGlyphs", "lines_of"]
 
 UNKNOWN: Final = "\ufffd"
-"""Stands for a glyph of which the file does not say which character it is."""
+"""Stands for a glyph whose character the file does not state."""
 MAX_UNKNOWN: Final = 0.05
-"""Greatest share of such glyphs on a page; more is a page that cannot be read."""
+"""Greatest share of such glyphs on a readable page."""
 NEAR: Final = 1.0
-"""Greatest gap, in sizes, within which text of another height belongs to the same line."""
+"""Greatest gap, in font sizes, before text of another height on the same line."""
 
 
 _TERMINATOR: Final = 2
-"""Bytes of a text that is empty."""
+"""Bytes of an empty text."""
 _NO_SPACES: Final = frozenset([0x0B, 0x0C, 0x1C, 0x1D, 0x1E, 0x1F, 0x85])
-"""Controls that Python counts as white space: codes of glyphs without a character."""
+"""Control characters that Python counts as white space: codes of glyphs without a character."""
 
 
 class UnknownGlyphs(Unreadable):
-    """A page of which not all words can be told."""
+    """A page with words whose characters are unknown."""
 
 
 class Run(NamedTuple):
-    """Characters of one size and height, without a space between."""
+    """Characters of one size and height, without a space between them."""
 
     text: str
     spaced: bool
-    """Whether a space stands before."""
+    """Whether a space precedes it."""
     start: float
     end: float
     height: float
-    """Of the base line, in the direction of the text."""
+    """Of the baseline, relative to the direction of the text."""
     size: float
 
 
 class Line(list[Run]):
-    """Runs of one direction."""
+    """Runs in one direction."""
 
     turned: int = 0
     """Degrees."""
 
 
 class _Places:
-    """Asks PDFium for the places of a page's characters."""
-
     def __init__(self, text: Any) -> None:
         self._text = text
         self._x, self._y, self._right, self._top = (ctypes.c_double() for _ in range(4))
@@ -70,7 +68,7 @@ class _Places:
         self._matrix = pdfium.FS_MATRIX()
 
     def of(self, at: int) -> tuple[float, float, float, float]:
-        """Return the place along and across the direction of the text, the size, and the direction in radians."""
+        """Return position along and across the direction of the text, size, and direction in radians."""
         pdfium.FPDFText_GetCharOrigin(self._text, at, self._x, self._y)
         pdfium.FPDFText_GetMatrix(self._text, at, self._matrix)
         matrix, x, y = self._matrix, self._x.value, self._y.value
@@ -81,7 +79,6 @@ class _Places:
         return x * cos(angle) + y * sin(angle), y * cos(angle) - x * sin(angle), size, angle
 
     def end(self, at: int, angle: float) -> float:
-        """Return where a character ends."""
         box = self._left, self._right, self._bottom, self._top
         pdfium.FPDFText_GetCharBox(self._text, at, *box)
         left, right, bottom, top = (one.value for one in box)
@@ -89,27 +86,18 @@ class _Places:
 
 
 def lines_of(page: Any, *, all_fonts: bool = True) -> list[Line]:
-    """Return the lines of a page in the order in which it draws them.
+    """Return the lines of a PDFium page in the order in which it draws them.
 
-    Parameters
-    ----------
-    page
-        Of PDFium.
-    all_fonts : bool
-        Whether the file holds the fonts of what is not Latin script. Of others PDFium drops text if it has
-        no glyph of it.
-
-    Raises
-    ------
-    Unreadable
-        If it has glyphs of which no character is known, in words or figures, or in number; or drops text.
+    ``all_fonts`` tells whether all fonts for non-Latin scripts are embedded; with its own fonts PDFium drops text
+    without glyphs. Raises ``Unreadable`` if glyphs in words or figures, or too many, have no known character, or text
+    was dropped.
     """
     text = pdfium.FPDFText_LoadPage(page)
     if not text:
         raise Unreadable(ProblemKind.BROKEN, "the text cannot be read")
     try:
         if not all_fonts and any(_is_dropped(one, text) for one in _texts(page)):
-            raise Unreadable(ProblemKind.BROKEN, "a font is not embedded; want a file that holds it")
+            raise Unreadable(ProblemKind.BROKEN, "a font is not embedded; want a file with embedded fonts")
         lines = _Lines(text).read()
     finally:
         pdfium.FPDFText_ClosePage(text)
@@ -118,7 +106,6 @@ def lines_of(page: Any, *, all_fonts: bool = True) -> list[Line]:
 
 
 def _texts(page: Any) -> Iterator[Any]:
-    """Go through the text objects of a page, also those in forms."""
     found = [pdfium.FPDFPage_GetObject(page, at) for at in range(pdfium.FPDFPage_CountObjects(page))]
     while found:
         one = found.pop()
@@ -132,20 +119,18 @@ def _texts(page: Any) -> Iterator[Any]:
 
 
 def _is_dropped(one: Any, text: Any) -> bool:
-    """Tell whether a text object is in a font of PDFium's own and gave no text."""
+    """Tell whether a text object in a font that is not embedded gave no text."""
     if pdfium.FPDFTextObj_GetText(one, text, None, 0) > _TERMINATOR:
         return False
     return not pdfium.FPDFFont_GetIsEmbedded(pdfium.FPDFTextObj_GetFont(one))
 
 
 class _Lines:
-    """Goes through the characters of a page once."""
-
     def __init__(self, text: Any) -> None:
         self._text, self._places = text, _Places(text)
         self._lines: list[Line] = []
         self._chars: list[str] = []
-        """The run that is open; the next three are its first place, its end, and where it is."""
+        """The open run; the next three are its start, its last character, and its height, size and angle."""
         self._start = 0.0
         self._last = -1
         self._at = (0.0, 0.0, 0.0)
@@ -198,7 +183,6 @@ class _Lines:
         self._last = at
 
     def _close(self) -> None:
-        """End the run that is open."""
         if self._chars:
             height, size, angle = self._at
             end = self._places.end(self._last, angle)
@@ -208,26 +192,26 @@ class _Lines:
 
 
 def _is_character(char: str) -> bool:
-    """Tell whether a character has a meaning of its own: neither a control, nor of private use, nor unassigned."""
+    """Tell whether a character is neither a control, nor private-use, nor unassigned."""
     return char != UNKNOWN and (
         (char < "\x7f" and char >= " ") or unicodedata.category(char) not in {"Cc", "Co", "Cn", "Cs"}
     )
 
 
 def _goes_back(run: Run, start: float, height: float, size: float) -> bool:
-    """Tell whether text begins another line than a run, though PDFium ended none; upright text goes down, not back."""
+    """Tell whether text begins another line, though PDFium ended none; upright text goes down, not back."""
     down = abs(height - run.height) / size if size else 0
     return down > 1.25 or (down > 0.3 and start < run.end - 2 * size)
 
 
 def _goes_on(run: Run, start: float, height: float, size: float) -> bool:
-    """Tell whether text goes on with the line of a run, though PDFium ended it: raised, lowered or back from there."""
+    """Tell whether text continues a line that PDFium ended: raised, lowered, or back from there."""
     size = max(size, run.size)
     return -0.3 * size <= start - run.end <= NEAR * size and abs(height - run.height) <= 0.8 * size
 
 
 def _check_known(lines: list[Line]) -> None:
-    """Refuse a page whose words or figures have a glyph that is unknown; one that stands alone may be a bullet."""
+    """Refuse a page with an unknown glyph in a word or figure; a single one may be a bullet."""
     words = [word for line in lines for word in _words(line)]
     unknown = sum(word.count(UNKNOWN) for word in words)
     inside = any(
@@ -237,7 +221,7 @@ def _check_known(lines: list[Line]) -> None:
     if inside or unknown > MAX_UNKNOWN * sum(map(len, words)) + 1 or words == [UNKNOWN] * unknown != []:
         raise UnknownGlyphs(
             ProblemKind.BROKEN,
-            f"no characters are stated for {unknown} of its glyphs; want a file whose fonts have them",
+            f"the characters of {unknown} of its glyphs are not stated; want a file with a ToUnicode map",
         )
 
 

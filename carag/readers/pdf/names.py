@@ -1,6 +1,6 @@
-"""Say which characters the glyphs of a font are, by their names, where PDFium does not look.
+"""Find the characters of a font's glyphs by their names, where PDFium does not.
 
-It does not look at names in Type 3 fonts, at those of several letters such as ``f_i``, and in some fonts that are not
+PDFium ignores names in Type 3 fonts, names of several letters such as ``f_i``, and names in some fonts that are not
 embedded (ISO 32000-1, 9.10.2; Adobe Glyph List Specification, 2).
 """
 
@@ -17,7 +17,7 @@ __all__ = ["characters_of", "map_of"]
 _CODECS: Final = {"/WinAnsiEncoding": "cp1252", "/MacRomanEncoding": "mac_roman"}
 _UNICODE: Final = re.compile(r"(?:uni|u)([0-9A-F]{4,6})")
 _NUMBERED: Final = re.compile(r"a\d+")
-"""A name that means nothing, which pypdf takes for a code."""
+"""A meaningless name, which pypdf takes for a code."""
 _HEAD: Final = (
     "/CIDInit /ProcSet findresource begin 12 dict begin begincmap /CMapName /Names def /CMapType 2 def\n"
     "1 begincodespacerange <00> <FF> endcodespacerange\n"
@@ -25,12 +25,12 @@ _HEAD: Final = (
 
 
 def map_of(font: Any) -> DecodedStreamObject | None:
-    """Return a map to Unicode for a font of one byte a code, if it has none and its encoding names its glyphs."""
+    """Return a ToUnicode map for a single-byte font, if it has none and its encoding names its glyphs."""
     found = {} if "/ToUnicode" in font else characters_of(font)
     rows = [f"<{code:02X}> <{text.encode('utf-16-be').hex()}>" for code, text in found.items()]
     if not rows:
         return None
-    blocks = [rows[at : at + 100] for at in range(0, len(rows), 100)]  # as many as a block may have
+    blocks = [rows[at : at + 100] for at in range(0, len(rows), 100)]  # the most that a block may have
     chars = "".join(f"{len(block)} beginbfchar\n" + "\n".join(block) + "\nendbfchar\n" for block in blocks)
     made = DecodedStreamObject()
     made.set_data(f"{_HEAD}{chars}endcmap end end".encode())
@@ -38,7 +38,7 @@ def map_of(font: Any) -> DecodedStreamObject | None:
 
 
 def characters_of(font: Any) -> dict[int, str]:
-    """Return the characters of a font of one byte a code that its encoding names, by their codes."""
+    """Return the characters that the encoding of a single-byte font names, by code."""
     if font.get("/Subtype") not in {"/Type1", "/MMType1", "/TrueType", "/Type3"}:
         return {}
     encoding = font.get("/Encoding")
@@ -58,7 +58,6 @@ def characters_of(font: Any) -> dict[int, str]:
 
 
 def _text_of(name: str) -> str:
-    """Return the characters that a glyph's name stands for; nothing if one of them is unknown."""
     chars = []
     for part in name.partition(".")[0].split("_"):
         number = _UNICODE.fullmatch(part)

@@ -1,10 +1,9 @@
-"""Read the text of a PDF file page by page, with the exact place at which each page begins.
+"""Read the text of a PDF file page by page, with the exact offset of each page.
 
-Two libraries read it. pypdf goes through the file first (``whole``): it warns where it repairs damage or leaves
-something out, and a file that it warns of is refused, unless the warning is known to cost no text: half a document must
-not pass for a whole one. Then PDFium, which repairs in silence, gives the characters and their places (``lines``).
-Limits of size are pypdf's, set here; a file of a few kilobytes can ask for hours, which the process that reads it has
-not (``child``).
+Two libraries read it. pypdf walks the file first (``whole``) and warns where it repairs damage or leaves something out;
+a file with such a warning is refused, unless the warning is known to cost no text: half a document must not pass for a
+whole one. Then PDFium, which repairs silently, gives the characters and their places (``lines``). The limits of size
+are pypdf's, the limit of time is that of the child process (``child``).
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ __all__ = ["read_pdf"]
 MAX_PAGES: Final = 5000
 """Greatest number of pages."""
 MAX_OPERATORS: Final = 500_000
-"""Greatest number of operators and operands of one stream: a page full of text has about 10,000."""
+"""Greatest number of operators and operands in one stream; a page full of text has about 10,000."""
 _HARMLESS: Final = (
     "Annotations are not an array",
     "Duplicate %%EOF marker(s) found",
@@ -55,12 +54,12 @@ _HARMLESS: Final = (
     "parsing for Object Streams",
     "startxref on same line as offset",
 )
-"""Beginnings of pypdf's warnings after which all text is still there. An object that is really missing warns again."""
+"""Beginnings of pypdf's harmless warnings: no text is lost. An object that is really missing gives another warning."""
 _warned: ContextVar[list[str] | None] = ContextVar("warnings of the file being read", default=None)
 
 
 class _Warnings(logging.Handler):
-    """Keeps pypdf's warnings for the file that is being read; outside of that, logging goes on as without it."""
+    """Keeps pypdf's warnings about the file being read; outside of that, logging works as usual."""
 
     def emit(self, record: logging.LogRecord) -> None:
         kept = _warned.get()
@@ -72,25 +71,21 @@ class _Warnings(logging.Handler):
 
 _logger = logging.getLogger("pypdf")
 _logger.addHandler(_Warnings())
-_logger.propagate = False  # a warning may quote the file, and no text goes into a log before its record
+_logger.propagate = False  # a warning may quote the file, and no text may enter a log before its record
 
 
 def read_pdf(content: bytes) -> Content:
-    """Return the text of a PDF file, one line a line, its pages and its title.
+    """Return the text of a PDF file line by line, its page offsets and its title.
 
-    After the text of a page come the values of form fields and the free text notes on it. Attachments, text in
-    pictures, and text on layers that are off, are not read. Files that are encrypted are refused, also with an empty
-    password.
+    The text of a page is followed by its form field values and free-text notes. Attachments, text in pictures, and text
+    on hidden layers are not read. Encrypted files are refused, even those with an empty password.
 
-    Raises
-    ------
-    Unreadable
-        If the file is encrypted, damaged or too large, or does not say what its pages show.
+    Raises ``Unreadable`` if the file is encrypted, damaged or too large, or does not state the characters of its pages.
     """
     if not _logger.isEnabledFor(logging.WARNING):
         raise Unreadable(
             ProblemKind.FAILED,
-            "the logger 'pypdf' is set to keep no warnings; want level WARNING, to miss no damage",
+            "the logger 'pypdf' drops warnings, which report damage; set it to level WARNING",
         )
     kept: list[str] = []
     token = _warned.set(kept)
@@ -100,19 +95,19 @@ def read_pdf(content: bytes) -> Content:
     except CaragError:
         raise
     except LimitReachedError as error:
-        raise Unreadable(ProblemKind.TOO_LARGE, f"a limit of size: {quoted(str(error))}") from None
+        raise Unreadable(ProblemKind.TOO_LARGE, f"exceeds a size limit: {quoted(str(error))}") from None
     except MemoryError:
-        raise Unreadable(ProblemKind.TOO_LARGE, "does not fit in memory; want it in parts") from None
+        raise Unreadable(ProblemKind.TOO_LARGE, "does not fit in memory; split the file") from None
     except Exception as error:  # noqa: BLE001 - pypdf: "broken PDF files might cause other exceptions"
         raise Unreadable(
-            ProblemKind.BROKEN, f"no sound PDF: {quoted(str(error)) or type(error).__name__}"
+            ProblemKind.BROKEN, f"is not a valid PDF: {quoted(str(error)) or type(error).__name__}"
         ) from None
     finally:
         _warned.reset(token)
     for warning in kept:
         if not warning.startswith(_HARMLESS):
             kind = ProblemKind.TOO_LARGE if "xceed" in warning or "imit" in warning else ProblemKind.BROKEN
-            raise Unreadable(kind, f"not all of it can be read: {quoted(warning)}")
+            raise Unreadable(kind, f"parts of it cannot be read: {quoted(warning)}")
     return found
 
 
@@ -127,7 +122,7 @@ _LIMITS: Final[dict[str, Any]] = {
     "page_tree_maximum_entries": 4 * MAX_PAGES,
     "page_tree_maximum_depth": 64,
     "xform_maximum_invocations_per_extraction": MAX_FORMS,
-    "jbig2dec_binary": None,  # no other program is run
+    "jbig2dec_binary": None,  # never run another program
 }
 
 
@@ -137,11 +132,11 @@ def _read(content: bytes) -> Content:
             raise Unreadable(ProblemKind.ENCRYPTED, "is encrypted; want a file saved without protection")
         many = len(reader.pages)
         if many > MAX_PAGES:
-            raise Unreadable(ProblemKind.TOO_LARGE, f"{many} pages; want {MAX_PAGES} at most")
+            raise Unreadable(ProblemKind.TOO_LARGE, f"has {many} pages; want {MAX_PAGES} at most")
         stated = reader.root_object["/Pages"].get_object().get("/Count")  # type: ignore[union-attr]
         if stated != many:
             raise Unreadable(
-                ProblemKind.BROKEN, f"has {many} pages and states {quoted(stated)}; want all of them"
+                ProblemKind.BROKEN, f"has {many} pages but states {quoted(stated)}; get a complete copy"
             )
         walk = Walk(reader)
         notes: list[list[str]] = []
@@ -162,7 +157,6 @@ def _read(content: bytes) -> Content:
 
 @contextmanager
 def _on_page(at: int) -> Iterator[None]:
-    """Name the page in what is said of it."""
     try:
         yield
     except Unreadable as error:
@@ -170,7 +164,6 @@ def _on_page(at: int) -> Iterator[None]:
 
 
 def _rewritten(reader: Reader, walk: Walk) -> bytes:
-    """Return the file as it was altered, and with other contents of some pages."""
     writer = pypdf.PdfWriter(clone_from=reader)
     for at, contents in walk.altered.items():
         writer.pages[at].replace_contents(contents)
@@ -180,16 +173,18 @@ def _rewritten(reader: Reader, walk: Walk) -> bytes:
 
 
 def _drawn(content: bytes, walk: Walk, many: int) -> list[list[list[Piece]]]:
-    """Return what each page shows, in lines."""
     document = pdfium.FPDF_LoadMemDocument64(content, len(content), None)
     if not document:
-        raise Unreadable(ProblemKind.BROKEN, f"no sound PDF: error {pdfium.FPDF_GetLastError()} of PDFium")
+        raise Unreadable(ProblemKind.BROKEN, f"is not a valid PDF: PDFium error {pdfium.FPDF_GetLastError()}")
     try:
         if pdfium.FPDF_GetFormType(document) in {pdfium.FORMTYPE_XFA_FULL, pdfium.FORMTYPE_XFA_FOREGROUND}:
-            raise Unreadable(ProblemKind.BROKEN, "its text is in an XFA form; want a file printed from it")
+            raise Unreadable(ProblemKind.BROKEN, "its text is in an XFA form; print the form to a PDF")
         found = pdfium.FPDF_GetPageCount(document)
         if found != many:
-            raise Unreadable(ProblemKind.BROKEN, f"has {many} pages or {found}; want a sound file")
+            raise Unreadable(
+                ProblemKind.BROKEN,
+                f"has {many} pages for pypdf and {found} for PDFium; get an undamaged copy",
+            )
         pages, size = [], 0
         for at in range(many):
             with _on_page(at):
@@ -207,17 +202,16 @@ def _drawn(content: bytes, walk: Walk, many: int) -> list[list[list[Piece]]]:
 def _lines(document: Any, at: int, walk: Walk) -> list[list[Piece]]:
     page = pdfium.FPDF_LoadPage(document, at)
     if not page:
-        raise Unreadable(ProblemKind.BROKEN, "cannot be read; want a sound file")
+        raise Unreadable(ProblemKind.BROKEN, "cannot be read; get an undamaged copy")
     try:
         if at in walk.shows_text and not pdfium.FPDFPage_CountObjects(page):
-            raise Unreadable(ProblemKind.BROKEN, "its contents are damaged; want a sound file")
+            raise Unreadable(ProblemKind.BROKEN, "its contents are damaged; get an undamaged copy")
         return [pieces_of(line) for line in in_columns(settled(lines_of(page, all_fonts=walk.all_fonts)))]
     finally:
         pdfium.FPDF_ClosePage(page)
 
 
 def _laid_out(drawn: list[list[list[Piece]]], notes: list[list[str]], title: str) -> Content:
-    """Return the text of all pages."""
     marks = noted(line for page in drawn for line in page)
     lines = [[written(line, marks) for line in page] for page in drawn]
     known = words(line for page in lines for line in page)
@@ -234,14 +228,14 @@ def _laid_out(drawn: list[list[list[Piece]]], notes: list[list[str]], title: str
 
 
 def _notes(page: PageObject, walk: Walk) -> list[str]:
-    """Return what form fields and free text notes show on a page: neither is part of what the page itself draws."""
+    """Return the form field values and free-text notes of a page, which are not part of what the page itself draws."""
     found = []
     for one in page.get("/Annots") or ():
         note = one.get_object()
         kind = note.get("/Subtype")
         if kind == "/Redact":
             raise Unreadable(
-                ProblemKind.BROKEN, "text marked to be redacted is still there; want a file where it is gone"
+                ProblemKind.BROKEN, "text marked for redaction is still there; apply the redactions first"
             )
         if walk.hides(note):
             continue

@@ -1,4 +1,4 @@
-"""Write the lines of PDF pages as text: raised marks, broken words and columns. Pure."""
+"""Write the lines of PDF pages as text: raised marks, hyphenated words and columns."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
 __all__ = ["Piece", "joined_words", "noted", "pieces_of", "settled", "words", "written"]
 
 SMALLER: Final = 0.88
-"""Greatest size of a raised mark, in sizes of its line."""
+"""Greatest size of a raised mark, relative to its line."""
 RAISED: Final = (0.08, 0.8)
-"""How far it stands above or below the base line, in sizes of its line; one of full size at least 0.2."""
+"""Least and greatest distance of a mark from the baseline, in font sizes; 0.2 at least for a mark of full size."""
 CENTRED: Final = 0.4
-"""How far, for each size by which text is smaller, the middle of its line is above the base: an entry, no mark."""
+"""Height of the line's middle for text smaller by one size: text centred on a line is an entry, not a mark."""
 BAND: Final = 128.0
-"""Height of a part of the page, so that marks are not compared with every line; marks are within one or the next."""
+"""Height of a band of the page: marks are compared only with lines in the same band or the next."""
 _WORDS: Final = re.compile(r"[^\W\d_]++(?:-[^\W\d_]++)*+")
 _BROKEN: Final = re.compile(rf"(?<![^\W\d_])(?<![^\W\d_]-)({_WORDS.pattern})[-\u2010\u00ad]$")
 _LONGEST: Final = 200
-"""Greatest number of characters of a word that is broken."""
+"""Greatest number of characters of a hyphenated word."""
 _LEFT_OPEN: Final = frozenset({"and", "or", "to", "und", "oder", "bzw", "et", "ou"})
-"""Words after which a hyphen stands for the rest of a later word: ``short- and long-term``."""
+"""Words after a hyphen that stands for the rest of a later word: ``short- and long-term``."""
 
 
 class Piece(NamedTuple):
@@ -37,7 +37,7 @@ class Piece(NamedTuple):
 
 
 def settled(lines: list[Line]) -> list[Line]:
-    """Return lines in which marks that are drawn apart stand where they are seen."""
+    """Move marks that are drawn separately into the lines where they are seen."""
     marks = [line for line in lines if len(line) == 1 and len(line[0].text) <= LONGEST]
     if not marks:
         return lines
@@ -57,7 +57,6 @@ def settled(lines: list[Line]) -> list[Line]:
 
 
 def _place(mark: Line, line: Line) -> int | None:
-    """Return where a mark belongs into a line."""
     run = mark[0]
     if mark.turned != line.turned:
         return None
@@ -71,7 +70,7 @@ def _place(mark: Line, line: Line) -> int | None:
 
 
 def _level(run: Run, base: Run) -> int:
-    """Return 1 for a raised run, -1 for a lowered one, 0 for one that is neither."""
+    """Return 1 for a raised run, -1 for a lowered one, else 0."""
     ratio = run.size / base.size if base.size else 0.0
     if not 0 < ratio <= 1.05:
         return 0
@@ -84,7 +83,7 @@ def _level(run: Run, base: Run) -> int:
 
 
 def pieces_of(line: Line) -> list[Piece]:
-    """Return a line's text by what is raised and lowered."""
+    """Split a line's text into raised, lowered and plain pieces."""
     pieces: list[Piece] = []
     base: Run | None = None
     for at, run in enumerate(line):
@@ -103,7 +102,7 @@ def pieces_of(line: Line) -> list[Piece]:
 
 
 def noted(lines: Iterable[list[Piece]]) -> set[str]:
-    """Return the marks with which notes begin."""
+    """Return the marks at the beginning of notes."""
     return {bare(line[0].text) for line in lines if line and line[0].level > 0}
 
 
@@ -124,18 +123,14 @@ def written(line: list[Piece], marks: Collection[str]) -> str:
 
 
 def words(lines: Iterable[str]) -> set[str]:
-    """Return the words of lines, with hyphens and without, in small letters."""
+    """Return the lower-case words of lines, with and without hyphens."""
     return {word for line in lines for word in _WORDS.findall(line.lower())}
 
 
 def joined_words(lines: list[str], known: Collection[str]) -> list[str]:
-    """Return lines in which no word is broken at their ends; the rest of it moves up.
+    """Join words hyphenated at the end of a line; the rest of the word moves up.
 
-    Parameters
-    ----------
-    lines : list of str
-    known : collection of str
-        The ``words`` of the document: a word that has its hyphen there keeps it.
+    A word that occurs with its hyphen in ``known``, the ``words`` of the document, keeps it.
     """
     found: list[str] = []
     for line in lines:

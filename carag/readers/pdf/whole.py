@@ -1,7 +1,7 @@
-"""See that a PDF file is whole before its text is taken: each stream that text comes from, each form, each layer.
+"""Check that a PDF file is whole before its text is taken: every stream, form and layer that text comes from.
 
-PDFium, which takes the text, repairs what is damaged and says nothing. pypdf repairs too, but warns; so it goes through
-the same streams first, and what it warns of is refused (``pdf``).
+PDFium, which extracts the text, repairs damage silently. pypdf repairs too, but warns; so it reads the same streams
+first, and a file with a warning is refused.
 """
 
 from __future__ import annotations
@@ -33,27 +33,27 @@ if TYPE_CHECKING:
 __all__ = ["MAX_STREAM", "Reader", "Walk"]
 
 MAX_STREAM: Final = 1 << 24
-"""Greatest number of bytes of one stream of a file, decompressed: the operators of a page."""
+"""Greatest number of decompressed bytes of one stream, such as the operators of a page."""
 MAX_FONT: Final = 1 << 26
-"""Greatest number of bytes of one stream of a font, decompressed."""
+"""Greatest number of decompressed bytes of one font stream."""
 MAX_FORMS: Final = 5000
 """Greatest number of times that a page may draw a form XObject."""
 MAX_STRING: Final = 32_767
-"""Greatest number of bytes of a string that a page shows; PDFium leaves out what is more, and says nothing."""
+"""Greatest number of bytes of a string on a page; PDFium silently drops the rest of a longer one."""
 _KEPT_UNPACKED: Final = 8
-"""Greatest number of streams that stay unpacked at a time."""
+"""Greatest number of streams kept unpacked at a time."""
 _OF_PAGE: Final = (
     "Type Parent LastModified Resources MediaBox CropBox BleedBox TrimBox ArtBox BoxColorInfo Rotate Group Thumb B Dur"
     " Trans Annots AA Metadata PieceInfo StructParents ID PZ SeparationInfo Tabs TemplateInstantiated PresSteps"
     " UserUnit VP AF OutputIntents DPart"
 )
-"""The entries of a page but ``/Contents`` (ISO 32000-2, 7.7.3.3)."""
+"""The entries of a page other than ``/Contents`` (ISO 32000-2, 7.7.3.3)."""
 _LATIN: Final = ("LATIN", "FEMININE", "MASCULINE", "MICRO")
 _SHOWS: Final = frozenset({b"Tj", b"TJ", b"'", b'"'})
 
 
 class Reader(pypdf.PdfReader):
-    """Lets go of unpacked streams, which pypdf would keep, and checks that each is whole, which pypdf does not."""
+    """Releases unpacked streams, which pypdf would keep, and checks that each is whole, which pypdf does not."""
 
     def __init__(self, stream: BytesIO) -> None:
         self._used: list[StreamObject] = []
@@ -70,12 +70,9 @@ class Reader(pypdf.PdfReader):
         return found
 
     def release(self) -> None:
-        """Check the streams that were unpacked since the last time, and forget what they unpack to.
+        """Check the streams unpacked since the last call, and drop their unpacked data.
 
-        Raises
-        ------
-        Unreadable
-            If one is cut off or fails its checksum (RFC 1950).
+        Raises ``Unreadable`` if one is truncated or fails its checksum (RFC 1950).
         """
         used, self._used = self._used, []
         for one in used:
@@ -84,17 +81,17 @@ class Reader(pypdf.PdfReader):
                 self.check(one)
 
     def check(self, stream: object) -> None:
-        """Check a stream packed with Deflate against its checksum, once; others have none."""
+        """Verify the checksum of a Deflate stream, once; other streams have none."""
         if not isinstance(stream, EncodedStreamObject) or id(stream) in self._checked:
             return
-        self._checked.add(id(stream))  # the reader holds it, so no other has its id
+        self._checked.add(id(stream))  # the reader keeps it alive, so its id is unique
         named = stream.get("/Filter")
         if isinstance(named, list):
             named = named[0].get_object() if named else None
         if named in {"/FlateDecode", "/Fl"} and not _is_whole(
-            stream._data  # noqa: SLF001 - pypdf gives out the unpacked bytes alone
+            stream._data  # noqa: SLF001 - pypdf's interface has only the unpacked bytes
         ):
-            raise Unreadable(ProblemKind.BROKEN, "a stream is cut off or altered; want a complete file")
+            raise Unreadable(ProblemKind.BROKEN, "a stream is truncated or altered; get a complete copy")
 
 
 def _is_whole(packed: bytes) -> bool:
@@ -104,42 +101,35 @@ def _is_whole(packed: bytes) -> bool:
             size += len(unpacking.decompress(packed, 1 << 20))
             packed = unpacking.unconsumed_tail
             if size > MAX_FONT:
-                raise Unreadable(ProblemKind.TOO_LARGE, f"a stream of more than {MAX_FONT} bytes; want less")
+                raise Unreadable(
+                    ProblemKind.TOO_LARGE, f"a stream has more than {MAX_FONT} bytes; want a smaller one"
+                )
     except zlib.error:
         return False
     return unpacking.eof
 
 
 class Walk:
-    """Goes through what the pages of a file draw, and finds the text on layers that are off.
-
-    Parameters
-    ----------
-    reader : Reader
-    """
+    """Walks through what the pages of a file draw, and finds the text on hidden layers."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
         self._layers = _Layers(reader)
         self.shows_text: set[int] = set()
-        """Pages that show text themselves, not by forms."""
+        """Pages that show text directly, not through forms."""
         self.all_fonts = True
-        """Whether the file holds the fonts of what is not Latin script."""
+        """Whether all fonts for non-Latin scripts are embedded."""
         self.altered: dict[int, ContentStream] = {}
-        """The contents of pages without what is hidden, where anything is."""
+        """The contents, without hidden text, of the pages that have some."""
         self._forms: dict[int, int] = {}
-        """How many forms each draws, itself included; 0 while it is being looked at."""
+        """The number of forms that each form draws, including itself; 0 while it is being counted."""
         self._seen: dict[int, Any] = {}
-        """The fonts."""
+        """The fonts, by object id."""
 
     def page(self, at: int, page: PageObject) -> None:
-        """Check all that a page draws, and note what of it is hidden.
+        """Check everything that a page draws, and record what is hidden.
 
-        Raises
-        ------
-        Unreadable
-            If a part is missing or draws itself, is too large, or is on a layer of which it cannot be told whether it
-            is off.
+        Raises ``Unreadable`` if a part is missing, too large or draws itself, or the state of a layer cannot be told.
         """
         contents = page.get_contents()
         if contents is None:
@@ -147,10 +137,10 @@ class Walk:
             return
         stated = _part(page, "/Contents")
         if isinstance(stated, list) and not all(isinstance(_got(one), StreamObject) for one in stated):
-            raise Unreadable(ProblemKind.BROKEN, "some of its contents are missing; want a complete file")
+            raise Unreadable(ProblemKind.BROKEN, "some of its contents are missing; get a complete copy")
         shown, drawn = self._content(contents, _part(page, "/Resources"))
         if drawn > MAX_FORMS:
-            raise Unreadable(ProblemKind.TOO_LARGE, f"draws more than {MAX_FORMS} forms; want fewer")
+            raise Unreadable(ProblemKind.TOO_LARGE, f"draws more than {MAX_FORMS} forms; split the page")
         if any(operator in _SHOWS and _strings(operands) for operands, operator in shown):
             self.shows_text.add(at)
         if len(shown) < len(contents.operations):
@@ -158,18 +148,18 @@ class Walk:
             self.altered[at] = contents
 
     def name_glyphs(self) -> bool:
-        """Give fonts the characters that the names of their glyphs stand for; tell whether any has some."""
+        """Give fonts a ToUnicode map from their glyph names; tell whether any has one."""
         maps = [(font, made) for font in self._seen.values() if (made := map_of(font)) is not None]
         for font, made in maps:
             font[NameObject("/ToUnicode")] = made
         return bool(maps)
 
     def hides(self, one: Any) -> bool:
-        """Tell whether an annotation or a form is on a layer that is off."""
+        """Tell whether an annotation or form is on a hidden layer."""
         return "/OC" in one and self._layers.hide(one.raw_get("/OC"))
 
     def _content(self, contents: ContentStream, resources: Any) -> tuple[list[Any], int]:
-        """Return the operations that are not hidden, and how many forms they draw."""
+        """Return the visible operations, and the number of forms they draw."""
         self._fonts(resources)
         forms = _got(resources.get("/XObject"))
         properties, fonts = _got(resources.get("/Properties")), _got(resources.get("/Font"))
@@ -186,7 +176,7 @@ class Walk:
                 marks.pop()
             elif operator == b"Tf" and fonts and operands:
                 if isinstance(font := operands[0], str) and font not in fonts:
-                    raise Unreadable(ProblemKind.BROKEN, f"names a font that is missing, {quoted(font)}")
+                    raise Unreadable(ProblemKind.BROKEN, f"uses the font {quoted(font)}, which is missing")
             elif operator == b"Do" and operands:
                 form = _got(_raw(forms, operands[0]))
                 if any(marks) or self.hides(form):
@@ -198,32 +188,28 @@ class Walk:
                 continue
             elif operator in _SHOWS and max(map(len, _strings(operands)), default=0) > MAX_STRING:
                 raise Unreadable(
-                    ProblemKind.TOO_LARGE, f"a string of more than {MAX_STRING} bytes; want it in parts"
+                    ProblemKind.TOO_LARGE, f"a string has more than {MAX_STRING} bytes; split it"
                 )
             shown.append((operands, operator))
         return shown, drawn
 
     def _form(self, form: Any, above: Any) -> int:
-        """Return how many forms a form draws, itself included."""
         if form and form.get("/Subtype") != "/Form":
             return 0
         if not isinstance(form, StreamObject):
-            raise Unreadable(ProblemKind.BROKEN, "draws what is missing; want a complete file")
+            raise Unreadable(ProblemKind.BROKEN, "draws an object that is missing; get a complete copy")
         if id(form) not in self._forms:
             self._forms[id(form)] = 0
             contents = ContentStream(form, self._reader)
             shown, drawn = self._content(contents, _got(form.get("/Resources")) or above)
             if len(shown) < len(contents.operations):
-                raise Unreadable(
-                    ProblemKind.BROKEN, "a form holds layers that are off; want a file without layers"
-                )
+                raise Unreadable(ProblemKind.BROKEN, "a form has hidden layers; want a file without layers")
             self._forms[id(form)] = 1 + drawn
         if not self._forms[id(form)]:
             raise Unreadable(ProblemKind.BROKEN, "a form draws itself")
         return self._forms[id(form)]
 
     def _fonts(self, resources: Any) -> None:
-        """Check what the fonts say of their characters."""
         for name in _got(resources.get("/Font")):
             font = _part(resources["/Font"], name)
             if id(font) in self._seen:
@@ -242,7 +228,7 @@ class Walk:
 
 
 class _Layers:
-    """Which layers the file's own configuration turns off (ISO 32000-1, 8.11.4.3)."""
+    """The layers that the file's own configuration turns off (ISO 32000-1, 8.11.4.3)."""
 
     def __init__(self, reader: Reader) -> None:
         layers = _got(reader.root_object.get("/OCProperties"))
@@ -253,12 +239,13 @@ class _Layers:
             self._off |= _numbers(layers.get("/OCGs")) - _numbers(stated.get("/ON"))
 
     def hide(self, layer: Any) -> bool:
-        """Tell whether what belongs to a layer, or to several (8.11.2.2), is hidden."""
         found = _got(layer)
         if found.get("/Type") != "/OCMD":
             return isinstance(layer, IndirectObject) and layer.idnum in self._off
         if "/VE" in found:
-            raise Unreadable(ProblemKind.BROKEN, "layers by an expression; want a file without layers")
+            raise Unreadable(
+                ProblemKind.BROKEN, "the state of its layers is an expression; want a file without layers"
+            )
         groups = found.get("/OCGs")
         groups = [found.raw_get("/OCGs")] if isinstance(groups, dict) else groups or []
         on = [one.idnum not in self._off for one in groups if isinstance(one, IndirectObject)]
@@ -270,7 +257,7 @@ class _Layers:
 
 
 def _is_foreign(font: Any) -> bool:
-    """Tell whether a font of one byte a code has letters of another script than Latin."""
+    """Tell whether a single-byte font has letters of a script other than Latin."""
     text = "".join(characters_of(font).values())
     return any(
         not unicodedata.name(char, "").startswith(_LATIN) for char in text if char.isupper() or char.islower()
@@ -278,7 +265,6 @@ def _is_foreign(font: Any) -> bool:
 
 
 def _strings(operands: list[Any]) -> list[Any]:
-    """Return what an operator shows, but for empty strings."""
     shown = operands[-1] if operands else ""
     return [
         one for one in (shown if isinstance(shown, list) else [shown]) if isinstance(one, str | bytes) and one
@@ -286,24 +272,18 @@ def _strings(operands: list[Any]) -> list[Any]:
 
 
 def _check_empty(page: PageObject) -> None:
-    """Refuse a page that shows nothing because its contents, or the name of them, were altered."""
+    """Refuse a page that is empty because its contents, or their key, were altered."""
     foreign = [key for key in page if key[1:] not in _OF_PAGE.split()]
     if "/Contents" in page or foreign:
-        named = f", and an entry {quoted(foreign[0])} that no page has" if foreign else ""
-        raise Unreadable(ProblemKind.BROKEN, f"has no contents{named}; want a complete file")
+        named = f" but an entry {quoted(foreign[0])}, which is unknown" if foreign else ""
+        raise Unreadable(ProblemKind.BROKEN, f"has no contents{named}; get a complete copy")
 
 
 def _part(whole: Any, key: str) -> Any:
-    """Return what an entry leads to, an empty dictionary if there is none.
-
-    Raises
-    ------
-    Unreadable
-        If it leads nowhere.
-    """
+    """Return the object of an entry, an empty dictionary if there is no such entry; refuse a dangling reference."""
     found = whole.raw_get(key) if key in whole else None
     if isinstance(found, IndirectObject) and found.get_object() in (None, NullObject()):
-        raise Unreadable(ProblemKind.BROKEN, f"{quoted(key)} is missing; want a complete file")
+        raise Unreadable(ProblemKind.BROKEN, f"{quoted(key)} is missing; get a complete copy")
     return _got(found)
 
 
@@ -312,7 +292,7 @@ def _numbers(references: Any) -> set[int]:
 
 
 def _got(found: Any) -> Any:
-    """Return the object that a reference leads to; an empty dictionary if there is none."""
+    """Resolve a reference; an empty dictionary for none or null."""
     found = found.get_object() if found is not None else None
     return {} if found is None or isinstance(found, NullObject) else found
 

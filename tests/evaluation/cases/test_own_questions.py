@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 GOOD = '{"question": "When?", "role": "public", "purpose": "read"}'
 BAD_QUESTIONS = {
     "no JSON": "no JSON",
-    "[1]": "JSON of type list",
+    "[1]": "JSON list",
     "{}": "no question and no role and no purpose",
     '{"question": null, "role": "public", "purpose": "read"}': "no question; want",
     '{"question": "When?", "question": "Who?", "role": "public", "purpose": "read"}': "stands twice",
