@@ -1,1 +1,1 @@
-"""Read and label the documents of one domain each: one folder per domain, with its readers, facts and rules."""
+"""Read and label the documents of particular domains: one folder per domain, with its readers, facts and rules."""

@@ -1,8 +1,8 @@
-"""Read what a sentence of a circular does to others: a verb of a small table in one of its forms.
+"""Find what a sentence of a circular does to other circulars, by a table of verbs and their forms.
 
-"X stands repealed" (what it acts on stands before), "this circular supersedes X" and "in partial modification of X" (it
-stands after). An act on a piece, such as a paragraph, amends the whole. What a sentence denies, tells of another time
-or of laws, and what is only "as amended from time to time" is no act.
+The object comes before the verb in "X stands repealed", and after it in "this circular supersedes X" and "in partial
+modification of X". An act on a part, such as a paragraph, amends the whole. Negations, acts of another time or of a
+law, and mere "as amended from time to time" do not count.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ __all__ = [
 
 
 class Said(NamedTuple):
-    """What a sentence does, in the words from ``start`` to ``end`` of it."""
+    """What a sentence does, by its words from ``start`` to ``end``."""
 
     kind: ActKind
     start: int
     end: int
     is_done_to: bool = False
-    """What it acts on stands before: "X stands repealed"."""
+    """Whether the object comes before: "X stands repealed"."""
     is_of_opening: bool = False
-    """It names no act, but decides on what the circular began with."""
+    """Whether it names no object, but decides on the circular named at the opening."""
     compiles: bool = False
 
 
@@ -44,7 +44,7 @@ _VERBS: Final = {
     ActKind.REPLACES: "supersede replace",
     ActKind.AMENDS: "amend modify/modified/modifies revise update substitute delete omit/omitted insert",
 }
-"""Base, participle and third person of what acts; the regular ones are left out."""
+"""Base, participle and third person of the verbs; regular forms are left out."""
 _NOUNS: Final = {
     ActKind.REPLACES: r"supersession|replacement",
     ActKind.AMENDS: r"(?:partial\s+)?modification|amendment",
@@ -53,14 +53,14 @@ _WHOLE: Final = (
     r"(?:circulars?|directions?|instructions?|guidelines|guidance\s+notes?|notifications?|master\s+\w+|MDs?|framework"
     r"|letters?|scheme)"
 )
-"""What an act may be on."""
+"""The possible objects of an act."""
 PIECE: Final = re.compile(
     r"(?<!/)\b(?:para(?:graph|s)?\b\.?|sub-?para\w*|sections?|clauses?|footnotes?|words?|sentences?|definitions?"
     r"|(?:annex\w*|appendix)(?:\s+[-\dIVX]+)?\s+(?:to|of)\b|exemptions?|relaxations?|limits?|facility|requirements?"
     r"|conditions?|stipulations?)(?![^.]{0,12}\bstands?\b)",
     re.I,
 )
-"""An act on a piece of a circular amends the whole."""
+"""Parts of a circular; an act on a part amends the whole."""
 _BE: Final = (
     r"\b(?:stands?|is|are|be|been|being|may\s+be\s+treated\s+as)"
     r"(?:\s+(?!not\b|already\b|since\b|to\b|by\b|the\b)\w+,?){0,2}?\s+"
@@ -70,24 +70,24 @@ _BY_ANOTHER: Final = (
     r"(?!\s+(?:this|these|the\s+(?:following|issu)|revising|incl|incorp|insert|add|delet)))"
 )
 _DECIDED: Final = r"decided(?:,(?![^,]*\btime\b|[^,]*onetime)[^,.]{0,80},)?\s+to(?:,[^,.]{0,80},)?"
-"""What is decided for one time changes no rule."""
+"""A one-time decision changes no rule."""
 
 
 def _forms(kind: ActKind) -> list[tuple[re.Pattern[str], bool]]:
-    """Return the forms of the verbs of an act, and whether what each acts on stands before it."""
+    """Return the verb forms of an act, and for each whether its object comes before it."""
     verbs = [verb.split("/") for verb in _VERBS[kind].split()]
     base = [verb[0] for verb in verbs]
     past = "|".join(verb[1] if verb[1:] else f"{verb[0].removesuffix('e')}ed" for verb in verbs)
     third = "|".join(verb[2] if verb[2:] else f"{verb[0]}s" for verb in verbs)
     doing = "|".join(f"{one.removesuffix('e')}ing" for one in base)
-    will = "" if kind is ActKind.AMENDS else "shall|will|"  # banks, too, shall amend what is theirs
+    will = "" if kind is ActKind.AMENDS else "shall|will|"  # "banks shall amend" is about their own policies
     done_to, acting = (
         [rf"{_BE}(?:{past})\b{_BY_ANOTHER}"],
         [
             rf"\b(?:hereby,?|{_DECIDED}|{will}{_WHOLE})\s+(?:(?:shall|will|also|hereby,?)\s+)*(?:{'|'.join(base)}|{third})\b"
         ],
     )
-    if kind in _NOUNS:  # "withdrawal of" is the heading of one, or of a service
+    if kind in _NOUNS:  # "withdrawal of" is the heading of a withdrawal, or names a service
         acting.append(rf"\b(?:{_NOUNS[kind]})\s+of\b(?!\s+terms)")
     if kind is ActKind.AMENDS:
         done_to.append(r"\b(?:shall|may|will)\s+(?:now\s+)?be\s+read\s+as\b")
@@ -111,7 +111,7 @@ REISSUES: Final = re.compile(
     r"|\bMaster\s+(?:Circular|Direction)s?\s+ha(?:s|ve)\s+been\s+(?:\w+\s+)?updated\s+(?:by|to)\s+incorporat",
     re.I,
 )
-"""The circular is the new issue of one that its opening names, or else a compilation."""
+"""The circular is a new issue of the one named at its opening, or else a compilation."""
 _CHANGES: Final = re.compile(
     r"(?<!subject\sto\sthe\s)\bfollowing\s+(?:\S+\s+){0,2}?(?:amendments|modifications|changes)\b"
     r"|\b(?P<lists>amendments?|modifications?|changes)\s+(?:to\s+[^.]{0,60}?\s+)?(?:is|are|being|been|have)\s+(?:\w+\s+){0,2}?(?:carried\s+out|made|effected)\b"
@@ -134,7 +134,7 @@ _NOT_SAID: Final = re.compile(
     r"|\bprior\s+to[^.;,]{0,30}$|\bthis\s+provision\s[^.;,]{0,12}$",
     re.I | re.S,
 )
-"""Before the words of an act: it is denied, conceded, or told of another time."""
+"""Words before an act that deny it, make it conditional, or place it in another time."""
 _SAYS_NOTHING: Final = re.compile(
     r"(?:as|and)\s+(?:amended|updated|modified|revised)\s+(?:from\s+time|on|as|up\s*to|vide)|from\s+time\s+to\s+time"
     r"|\(?(?:amended|updated|substituted|inserted|deleted|modified)\s+(?:vide|as\s+on|on)\b",
@@ -147,9 +147,9 @@ _FINITE: Final = (
     r"\b(?:is|are|was|were|has|have|had|shall|will|would|(?-i:may)|must|should|which|who|whereby|wherein)\b"
 )
 _NEXT_CLAUSE: Final = re.compile(rf",(?=[^,;]*{_FINITE})", re.I)
-"""Where a clause with its own verb begins: what it speaks of is not acted on."""
+"""The beginning of a clause with its own verb: its nouns are not acted on."""
 _HEAD: Final = re.compile(r"\b(?:issued|granted|given|in\s+terms|as\s+per)\b", re.I)
-"""What is superseded stands before such words; what stands behind them tells which."""
+"""The superseded text comes before such words; what follows them describes it."""
 _INSTRUMENT: Final = re.compile(r"\b(?:Master|Directions?,?\s+\d{4}|circular)")
 _AN_OTHER: Final = re.compile(rf"\b{_WHOLE}\b", re.I)
 _OTHER_OR_PIECE: Final = re.compile(rf"\b{_WHOLE}\b|{PIECE.pattern}|\bprovisions\b", re.I)
@@ -166,14 +166,14 @@ _ADVICE: Final = (
     r"(?:\w+\s+){0,2}?(?:vide|in|to|by|through|under)|read\s+(?:\w+\s+)?with|in\s+(?:terms|pursuance|exercise|accordance)"
     r"|pursuant\s+to|under|as\s+per|by\s+virtue|authority)\b"
 )
-"""Words behind which a circular is named as the place of advice, authority, definition or reading-with."""
+"""Words before a circular that is only cited, for advice, authority or definition."""
 _LEAVES: Final = re.compile(rf"[,;](?!\d{{4}}\b)[^;]*?(?:{_FINITE}|{_ADVICE})", re.I)
-"""A comma behind which there is a clause with its own verb, or a place of advice."""
+"""A comma before a clause with its own verb, or before a mere citation."""
 _PREDICATE: Final = re.compile(rf"[^,;:]{{0,40}}?(?:{_FINITE}|\bappl(?:y|ies)\b|\bcontinues?\b)", re.I)
-"""Words that make what stands before them the subject of a clause."""
+"""Words that make the words before them the subject of a clause."""
 _JOINS: Final = re.compile(r"[,;/&]|\b(?:and|or|as\s+well\s+as|along\s+with)\b", re.I)
 _ASIDE: Final = re.compile(r"\([^()]*\)")
-"""What stands in parentheses between two others, such as a title."""
+"""A parenthesis between two circulars, such as a title."""
 _NAMED_ON: Final = re.compile(
     rf"\s*(?:(?:the|our|its|all|other|earlier|existing|also|those|and|Bank[’']s)\s+)*"
     rf"(?:{PIECE.pattern}[^,;]{{0,30}}?\s(?:of|in|to)\s+(?:the\s+|our\s+)?)?"
@@ -182,15 +182,15 @@ _NAMED_ON: Final = re.compile(
     rf"(?:\s+{_WHOLE})?(?:\s*(?:Refs?|Nos?)\b)?[\s.:(‘“\"'-]*",
     re.I,
 )
-"""What leads from "and" to one more number: "the instructions issued vide circular No."."""
+"""Words between "and" and one more number: "the instructions issued vide circular No."."""
 _MAY_ACT: Final = re.compile(
     r"withdr|repeal|rescind|revok|cancel|annul|superse[ds]|replac|amend|modif|revis|updat|substitut|delet|omit|insert|cease"
     r"|longer|read\s+as|consolidat|compiled|decided|directed|permitted|clarified|changes|\bnow\b|\bbeen\b",
     re.I,
 )
-"""A word without which no sentence acts: most are told apart by it."""
+"""A quick test: a sentence without any of these words does not act."""
 _NEAR: Final = 250
-"""Characters before or after the words of an act, in which there is said what it acts on."""
+"""Characters before or after an act in which its object is named."""
 _ANNEX: Final = r"(?P<{}>(?:Annex(?:ure)?|Appendix|Schedule)(?:\s*[-–]?\s*(?:[IVX]+|\d+|[A-Z])\b)?)"
 LISTED: Final = re.compile(
     r"\b(?:listed|mentioned|given|enumerated|indicated|contained|specified|provided|detailed|set\s+out|as\s+per|shown)\s+(?:below\s+)?"
@@ -201,7 +201,7 @@ LISTED: Final = re.compile(
 
 
 def said_in(sentence: str) -> Said | None:
-    """Return what a sentence does; None if it does not act. What ends another comes before what changes it."""
+    """Return what a sentence does; None if it does not act. Withdrawing and replacing come before amending."""
     if not _MAY_ACT.search(sentence):
         return None
     plain = _SAYS_NOTHING.sub(lambda one: " " * len(one[0]), sentence)
@@ -227,7 +227,7 @@ def said_in(sentence: str) -> Said | None:
                 *one.span(),
                 is_done_to,
             )
-    # Laws and lists of others, too, are amended: what is must then be named.
+    # Laws and lists are amended too, so the object must be named.
     changed = _CHANGES.search(plain)
     if changed and (_AN_OTHER.search(plain) or not (changed["lists"] or _BY_LAW.search(plain))):
         return Said(ActKind.AMENDS, *changed.span())
@@ -241,12 +241,12 @@ def _denied(sentence: str, at: int) -> bool:
 
 
 def is_actor(text: str, start: int) -> bool:
-    """Tell whether what is named from here is by what an act was done, or to what it conforms."""
+    """Tell whether the circular named here is the one that acted, or a standard that was followed."""
     return bool(_ACTOR.search(text[max(0, start - 60) : start]))
 
 
 def goes_on(between: str) -> bool:
-    """Tell whether the words between two others coordinate them: "X and circular Y", and not "X, as advised vide Y"."""
+    """Tell whether words coordinate two circulars: "X and circular Y", but not "X, as advised vide Y"."""
     if not re.search(r"[^\W\d_]", between):
         return True
     between = _ASIDE.sub("", between)
@@ -257,10 +257,10 @@ def goes_on(between: str) -> bool:
 
 
 def leaves_clause(between: str) -> bool:
-    """Tell whether words after an act lead out of the clause in which there is named what it acts on."""
+    """Tell whether the words after an act leave the clause that names its object."""
     return bool(_LEAVES.search(between))
 
 
 def begins_clause(rest: str) -> bool:
-    """Tell whether what stands before these words is the subject of a clause of its own: "shall apply"."""
+    """Tell whether these words make the text before them the subject of a clause of its own, as "shall apply" does."""
     return bool(_PREDICATE.match(rest))

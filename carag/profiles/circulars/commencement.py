@@ -1,7 +1,7 @@
-"""Read from which day a circular says that it is in force as a whole, in the words of circulars and of statutes.
+"""Find the day from which a circular says it is in force as a whole, in the words of circulars and statutes.
 
-What begins on a day that cannot be told from the text, such as that of a publication in the Official Gazette, has begun
-for nobody: the reading says so, and the circular is closed until a field states the day.
+A circular that begins on a day the text does not tell, such as that of its publication in the Official Gazette, is
+closed until a field states the day.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Commencement(NamedTuple):
     """The words by which a circular begins."""
 
     day: date | None
-    """None: the words name no day that can be told."""
+    """None if the words do not tell the day."""
     start: int
     end: int
     """Offsets of the sentence in the text."""
@@ -43,7 +43,7 @@ _WHOLE: Final = re.compile(
     r"(?=(?P<verb>\b(?:shall|will|would|is|are|to|be|comes?|takes?|becomes?|stands?)\b))",
     re.I,
 )
-"""The subject of a sentence of commencement, up to its verb; what names a paragraph speaks of a part alone."""
+"""The subject of a commencement sentence, up to its verb; one that names a paragraph is about a part only."""
 _ISSUED_AND: Final = re.compile(
     rf"\b(?:this|these)\s+(?:\w+\s+){{0,2}}?{_NOUN}\s+(?:is|are)\s+(?:being\s+)?issued\b"
     r"[^;]{0,300}?\band\s+(?=(?P<verb>shall|will)\b)",
@@ -55,11 +55,11 @@ _STRONG: Final = re.compile(
     r"|\b(?:be|is|are|become|becomes)\s+(?:made\s+)?(?:operative|operational|effective)\b|\bcommences?\b",
     re.I,
 )
-"""Words that always speak of the beginning."""
+"""Words that always state a commencement."""
 _WEAK: Final = re.compile(
     r"\b(?:applicable|appl(?:y|ies)|implemented|effective|enforced|enforceable|complied\s+with)\b", re.I
 )
-"""Words that do if a time follows."""
+"""Words that state a commencement if a time follows."""
 _FROM: Final = (
     r"(?:with\s+effect\s+from|w\.?\s?e\.?\s?f\.?|effective\s+from|from(?!\s+time\s+to\s+time)|on\s+and\s+from|as\s+from"
     r"|with\s+immediate|immediately|forthwith|at\s+once)"
@@ -91,7 +91,7 @@ _AT_ONCE: Final = re.compile(
     r"|\bclose\s+of\s+business\s+today|\bplaced\s+on\s+the\s+(?:official\s+)?web\s?-?site",
     re.I,
 )
-"""The day of issue. What the authority places on its own web site is issued by that."""
+"""Words for the day of issue; placing a circular on the authority's own web site issues it."""
 _NUMBERS: Final = {word: number for word, number in NUMBER_WORDS.items() if number}
 _UNITS: Final = "|".join(word for word, number in _NUMBERS.items() if number < 10)
 _COUNT: Final = (
@@ -104,7 +104,7 @@ _PERIOD: Final = re.compile(
     r"(?:issu(?:e|ance)|circular|directions?|instructions|guidelines|notification\s+of\s+even\s+date)\b",
     re.I,
 )
-"""A period from the day of issue. General Clauses Act, 1897, s. 9: "from" leaves out the first day."""
+"""A period from the day of issue; "from" excludes the first day (General Clauses Act, 1897, s. 9)."""
 _FINANCIAL_YEAR: Final = re.compile(
     r"\b(?:(?:financial|accounting|fiscal)\s+year|F\.?\s?Y\.?)\s*(?:of\s+)?(?P<year>(?:19|20)\d\d)\s?[-–‐‑/]\s?(?P<next>\d{2,4})\b",
     re.I,
@@ -120,31 +120,20 @@ _NOT_TOLD: Final = re.compile(
     re.I,
 )
 _FAR: Final = 200
-"""Characters after the verb in which the day stands."""
+"""Characters after the verb in which the day is searched."""
 
 
 def commencement(text: str, sentences: Iterable[tuple[int, int]], issued: date | None) -> Commencement | None:
-    """Return by which words a circular begins as a whole; None if it does not say.
+    """Return the words by which a circular begins as a whole; None if it does not say.
 
-    The first sentence of the whole decides; where there is none, the first of a part whose day can be read: until then
-    it is not known what of the circular holds.
-
-    Parameters
-    ----------
-    text : str
-    sentences : iterable of tuple of int
-        Where each begins and ends.
-    issued : date, optional
-        The day of issue, from which periods are counted.
+    The first sentence about the whole decides; without one, the first about a part whose day can be read: until then it
+    is unknown what of the circular holds. Periods are counted from ``issued``.
 
     Examples
     --------
     >>> words = "It shall come into force from the financial year 2023-24."
     >>> commencement(words, [(0, len(words))], None).day.isoformat()
     '2023-04-01'
-    >>> words = "They shall come into force on the date of their publication in the Official Gazette."
-    >>> commencement(words, [(0, len(words))], date(2030, 1, 1)).day is None
-    True
     """
     part = None
     for start, end in sentences:
@@ -158,7 +147,7 @@ def commencement(text: str, sentences: Iterable[tuple[int, int]], issued: date |
 
 
 def _told(sentence: str) -> str | None:
-    """Return the words in which a sentence tells the day of commencement; None if it does not speak of it."""
+    """Return the words of a sentence that tell the day of commencement; None if it is about something else."""
     for subject in [*_ISSUED_AND.finditer(sentence), *_WHOLE.finditer(sentence)]:
         clause = sentence[subject.start("verb") :]
         reach = clause[:_FAR]
@@ -176,7 +165,7 @@ def _told(sentence: str) -> str | None:
 
 
 def _day(told: str, issued: date | None) -> date | None:
-    """Return the day that words name first; None if before it they speak of one that is not told."""
+    """Return the first day that words name; None if before it they mention one that is not told."""
     found = [(one.start(), _counted(one, issued)) for one in _PERIOD.finditer(told)]
     found += [(one.start(), issued) for one in _AT_ONCE.finditer(told)]
     found += [(one.start(), _year_begins(one)) for one in _FINANCIAL_YEAR.finditer(told)]
@@ -191,7 +180,7 @@ def _day(told: str, issued: date | None) -> date | None:
 
 
 def effective_day(sentence: str, issued: date | None) -> date | None:
-    """Return from when what a sentence does holds; of several days the first, as what follows is the exception."""
+    """Return the day from which a sentence's act holds; of several the first, since exceptions follow the rule."""
     if period := _PERIOD.search(sentence):
         return _counted(period, issued)
     at_once = _AT_ONCE.search(sentence)
@@ -224,13 +213,13 @@ def _months_after(day: date, months: int) -> date:
 
 
 def _year_begins(one: re.Match[str]) -> date | None:
-    """Return the first of April of a financial year (General Clauses Act, 1897, s. 3(21))."""
+    """Return 1 April of a financial year (General Clauses Act, 1897, s. 3(21))."""
     year = int(one["year"])
     return date(year, 4, 1) if int(one["next"]) % 100 == (year + 1) % 100 else None
 
 
 def _first_of(before: str, day: date | None) -> date | None:
-    """Return the first day of the quarter or year that ends on a day, where the words before it speak of one."""
+    """Return the first day of the quarter or year that ends on a day, if the words before it name one."""
     span = _SPAN.search(before)
     if span is None or day is None:
         return day

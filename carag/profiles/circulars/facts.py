@@ -1,7 +1,7 @@
-"""Read the facts of one circular: from what its row or front matter states, else from its text, each with its source.
+"""Read the facts of one circular from its row or front matter, or else from its text, each with its source.
 
-What neither says is unknown, and unknown is closed: a circular without a day of issue is quarantined, one without
-addressees is open to those who may see all. Where field and text contradict each other it is quarantined as well.
+An unknown fact closes: a circular without a day of issue is quarantined, one without addressees is open only to cells
+that see all classes. If field and text contradict each other, it is quarantined too.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 __all__ = ["CLASSES", "READ", "Circular", "circular_of"]
 
 _HEAD: Final = 3000
-"""Characters at the beginning of a text in which its own number, date, addressees and title stand."""
+"""Characters at the beginning of a text that are searched for its own number, date, addressees and title."""
 _ADDRESS: Final = 900
 """Greatest number of characters of the lines that name the addressees."""
 _TITLE_LINES: Final = 4
-"""Most lines of a title."""
+"""Greatest number of lines in a title."""
 
 _FIELDS: Final = {
     "number": ("number", "circular_number"),
@@ -39,7 +39,7 @@ _FIELDS: Final = {
     "internal": ("internal",),
     "entity_classes": ("entity_classes",),
 }
-"""What a source may call each fact, in the order of preference."""
+"""Names of each fact's field, in order of preference."""
 READ: Final = frozenset(name for several in _FIELDS.values() for name in several)
 """All fields that are read."""
 
@@ -59,7 +59,7 @@ CLASSES: Final = {
     "other_entity": r"reconstruction compan|\bARCs?\b|credit information compan|\bCICs?\b|central counterpart"
     r"|market participants|participants in government securities|primary dealers?|trade repositor|credit institutions",
 }
-"""The classes of regulated entities, and how addressees name them; capitals do not count."""
+"""The classes of regulated entities, and how addressees name them, whatever the case."""
 _EXCLUDED: Final = re.compile(r"\b(?:exclud\w+|other than|except)\b[^();.\n]*?(?=[();.\n]|\bAll\b|$)", re.I)
 _ALL_ENTITIES: Final = re.compile(r"\bregulated entit|\bentit(?:y|ies)\s+regulated\s+by", re.I)
 _ALL_BANKS: Final = re.compile(
@@ -78,13 +78,13 @@ _DEPARTMENTS: Final = {
     "currency": r"DCM|department of currency",
     "consumer": r"CEPD|consumer education",
 }
-"""What begins a department's numbers, or its name."""
+"""Beginnings of a department's numbers, or its name."""
 
 _SALUTATION: Final = re.compile(r"(?:^|\n)\s*(?:Dear\b|Madam\b|Sir\b|Respected\b|मह)[^\n]{0,40}(?=\n|$)")
 _BODY_ENDS: Final = re.compile(
     r"\n\s*(?:Yours\s+(?:faithfully|sincerely)|Annex(?:ure)?\b|Appendix\b|Encl\b)", re.I
 )
-"""After the letter, numbers and dates are those of its enclosures."""
+"""The end of the letter; numbers and dates after it belong to enclosures."""
 _UPDATED: Final = re.compile(r"updated\s+as\s+on\s*$", re.I)
 _APPLIES: Final = re.compile(
     r"(?:shall|will)\s+(?:be\s+applicable|apply)\s+to\s+(?P<whom>(?:all\s+|the\s+following|every\s+)?[^.]{5,500})",
@@ -110,27 +110,27 @@ _KINDS: Final = (
 
 @dataclass(slots=True)
 class Circular:
-    """The facts of one circular; what is not known is None or empty."""
+    """The facts of one circular; unknown ones are None or empty."""
 
     number: str = ""
-    """The authority's own."""
+    """The authority's number."""
     reference: str = ""
-    """The issuing department's."""
+    """The issuing department's number."""
     title: str = ""
     issued: date | None = None
     effective: date | None = None
     department: str = ""
-    """As it is stated, in words."""
+    """As stated, in words."""
     issued_by: str = "other_department"
-    """One of the departments that have a bit."""
+    """One of the departments with a bit of their own, or ``other_department``."""
     entity_classes: tuple[str, ...] = ("unknown",)
     kind: str = ""
     status: str = "issued"
     internal: bool = False
     sources: list[str] = field(default_factory=list)
-    """Of each fact, the field or the offsets in the text that it was read from."""
+    """The field or text offsets from which each fact was read."""
     trouble: list[str] = field(default_factory=list)
-    """What is missing or contradictory, so that nobody may find it."""
+    """What is missing or contradictory, so that the circular is quarantined."""
 
 
 def circular_of(stated: Mapping[str, Any], text: str, title: str = "") -> Circular:
@@ -139,10 +139,10 @@ def circular_of(stated: Mapping[str, Any], text: str, title: str = "") -> Circul
     Parameters
     ----------
     stated : mapping
-        The fields of its row, or its front matter.
+        The fields of its row or front matter.
     text : str
     title : str
-        As the file's format carries it, if no field does.
+        The title stored in the file format, used if no field states one.
 
     Examples
     --------
@@ -150,15 +150,11 @@ def circular_of(stated: Mapping[str, Any], text: str, title: str = "") -> Circul
     >>> read = circular_of({"title": "Limits", "meant_for": "All Small Finance Banks"}, text)
     >>> read.issued.isoformat(), read.entity_classes, read.trouble
     ('2024-05-02', ('small_bank',), [])
-    >>> circular_of({"title": "Limits"}, "Limits are raised.").trouble
-    ['no day of issue stands on a line of its own in the text; state it in the field `issued` or `date`, as 2025-04-01']
     """
     return _Reading(stated, text, title).circular
 
 
 class _Reading:
-    """Reads one circular, fact by fact."""
-
     def __init__(self, stated: Mapping[str, Any], text: str, title: str) -> None:
         self.circular = Circular()
         self._stated, self._text = stated, text
@@ -173,7 +169,6 @@ class _Reading:
         self._in_force()
 
     def _field(self, name: str) -> Any:
-        """Return what a field states, and note the source; None if none does."""
         for called in _FIELDS[name]:
             value = self._stated.get(called)
             if value is not None and value != "":
@@ -344,7 +339,7 @@ class _Reading:
 
 
 def _alone(text: str, start: int, end: int) -> bool:
-    """Tell whether a number or date has a line of its own, as in the head of a letter and not in its sentences."""
+    """Tell whether a number or date has a line of its own, as at the head of a letter."""
     before = text[text.rfind("\n", 0, start) + 1 : start]
     newline = text.find("\n", end)
     after = text[end : newline if newline >= 0 else len(text)]
@@ -365,7 +360,6 @@ def _day(value: Any) -> date | None:
 
 
 def _classes(addressees: str) -> tuple[str, ...]:
-    """Return the classes that addressees name; what they exclude is none of them."""
     named = _EXCLUDED.sub(" ", " ".join(addressees.split()))
     if _ALL_ENTITIES.search(named):
         return tuple(CLASSES)

@@ -1,7 +1,7 @@
 """Find the lists of circulars that a circular repeals, replaces or compiles, and read their rows.
 
-A list has a head of its own, stands in a part of which a sentence says so, or is the table of a compilation. Tables of
-a PDF come as lines: a number and its day in one, or a column of numbers above a column of days.
+A list has a heading of its own, is in a part that a sentence refers to, or is the table of a compilation. Tables in a
+PDF come as lines: a number and its day on one line, or a column of numbers above a column of days.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ __all__ = ["Listing", "listings", "rows"]
 
 
 class Listing(NamedTuple):
-    """Where a list stands, and what it does to what it names."""
+    """A list's place, and what it does to the circulars in it."""
 
     start: int
     end: int
     kind: ActKind
     compiles: bool = False
-    """Nothing says that what it names ceases to be in force."""
+    """Whether it only compiles circulars, which stay in force."""
 
 
 _ENDED: Final = "withdrawn|repealed|rescinded|revoked|cancelled"
@@ -45,23 +45,23 @@ _ELSEWHERE: Final = re.compile(r"\b(?:is|are)\s+(?:given|furnished|enclosed|anne
 _CLAUSE: Final = re.compile(
     r"\b(?:is|are|was|were|which|stands?|ha[sv]e?|been|shall|will)\b(?<!that\sstand)", re.I
 )
-"""A line with such a word is no heading, unless it begins as a list."""
+"""A line with such a word is not a heading, unless it begins like a list."""
 _CONTENTS: Final = re.compile(r"\.{4,}")
 _TABLE: Final = re.compile(
     r"\n\s*(?:Annex(?:ure)?|Appendix)\b[^\n.]{0,40}\n[^.]{0,20}(?:\.\s*)?\n?\s*Circular\s+No", re.I
 )
-"""The head of the table of what a compilation holds."""
+"""The heading of a compilation's table."""
 _NEXT_PART: Final = re.compile(r"\n\s*(?:Annex(?:ure)?|Appendix|Chapter|Schedule)\b[^\n]{0,60}\n", re.I)
 _GAP: Final = 1500
-"""Most characters between two numbers of a list, such as a column of titles; beyond a longer gap is other text."""
+"""Greatest number of characters between two numbers of a list, such as a column of titles."""
 _LINE: Final = 110
-"""Characters after a number in a list that are about it."""
+"""Characters after a number that belong to its row."""
 _HEAD: Final = 60
-"""Most characters of a line before the words that make it the head of a list."""
+"""Greatest number of characters before the words that make a line the heading of a list."""
 
 
 def listings(text: str, sentences: Iterable[tuple[int, int]]) -> list[Listing]:
-    """Find all lists of a text; of two that overlap, the one with a head of its own."""
+    """Find all lists of a text; of two that overlap, the one with a heading of its own."""
     found: list[Listing] = []
     for one in [*_headed(text), *_parts(text, sentences)]:
         if not any(one.start < other.end and one.end > other.start for other in found):
@@ -98,7 +98,6 @@ def _part_end(text: str, start: int, end: int) -> int:
 
 
 def _parts(text: str, sentences: Iterable[tuple[int, int]]) -> list[Listing]:
-    """Find the parts, such as an appendix, of which a sentence says that what they list is repealed or compiled."""
     found = []
     if compiled := REISSUES.search(text):
         found += [
@@ -119,7 +118,7 @@ def _parts(text: str, sentences: Iterable[tuple[int, int]]) -> list[Listing]:
 
 
 def rows(text: str, several: Iterable[Reference], where: Listing) -> list[tuple[ActKind, Reference]]:
-    """Return every number of a list, and what is done to it: a row that names a paragraph changes a part only."""
+    """Return every number of a list and what is done to it; a row that names a paragraph only amends."""
     items = [
         one
         for one in several
@@ -142,19 +141,19 @@ def rows(text: str, several: Iterable[Reference], where: Listing) -> list[tuple[
 
 
 def _with_days(text: str, items: list[Reference], where: Listing) -> list[Reference]:
-    """Give each number of a list the day that stands after it, or as far down in a column of as many days."""
+    """Date each number by the day after it, or by its position in a column of as many days."""
     days = [
         day
         for day in DATE.finditer(text, where.start, where.end)
         if date_of(day)
         and not any(one.start <= day.start() < one.start + len(" ".join(one.numbers)) for one in items)
     ]
-    # Of which row a day is that stands before the first number is not sure.
+    # A day before the first number may belong to any row.
     if not items or not days or (days[0].start() < items[0].start and not any(one.date for one in items)):
         return items
     found: list[Reference] = []
     while len(found) < len(items):
-        first = last = len(found)  # of the numbers between which no day stands
+        first = last = len(found)  # a run of numbers without a day between them
         while last + 1 < len(items) and not any(
             items[last].start < day.start() < items[last + 1].start for day in days
         ):
@@ -167,6 +166,6 @@ def _with_days(text: str, items: list[Reference], where: Listing) -> list[Refere
         if len(column) == len(several):
             several = [one._replace(date=date_of(day)) for one, day in zip(several, column, strict=True)]
         elif column and "\n" in text[several[-1].start : column[0].start()]:
-            several[-1] = several[-1]._replace(date=None)  # the first of a column, and perhaps another row's
+            several[-1] = several[-1]._replace(date=None)  # the first day of a column, perhaps of another row
         found += several
     return found

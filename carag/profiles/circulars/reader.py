@@ -1,4 +1,4 @@
-"""Make a document of each circular that a folder holds: its facts, its names, and its acts on other circulars."""
+"""Make a document of each circular in a folder: its facts, its names, and its acts on other circulars."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ _ACTS: Final = {
     "withdraws": ActKind.WITHDRAWS,
     "amends": ActKind.AMENDS,
 }
-"""Fields that list the numbers or ids of other circulars, and what they say of them."""
+"""Fields that list the numbers or ids of other circulars, and the acts they state."""
 _MOST: Final = 1000
-"""Most acts of a document, and most texts of one fact."""
+"""Greatest number of acts of a document, and of texts in one fact."""
 _LONGEST: Final = 2_000_000
-"""Most characters of a text that is read for statements; the longest direction of the Reserve Bank of India that was
-read has 266,237."""
+"""Greatest number of characters of a text that is searched for statements; the longest direction of the Reserve Bank of
+India seen has 266,237."""
 _SHOWN: Final = 400
-"""Characters of a text that is kept as a fact."""
+"""Greatest number of characters kept of a fact."""
 _OWN: Final = {"title", "entities", "language", "public_at", "expires_at", *_ACTS}
 
 
 def document_of(read: ReadDocument) -> Document:
     """Make a document of a file or row.
 
-    A draft does nothing to others, and what a circular only compiles stays in force: a compilation does not say that
-    what it lists has ceased, so it is a fact and no act.
+    A draft does nothing to others. Circulars that are only compiled stay in force, so that is recorded as a fact, not
+    an act.
 
     Raises
     ------
     InvalidArgument
-        If a field is not of its kind; the row is then no document, and reported.
+        If a field has the wrong type; the row is then reported, and is not a document.
     """
     stated = read.facts
     one = circular_of(stated, read.text, read.title)
@@ -73,7 +73,7 @@ def document_of(read: ReadDocument) -> Document:
         if name in stated
     }
     later = one.effective if one.issued and one.effective and one.effective > one.issued else None
-    # Facts that no rule reads stay: a slip of the pen in the name of one that is read must quarantine.
+    # Facts that no rule reads are kept: a misspelt name of one that is read must quarantine.
     others = {
         name: value[:_SHOWN] if isinstance(value, str) else value
         for name, value in stated.items()
@@ -96,18 +96,11 @@ def document_of(read: ReadDocument) -> Document:
 
 
 def leaves_out(field: str) -> bool:
-    """Tell whether a circular can do without a field of its row that is nested, as ``sections`` may be.
-
-    Examples
-    --------
-    >>> leaves_out("sections"), leaves_out("internal")
-    (True, False)
-    """
+    """Tell whether a nested field of a circular's row, such as ``sections``, may be left out."""
     return field not in READ | _OWN
 
 
 def _metadata(one: Circular) -> dict[str, Any]:
-    """Return what a citation and a search may name; what is not known is left out."""
     found = {
         "number": one.number,
         "reference": one.reference,
@@ -123,13 +116,13 @@ def _metadata(one: Circular) -> dict[str, Any]:
 
 
 def _acts(said: Iterable[Statement]) -> list[Act]:
-    """Turn statements into acts on whom they name; a number decides where there is one, else title and date."""
+    """Turn statements into acts on the circulars they name: by number if there is one, else by title and date."""
     acts = []
     for one in said:
         if one.other is None or one.consolidates:
             continue
         names = one.other.names
-        if one.other.numbers:  # a title without a date is then one doubt more than the number
+        if one.other.numbers:  # a title without a date would only add doubt to the number
             names = tuple(name for name in names if name.startswith("number ") or " of " in name)
         acts += [Act(one.kind, name, one.effective) for name in names]
     return list(dict.fromkeys(acts))
@@ -151,7 +144,6 @@ def _stated_acts(stated: dict[str, Any], one: Circular) -> list[Act]:
 
 
 def _told(one: Statement) -> str:
-    """Say in words what a statement does, to whom, and where it stands."""
     other = one.other
     whom = (
         "; ".join(
@@ -179,4 +171,4 @@ def _entities(stated: Any) -> tuple[int, ...]:
     try:
         return tuple(int(one) for one in (stated if isinstance(stated, list) else [stated]))
     except (TypeError, ValueError):
-        raise InvalidArgument(f"entities are {stated!r}; want whole numbers") from None
+        raise InvalidArgument(f"entities is {stated!r}; want integers") from None

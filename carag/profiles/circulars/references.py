@@ -1,8 +1,8 @@
-"""Find where a text names a circular or direction: by its number, by its title, or by a word defined for it.
+"""Find where a text names a circular or direction: by its number, its title, or a word defined for it.
 
-The patterns follow how the Reserve Bank of India numbers and names what it issues. An authority's own number
-(``RBI/2024-25/100``), the issuing department's (``DOR.STR.REC.54/21.04.048/2024-25``), and those of a series
-(``A.P. (DIR Series) Circular No. 17``) are told apart by their shape alone; a table of departments is not needed.
+The patterns follow the Reserve Bank of India's numbers and titles. The authority's own number (``RBI/2024-25/100``),
+the department's (``DOR.STR.REC.54/21.04.048/2024-25``), and those of a series (``A.P. (DIR Series) Circular No. 17``)
+are told apart by their form alone, without a table of departments.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ DATE: Final = re.compile(
     rf"|\b(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?(?:\s+day)?(?:\s+of)?\s+(?P<m2>{MONTH})(?:\s*,\s*|\s+)(?P<y2>(?:19|20)\d\d)"
     r"|\b(?P<d3>\d{1,2})[./-](?P<m3>\d{1,2})[./-](?P<y3>(?:19|20)?\d\d)\b(?![./]\d)"
 )
-"""A day in words, or day, month and year in figures, as circulars write them."""
+"""A date in words, or day, month and year in figures."""
 _CENTURY: Final = 50
-"""A year of two digits from this on is of the twentieth century; the Bank's first circulars are of the 1950s."""
+"""Two-digit years from this on are in the 1900s; the Bank's first circulars are from the 1950s."""
 
 _YEARS: Final = r"(?:(?:19|20)\s?)?\d\d(?:\s?[-–‐‑]\s?)?(?:19|20)?\d\d"
 _SERIAL: Final = r"[A-Z]?\d{1,6}[A-Z]?"
 _TOKEN: Final = rf"(?!Master|Circular|Direction)(?:[A-Z][A-Za-z]{{0,7}}|{_SERIAL})"
 _BETWEEN: Final = (
-    # Not the number of the next row; a word and a new line are the end of what stands before a department.
+    # Not the number of the next row; a word and a line break end the text before a department.
     r"(?:(?!\s*\n\s*\d{1,3}\.?\s)(?!(?<![.-])\s*\n\s*\n)(?!(?<=[A-Za-z)])\s*\n\s*[A-Z]{3,8}\.)(?:[.\s()&-]|(?<=[A-Z])/(?=[A-Z]+\)))){1,4}"
 )
 NUMBER: Final = re.compile(
@@ -69,7 +69,7 @@ _SMALL: Final = (
     r"(?:of|and|for|in|on|to|the|or|by|with|under|as|from|at|into|between|taking|vis-à-vis|[-–—&])"
 )
 _TITLE: Final = re.compile(
-    # Directions and guidelines end with their year; statutes, by others, are no circulars.
+    # Directions and guidelines end with their year; statutes, which others enact, are not circulars.
     rf"(?P<directions>(?:{_UPPER}|{_SMALL})(?:\s+(?:{_UPPER}|{_SMALL})){{1,28}}?\s+\(?(?:Directions?|Guidelines)\)?,?"
     r"\s*[-–‐‑]?\s*(?:19|20)\d\d)"
     r"|(?P<named>Reserve\s+Bank\s+of\s+India\s+\([^()]{5,160}\)\s*(?:[A-Z]\w+\s+){0,3}Directions?(?:,?\s*[-–]?\s*(?:19|20)\d\d)?)"
@@ -94,18 +94,18 @@ _DEFINED: Final = re.compile(
     r"[^()‘’“”\"']{0,30})[’”\"']?\s*\)"
 )
 _DATED: Final = re.compile(r"\b(?:circulars?|letters?|guidelines|instructions)(?=\s+dated\s)", re.I)
-"""A circular named by its day alone."""
+"""A circular named by its date alone."""
 _AGAIN: Final = re.compile(
     r"\b(?:[Tt]he|said|aforesaid)\s+(Master\s+(?:Direction|Circular))s?\b(?!\s*(?:[-–—:(‘“]|on\b|dated\b|\d|[A-Z]))"
 )
-"""The one that was introduced last."""
+"""A reference to the one introduced last."""
 _INSTRUMENT: Final = re.compile(
     r"\b(?:circular|(?<!revised )direction|guideline|guidance|framework|scheme|norms|policy|letter)", re.I
 )
 _CUE: Final = 40
-"""Characters before words in quotes, in which it is said that they are a circular's title."""
+"""Characters before quoted words that are searched for a sign that they are a circular's title."""
 _REACH: Final = 90
-"""Characters after a number or title in which its date or its defined word stands."""
+"""Characters after a number or title that are searched for its date or defined word."""
 
 
 _ODD: Final = str.maketrans(
@@ -120,52 +120,40 @@ _FURNITURE: Final = re.compile(
     r"(?<=\n)[ \t]*(?:Page\s+)?\d{1,3}(?:\s+of\s+\d{1,3})?[ \t]*(?=\n+\f)"
     r"|(?<=\n)(?!(?i:in|of|to|on|is|as|by|or|at|no|an|be|it|a)\n)[A-Za-z]{1,2}(?=\n)|(?<=\n)(?:ith|raw)(?=\n)"
 )
-"""The number of a page at its end, and letters of a watermark that stand on lines of their own."""
+"""Page numbers at the end of a page, and letters of a watermark on lines of their own."""
 
 
 def levelled(text: str) -> str:
-    r"""Return a text of the same length, in which odd spaces and hyphens, page numbers and watermarks are spaces.
-
-    Examples
-    --------
-    >>> levelled("in super\u2011session\u00a0of\nW\ncirculars\n12\n\f")
-    'in super-session of\n \ncirculars\n  \n\n'
-    """
+    """Return a text of the same length with odd spaces and hyphens normalised, page numbers and watermarks blank."""
     return _FURNITURE.sub(lambda one: " " * len(one[0]), text).translate(_ODD)
 
 
 class Reference(NamedTuple):
-    """Where a text names another circular or direction."""
+    """A place in a text that names another circular or direction."""
 
     start: int
     end: int
-    """Offsets in the text, the date included."""
+    """Offsets in the text, including the date."""
     numbers: tuple[str, ...] = ()
-    """As they stand in the text, a line break as one space."""
+    """As in the text, with a line break as one space."""
     title: str = ""
     date: date | None = None
     word: str = ""
-    """The word that stands there for it, if it was introduced before: ``MD-PPIs``."""
+    """The word used for a circular introduced earlier, such as ``MD-PPIs``."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """By what a document of the store may be the one that is meant."""
+        """The names under which the store may hold the circular."""
         return names_of(self.numbers, self.title, self.date)
 
 
 def month_of(name: str) -> int:
-    """Return the number of a month that :data:`MONTH` found.
-
-    Examples
-    --------
-    >>> month_of("Sept.")
-    9
-    """
+    """Return the number of a month matched by :data:`MONTH`."""
     return _MONTHS[name[:3].lower()]
 
 
 def date_of(found: re.Match[str]) -> date | None:
-    """Return the day that :data:`DATE` found; None if the calendar has none such."""
+    """Return the day matched by :data:`DATE`; None if the calendar does not have it."""
     for kind in "123":
         if found[f"d{kind}"]:
             month = found[f"m{kind}"]
@@ -181,17 +169,15 @@ def date_of(found: re.Match[str]) -> date | None:
 
 
 def number_key(number: str) -> str:
-    """Return a circular's number in the form in which two spellings of it are equal.
+    """Normalise a circular's number, so that different spellings of it are equal.
 
-    Capitals, dots, spaces, hyphens, a leading "No." and zeros before the serial number do not count, nor the century of
-    a financial year: lines broken in a PDF lose hyphens, and departments write their own prefix in several ways.
+    Case, dots, spaces, hyphens, a leading "No.", zeros before the serial number and the century of a financial year do
+    not count: line breaks in a PDF lose hyphens, and departments spell their own prefixes in several ways.
 
     Examples
     --------
     >>> number_key("DoR.SPE.REC.No.05/13.03.00/2024-2025") == number_key("DOR. SPE.REC.5/ 13-03.00/2024-25")
     True
-    >>> number_key("A. P. (DIR Series) Circular No.05")
-    'APDIRSERIESCIRCULAR5'
     """
     if "Series" in number:
         series, _, serial = number.upper().partition("SERIES")
@@ -208,7 +194,7 @@ def number_key(number: str) -> str:
 
 
 def title_key(title: str) -> str:
-    """Return a title in the form in which two spellings of it are equal: its words and years, without the kind.
+    """Normalise a title to its words and years, without the kind of circular.
 
     Examples
     --------
@@ -222,23 +208,21 @@ def title_key(title: str) -> str:
 
 
 _NAME: Final = 120
-"""Characters of a title in a name: with its day it is no longer than an id may be; the year at its end is kept."""
+"""Characters of a title in a name: with its day it fits in an id; the year at the end is kept."""
 _DISTINCT: Final = 3
-"""Fewest words of a title by which alone, without a date, a document is meant."""
+"""Least number of words of a title that identifies a document without a date."""
 
 
 def names_of(numbers: tuple[str, ...], title: str, day: date | None) -> tuple[str, ...]:
     """Return the names under which a circular is linked: by number, and by title and date.
 
-    The number of a series begins anew every year, so it needs its date. A title without a date counts only if it is
-    long enough to be one circular's, and ends with a year.
+    The numbers of a series restart every year, so they need a date. A title without a date counts only if it is long
+    enough to be unique, and ends with a year.
 
     Examples
     --------
     >>> names_of(("A.P. (DIR Series) Circular No. 7",), "", date(2024, 6, 3))
     ('number APDIRSERIESCIRCULAR7 of 2024-06-03',)
-    >>> names_of((), "Reserve Bank of India (Interest Rate on Deposits) Directions, 2016", None)
-    ('title interest rate on deposits direction 2016',)
     """
     found = []
     for number in numbers:
@@ -256,7 +240,7 @@ def names_of(numbers: tuple[str, ...], title: str, day: date | None) -> tuple[st
 
 
 def references(text: str) -> list[Reference]:
-    """Find all references of a text, in order: numbers, titles, and words that were defined for one of them before.
+    """Find all references in a text, in order: numbers, titles, and words defined for one of them before.
 
     Examples
     --------
@@ -270,7 +254,7 @@ def references(text: str) -> list[Reference]:
     for one in NUMBER.finditer(text):
         number = " ".join(one[0].split())
         last = found[-1] if found else None
-        # An authority's number and its department's are of one circular; two of one kind are of two.
+        # An authority's and its department's number name one circular; two numbers of one kind name two.
         if last and one.lastgroup not in kinds and not re.search(r"[^\s;,.()]", text[last.end : one.start()]):
             found[-1] = last._replace(end=one.end(), numbers=(*last.numbers, number))
             kinds.add(one.lastgroup)
@@ -301,7 +285,7 @@ def references(text: str) -> list[Reference]:
 
 
 def _is_title(kind: str, title: str, before: str) -> bool:
-    """Tell whether words are the title of a circular, and not of a statute, a paragraph or a term."""
+    """Tell whether words are the title of a circular, and not a statute, a paragraph or a term."""
     if kind == "master":
         named = re.sub(r"^Master\s+\w+", "", title)
         return not named or bool(re.search(r"[^\W\d_]{3}", named))
@@ -325,7 +309,7 @@ def _dated(text: str, one: Reference, dates: list[tuple[int, int, date | None]])
 
 
 def _joined(text: str, several: list[Reference]) -> list[Reference]:
-    """Unite a number with the title beside it, which are one circular."""
+    """Merge a number with the title next to it, since both name one circular."""
     found: list[Reference] = []
     for one in several:
         last = found[-1] if found else None
@@ -359,7 +343,7 @@ def _joined(text: str, several: list[Reference]) -> list[Reference]:
 
 
 def _in_full(several: list[Reference]) -> list[Reference]:
-    """Let a shortened title, such as ``Master Direction on KYC``, stand for the one given before with its day."""
+    """Replace a shortened title, such as ``Master Direction on KYC``, by the one given before with its date."""
     found: list[Reference] = []
     known: list[tuple[set[str], Reference]] = []
     for one in several:
@@ -374,7 +358,7 @@ def _in_full(several: list[Reference]) -> list[Reference]:
 
 
 def _with_defined(text: str, several: list[Reference]) -> list[Reference]:
-    """Add the places of words that were defined for a reference: ``(hereinafter ‘Direction’)``, ``(MD-PPIs)``."""
+    """Add the uses of words that were defined for a reference: ``(hereinafter ‘Direction’)``, ``(MD-PPIs)``."""
     words: dict[str, Reference] = {}
     for one in several:
         if found := _DEFINED.search(text, one.start, min(len(text), one.end + _REACH)):
@@ -399,7 +383,7 @@ def _with_defined(text: str, several: list[Reference]) -> list[Reference]:
             and (one.title.startswith(kind) or kind in text[max(0, one.start - 30) : one.start])
         ]
         meant = [one for one in earlier if one.names] or earlier
-        if meant and "MD" in words:  # the one that was introduced as the Master Direction, if any was
+        if meant and "MD" in words:  # the one introduced as the Master Direction, if any
             meant = [one for one in meant if one.title == words["MD"].title]
         if meant:
             added.append(meant[-1]._replace(start=start, end=end, word=" ".join(place[0].split())))

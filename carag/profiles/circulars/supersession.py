@@ -1,7 +1,7 @@
-"""Read the statements by which a circular replaces, withdraws or amends others, and lists of what it repeals.
+"""Find the statements by which a circular replaces, withdraws or amends others, and lists of what it repeals.
 
-What a sentence acts on is named in it, or below it, or was introduced before: "Please refer to circular X. ... it has
-been decided to revise the limit". A reading that is not sure of its other names none.
+The object of a sentence is named in it, or below it, or was introduced before: "Please refer to circular X. ... it has
+been decided to revise the limit". If the object is uncertain, none is reported.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ class Statement(NamedTuple):
     kind: ActKind
     start: int
     end: int
-    """Offsets in the text of the words that name the other and act."""
+    """Offsets in the text of the words that name the other circular and the act."""
     other: Reference | None
-    """None where the text only says "the circulars listed in the Annex", and its list is not there."""
+    """None if the text only says "the circulars listed in the Annex" and the list is missing."""
     effective: date | None = None
-    """From when, where the sentence says so."""
+    """The day from which it holds, if the sentence says so."""
     consolidates: bool = False
-    """The other is taken into a compilation, and nothing says that it ceases to be in force."""
+    """Whether the other is only taken into a compilation, and stays in force."""
 
 
 _SIGNED: Final = re.compile(r"\n\s*Yours\s+(?:faithfully|sincerely)", re.I)
-"""What stands below is a footnote or an annex, and decides nothing anew."""
+"""The text below is a footnote or an annex, and decides nothing more."""
 _BACK: Final = re.compile(
     r"\b(?:above|above-mentioned|aforementioned|aforesaid|said|ibid|captioned|same|earlier|existing)\b", re.I
 )
@@ -57,27 +57,27 @@ _OPENING: Final = (
     r"|(?:reference|attention)\b.{0,90}\b(?:invited|drawn|made)|has\s+reference\s+to|in\s+terms\s+of"
 )
 _ADDRESSES: Final = re.compile(rf"\b(?:{_OPENING})\b", re.I | re.S)
-"""With these words an opening names what the circular is about."""
+"""Words by which an opening names what the circular is about."""
 _INTRODUCES: Final = re.compile(rf"\b(?:{_OPENING}|vide|had\s+issued)\b", re.I | re.S)
-"""With these, too, something is named to which "the said circular" goes back."""
+"""Words that introduce a circular to which "the said circular" refers back."""
 _ALL: Final = re.compile(r"\s*(?:all|any)\b", re.I)
-"""All instructions on a subject are not those that the opening names."""
+"""All instructions on a subject are more than the opening names."""
 _FOLLOWS: Final = re.compile(
     r"\bfollowing\s+(?:\w+\s+){0,3}(?:circular|direction|instruction|guideline|notification)|\b(?:at|in)\s+\((?:i|a|1)\)",
     re.I,
 )
 _BELOW: Final = re.compile(r":|\bnamely\b|\bviz\b", re.I)
 _BEFORE: Final = 8
-"""Sentences before one that acts, in which what it acts on may have been introduced."""
+"""Number of earlier sentences that may have introduced the object of one that acts."""
 _ITEM: Final = 30
-"""Greatest number of characters of a line between the items of a list that names nothing, such as its number."""
+"""Greatest number of characters of a line between list items that names no circular, such as an item's number."""
 
 _ABBREVIATED: Final = re.compile(
     r"(?:\b(?:[Nn]o|Nos|Cir|Ref|viz|vide|i\.e|e\.g|Para|Sr|Sl|Dt|Ltd|A|P|Do[RS])|\n\s*\(?\d{1,2})$"
 )
 _CAPITALS: Final = re.compile(r"\b[A-Z]{2,8}$")
 _WORD: Final = re.compile(r"[A-Z][a-z]+[\s,]")
-"""After capitals with a full stop: they ended a sentence, and are no part of a number."""
+"""A word after capitals with a full stop, which then end a sentence and are not part of a number."""
 _RUNS_ON: Final = re.compile(
     r"\b(?:dated|the|of|and|or|to|in|on|for|by|with|from|vide|our|circulars?|contained|No\.?)$"
 )
@@ -88,7 +88,7 @@ _BREAK: Final = re.compile(
 
 
 def in_force_from(text: str, issued: date | None) -> Commencement | None:
-    """Return from when a circular says that it is in force as a whole, and where it says so; None if it does not.
+    """Return where a circular says from when it is in force as a whole; None if it does not say.
 
     Examples
     --------
@@ -100,13 +100,7 @@ def in_force_from(text: str, issued: date | None) -> Commencement | None:
 
 
 def statements(text: str, *, issued: date | None = None) -> list[Statement]:
-    """Read all statements of a circular, in order.
-
-    Parameters
-    ----------
-    text : str
-    issued : date, optional
-        When the circular was issued: from when what it does "with immediate effect" holds.
+    """Return all statements of a circular, in order; ``issued`` dates what holds "with immediate effect".
 
     Examples
     --------
@@ -128,7 +122,7 @@ def statements(text: str, *, issued: date | None = None) -> list[Statement]:
         said = said_in(text[start:end])
         if said is None or (said.is_of_opening and signed and start > signed.start()):
             continue
-        if any(part.start < start + said.end <= part.end for part in lists):  # its head
+        if any(part.start < start + said.end <= part.end for part in lists):  # the heading of a list
             continue
         day = effective_day(text[start:end], issued)
         if said.kind is not ActKind.AMENDS and (below := _below(text, sentences, named, number)):
@@ -160,14 +154,14 @@ def _acted_on(
     number: int,
     said: Said,
 ) -> tuple[list[Reference], int]:
-    """Return what a sentence acts on, and where the words that name it begin."""
+    """Return the objects of a sentence, and where the words that name them begin."""
     start, end = sentences[number]
     listed = LISTED.search(text, start, end)
     own = [
         one
         for one in named[number]
         if not is_actor(text, one.start)
-        and not (listed and 0 <= one.start - listed.end() < _ITEM)  # of which the annex is
+        and not (listed and 0 <= one.start - listed.end() < _ITEM)  # the circular with the annex
     ]
     is_below = _BELOW.search(text, start + said.end, end)
     acts_at = start + said.start
@@ -195,17 +189,17 @@ def _acted_on(
     cues = _ADDRESSES if said.is_of_opening or (said.is_done_to and not is_back) else _INTRODUCES
     for earlier in _openings(number, said):
         cue = cues.search(text, *sentences[earlier])
-        # What stands before the cue is the circular's own title.
+        # The text before the cue is the circular's own title.
         if cue and (introduced := [one for one in named[earlier] if one.start >= cue.start()]):
             return _coordinated(text, introduced), sentences[earlier][0]
     return [], start
 
 
 def _coordinated(text: str, several: list[Reference], end: int | None = None) -> list[Reference]:
-    """Return the first of several others and those that go on from it; what else is named is named for advice.
+    """Return the first circular and those coordinated with it; later ones are only cited.
 
-    With ``end``, up to which its sentence goes, one that begins a clause of its own is left out: "this supersedes X and
-    circular Y shall apply".
+    ``end`` is where the sentence ends. With it, a circular that begins a clause of its own is left out: "this
+    supersedes X and circular Y shall apply".
     """
     found = several[:1]
     for one, other, following in zip(several, several[1:], [*several[2:], None], strict=False):
@@ -217,7 +211,7 @@ def _coordinated(text: str, several: list[Reference], end: int | None = None) ->
 
 
 def _openings(number: int, said: Said) -> range:
-    """Return which sentences may have introduced what a sentence acts on, the likeliest first."""
+    """Return the sentences that may have introduced a sentence's object, the likeliest first."""
     if said.is_of_opening:
         return range(min(number, _BEFORE))
     return range(number - 1, max(-1, number - 1 - _BEFORE), -1)
@@ -226,7 +220,7 @@ def _openings(number: int, said: Said) -> range:
 def _below(
     text: str, sentences: list[tuple[int, int]], named: list[list[Reference]], number: int
 ) -> list[Reference]:
-    """Return what the items below a sentence name, as far as each names something or is a mere number of an item."""
+    """Return the circulars named by the items below a sentence, until an item that names none."""
     start, end = sentences[number]
     follows = _FOLLOWS.search(text, start, end)
     own = [one for one in named[number] if follows and one.start > follows.end()]
@@ -242,7 +236,6 @@ def _below(
 
 
 def _once(found: list[Statement]) -> list[Statement]:
-    """Leave out what is said twice of the same words."""
     seen = set()
     kept = []
     for one in sorted(found, key=lambda said: (said.start, said.end)):
@@ -254,7 +247,7 @@ def _once(found: list[Statement]) -> list[Statement]:
 
 
 def _sentences(text: str, named: Sequence[Reference] = ()) -> list[tuple[int, int]]:
-    """Cut a text into sentences; a full stop inside of a number, title or abbreviation ends none."""
+    """Split a text into sentences; a full stop inside a number, title or abbreviation does not end one."""
     edges = [0]
     starts = [one.start for one in named]
     for one in _BREAK.finditer(text):

@@ -166,13 +166,6 @@ def test_a_removed_circular_still_replaces(tmp_path: Path) -> None:
         assert {OLD, NEW} & found(engine, session("branch")) == set()
 
 
-def test_adding_the_same_again_changes_nothing(tmp_path: Path) -> None:
-    with opened(tmp_path) as engine:
-        engine.add(documents())
-        again = engine.add(documents())
-        assert (again.added, again.changed, again.unchanged) == (0, 0, 6)
-
-
 def test_a_profile_without_the_bit_refuses_what_is_not_yet_in_force(tmp_path: Path) -> None:
     with (
         Engine.open(tmp_path, profile="generic", embedder="wordllama") as engine,

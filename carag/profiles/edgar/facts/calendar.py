@@ -1,8 +1,8 @@
-"""Compute EDGAR's business days in US Eastern time, and the trading sessions that begin on them.
+"""Compute EDGAR's business days in US Eastern time, and the next trading session after a day.
 
-EDGAR is closed at weekends and on the federal holidays of 5 U.S.C. 6103. Closures by executive order (a day of
-national mourning, some Christmas Eves) are not known here; no filing date falls on one, so the only error is a
-session that begins one day early for a filing made the day before.
+EDGAR is closed at weekends and on the federal holidays of 5 U.S.C. 6103. Closures by executive order (days of national
+mourning, some Christmas Eves) are not known here; no filing date falls on one, so the only error is a session one day
+early for a filing made the day before.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ __all__ = [
 ]
 
 FIRST_YEAR, LAST_YEAR = 1970, 8999
-"""Years that can be computed with; a date in another year counts as not stated."""
+"""Supported years; a date in another year counts as not stated."""
 _SESSION: Final = time(9, 30)
-"""Regular trading begins, Eastern time: by then a filing dated the day before is public, whatever its hour."""
+"""Regular trading begins (Eastern): by then a filing dated the day before is public, whatever its hour."""
 _OPENS: Final = time(6)
 """EDGAR disseminates from 06:00 Eastern on business days (17 CFR 232.12(c))."""
 _SAME_DAY: Final = time(17, 30)
@@ -41,13 +41,7 @@ _JUNETEENTH_SINCE: Final = 2021
 
 
 def next_session(day: date) -> datetime:
-    """Return 09:30 Eastern of the first business day after ``day``.
-
-    Examples
-    --------
-    >>> next_session(date(2024, 7, 3)).isoformat()
-    '2024-07-05T09:30:00-04:00'
-    """
+    """Return 09:30 Eastern on the first business day after ``day``."""
     return datetime.combine(_next_business_day(day), _SESSION, tzinfo=EASTERN)
 
 
@@ -59,29 +53,17 @@ def _next_business_day(day: date) -> date:
 
 
 def disseminated(accepted: datetime, filed: date | None = None, *, until_ten: bool = False) -> datetime:
-    """Return when EDGAR disseminated a filing accepted at a moment: at once, or when EDGAR next opened.
+    """Return when EDGAR disseminated a filing: at its acceptance (aware), or when EDGAR next opened.
 
-    A filing sent after 17:30 Eastern is disseminated at 06:00 of the next business day, and dated that day. A filing
-    accepted after 17:30 but dated the same day was either sent before 17:30, or had its date adjusted (Rule 13(b));
-    no fact distinguishes the two, so it too counts from the next opening.
-
-    Parameters
-    ----------
-    accepted : datetime
-        Aware; the day is the Eastern one.
-    filed : date or None
-        ``FILED AS OF DATE``: nothing is public before EDGAR opens on it.
-    until_ten : bool
-        For a form that may be sent until 22:00 and is disseminated the same day.
+    A filing sent after 17:30 Eastern is disseminated at 06:00 on the next business day, and dated that day; with
+    ``until_ten``, for a form that may be sent until 22:00, only later ones are. Nothing is public before EDGAR opens on
+    the day ``filed`` (``FILED AS OF DATE``). One accepted after 17:30 but dated the same day was either sent earlier or
+    had its date adjusted (Rule 13(b)); no fact tells which, so it counts from the next opening too.
 
     Examples
     --------
-    >>> from datetime import datetime
-    >>> evening = datetime(2024, 7, 3, 18, 8, tzinfo=EASTERN)
-    >>> disseminated(evening).isoformat()
+    >>> disseminated(datetime(2024, 7, 3, 18, 8, tzinfo=EASTERN)).isoformat()
     '2024-07-05T06:00:00-04:00'
-    >>> disseminated(evening, until_ten=True).isoformat()
-    '2024-07-03T18:08:00-04:00'
     """
     local = accepted.astimezone(EASTERN)
     day = local.date()
@@ -105,10 +87,10 @@ def is_business_day(day: date) -> bool:
 
 @lru_cache(maxsize=256)
 def federal_holidays(year: int) -> frozenset[date]:
-    """Return the weekdays of a year on which a federal holiday is observed.
+    """Return the days of a year on which a federal holiday is observed.
 
-    A holiday on a Saturday is observed on the Friday before, one on a Sunday on the Monday after; so New Year's
-    Day may be observed on 31 December of the year before.
+    A holiday on a Saturday is observed the Friday before, one on a Sunday the Monday after; so New Year's Day may be
+    observed on 31 December of the year before.
     """
     named = [
         date(year, 1, 1),

@@ -1,7 +1,7 @@
-"""Read a document's cover page: its dates, its 8-K items, the type of reporting person.
+"""Read a document's cover page: its dates, its 8-K items, and the type of reporting person.
 
-It is read only for what the header or the source's metadata does not state. A date counts only in a phrase that gives
-it a meaning, and of several the latest counts, because a cover page mentions past dates more often than future ones.
+It is read only for facts that the header or the source's metadata omits. A date counts only in a phrase that gives it a
+meaning; of several the latest counts, because cover pages mention past dates more often than future ones.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 COVER_CHARACTERS: Final = 5000
-"""Characters at the beginning of a document that are read as its cover page."""
+"""Characters at the beginning of a document that are read as its cover."""
 
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DATE: Final = re.compile(
@@ -60,14 +60,14 @@ _PERSON_COVER: Final = re.compile(
 
 
 def with_cover_facts(filing: Filing) -> Filing:
-    """Fill in facts that the header omits and the documents state: 8-K items, types of reporting person."""
+    """Fill in facts that the header omits and the documents state: 8-K items and types of reporting person."""
     families = form_families(filing.base_form)
     if FormFamily.CURRENT in families and not (filing.items and all(filing.items)) and filing.documents:
         stated = items_in_text(filing.documents[0].text)
         readable = filter(None, (*filing.items, *(item_number(item, filing.filed) for item in stated)))
         items = tuple(dict.fromkeys(readable))
         if len(items) < len(filing.items):
-            items = (*items, "")  # the headings are fewer than the items that the header left blank
+            items = (*items, "")  # fewer headings than items that the header left blank
         return replace(filing, items=items, provenance={**filing.provenance, "items": "headings in the text"})
     if FormFamily.OWNERSHIP in families:
         codes = (code for document in filing.documents for code in reporting_person_types(document.text))
@@ -76,19 +76,12 @@ def with_cover_facts(filing: Filing) -> Filing:
 
 
 def latest_date(text: str) -> date | None:
-    """Return the latest date that a cover page states as a report's date or period, or as a release's dateline.
-
-    Parameters
-    ----------
-    text : str
-        A document; its first 5,000 characters are read.
+    """Return the latest date on a cover page that is a report's date or period, or a release's dateline.
 
     Examples
     --------
     >>> latest_date("For the quarterly period ended March 31, 2020, or transition period")
     datetime.date(2020, 3, 31)
-    >>> latest_date("notes due June 1, 2030") is None
-    True
     """
     cover = " ".join(text[:COVER_CHARACTERS].split())
     found = []
@@ -106,15 +99,8 @@ def latest_date(text: str) -> date | None:
 def meeting_date(text: str) -> date | None:
     """Return the latest date for which a proxy statement's first pages call a meeting.
 
-    The meeting's date must be on the first page (Schedule 14A, Item 1(a)), and the statement is filed no later than it
-    is sent to holders (Rule 14a-6(b)), so before the meeting. The date of a meeting that *was* held is ignored.
-
-    Examples
-    --------
-    >>> meeting_date("The annual meeting will be held on Thursday, March 7, 2024, at noon.")
-    datetime.date(2024, 3, 7)
-    >>> meeting_date("At the meeting held on March 7, 2022, holders approved the plan.") is None
-    True
+    The date must be on the first page (Schedule 14A, Item 1(a)), and the statement is filed before the meeting (Rule
+    14a-6(b)). The date of a meeting that *was* held is ignored.
     """
     cover = " ".join(text[:COVER_CHARACTERS].split())
     found = [
@@ -126,14 +112,9 @@ def meeting_date(text: str) -> date | None:
 
 
 def foreign_report_date(text: str) -> date | None:
-    r"""Return the date of a Form 6-K: on a line of its own, between the form's name and the registrant's.
+    """Return the date of a Form 6-K, on a line of its own between the form's name and the registrant's.
 
-    The report is furnished promptly after what it contains is made public (Form 6-K, Gen. Instr. B).
-
-    Examples
-    --------
-    >>> foreign_report_date("FORM 6-K\nJanuary 30, 2023\nFICTION N.V.\n(Exact name of registrant)\n")
-    datetime.date(2023, 1, 30)
+    The report is furnished promptly after its contents are made public (Form 6-K, Gen. Instr. B).
     """
     head = _HEAD_6K.search(text, 0, COVER_CHARACTERS)
     lines = head["between"].splitlines() if head else []
@@ -141,7 +122,7 @@ def foreign_report_date(text: str) -> date | None:
 
 
 def date_stated(text: str) -> date | None:
-    """Read a text that is a date and nothing else, as cover pages write dates; None if it is not a date.
+    """Parse a text that is only a date, as cover pages write dates; None for any other text.
 
     ``3/4/2023`` is ambiguous (3 April or March 4), so it is None.
 
@@ -161,13 +142,7 @@ def date_stated(text: str) -> date | None:
 
 
 def items_in_text(text: str) -> tuple[str, ...]:
-    r"""Return the 8-K items that a report's own headings name, as stated, in order.
-
-    Examples
-    --------
-    >>> items_in_text("Item 2.02 Results of Operations\nsee Item 5.02 above\nITEM 9.01. Exhibits")
-    ('2.02', '9.01')
-    """
+    """Return the 8-K items named by a report's own headings, as stated, in order."""
     stated = dict.fromkeys(_ITEM.findall(text))
     return tuple(item for item in stated if item in ITEM_NUMBERS or (item.isdigit() and 0 < int(item) <= 12))
 

@@ -1,10 +1,9 @@
-"""Compare what two sources state of a filing, field by field: a contradiction quarantines it.
+"""Compare what two sources state about a filing, field by field: a contradiction quarantines it.
 
-The sources are the SGML header, the submissions row, and the cover page's XBRL (``dei``); each has a reader
-of its own that knows nothing of the others. A contradiction on a fact from which a policy bit, an entity list or the
-time of publication is derived is a disagreement, and quarantines the filing. Values that differ only in spelling
-agree. A difference without consequence, or with a source that knows only today's state of the company, is counted
-and quarantines nothing.
+The sources are the SGML header, the submissions row, and the cover page's XBRL (``dei``), each read independently. A
+contradiction about a fact from which a policy bit, an entity list or the time of publication is derived is a
+disagreement, and quarantines the filing. Different spellings agree. A difference without consequence, or with a source
+that knows only the company's present state, is counted but quarantines nothing.
 """
 
 from __future__ import annotations
@@ -29,17 +28,17 @@ __all__ = ["Agreement", "Compared", "Place", "StatedFacts", "Verdict", "compare"
 
 
 class Place(NamedTuple):
-    """A location in a source's code, and the jurisdiction that the source's code list assigns to it."""
+    """A location in a source's code, with its jurisdiction."""
 
     code: str
     jurisdiction: PolicyBit
     iso: bool = False
-    """Whether the code is ISO 3166's; EDGAR's ``DE`` is Delaware, ISO's is Germany."""
+    """Whether the code is from ISO 3166, where ``DE`` is Germany; in EDGAR's codes it is Delaware."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatedFacts:
-    """The facts that one source states of a filing; None or empty where it states none."""
+    """The facts that one source states about a filing; None or empty where it states none."""
 
     source: str
     accession_number: str = ""
@@ -47,11 +46,11 @@ class StatedFacts:
     """With ``/A`` if it amends."""
     filed: date | None = None
     accepted: tuple[datetime, ...] = ()
-    """Every moment that the stated time may mean; a time labelled ``Z`` has two readings."""
+    """Every moment that the stated time may mean; a time marked ``Z`` has two readings."""
     period: date | None = None
     items: tuple[str, ...] = ()
     ciks: tuple[int, ...] = ()
-    """CIKs of every party, ``FILED BY`` included."""
+    """CIKs of every party, including ``FILED BY``."""
     business: tuple[Place, ...] = ()
     incorporation: tuple[Place, ...] = ()
     sics: tuple[str, ...] = ()
@@ -59,9 +58,9 @@ class StatedFacts:
     party_roles: tuple[str, ...] = ()
     file_numbers: tuple[str, ...] = ()
     complete: bool = True
-    """False if the source is truncated, so that its lists may be longer."""
+    """False if the source is truncated, so that its lists may be incomplete."""
     current_state: frozenset[str] = frozenset()
-    """Fields that describe the company as of the crawl, not as of the filing."""
+    """Fields that describe the company at the time of the crawl, not of the filing."""
 
 
 class Verdict(StrEnum):
@@ -76,14 +75,14 @@ class Verdict(StrEnum):
 
 
 class Compared(NamedTuple):
-    """One field as two sources state it."""
+    """One field in two sources."""
 
     field: str
     verdict: Verdict
     first: str
     second: str
     reason: str = ""
-    """Why differing values agree, differ without consequence, or disagree."""
+    """Why different values agree, have no consequence, or disagree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +95,7 @@ class Agreement:
 
     @property
     def disagreements(self) -> tuple[Disagreement, ...]:
-        """The contradictions, each with both values."""
+        """The contradictions, with both values."""
         return tuple(
             Disagreement(one.field, self.first, one.first, self.second, one.second, one.reason)
             for one in self.fields
@@ -110,29 +109,12 @@ class Agreement:
 
 
 def compare(first: StatedFacts, second: StatedFacts) -> Agreement:
-    """Compare the facts that two sources state, field by field.
-
-    Examples
-    --------
-    >>> header = StatedFacts(source="header", form="SC 13D", items=("2.02", "9.01"))
-    >>> row = StatedFacts(source="row", form="SCHEDULE 13D", items=("2.02",))
-    >>> [(one.field, one.verdict.value) for one in compare(header, row).fields if one.first]
-    [('form', 'agree'), ('items', 'differ, and nothing rests on it')]
-    """
+    """Compare the facts that two sources state, field by field."""
     return Agreement(first.source, second.source, tuple(_field(name, first, second) for name in _RULES))
 
 
 def of_main_document(form: str, documents: Sequence[FilingDocument]) -> tuple[Disagreement, ...]:
-    """Return the disagreement between a filing's form and the ``<TYPE>`` of its main document, the first one.
-
-    Examples
-    --------
-    >>> from carag.profiles.edgar.facts.filing import FilingDocument
-    >>> [one.text for one in of_main_document("10-K", [FilingDocument("S-1", "")])]
-    ['form: the filing states 10-K, <TYPE> of its main document states S-1']
-    >>> of_main_document("UPLOAD", [FilingDocument("LETTER", "")])
-    ()
-    """
+    """Return the disagreement between a filing's form and the ``<TYPE>`` of its main document, the first one."""
     typed = StatedFacts(source="<TYPE> of its main document", form=documents[0].type if documents else "")
     return compare(StatedFacts(source="the filing", form=form), typed).disagreements
 
@@ -168,7 +150,7 @@ def _shown(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-# One rule per field, applied only if both sources state the field and their values differ
+# One rule per field, applied only if both sources state the field and the values differ.
 
 
 def _accession_number(first: StatedFacts, second: StatedFacts) -> tuple[Verdict, str]:  # noqa: ARG001
@@ -244,7 +226,7 @@ def _incorporation(first: StatedFacts, second: StatedFacts) -> tuple[Verdict, st
 
 
 def _places(a: tuple[Place, ...], b: tuple[Place, ...], ignored: frozenset[PolicyBit]) -> tuple[Verdict, str]:
-    """Compare jurisdictions, and also the codes if both sources use the same code list."""
+    """Compare jurisdictions, and also codes if both sources use the same code list."""
     if _nested({(one.code, one.iso) for one in a}, {(one.code, one.iso) for one in b}):
         return Verdict.AGREE, "one names more of the co-registrants"
     bits = [{one.jurisdiction for one in places} for places in (a, b)]
@@ -283,7 +265,7 @@ def _file_numbers(first: StatedFacts, second: StatedFacts) -> tuple[Verdict, str
 
 
 def _file_number(stated: str) -> str:
-    """Normalise an SEC file number: ``1-3526`` and ``001-03526`` are the same."""
+    """Normalise an SEC file number: ``1-3526`` and ``001-03526`` are equal."""
     return "-".join(part.lstrip("0") for part in re.findall(r"\w+", stated))
 
 

@@ -1,8 +1,8 @@
 """Tell whether a Form 25 or 15 leaves the common equity listed, and whether a periodic report shows that it is.
 
-Form 25 strikes one class from listing (Exchange Act 12(d)), and most that are filed name notes that matured; Form 15
-names the classes it covers, and those for which the duty to report remains. Only explicit words of the form count: a
-form without text, or with words of neither kind, counts as delisting the filer.
+Form 25 strikes one class from listing (Exchange Act 12(d)), mostly notes that matured; Form 15 names the classes it
+covers, and those for which the duty to report remains. Only explicit words count: a form without text, or without such
+words, counts as delisting the filer.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _EXCHANGE: Final = re.compile(
 _UNDER_12B: Final = re.compile(r"\bsection\s+12\s*\(b\)", re.IGNORECASE)
 _UNDER_12G: Final = re.compile(r"\bsection\s+12\s*\(g\)|\bindicate\s+by\s+check\s*mark", re.IGNORECASE)
 _COVER: Final = 10_000
-"""Characters at the beginning of a report that are read as its cover."""
+"""Characters at the beginning of a report that are read as its cover page."""
 _AT_MOST: Final = 3_000
-"""Characters of a cover that are read after *Section 12(b)* if *Section 12(g)* is not found."""
+"""Characters of a cover that are read after *Section 12(b)* without a *Section 12(g)*."""
 _IN_XML: Final = re.compile(r"^descriptionClassSecurity:[ \t]*(?P<words>[^\n]+)$", re.MULTILINE)
 _BEFORE_25: Final = r"description\s+of\s+class\s+of\s+securit(?:y|ies)"
 _BEFORE_15: Final = (
@@ -49,24 +49,10 @@ _STATED_15: Final = re.compile(_ABOVE.format(_BEFORE_15), re.IGNORECASE)
 
 
 def leaves_common_equity(filing: Filing) -> bool:
-    r"""Tell whether a Form 25 or 15 itself states that the filer's common equity stays listed, or registered.
+    """Tell whether a Form 25 or 15 itself states that the filer's common equity stays listed or registered.
 
-    Parameters
-    ----------
-    filing : Filing
-        A Form 25 does if every class it names is debt, preferred stock, warrants or rights; a Form 15 if the classes
-        for which the duty to report remains are common equity.
-
-    Examples
-    --------
-    >>> from carag.profiles.edgar.facts.filing import Filing, FilingDocument
-    >>> struck = "4.5% Senior Notes due 2021\n(Description of class of securities)"
-    >>> texts = (struck, struck.replace("4.5% Senior Notes", "Common Stock"))
-    >>> filings = [
-    ...     Filing(accession_number="a", form="25-NSE", documents=(FilingDocument("25-NSE", text),)) for text in texts
-    ... ]
-    >>> [leaves_common_equity(filing) for filing in filings]
-    [True, False]
+    A Form 25 does if every class it names is debt, preferred stock, warrants or rights; a Form 15 if the classes for
+    which the duty to report remains include common equity.
     """
     form = filing.base_form
     if FormFamily.DELISTING not in form_families(form):
@@ -81,24 +67,10 @@ def leaves_common_equity(filing: Filing) -> bool:
 
 
 def lists_common_equity(filing: Filing) -> bool:
-    r"""Tell whether a periodic report's cover states that common equity of the filer is listed (Exchange Act 12(b)).
+    """Tell whether a periodic report's cover states that common equity of the filer is listed (Exchange Act 12(b)).
 
-    Parameters
-    ----------
-    filing : Filing
-        It does if one line of its cover, between the words *Section 12(b)* and *Section 12(g)*, names common equity,
-        no security senior to it, and an exchange.
-
-    Examples
-    --------
-    >>> from carag.profiles.edgar.facts.filing import Filing, FilingDocument
-    >>> cover = "pursuant to Section 12(b) of the Act:\n{} | NYSE\npursuant to Section 12(g): None"
-    >>> filings = [
-    ...     Filing(accession_number="a", form="10-K", documents=(FilingDocument("10-K", cover.format(what)),))
-    ...     for what in ("Common Stock, $1 par value", "5.2% Notes due 2030", "Warrants for Common Stock")
-    ... ]
-    >>> [lists_common_equity(filing) for filing in filings]
-    [True, False, False]
+    It does if one line between *Section 12(b)* and *Section 12(g)* names common equity, no senior security, and an
+    exchange.
     """
     families = form_families(filing.base_form)
     if not families & {FormFamily.ANNUAL, FormFamily.INTERIM} or not filing.documents:

@@ -1,7 +1,7 @@
-"""Hold a filing as EDGAR describes it: header facts and documents, before any labelling.
+"""Define a filing as EDGAR describes it, before any labelling: header facts and documents.
 
-Readers fill these in; labelling reads them. A fact that the source does not state is None or empty, never guessed,
-and ``provenance`` names the source of each stated fact.
+Readers fill in these classes and labelling reads them. A fact that the source does not state is None or empty, never
+guessed, and ``provenance`` names the source of each stated fact.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["Disagreement", "Filing", "FilingDocument"]
 
 
 class Disagreement(NamedTuple):
-    """Two sources that contradict each other on a fact from which a label is derived."""
+    """Two sources that contradict each other about a fact from which a label is derived."""
 
     field: str
     first_source: str
@@ -27,7 +27,7 @@ class Disagreement(NamedTuple):
     second_source: str
     second: str
     reason: str
-    """What is derived from the fact."""
+    """Why the fact matters."""
 
     @property
     def text(self) -> str:
@@ -43,31 +43,31 @@ class FilingDocument:
     type: str
     """``<TYPE>``, such as ``10-K`` or ``EX-99.1``."""
     text: str
-    """Plain text; empty where the source ships none."""
+    """Plain text; empty if the source has none."""
     sequence: int = 1
     description: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filing:
-    """One submission, named as EDGAR names its fields."""
+    """One submission; fields are named as in EDGAR."""
 
     accession_number: str
-    """``ACCESSION NUMBER``. If none is stated, the data set's own identifier of the row, or the hash of the
-    submission's bytes; then ``accession_year`` is None."""
+    """``ACCESSION NUMBER``; if none is stated, the data set's id of the row, or the hash of the submission's bytes, and
+    ``accession_year`` is None."""
     form: str | None
     """``CONFORMED SUBMISSION TYPE``, with ``/A`` where amended."""
     numbered: bool = True
-    """Whether the source names the filing. If not, it is identified by the hash of its bytes, and quarantined."""
+    """False if the filing is identified by the hash of its bytes, which quarantines it."""
     source_id: str = ""
-    """The source's own name of the filing: a data set row's ``id``, a file's name."""
+    """The source's name for the filing: a data set row's ``id``, or a file name."""
     company: str = ""
     ciks: tuple[int, ...] = ()
-    """``CENTRAL INDEX KEY`` of every filer, issuer, subject company and reporting owner, but not of the filing
-    agent or a ``FILED BY`` party: an exchange files a Form 25-NSE, and is not the company delisted."""
+    """``CENTRAL INDEX KEY`` of every filer, issuer, subject company and reporting owner, but not of the filing agent or
+    a ``FILED BY`` party: the exchange that files a Form 25-NSE is not the company delisted."""
     parties: tuple[int, ...] = ()
-    """``CENTRAL INDEX KEY`` of every block of the header: one per block, 0 if it is not stated. ``FILED BY`` is
-    included, because a Schedule 13D or a tender offer is that party's filing; except for the exchange of a Form 25."""
+    """``CENTRAL INDEX KEY`` of each block of the header, 0 if not stated. ``FILED BY`` is included, because a Schedule
+    13D or a tender offer is that party's filing, except for the exchange of a Form 25."""
     filed: date | None = None
     """``FILED AS OF DATE``."""
     period: date | None = None
@@ -75,7 +75,7 @@ class Filing:
     accepted: datetime | None = None
     """``<ACCEPTANCE-DATETIME>``, aware, US Eastern."""
     accepted_earliest: datetime | None = None
-    """The earlier reading of an ambiguous acceptance time: EDGAR's JSON labels some Eastern times ``Z``."""
+    """The earlier reading of an ambiguous acceptance time: EDGAR's JSON marks some Eastern times ``Z``."""
     accession_year: int | None = None
     """The year in the accession number."""
     private_to_public: bool = False
@@ -83,11 +83,11 @@ class Filing:
     released: date | None = None
     """``PUBLIC-REL-DATE``: when a confidential submission or staff letter became public."""
     items: tuple[str, ...] = ()
-    """8-K item numbers of today's form, such as ``2.02``; an unreadable one is kept verbatim. An empty string is an
-    item that the header lists without naming it."""
+    """Current 8-K item numbers, such as ``2.02``; an unreadable one is kept verbatim. An empty string is an item that
+    the header lists without a name."""
     business_codes: tuple[str, ...] = ()
-    """EDGAR state and country codes of the business addresses, one per filer that states one. A filer that states
-    neither this nor an incorporation code contributes an empty string."""
+    """EDGAR state and country codes of the business addresses, one per filer that states one; an empty string for a
+    filer that states neither this nor an incorporation code."""
     incorporation_codes: tuple[str, ...] = ()
     """EDGAR codes of the states or countries of incorporation."""
     address_countries: tuple[str, ...] = ()
@@ -113,25 +113,18 @@ class Filing:
     """``PUBLIC DOCUMENT COUNT``."""
     documents: tuple[FilingDocument, ...] = ()
     disagreements: tuple[Disagreement, ...] = ()
-    """Contradictions between the SGML header, the submissions row and the XBRL cover; any one quarantines the
-    filing."""
+    """Contradictions between the sources; any one quarantines the filing."""
     provenance: Mapping[str, str] = field(default_factory=dict)
-    """Source of each value, by field name."""
+    """The source of each value, by field name."""
 
     @property
     def base_form(self) -> str:
-        """The form without its ``/A``, in capitals; empty if the form is unknown."""
+        """The form without ``/A``, in capitals; empty if unknown."""
         return " ".join((self.form or "").upper().split()).removesuffix("/A").strip()
 
     @property
     def subjects(self) -> tuple[int, ...]:
-        """CIKs of all entities that its passages may be about, ascending; 0 among them for parties not named.
-
-        Examples
-        --------
-        >>> Filing(accession_number="a", form="4", ciks=(7,), parties=(7, 9)).subjects
-        (7, 9)
-        """
+        """CIKs of all entities that its passages may be about, ascending; 0 stands for parties without one."""
         return tuple(sorted({*self.ciks, *self.parties}))
 
     @property

@@ -1,8 +1,8 @@
-"""Tell whether a text holds financial statements, by the words that accounting and auditing standards prescribe.
+"""Tell whether a text contains financial statements, by the words that accounting and auditing standards prescribe.
 
-Audited statements are accompanied by an accountant's report (Regulation S-X 2-02), and every standard has kept the
-words of its opinion: *in our opinion ... present fairly* (AU 508.08; PCAOB AS 3101.08). Interim statements need no
-report; there are three, each under a title of its own (Regulation S-X 10-01(c)).
+Audited statements come with an accountant's report (Regulation S-X 2-02), and every standard has kept the words of its
+opinion: *in our opinion ... present fairly* (AU 508.08; PCAOB AS 3101.08). Interim statements need no report; there are
+three, each with its own title (Regulation S-X 10-01(c)).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["has_interim_statements", "has_opinion", "may_carry_statements"]
 
-# Exhibits of Regulation S-K 601(b) that are not, and may not carry, financial statements. EX-13 (the annual report to
+# Exhibits of Regulation S-K 601(b) that neither are nor contain financial statements. EX-13 (the annual report to
 # holders), EX-11 and EX-12 (computed from them), EX-15, EX-18, EX-19, EX-20, EX-27, EX-28 and EX-99 may.
 _NO_STATEMENTS: Final = frozenset(
     f"EX-{number}"
@@ -31,7 +31,7 @@ _OPINION: Final = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _OF_A_PLAN: Final = re.compile(r"\bnet\s+assets\s+available\s+for\b", re.IGNORECASE)
-"""A line that only the statements of an employee plan have (Regulation S-X 6A-02)."""
+"""A line found only in the statements of employee plans (Regulation S-X 6A-02)."""
 
 _BEFORE_TITLE: Final = r"^[^\w\n]{0,4}(?:(?:condensed|consolidated|combined|interim|unaudited)\W{1,3}){0,4}"
 _AFTER_TITLE: Final = r"[^\w\n]*(?:\((?:continued|unaudited)\)|unaudited)?[^\w\n]*$"
@@ -47,14 +47,7 @@ _INTERIM: Final = tuple(
 
 
 def may_carry_statements(document: FilingDocument) -> bool:
-    """Tell whether an exhibit of this type is, or may carry, financial statements.
-
-    Examples
-    --------
-    >>> from carag.profiles.edgar.facts.filing import FilingDocument
-    >>> [may_carry_statements(FilingDocument(kind, "")) for kind in ("EX-13", "EX-23.1", "EX-99.1")]
-    [True, False, True]
-    """
+    """Tell whether an exhibit of this type may be or contain financial statements."""
     return re.split(r"[.(]", document.type.upper())[0] not in _NO_STATEMENTS
 
 
@@ -62,31 +55,18 @@ def may_carry_statements(document: FilingDocument) -> bool:
 def has_opinion(text: str, *, of_a_plan: bool = False) -> bool:
     """Tell whether a text contains an accountant's opinion on financial statements.
 
-    Parameters
-    ----------
-    text : str
-    of_a_plan : bool
-        Whether an opinion on an employee plan counts too. A plan's annual report may be filed as an amendment of its
-        sponsor's report (Exchange Act Rule 15d-21), whose own statements it does not change.
+    ``of_a_plan`` also counts opinions on employee plans. A plan's annual report may be filed as an amendment of its
+    sponsor's report (Exchange Act Rule 15d-21), whose own statements it does not change.
 
     Examples
     --------
     >>> has_opinion("In our opinion, the statements present fairly, in all material respects, the position")
     True
-    >>> has_opinion("In our opinion, the consideration is fair to holders.")
-    False
     """
     return any(of_a_plan or not _OF_A_PLAN.search(match["what"]) for match in _OPINION.finditer(text))
 
 
 @lru_cache(maxsize=64)
 def has_interim_statements(text: str) -> bool:
-    r"""Tell whether balance sheet, income statement and cash flows each have a title on a line of its own.
-
-    Examples
-    --------
-    >>> titles = "BALANCE SHEETS\n...\nStatements of Operations (unaudited)\n...\nStatement of Cash Flows\n"
-    >>> has_interim_statements(titles), has_interim_statements("Balance Sheets, see page 3\n")
-    (True, False)
-    """
+    """Tell whether balance sheet, income statement and cash flows each have a title on a line of their own."""
     return all(title.search(text) for title in _INTERIM)

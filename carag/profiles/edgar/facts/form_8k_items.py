@@ -1,7 +1,7 @@
-"""Read items of Form 8-K: today's numbers, the descriptions in EDGAR's headers, and the numbers before 2004.
+"""Read items of Form 8-K: current numbers, the descriptions in EDGAR's headers, and the numbers before 2004.
 
-On 23 August 2004 (Release 33-8400) Form 8-K's twelve items were renumbered by section. An old ``4`` (change
-of accountant) is today's 4.01 and never 4.02 (non-reliance).
+On 23 August 2004 (Release 33-8400) the twelve items of Form 8-K were renumbered by section. An old ``4`` (change of
+accountant) is now 4.01, never 4.02 (non-reliance).
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _DESCRIPTIONS: Final = (
     ("financial statements and exhibits", "9.01"),
 )
 ITEM_NUMBERS: Final = frozenset(number for _, number in _DESCRIPTIONS)
-"""Every item number of today's Form 8-K."""
+"""Every current item number of Form 8-K."""
 
 _BEFORE_2004: Final = {
     "1": "5.01",  # changes in control
@@ -78,25 +78,15 @@ _BEFORE_2004: Final = {
     "12": "2.02",  # results of operations and financial condition
 }
 _REGULATION_FD: Final = date(2000, 10, 23)
-"""From this day item 9 is Regulation FD disclosure; before, sales of equity securities under Regulation S."""
+"""From this day item 9 is Regulation FD disclosure; before, it was sales of equity securities under Regulation S."""
 _RENUMBERED: Final = date(2004, 8, 23)
-"""The day from which the items have today's numbers (Release 33-8400)."""
+"""The day from which the items have their current numbers (Release 33-8400)."""
 
 
 def item_number(stated: str, filed: date | None = None) -> str:
-    """Return today's number of an item, or the stated text if it cannot be read.
+    """Return the current number of an item, given by number or description, or the stated text if it cannot be read.
 
-    Parameters
-    ----------
-    stated : str
-        ``ITEM INFORMATION`` as a number of either numbering, or as a description.
-    filed : date or None
-        An old number on a filing made after the renumbering is unreadable, not old.
-
-    Examples
-    --------
-    >>> item_number("Results of Operations and Financial Condition"), item_number("12"), item_number("4")
-    ('2.02', '2.02', '4.01')
+    On a filing made after the renumbering, an old number is unreadable.
     """
     text = re.sub(r"^item\s+", "", stated.strip(), flags=re.IGNORECASE).rstrip(".")
     if text in ITEM_NUMBERS:

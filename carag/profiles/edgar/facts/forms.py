@@ -1,7 +1,7 @@
 """Classify EDGAR form types into the families that labelling rules use.
 
-The families are a closed list: a form in none of them is unknown, and its filings are quarantined. A form may
-be in several (``F-1`` is an offering and foreign).
+The list of families is closed: a form in none of them is unknown, and its filings are quarantined. A form may be in
+several (``F-1`` is an offering and foreign).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["FormFamily", "accepted_until_ten", "form_families", "periodic_family
 
 
 class FormFamily(Enum):
-    """Families of forms that the rules of the policy word distinguish."""
+    """Families of forms that the labelling rules distinguish."""
 
     ANNUAL = auto()
     """Annual report with audited statements: 10-K, 20-F, 40-F and their old names."""
@@ -38,20 +38,20 @@ class FormFamily(Enum):
     INSIDER = auto()
     """Section 16 reports and Form 144."""
     LETTER = auto()
-    """Staff letters and replies: released to the public after they are dated."""
+    """Staff letters and replies, released to the public some time after their date."""
     DRAFT = auto()
     """Draft registration statement: confidential until the public filing."""
     CONFIDENTIAL_TREATMENT = auto()
     FOREIGN = auto()
-    """Forms only a foreign private issuer files."""
+    """Forms that only a foreign private issuer files."""
     LATE_NOTICE = auto()
     DELISTING = auto()
     """Removal from listing or registration."""
     OTHER = auto()
-    """A known form of no family that sets a bit."""
+    """A known form that sets no bit."""
 
 
-# Shell patterns over the form without "/A". Of a form that EDGAR renamed, both names are listed.
+# Shell patterns for the form without "/A". Forms that EDGAR renamed are listed under both names.
 _PATTERNS: Final = {
     FormFamily.ANNUAL: "10-K 10-K405 10-KT 10-KT405 10-KSB 10-KSB40 10KSB 10KSB40 10KT405 20-F 40-F",
     FormFamily.INTERIM: "10-Q 10-QT 10-QSB 10QSB 10QT",
@@ -97,14 +97,12 @@ _FAMILIES: Final = {family: _compile(patterns) for family, patterns in _PATTERNS
 
 @lru_cache(maxsize=4096)
 def form_families(base_form: str) -> frozenset[FormFamily]:
-    """Return the families of a form given without its ``/A``; empty for a form that EDGAR does not have.
+    """Return the families of a form without ``/A``; empty for a form that EDGAR does not have.
 
     Examples
     --------
     >>> sorted(family.name for family in form_families("F-1"))
     ['FOREIGN', 'OFFERING']
-    >>> form_families("10-X")
-    frozenset()
     """
     return frozenset(family for family, pattern in _FAMILIES.items() if pattern.fullmatch(base_form))
 
@@ -112,8 +110,8 @@ def form_families(base_form: str) -> frozenset[FormFamily]:
 def periodic_family(base_form: str) -> str:
     """Return the periodic report of which a form is a variant, or an empty string.
 
-    A small-business or ``405`` variant reports the same periods as its plain form, so they amend and
-    supersede one another.
+    Small-business and ``405`` variants report the same periods as the plain form, so they amend and supersede one
+    another.
 
     Examples
     --------
@@ -131,7 +129,7 @@ def periodic_family(base_form: str) -> str:
 def renamed_form(form: str) -> str:
     """Return a form in capitals, under its older name if EDGAR renamed it.
 
-    Schedule 13D and 13G became XML forms with names written out, mandatory since 18 December 2024.
+    Schedules 13D and 13G became XML forms with full names, mandatory since 18 December 2024.
 
     Examples
     --------
@@ -153,18 +151,7 @@ _UNTIL_TEN: Final = (
 def accepted_until_ten(base_form: str, day: date) -> bool:
     """Tell whether a form sent by 22:00 Eastern is filed and disseminated the same day (17 CFR 232.13(a)(3), (4)).
 
-    Parameters
-    ----------
-    base_form : str
-        Without its ``/A``.
-    day : date
-        The day it was sent: the rule was extended to more forms over time.
-
-    Examples
-    --------
-    >>> from datetime import date
-    >>> accepted_until_ten("4", date(2024, 5, 2)), accepted_until_ten("10-K", date(2024, 5, 2))
-    (True, False)
+    ``base_form`` is without ``/A``; ``day`` is when it was sent, since the rule was extended to more forms over time.
     """
     form = renamed_form(base_form)
     return any(pattern.fullmatch(form) and day >= since for pattern, since in _UNTIL_TEN)

@@ -1,8 +1,8 @@
 """Map EDGAR and ISO location codes to the five jurisdictions of the policy word.
 
-EDGAR's codes are not ISO 3166: ``DE`` is Delaware, ``CA`` California, ``2M`` Germany, ``X0`` the United
-Kingdom. ``dei:EntityAddressCountry`` *is* ISO (EDGAR Filer Manual 6.5.48). So the two have separate tables
-and separate functions. A code that no table has may be of any place, as a place that is not stated.
+EDGAR's codes are not ISO 3166: ``DE`` is Delaware, ``CA`` California, ``2M`` Germany, ``X0`` the United Kingdom.
+``dei:EntityAddressCountry`` *is* ISO (EDGAR Filer Manual 6.5.48). So each has its own table and functions. A code in
+neither table may be anywhere, like a place that is not stated.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ _ISO_OTHER: Final = frozenset(
     "PANAMA", "SINGAPORE", "SOUTH AFRICA", "SOUTH KOREA", "SWITZERLAND", "TAIWAN", "VIRGIN ISLANDS, BRITISH",
 }  # fmt: skip
 ANYWHERE: Final = PolicyBit.J_US | PolicyBit.J_EU | PolicyBit.J_UK | PolicyBit.J_CA | PolicyBit.J_OTHER
-"""Every jurisdiction: of a place that is not stated, or of a code that no table has."""
+"""Every jurisdiction, for a place that is not stated or a code that is not known."""
 
 _BY_EDGAR: Final = {
     code: bit
@@ -113,46 +113,22 @@ _BY_ISO: Final = {
 
 
 def edgar_jurisdiction(code: str) -> PolicyBit:
-    """Return the jurisdiction bit of an EDGAR state or country code.
-
-    Examples
-    --------
-    >>> edgar_jurisdiction("DE").name, edgar_jurisdiction("2M").name, edgar_jurisdiction("E9").name
-    ('J_US', 'J_EU', 'J_OTHER')
-    """
+    """Return the jurisdiction bit of an EDGAR state or country code."""
     return _BY_EDGAR.get(code.strip().upper(), PolicyBit.J_OTHER)
 
 
 def edgar_places(code: str) -> PolicyBit:
-    """Return where an EDGAR code may be: its jurisdiction, or all of them where the table does not have it.
-
-    Examples
-    --------
-    >>> edgar_places("E9").name, edgar_places("XX") == ANYWHERE
-    ('J_OTHER', True)
-    """
+    """Return where an EDGAR code may be: its jurisdiction, or anywhere for an unknown code."""
     return _BY_EDGAR.get(code.strip().upper(), ANYWHERE)
 
 
 def iso_places(country: str) -> PolicyBit:
-    """Return where an ISO code or country name may be: its jurisdiction, or all where the table does not have it.
-
-    Examples
-    --------
-    >>> iso_places("Israel").name, iso_places("Ruritania") == ANYWHERE
-    ('J_OTHER', True)
-    """
+    """Return where an ISO code or country name may be: its jurisdiction, or anywhere for an unknown one."""
     return _BY_ISO.get(" ".join(country.upper().split()), ANYWHERE)
 
 
 def iso_jurisdiction(country: str) -> PolicyBit:
-    """Return the jurisdiction bit of an ISO 3166 alpha-2 code or English country name.
-
-    Examples
-    --------
-    >>> iso_jurisdiction("DE").name, iso_jurisdiction("Ireland").name
-    ('J_EU', 'J_EU')
-    """
+    """Return the jurisdiction bit of an ISO 3166 alpha-2 code or English country name."""
     return _BY_ISO.get(" ".join(country.upper().split()), PolicyBit.J_OTHER)
 
 
@@ -177,17 +153,15 @@ _PROVINCES: Final = {
 
 
 def state_or_province(stated: str) -> str:
-    """Return EDGAR's code of a state or province given as in ``dei:EntityAddressStateOrProvince``.
+    """Return EDGAR's code of a state or province, given as in ``dei:EntityAddressStateOrProvince``.
 
-    That is a name or a postal code of the United States or Canada; EDGAR has codes of its own for the provinces.
-    Empty if it is neither.
+    That is a name or postal code of the United States or Canada; EDGAR has its own codes for provinces. Empty for
+    anything else.
 
     Examples
     --------
     >>> state_or_province("California"), state_or_province("NY"), state_or_province("ON")
     ('CA', 'NY', 'A6')
-    >>> state_or_province("Bavaria")
-    ''
     """
     text = " ".join(stated.upper().replace(".", "").split()).strip(" ,")
     known = _STATES.get(text) or _PROVINCES.get(text)

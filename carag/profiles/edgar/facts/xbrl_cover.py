@@ -1,8 +1,7 @@
 """Read the facts of a filing from the XBRL tags of its cover page (``dei`` taxonomy).
 
-Since 2019 the cover pages of periodic and current reports carry tags. Copies hold them as XBRL values or as
-the text on the page (``California`` for ``CA``, ``1-3526`` for ``001-03526``); both are read, and an ambiguous value
-counts as not stated.
+Cover pages of periodic and current reports carry tags since 2019. Copies hold XBRL values or the text on the page
+(``California`` for ``CA``, ``1-3526`` for ``001-03526``); both are read, and an ambiguous value counts as not stated.
 """
 
 from __future__ import annotations
@@ -26,21 +25,7 @@ _T = TypeVar("_T")
 
 
 def facts_of_cover(dei: Mapping[str, Iterable[str]]) -> StatedFacts:
-    """Read cover-page facts by their names in the ``dei`` taxonomy.
-
-    Parameters
-    ----------
-    dei : mapping of str to iterable of str
-        Every value of each element, in document order: co-registrants share a cover.
-
-    Examples
-    --------
-    >>> facts = facts_of_cover(
-    ...     {"DocumentType": ["10-K"], "AmendmentFlag": ["true"], "EntityAddressCountry": ["IE"]}
-    ... )
-    >>> facts.form, [place.jurisdiction.name for place in facts.business]
-    ('10-K/A', ['J_EU'])
-    """
+    """Read cover-page facts by their ``dei`` names, each with all its values in document order."""
     said = {
         name: [" ".join(value.split()) for value in values if value.split()] for name, values in dei.items()
     }
@@ -64,7 +49,6 @@ def facts_of_cover(dei: Mapping[str, Iterable[str]]) -> StatedFacts:
 
 
 def _form(types: list[str], flags: list[str]) -> str:
-    """Combine type and amendment flag; empty for a type that EDGAR does not have, or an unreadable flag."""
     truths = {{"true": True, "false": False}.get(flag.lower()) for flag in flags}
     if len(set(types)) != 1:
         return ""
@@ -77,7 +61,7 @@ def _form(types: list[str], flags: list[str]) -> str:
 
 
 def _business(states: list[str], countries: list[str]) -> tuple[Place, ...]:
-    """Read countries by ISO 3166; a state or province counts only if no country is stated outside the United States."""
+    """Read countries by ISO 3166; states and provinces count unless a country outside the United States is stated."""
     places = [place for country in countries for place in _country(country)]
     if all(place.jurisdiction is PolicyBit.J_US for place in places):
         codes = [code for code in map(state_or_province, states) if code]
@@ -86,7 +70,7 @@ def _business(states: list[str], countries: list[str]) -> tuple[Place, ...]:
 
 
 def _incorporation(stated: str) -> tuple[Place, ...]:
-    """Read an EDGAR code or a name. ``Georgia``, a state and a country, is ambiguous and counts as not stated."""
+    """Read an EDGAR code or a name; ``Georgia``, a state and a country, is ambiguous and counts as not stated."""
     if stated.upper() == "GEORGIA":
         return ()
     if len(stated) == 2:
@@ -97,7 +81,7 @@ def _incorporation(stated: str) -> tuple[Place, ...]:
 
 
 def _country(stated: str) -> tuple[Place, ...]:
-    """Read an ISO code or an English name; a name in no table may be spelt differently and counts as not stated."""
+    """Read an ISO code or English name; an unknown name may be a different spelling and counts as not stated."""
     place = Place(stated.upper(), iso_jurisdiction(stated), iso=True)
     unknown = place.jurisdiction is PolicyBit.J_OTHER and not re.fullmatch("[A-Z]{2}", place.code)
     return () if unknown else (place,)

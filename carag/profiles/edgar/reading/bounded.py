@@ -1,7 +1,7 @@
-"""Read files within stated limits of size, growth and nesting.
+"""Read files within limits of size, growth and nesting.
 
-Sizes are checked while reading, so that a maliciously large file costs no more than the limit it exceeds. The figures
-of real files given for comparison are from 4,758 filings, 3,441 headers and 78,626 rows of an index.
+Sizes are checked while reading, so a maliciously large file costs no more than the limit. Figures of real files are
+from 4,758 filings, 3,441 headers and 78,626 rows of an index.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 __all__ = ["READ_ERRORS", "Source", "line_text", "load_json", "opened"]
 
 MAX_LINE: Final = 1 << 25
-"""Greatest number of bytes of one line: 22 times the longest real row (1,468,433)."""
+"""Greatest number of bytes in one line: 22 times the longest real row (1,468,433)."""
 MAX_FILE: Final = 1 << 28
-"""Greatest number of bytes, decompressed, of a file that is read into memory as a whole: one filing, or one filer's
-submissions. A file that is read line by line may have any size."""
+"""Greatest number of decompressed bytes of a file that is read whole: one filing, or one filer's submissions. A file
+that is read line by line may have any size."""
 MAX_NESTING: Final = 32
-"""Greatest depth of JSON arrays and objects inside one another: real rows have 4."""
+"""Greatest depth of nested JSON arrays and objects; real rows have 4."""
 
 READ_ERRORS: Final = (OSError, EOFError, zlib.error, UnicodeDecodeError)
-"""Exceptions, other than CorruptFile, that reading a damaged file may raise."""
+"""Exceptions other than CorruptFile that reading a damaged file may raise."""
 
 
 class Source:
@@ -49,20 +49,17 @@ class Source:
     def whole(self) -> bytes:
         """Return the content.
 
-        Raises
-        ------
-        CorruptFile
-            If it is larger than ``MAX_FILE``.
+        Raises ``CorruptFile`` if it is larger than ``MAX_FILE``.
         """
         content = b"".join(iter(lambda: self._read(MAX_LINE), b""))
         if self._stream.read(1):
             raise CorruptFile(
-                f"more than {MAX_FILE} bytes; want one filing, or one filer's submissions, a file"
+                f"has more than {MAX_FILE} bytes; want one filing, or one filer's submissions, per file"
             )
         return content
 
     def lines(self) -> Iterator[tuple[int, bytes | None]]:
-        """Yield the lines that are not blank with their numbers, and None for one longer than ``MAX_LINE``."""
+        """Yield each line that is not blank with its number; None for a line longer than ``MAX_LINE``."""
         return bounded_lines(self._stream.readline, MAX_LINE)
 
     def _read(self, size: int) -> bytes:
@@ -83,44 +80,35 @@ def opened(file: Path) -> Iterator[Source]:
 def line_text(line: bytes | None) -> str:
     """Decode one of a source's lines.
 
-    Raises
-    ------
-    CorruptFile
-        If it was longer than ``MAX_LINE``.
+    Raises ``CorruptFile`` if it was longer than ``MAX_LINE``.
     """
     if line is None:
-        raise CorruptFile(f"the line has more than {MAX_LINE} bytes; want one filing a line")
+        raise CorruptFile(f"the line has more than {MAX_LINE} bytes; want one filing per line")
     return line.decode("utf-8")
 
 
 def load_json(text: str) -> Any:
-    r"""Read strict JSON: strings are valid Unicode, numbers are finite and fit in 64 bits, no key occurs twice.
+    """Parse strict JSON: valid Unicode strings, finite numbers of at most 64 bits, unique keys.
 
-    Raises
-    ------
-    CorruptFile
-        If it is not such JSON, or nested deeper than ``MAX_NESTING``.
+    Raises ``CorruptFile`` if it is not such JSON, or nested deeper than ``MAX_NESTING``.
 
     Examples
     --------
     >>> load_json('{"form": "10-K", "form": "S-1"}')
     Traceback (most recent call last):
-    carag.errors.CorruptFile: the key 'form' stands twice in one object; want it once
-    >>> load_json('{"company": "\\ud800"}')
-    Traceback (most recent call last):
-    carag.errors.CorruptFile: a string holds half of a surrogate pair at character 0; want text without
+    carag.errors.CorruptFile: the key 'form' occurs twice in one object; want it once
     """
     try:
         value = strict_json(text)
     except RecursionError:
         raise CorruptFile(_TOO_DEEP) from None
     except ValueError as error:
-        raise CorruptFile(f"no JSON ({error}); want one JSON object") from error
+        raise CorruptFile(f"the text is not JSON ({error}); want one JSON object") from error
     _check_values(value)
     return value
 
 
-_TOO_DEEP: Final = f"JSON nested more than {MAX_NESTING} deep; want one level or two a filing"
+_TOO_DEEP: Final = f"the JSON is nested more than {MAX_NESTING} deep; want one or two levels per filing"
 
 
 def _check_values(value: Any) -> None:
@@ -141,7 +129,7 @@ def _check_values(value: Any) -> None:
                 isinstance(one, int) and not -INT64 <= one < INT64
             ):
                 raise CorruptFile(
-                    f"{quoted(one)} is more than 64 bits hold; want the number of a filing or a year"
+                    f"{quoted(one)} does not fit in 64 bits; want a number such as a CIK or a year"
                 )
         level, depth = below, depth + 1
 

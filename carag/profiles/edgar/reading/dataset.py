@@ -1,6 +1,6 @@
 """Read rows of a JSON Lines data set: one filing per row, with its text and EDGAR metadata.
 
-If an acceptance time has two readings, the later counts: a ``Z`` is read as Eastern.
+Of two readings of an acceptance time the later counts: ``Z`` is read as Eastern.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _EXHIBIT: Final = re.compile(r"^=== (EX-[^\s=]+)[^\n]*===$\n?", re.MULTILINE)
 
 
 class _Row(BaseModel):
-    """The keys of a row that are read; all others are ignored. Those without a default must be present."""
+    """The keys of a row that are read; all others are ignored. Keys without a default are required."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -77,27 +77,19 @@ class _RowDocument(BaseModel):
 
 
 def load_row(line: str) -> dict[str, Any]:
-    """Read one line of JSON.
+    """Parse one line of JSON.
 
-    Raises
-    ------
-    CorruptFile
-        If the line is not a JSON object that :func:`~carag.profiles.edgar.reading.bounded.load_json` accepts.
+    Raises ``CorruptFile`` if it is not a JSON object that :func:`~carag.profiles.edgar.reading.bounded.load_json`
+    accepts.
     """
     row = load_json(line)
     if not isinstance(row, dict):
-        raise CorruptFile(f"the line is a JSON {type(row).__name__}; want one JSON object a line")
+        raise CorruptFile(f"the line is a JSON {type(row).__name__}; want one JSON object per line")
     return row
 
 
 def why_no_filing(row: Mapping[str, Any]) -> str | None:
-    """Return why a row is not a filing with text; None if it is one.
-
-    Examples
-    --------
-    >>> why_no_filing({"id": "q1", "question": "What was revenue?", "answer": "5"})
-    'a question, not a document'
-    """
+    """Return why a row is not a filing with text; None if it is one."""
     if "question" in row:
         return "a question, not a document"
     if "header" in row and "text" not in row:
@@ -112,10 +104,7 @@ def why_no_filing(row: Mapping[str, Any]) -> str | None:
 def filing_of_row(row: Mapping[str, Any]) -> Filing:
     """Convert a row to a filing.
 
-    Raises
-    ------
-    CorruptFile
-        If a key that is read has a value of the wrong type, or the row names no filing.
+    Raises ``CorruptFile`` if a key that is read has a value of the wrong type, or the row names no filing.
     """
     try:
         given = _Row.model_validate(row)
@@ -168,23 +157,22 @@ def filing_of_row(row: Mapping[str, Any]) -> Filing:
 
 
 def _co_registrants(row: _Row) -> tuple[str, ...]:
-    """Add an empty location code if the header has registrants that the row does not name.
+    """Return an empty location code if the header has registrants that the row does not name.
 
     A row names the first party of each role. If all parties are filers, every further party is another registrant, of
-    unknown location; a second reporting owner or a second party that files about a subject company is not.
+    unknown location; a second reporting owner or party that files about a subject company is not.
     """
     return ("",) if row.roles == ["FILER"] and (row.n_parties or 0) > 1 else ()
 
 
 def _parties(row: _Row) -> tuple[int, ...]:
-    """Return the one party that a row names, and 0 for every other party that it counts."""
     named = () if row.cik is None else (row.cik,)
     count = max(row.n_parties or 0, len(row.roles or ()))
     return (*named, *(0 for _ in range(count - len(named))))
 
 
 def _documents(row: _Row) -> tuple[FilingDocument, ...]:
-    """Split the text into exhibits, each of which the source put below a ``=== EX-99.1 ... ===`` line."""
+    """Split the text into exhibits, each below a line ``=== EX-99.1 ... ===``."""
     text = xml_text(row.text) if row.text.lstrip().startswith("<?xml") else row.text
     if not row.documents:
         return (FilingDocument(type=row.form or "", text=text),)

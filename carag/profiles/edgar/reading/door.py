@@ -1,7 +1,7 @@
 """Validate a filing before it is accepted, and explain why one is rejected.
 
-A filing that passes can be labelled, stored, indexed, searched, recorded and shown. Of one that fails nothing is kept,
-and the failure is reported with place and reason. An unforeseen error does not stop the reading of other filings.
+An accepted filing can be labelled, stored, indexed, searched, recorded and shown. Nothing is kept of a rejected one,
+and it is reported with place and reason. An unexpected error does not stop the reading of other filings.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["Problem", "check_filing", "problem_of"]
 
 _logger = logger(__name__)
 
-_FORESEEN: Final = (CorruptFile, InvalidArgument, *READ_ERRORS)
+_EXPECTED: Final = (CorruptFile, InvalidArgument, *READ_ERRORS)
 
 
 class Problem(NamedTuple):
@@ -29,17 +29,14 @@ class Problem(NamedTuple):
 
     reason: str
     foreseen: bool = True
-    """False if the error is a fault of the program."""
+    """False if it is a fault of the program."""
 
 
 def check_filing(filing: Filing) -> None:
     """Check every value of a filing that a store, an index or a record keeps.
 
-    Raises
-    ------
-    InvalidArgument
-        If a record could not name one of its passages, a database could not hold its text, or a value is impossible
-        on EDGAR.
+    Raises ``InvalidArgument`` if a record cannot name its passages, a database cannot hold its text, or a value is
+    impossible on EDGAR.
     """
     check_id("accession", filing.accession_number)
     check_name("company", filing.company)
@@ -54,18 +51,17 @@ def check_filing(filing: Filing) -> None:
             check_label(name, value)
     for cik in filing.subjects:
         if not 0 <= cik <= MAX_LISTED:
-            raise InvalidArgument(f"CIK is {quoted(cik)}; want ten digits at most")
+            raise InvalidArgument(f"the CIK is {quoted(cik)}; want at most ten digits")
 
 
 def problem_of(error: Exception) -> Problem:
     """Explain why one filing was rejected.
 
-    An unforeseen error is a fault of the program: only its type and place are reported, because its message may hold
-    text of the filing.
+    Of an unexpected error only type and place are reported, because its message may quote the filing.
     """
-    if isinstance(error, _FORESEEN):
+    if isinstance(error, _EXPECTED):
         return Problem(shown(str(error)))
-    _logger.debug("an error that nobody foresaw", exc_info=error)
+    _logger.debug("an unexpected error", exc_info=error)
     return Problem(
-        f"{type_and_place(error)}: a fault of the program, not foreseen; please report it", foreseen=False
+        f"{type_and_place(error)}: an unexpected fault of the program; please report it", foreseen=False
     )

@@ -1,8 +1,8 @@
 """Parse the SGML header of an EDGAR submission.
 
-One scan reads three forms: ``LABEL: value`` (``<SEC-HEADER>``, ``<IMS-HEADER>``), ``<TAG>value`` of the
-dissemination feed (``<SUBMISSION>``), and labels that a copy with wrapped lines broke in two. So a field's value is
-everything up to the next label or tag, whatever the indentation.
+One scan reads three forms: ``LABEL: value`` (``<SEC-HEADER>``, ``<IMS-HEADER>``), ``<TAG>value`` of the dissemination
+feed (``<SUBMISSION>``), and labels broken in two by line wrapping. So a field's value is everything up to the next
+label or tag, whatever the indentation.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _NAMED: Final = re.compile(r"<(?:SEC|IMS)-HEADER>\s*(\S+?)\.hdr\.sgml\s*:\s*(\d{
 
 
 def accession_year(accession_number: str) -> int | None:
-    """Return the year in an accession number, or None if the text is not an accession number.
+    """Return the year in an accession number, or None if the text is not one.
 
     Examples
     --------
@@ -91,20 +91,16 @@ class Header(NamedTuple):
 
     filing: Filing
     facts: StatedFacts
-    """``ciks`` are those of every party, ``FILED BY`` included; ``complete`` if the end of the header is present."""
+    """``ciks`` includes ``FILED BY`` parties; ``complete`` if the end of the header is present."""
 
 
 def parse_header(text: str) -> Header:
     """Parse a header, complete or truncated.
 
-    ``released`` is ``PUBLIC-REL-DATE``. For a letter, a draft or a private-to-public submission without one, it is
-    the date in the header's first line, if that is later than the filing date: EDGAR writes that line when it
-    disseminates, so the release cannot be later.
+    ``released`` is ``PUBLIC-REL-DATE``. A letter, draft or private-to-public submission without one has the date in the
+    header's first line, if that is after the filing date: EDGAR writes that line when it disseminates.
 
-    Raises
-    ------
-    CorruptFile
-        If the text states neither an accession number nor a form.
+    Raises ``CorruptFile`` if the text states neither an accession number nor a form.
     """
     header = _scan(text.replace("\r\n", "\n").replace("\r", "\n"))
     named = _NAMED.search(text)
@@ -154,7 +150,6 @@ def parse_header(text: str) -> Header:
 
 
 def _stated_facts(filing: Filing, ciks: tuple[int, ...], *, complete: bool) -> StatedFacts:
-    """Return the facts of a header, without the empty code of a party that states no location."""
     return StatedFacts(
         source=SGML_HEADER,
         accession_number=filing.accession_number,
@@ -180,7 +175,7 @@ def _places(codes: tuple[str, ...]) -> tuple[Place, ...]:
 
 @dataclass(slots=True)
 class _Party:
-    """One party's block of the header, its fields with the section that contains them."""
+    """One party's block of the header; each field comes with the section that contains it."""
 
     role: str
     fields: list[tuple[str, str, str]] = field(default_factory=list)
@@ -219,15 +214,14 @@ class _Scanned:
         return next(iter(self.every(name)), "")
 
     def stripped(self, name: str) -> list[str]:
-        """Return every value that is not blank, with its line breaks."""
         return [value.strip() for key, value in self.fields if key == name and value.strip()]
 
     def blank(self, name: str) -> list[str]:
-        """Return one empty string for each time that a field is listed without a value."""
+        """Return one empty string for each time a field is listed without a value."""
         return ["" for key, value in self.fields if key == name and not value.strip()]
 
     def line(self, name: str) -> str:
-        """Return the first line only: in a wrapped copy, the next label's first word may follow the value."""
+        """Return the first line only: in a wrapped copy, the first word of the next label may follow."""
         return next((" ".join(value.split("\n")[0].split()) for value in self.stripped(name)), "")
 
 
@@ -255,7 +249,7 @@ def _scan(text: str) -> _Scanned:
 
 
 def _parties(parties: list[_Party], form: str) -> tuple[int, ...]:
-    """Return the CIKs that a filing may be about, without the exchange that files a Form 25 about another company."""
+    """Return the CIKs that a filing may be about, without the exchange that files a Form 25."""
     delists = form.upper().startswith("25")
     about = [party for party in parties if not (delists and party.role == "FILED BY")]
     return tuple(int(cik) for party in about for cik in party.ciks or ("0",))
@@ -273,11 +267,11 @@ _ONCE: Final = (
 
 
 def _contradictions(header: _Scanned) -> tuple[Disagreement, ...]:
-    """Return the fields that may occur once and that this header states twice with different values.
+    """Return the fields that must occur once but have two different values.
 
-    Only fields before the first party count, because after the parties a fund's header lists the accession numbers of
-    other filings; except for ``FORM TYPE``, which the filing values of every party repeat. Of 3,441 real headers one
-    contradicts itself: it amends a Schedule TO and a Schedule 13D at once.
+    Only fields before the first party count, because a fund's header lists other filings after the parties; except
+    ``FORM TYPE``, which the filing values of every party repeat. Of 3,441 real headers one contradicts itself: it
+    amends a Schedule TO and a Schedule 13D at once.
     """
     head = _Scanned(header.fields[: len(header.fields) - sum(len(party.fields) for party in header.parties)])
     found = []
@@ -299,7 +293,7 @@ def _contradictions(header: _Scanned) -> tuple[Disagreement, ...]:
 
 
 def _without_party(head: _Scanned, parties: list[_Party]) -> Iterator[Disagreement]:
-    """Yield companies of which no line says what party they are: the line that begins their block is lost."""
+    """Yield companies whose role is unknown, because the line that begins their block is lost."""
     for first, *others in [
         ["", *head.every("CENTRAL INDEX KEY")],
         *(party.ciks for party in parties if party.ciks),
@@ -312,18 +306,18 @@ def _without_party(head: _Scanned, parties: list[_Party]) -> Iterator[Disagreeme
                     first or "no party",
                     "the same header",
                     other,
-                    "a block is of one party",
+                    "each block describes one party",
                 )
 
 
 def _items(header: _Scanned, filed: date | None) -> tuple[str, ...]:
-    """Read the items; a blank line is one too, because until 2004 the header had no description of item 12."""
+    """Read the items, including blank lines: until 2004 the header had no description of item 12."""
     numbers = _distinct(item_number(item, filed) for item in header.every("ITEM INFORMATION"))
     return (*numbers, *header.blank("ITEM INFORMATION"))
 
 
 def _business_codes(parties: list[_Party]) -> tuple[str, ...]:
-    """Return one code per party; an empty string for a company that states no location."""
+    """Return one code per party; an empty string for a company without a location."""
     codes = []
     for party in parties:
         code = party.code("STATE", "BUSINESS ADDRESS")

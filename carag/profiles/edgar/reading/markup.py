@@ -1,7 +1,6 @@
 """Convert HTML and XML documents to plain text, and extract the ``dei`` cover-page facts tagged in them.
 
-HTML is read as any page is (:mod:`carag.readers.html`). Real filings have unclosed cells, tables inside tables, and
-inline XBRL.
+Real filings have unclosed cells, tables inside tables, and inline XBRL.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["DeiFact", "ReadsHtml", "html_text", "html_text_in", "is_html", "xml_text"]
 
 ReadsHtml: TypeAlias = "Callable[[str], tuple[str, tuple[DeiFact, ...]]]"
-"""What returns the text and the facts of an HTML document."""
+"""A function that returns the text and facts of an HTML document."""
 
 _HTML: Final = re.compile(r"<(?:!doctype html|html|body|div|font|table [^>]*=|p\b|br\b)", re.IGNORECASE)
 _TABLE: Final = re.compile(r"<(/?)table>", re.IGNORECASE)
@@ -41,10 +40,10 @@ class DeiFact:
 
     @property
     def truth(self) -> bool | None:
-        """The fact as a Boolean; None if it is not one.
+        """The fact as a Boolean, or None.
 
-        The transformation decides: ``booleanfalse`` over a ticked *No* box is false. A box without a transformation
-        is None.
+        The transformation decides: ``booleanfalse`` over a ticked *No* box is false. A box without a transformation is
+        None.
         """
         transformation = self.format.rpartition(":")[2].lower().replace("-", "")
         if transformation in {"booleantrue", "fixedtrue"}:
@@ -57,25 +56,15 @@ class DeiFact:
 
 
 def is_html(text: str) -> bool:
-    """Tell whether a document's beginning has HTML tags (``<TABLE>`` and ``<PAGE>`` also occur in ASCII filings)."""
+    """Tell whether a document begins with HTML tags (``<TABLE>`` and ``<PAGE>`` also occur in ASCII filings)."""
     return _HTML.search(text[:4000]) is not None
 
 
 def html_text(markup: str) -> tuple[str, tuple[DeiFact, ...]]:
-    r"""Convert an HTML document to plain text and ``dei`` facts.
+    r"""Convert an HTML document to plain text and its ``dei`` facts, in the order in which their elements end.
 
-    Returns
-    -------
-    text : str
-    facts : tuple of DeiFact
-        Cover-page facts in the order in which their elements end.
-
-    Raises
-    ------
-    Unreadable
-        If elements are nested too deep, or the text is too long.
-    MissingExtra
-        If lxml is not installed.
+    Raises ``Unreadable`` if elements are nested too deep, or the text is too long. Raises ``MissingExtra`` if lxml is
+    not installed.
 
     Examples
     --------
@@ -95,9 +84,9 @@ def html_text(markup: str) -> tuple[str, tuple[DeiFact, ...]]:
 
 
 def _with_ascii_tables_kept(markup: str) -> str:
-    """Mark the tables of an ASCII filing as text that is set out in lines.
+    """Mark the tables of an ASCII filing as preformatted.
 
-    Its ``<S>`` and ``<C>`` mark columns (EDGAR Filer Manual, volume II, 5.2.1); in HTML, the first strikes text.
+    Their ``<S>`` and ``<C>`` mark columns (EDGAR Filer Manual, volume II, 5.2.1); in HTML, ``<S>`` strikes text.
     """
     pieces, done, start = [], 0, None
     for tag in _TABLE.finditer(markup):
@@ -113,7 +102,7 @@ def _with_ascii_tables_kept(markup: str) -> str:
 
 
 def html_text_in(child: Child, markup: str) -> tuple[str, tuple[DeiFact, ...]]:
-    """Return what :func:`html_text` does, read in a process that is ended if it takes too long or too much memory."""
+    """Do as :func:`html_text`, in a child process with limits on time and memory."""
     require("reading HTML filings", "engine")
     found = child.call(_text_and_facts, markup.encode("utf-8", "surrogatepass"))
     return found["text"], tuple(DeiFact(*fact) for fact in found["facts"])
@@ -125,6 +114,6 @@ def _text_and_facts(content: bytes) -> dict[str, Any]:
 
 
 def xml_text(markup: str) -> str:
-    """Convert an XML form (ownership, 13F, Schedule 13D/G) to one ``name: value`` line per non-empty element."""
+    """Convert an XML form (ownership, 13F, Schedule 13D/G) to one line ``name: value`` per non-empty element."""
     leaves = ((name, unescape(value).strip()) for name, value in _XML_LEAF.findall(markup))
     return "\n".join(f"{name}: {value}" for name, value in leaves if value)

@@ -1,8 +1,8 @@
 """Read filings from files and directories: one outcome for each filing, skipped file and unreadable place.
 
-Nothing is skipped silently, and nothing stops the reading: a place that cannot be read is an outcome with its position
-and reason. One filing is in memory at a time, with the sidecar headers of its directory. A filing whose source holds
-metadata without text is an outcome of its own kind.
+Nothing is skipped silently, and nothing stops the reading: a place that cannot be read is an outcome with position and
+reason. One filing is in memory at a time, with the sidecar headers of its directory. Filings whose source has metadata
+but no text have an outcome of their own kind.
 """
 
 from __future__ import annotations
@@ -64,22 +64,22 @@ class ReadKind(Enum):
 
     FILING = auto()
     METADATA = auto()
-    """A filing of which the source holds no text."""
+    """A filing whose source has no text."""
     SKIPPED = auto()
     """Readable, but not a filing."""
     BROKEN = auto()
-    """A filing that is unreadable."""
+    """A filing that cannot be read."""
     FAILED = auto()
     """A filing that could not be read because of a fault of the program."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadOutcome:
-    """One filing, with its text or without, or why there is none."""
+    """One filing, with or without its text, or the reason why there is no filing."""
 
     kind: ReadKind
     where: str
-    """Path relative to the one asked for, with ``:line`` for a row."""
+    """Path relative to the requested one, with ``:line`` for a row."""
     bytes_read: int
     """Bytes of all files read so far, for a progress bar against :func:`total_bytes`."""
     filing: Filing | None = None
@@ -103,24 +103,18 @@ def total_bytes(path: Path) -> int:
 
 
 def read_filings(path: Path, *, metadata: bool = False) -> Iterator[ReadOutcome]:
-    """Read every filing of a file, or of a directory and those below it, in the order of their names.
+    """Read every filing of a file, or of a directory and its subdirectories, in the order of their names.
 
     Parameters
     ----------
     path : Path
-        EDGAR full submissions (``.txt``, ``.sgml``, ``.nc``), JSON Lines with one filing per row (``.jsonl``,
-        ``.ndjson``), each also with ``.gz``; or a directory. Rows are compared with the sidecar headers of their
-        directory, ``headers*.jsonl``; see :mod:`carag.profiles.edgar.reading.sidecar_headers`. Filings without text:
-        rows without ``text``, an index as a table (``.tsv``), EDGAR's submissions (``.json``); see
-        :mod:`carag.profiles.edgar.reading.submissions_json`.
+        A directory, or a file: an EDGAR full submission (``.txt``, ``.sgml``, ``.nc``) or JSON Lines with one filing
+        per row (``.jsonl``, ``.ndjson``), each also with ``.gz``. Rows are compared with the sidecar headers of their
+        directory (``headers*.jsonl``). Filings without text come from rows without ``text``, an index table (``.tsv``),
+        or EDGAR's submissions (``.json``).
     metadata : bool
-        Whether to read also what can be labelled but not searched: headers without their filings, and rows and lists
-        of rows in ``.json``. No file is then skipped because of its name or its first row.
-
-    Yields
-    ------
-    ReadOutcome
-        A filing, the metadata of one, a skipped file or row, or a broken one.
+        Whether to read also what can be labelled but not searched: headers without their filings, and rows and lists of
+        rows in ``.json``. Then no file is skipped because of its name or its first row.
 
     Raises
     ------
@@ -145,13 +139,6 @@ def read_filings(path: Path, *, metadata: bool = False) -> Iterator[ReadOutcome]
 
 
 def _files_under(path: Path) -> list[Path]:
-    """List a file, or all files of a directory and those below it, in the order of their names.
-
-    Raises
-    ------
-    InvalidArgument
-        If the path does not exist.
-    """
     if path.is_file():
         return [path]
     if not path.is_dir():
@@ -161,13 +148,7 @@ def _files_under(path: Path) -> list[Path]:
 
 
 def kind_of(file: Path) -> str:
-    """Return the suffix that tells a file's format, in lower case and without ``.gz``.
-
-    Examples
-    --------
-    >>> kind_of(Path("2025Q1.JSONL.gz"))
-    '.jsonl'
-    """
+    """Return the lower-case suffix that tells a file's format, ignoring ``.gz``."""
     return Path(file.name.lower().removesuffix(".gz")).suffix
 
 
@@ -199,7 +180,7 @@ def _why_skipped(file: Path, headers: SidecarHeaders) -> str:
             return why
     known = _ROWS | _SUBMISSIONS | _TABLES | _JSON
     if kind_of(file) not in known:
-        return f"no format of filings; want {', '.join(sorted(known))}, or one of them with .gz"
+        return f"not a file format of filings; want {', '.join(sorted(known))}, each also with .gz"
     return ""
 
 
@@ -242,7 +223,7 @@ def _of_row_or_metadata(row: _Row, headers: SidecarHeaders) -> _Read:
     if is_metadata_row(row):
         return _of_metadata(row)
     if not {"text", "question"} & row.keys():
-        return ReadKind.SKIPPED, "neither form nor accession: no filing's row"
+        return ReadKind.SKIPPED, "not the row of a filing: it has neither form nor accession"
     return _of_row(row, headers)
 
 
@@ -260,7 +241,7 @@ def _read_table(file: Path, where: str) -> Iterator[ReadOutcome]:
 
 
 def _read_json(file: Path, where: str, of_row: Callable[[_Row], _Read] | None) -> Iterator[ReadOutcome]:
-    """Read a filer's submissions, which are columns of filings; if ``of_row`` is given, also one row or a list."""
+    """Read a filer's submissions, which are columns of filings; with ``of_row``, also one row or a list of rows."""
     size = _size(file)
     rows: list[Any] = []
     pages: list[str] = []
@@ -275,7 +256,7 @@ def _read_json(file: Path, where: str, of_row: Callable[[_Row], _Read] | None) -
             pages.extend(pages_of_submissions(value))
         elif of_row is not None:
             rows.extend(value if isinstance(value, list) else [value])
-        return ReadKind.SKIPPED, "no submissions of a filer (EDGAR's CIK##########.json)"
+        return ReadKind.SKIPPED, "not a filer's submissions (EDGAR's CIK##########.json)"
 
     outcome = _outcome_of(where, size, load, take)
     if outcome.kind is not ReadKind.SKIPPED or not rows:
@@ -284,13 +265,15 @@ def _read_json(file: Path, where: str, of_row: Callable[[_Row], _Read] | None) -
         yield _outcome_of(f"{where}:{number}", size, partial(_object, row), of_row or _of_metadata)
     for page in pages:
         if not any((file.parent / name).exists() for name in (page, f"{page}.gz")):
-            reason = f"lists older filings in {page}, which is not beside it; fetch it from EDGAR into the same folder"
+            reason = (
+                f"lists older filings in {page}, which is missing; fetch it from EDGAR into the same folder"
+            )
             yield ReadOutcome(ReadKind.BROKEN, where, size, reason=reason)
 
 
 def _object(value: Any) -> _Row:
     if not isinstance(value, dict):
-        raise CorruptFile(f"a JSON {type(value).__name__}; want an object a filing")
+        raise CorruptFile(f"the row is a JSON {type(value).__name__}; want one object per filing")
     return value
 
 
@@ -300,12 +283,12 @@ def _of_submission(file: Path, *, where: str, html: ReadsHtml) -> _Read:
     text = _decode(content)
     if not is_submission(text):
         return ReadKind.SKIPPED, (
-            "no EDGAR full submission (no <SEC-HEADER>, <SEC-DOCUMENT> or <SUBMISSION> at its beginning)"
+            "not an EDGAR full submission (no <SEC-HEADER>, <SEC-DOCUMENT> or <SUBMISSION> at its beginning)"
         )
     filing = replace(parse_submission(text, html=html), source_id=where)
     if not filing.accession_number:
-        # A filing without a name is identified by its bytes: a different file under the same path is another filing,
-        # and the same file under another path is the same filing.
+        # A filing without a number is identified by its bytes: another file under the same path is another filing, and
+        # the same file under another path is the same filing.
         filing = replace(filing, accession_number=f"sha256-{sha256(content).hexdigest()}", numbered=False)
     return ReadKind.FILING, filing
 
@@ -313,7 +296,6 @@ def _of_submission(file: Path, *, where: str, html: ReadsHtml) -> _Read:
 def _outcome_of(
     where: str, position: int, load: Callable[[], _T], read: Callable[[_T], _Read]
 ) -> ReadOutcome:
-    """Read one filing, and return the outcome, whatever it is."""
     loaded = None
     accession = ""
     try:
@@ -321,7 +303,7 @@ def _outcome_of(
         kind, found = read(loaded)
         if isinstance(found, Filing) and found.accession_number:  # a header can be labelled without one
             check_filing(found)
-    except MissingExtra:  # of every filing alike
+    except MissingExtra:  # the same for every filing
         raise
     except Exception as error:  # noqa: BLE001 - nothing stops the reading, and nothing is skipped silently
         problem = problem_of(error)
@@ -339,7 +321,6 @@ def _outcome_of(
 
 
 def _stated_number(row: object) -> str:
-    """Return the number or id that an unreadable row gives its filing, or an empty string."""
     stated = (
         (row.get(name) for name in ("accession", "accessionNumber", "id")) if isinstance(row, dict) else ()
     )
@@ -361,9 +342,9 @@ def _size(file: Path) -> int:
 
 
 def _decode(content: bytes) -> str:
-    """Decode a submission: UTF-8 today, Windows-1252 or ASCII before."""
+    """Decode a submission: UTF-8 today, Windows-1252 or ASCII in the past."""
     if b"\0" in content:
-        raise CorruptFile("binary data (a NUL byte); want the text of an EDGAR full submission")
+        raise CorruptFile("the file is binary (it has a NUL byte); want the text of an EDGAR full submission")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:

@@ -1,9 +1,9 @@
 """Compare the rows of a data set with their filings' SGML headers, kept in files of the same directory.
 
-``headers*.jsonl`` (or with ``.gz``) in a directory holds one SGML header per line, as ``{"accession": ...,
-"header": ...}``. Every row of the directory's other files whose accession number a header states is compared
-with it, and takes the header's facts: they are the filing's own, while a row may state those of the company today.
-All headers of a directory are in memory while its rows are read, about two kilobytes each.
+``headers*.jsonl`` (or with ``.gz``) holds one SGML header per line, as ``{"accession": ..., "header": ...}``. Each row
+in the directory's other files is compared with the header of its accession number, if there is one, and takes the
+header's facts: they are the filing's own, while a row may state those of the company today. All headers of a directory
+are in memory while its rows are read, about two kilobytes each.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ __all__ = ["SidecarHeaders", "is_headers_file", "with_header"]
 
 _T = TypeVar("_T")
 MAX_HEADER: Final = 1 << 20
-"""Greatest number of characters of one header: 50 times the longest of 3,441 real ones, which are cut at 20,000."""
+"""Greatest number of characters in one header: 50 times the longest of 3,441 real ones, which are cut at 20,000."""
 _NAMED: Final = 20
-"""Greatest number of problems of one file that are reported one by one."""
+"""Greatest number of problems that are listed for one file."""
 
 
 def is_headers_file(file: Path) -> bool:
@@ -50,12 +50,12 @@ class SidecarHeaders:
     counts: dict[str, int] = field(default_factory=dict)
     """Headers read, by file name."""
     problems: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
-    """Lines that could not be read or carry another filing's number, by file name."""
+    """Lines that could not be read or have another filing's number, by file name."""
     _headers: dict[str, list[Header]] = field(default_factory=dict)
 
     @classmethod
     def load(cls, folder: Path) -> SidecarHeaders:
-        """Read every file of headers in a directory; an unreadable one is a problem, and stops nothing."""
+        """Read every headers file in a directory; what cannot be read is kept as a problem."""
         found = cls()
         for file in sorted(folder.iterdir()) if folder.is_dir() else ():
             if is_headers_file(file) and file.is_file():
@@ -65,7 +65,7 @@ class SidecarHeaders:
     def compare_and_unite(self, filing: Filing, row: Mapping[str, Any]) -> Filing:
         """Return a row's filing with the header's facts and every disagreement between its sources.
 
-        If there is no header, the fields that the row copied from it are compared instead.
+        Without a header, the fields that the row copied from it are compared instead.
         """
         headers = self._headers.get(filing.accession_number, [])
         own, copied = facts_of_row(row), facts_copied_from_header(row)
@@ -88,8 +88,10 @@ class SidecarHeaders:
         return replace(united, disagreements=disagreements) if disagreements else united
 
     def account(self, file_name: str) -> str:
-        """Summarise what was read of a file of headers."""
-        said = f"headers without their filings: {self.counts.get(file_name, 0)} compared with the rows beside them"
+        """Summarise what was read from a headers file."""
+        said = (
+            f"headers without their filings: {self.counts.get(file_name, 0)} compared with this folder's rows"
+        )
         problems = [f"line {number}: {problem}" for number, problem in self.problems.get(file_name, ())]
         more = [f"and {len(problems) - _NAMED} more"] if len(problems) > _NAMED else []
         return "; ".join([said, *problems[:_NAMED], *more])
@@ -119,12 +121,14 @@ class SidecarHeaders:
         header = parse_header(text)
         number = header.filing.accession_number
         if not number:
-            raise CorruptFile("the header states no ACCESSION NUMBER, so it cannot be matched with a filing")
+            raise CorruptFile(
+                "the header states no ACCESSION NUMBER, so it cannot be matched with a filing; add it"
+            )
         check_filing(header.filing)
         self._headers.setdefault(number, []).append(header)
         kept_as = row.get("accession") or number
         if kept_as != number:
-            return f"kept under {quoted(kept_as)}, and states {number}: it counts for the latter alone"
+            return f"the key is {quoted(kept_as)}, but the header states {number}, and counts for that filing only"
         return ""
 
 
@@ -165,7 +169,7 @@ def _parties(filing: Filing, header: Filing) -> tuple[int, ...]:
 
 
 def _stated(codes: tuple[str, ...]) -> tuple[str, ...]:
-    """Drop empty codes if there are no others; with others, one means that a co-registrant states no location."""
+    """Drop empty codes if there are no others; next to others, one stands for a co-registrant without a location."""
     return codes if any(codes) else ()
 
 

@@ -44,24 +44,16 @@ _NO_PROSE: Final = re.compile(
 
 
 def is_submission(beginning: str) -> bool:
-    """Tell whether a file begins as an EDGAR full submission does."""
+    """Tell whether a file begins like an EDGAR full submission."""
     return _MARK.search(beginning[:_BEGINNING]) is not None
 
 
 def parse_submission(text: str, *, html: ReadsHtml = html_text) -> Filing:
-    """Read a full submission: header, documents as plain text, and the cover-page facts tagged in them.
+    """Parse a full submission: header, documents as plain text, and the cover-page facts tagged in them.
 
-    Parameters
-    ----------
-    text : str
-        The whole file.
-    html : callable
-        Returns the text and the facts of an HTML document: in this process, or in one that can be ended.
+    ``html`` converts an HTML document, in this process or in one that can be ended.
 
-    Raises
-    ------
-    CorruptFile
-        If the text ends inside a document, holds several submissions, or its header cannot be read.
+    Raises ``CorruptFile`` if the text ends inside a document, holds several submissions, or its header cannot be read.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     marks = list(_DOCUMENT.finditer(text))
@@ -71,7 +63,7 @@ def parse_submission(text: str, *, html: ReadsHtml = html_text) -> Filing:
         text[:header_end] + "".join(gap for gap, _ in blocks) + (text[marks[-1].end() :] if marks else "")
     )
     if len(_START.findall(outside)) > 1:
-        raise CorruptFile("the file holds several submissions; want one a file")
+        raise CorruptFile("the file holds several submissions; want one per file")
     filing, stated = parse_header(text[:header_end])
     read = [_read_document(block, html) for _, block in blocks]
     documents = tuple(document for document, _ in read)
@@ -90,8 +82,8 @@ def parse_submission(text: str, *, html: ReadsHtml = html_text) -> Filing:
 def _more_documents(counted: int | None, found: int) -> Iterator[Disagreement]:
     """Yield a disagreement if there are more documents than the header counts: a text can imitate a document's end.
 
-    Fewer documents are no disagreement: of 544 real lists of documents 14 are shorter than the header's count, of which
-    the source truncated or selected 9 and 5 are whole; none is longer.
+    Fewer are not: of 544 real filings 14 list fewer documents than the header counts, 9 because the source truncated or
+    selected them, and 5 are complete; none lists more.
     """
     if counted is not None and found > counted:
         yield Disagreement(
@@ -100,7 +92,6 @@ def _more_documents(counted: int | None, found: int) -> Iterator[Disagreement]:
 
 
 def _values(facts: tuple[DeiFact, ...]) -> dict[str, list[str]]:
-    """Gather the facts of a cover page by name, Booleans as ``true`` or ``false``."""
     values: dict[str, list[str]] = defaultdict(list)
     for fact in facts:
         values[fact.name].append(fact.text if fact.truth is None else str(fact.truth).lower())
@@ -108,7 +99,6 @@ def _values(facts: tuple[DeiFact, ...]) -> dict[str, list[str]]:
 
 
 def _blocks(text: str, marks: list[re.Match[str]]) -> Iterator[tuple[str, str]]:
-    """Yield each document, and the text between it and the previous one."""
     closed = 0
     opened: int | None = None
     for number, mark in enumerate(marks):
@@ -118,7 +108,7 @@ def _blocks(text: str, marks: list[re.Match[str]]) -> Iterator[tuple[str, str]]:
         elif not mark[1] and opened is None:
             opened = mark.end()
         else:
-            raise CorruptFile(f"<DOCUMENT> tag number {number + 1} does not pair; want each document closed")
+            raise CorruptFile(f"<DOCUMENT> tag number {number + 1} has no partner; want each document closed")
     if opened is not None:
         raise CorruptFile("the text ends inside a document (no </DOCUMENT>); fetch the file again")
 
@@ -141,16 +131,16 @@ def _read_document(block: str, html: ReadsHtml) -> tuple[FilingDocument, tuple[D
 
 
 def _head_and_body(block: str) -> tuple[str, str]:
-    """Split at the first ``<TEXT>`` and the last ``</TEXT>``, in one pass whatever is between them.
+    """Split at the first ``<TEXT>`` and the last ``</TEXT>``, in one pass.
 
-    A text that is not closed goes on to the end of its document; one that is not opened begins nowhere.
+    An unclosed text extends to the end of its document.
     """
     marks = list(_TEXT.finditer(block))
     start = next((mark for mark in marks if not mark[1]), None)
     end = next((mark for mark in reversed(marks) if mark[1]), None)
     if start is None:
         if end is not None or _TAG_LINES.sub("", block).strip():
-            raise CorruptFile("a document has text outside of <TEXT>; fetch the file again")
+            raise CorruptFile("a document has text outside <TEXT>; fetch the file again")
         return block, ""
     if end is None or end.start() < start.end():
         return block[: start.start()], block[start.end() :]

@@ -1,9 +1,8 @@
 """Read EDGAR's submissions JSON, and tables and rows made from it: metadata of filings, without text.
 
-EDGAR lists every filing of a company, without text, in ``CIK##########.json`` (``filings.recent``, one array per
-column) and, for older filings, in ``CIK##########-submissions-###.json`` (the arrays alone). A row belongs to one
-company and describes the filing; its address, SIC code and category describe the company *today* and are no evidence
-of what they were at the time of filing.
+EDGAR lists every filing of a company in ``CIK##########.json`` (``filings.recent``, one array per column) and, for
+older filings, in ``CIK##########-submissions-###.json`` (the arrays alone). Each row describes one filing of one
+company; its address, SIC code and category describe the company *today*, and are no evidence for the time of filing.
 """
 
 from __future__ import annotations
@@ -54,13 +53,13 @@ _COLUMNS: Final = {
     "stateOfIncorporation": "state_of_inc",
     "category": "filer_category",
 }
-"""EDGAR's names of columns, each with the name that rows of a data set use."""
+"""EDGAR's column names, each with its name in rows of a data set."""
 _WANTED: Final = ("accession", "form")
 _OF_PAGE: Final = re.compile(r"CIK(\d{10})-submissions-\d+", re.IGNORECASE)
 _PAGE: Final = re.compile(rf"{_OF_PAGE.pattern}\.json", re.IGNORECASE)
 _MAY_BE_EMPTY: Final = ("filed", "period", "accepted", "is_xbrl", "file_number")
 COMPANY_STATE: Final = frozenset({"business", "incorporation", "sics"})
-"""Facts that a submissions file states of the company as of the crawl, not of the filing."""
+"""Facts that a submissions file states about the company at the time of the crawl, not of the filing."""
 _ROW_FIELDS: Final = (
     "form", "filed", "accepted", "period", "items", "cik", "file_number", "business_state", "state_of_inc",
     "sic", "private_to_public", "roles",
@@ -71,15 +70,7 @@ _ROW_FIELDS: Final = (
 
 
 def is_metadata_row(row: Mapping[str, Any]) -> bool:
-    """Tell whether a row names a filing and its form, in either spelling, and has no text, header or question.
-
-    Examples
-    --------
-    >>> is_metadata_row({"accessionNumber": "0009999999-24-000007", "form": "25-NSE"})
-    True
-    >>> is_metadata_row({"cik": 7, "company": "EXAMPLE HOLDINGS PLC"})
-    False
-    """
+    """Tell whether a row names a filing and its form, in either spelling, and has no text, header or question."""
     other = {"text", "header", "question"} & row.keys()
     return not other and bool({"form", "accession"} & {_COLUMNS.get(name, name) for name in row})
 
@@ -87,10 +78,8 @@ def is_metadata_row(row: Mapping[str, Any]) -> bool:
 def filing_of_metadata(row: Mapping[str, Any]) -> Filing:
     """Read a row without text.
 
-    Raises
-    ------
-    CorruptFile
-        If a key that is read has a value of the wrong type, such as an impossible date, or the row names no filing.
+    Raises ``CorruptFile`` if a key that is read has a value of the wrong type, such as an impossible date, or the row
+    names no filing.
 
     Examples
     --------
@@ -110,26 +99,23 @@ def filing_of_metadata(row: Mapping[str, Any]) -> Filing:
 def rows_of_table(
     lines: Iterable[tuple[int, bytes | None]],
 ) -> Iterator[tuple[int, Callable[[], dict[str, Any]]]]:
-    """Read a tab-separated index: a line of column names, then one filing per line; each row with its line number.
+    """Read a tab-separated index: a line of column names, then one filing per line; yield line numbers and parsers.
 
     Unknown columns are ignored. A row is parsed when its function is called, which raises CorruptFile if the line has
     more cells than the first.
 
-    Raises
-    ------
-    CorruptFile
-        If the first line lacks a column of accession numbers or forms, or names one of them twice.
+    Raises ``CorruptFile`` if the first line lacks a column of accession numbers or forms, or repeats a name.
     """
     numbered = iter(lines)
     names = next((_cells(line) for _, line in numbered), [])
     columns = [_COLUMNS.get(name, name) for name in names]
     if missing := [name for name in _WANTED if name not in columns]:
         raise CorruptFile(
-            f"the first line names no column {' or '.join(missing)} (but {quoted(', '.join(sorted(columns)))}); want a "
-            "tab-separated index of filings with accession, form, cik, filed, period, accepted, file_number, items"
+            f"the first line has no column {' or '.join(missing)} (it has {quoted(', '.join(sorted(columns)))}); want "
+            "a tab-separated index of filings with accession, form, cik, filed, period, accepted, file_number, items"
         )
     if twice := [name for name, count in Counter(columns).items() if count > 1]:
-        raise CorruptFile(f"the first line names the column {quoted(twice[0])} twice; want it once")
+        raise CorruptFile(f"the first line has the column {quoted(twice[0])} twice; want it once")
     for number, line in numbered:
         yield number, partial(_row_of_cells, columns, line)
 
@@ -137,7 +123,7 @@ def rows_of_table(
 def _row_of_cells(columns: Sequence[str], line: bytes | None) -> dict[str, Any]:
     cells = _cells(line)
     if len(cells) > len(columns):
-        raise CorruptFile("the line has more cells than the first line has columns")
+        raise CorruptFile("the line has more cells than the first line has columns; want one per column")
     return {name: cell or None for name, cell in zip_longest(columns, cells, fillvalue=None) if name}
 
 
@@ -146,22 +132,14 @@ def _cells(line: bytes | None) -> list[str]:
 
 
 def is_submissions(value: object) -> bool:
-    """Tell whether a JSON value is a submissions file of EDGAR, or a further page of one."""
+    """Tell whether a JSON value is an EDGAR submissions file, or a further page of one."""
     return isinstance(value, dict) and ("filings" in value or isinstance(value.get("accessionNumber"), list))
 
 
 def pages_of_submissions(value: Mapping[str, Any]) -> list[str]:
-    """Return the names of the further pages in which EDGAR lists a filer's older filings (``filings.files``).
+    """Return the names of the further pages that list a filer's older filings (``filings.files``).
 
-    Raises
-    ------
-    CorruptFile
-        If what is listed is not a name of a page.
-
-    Examples
-    --------
-    >>> pages_of_submissions({"filings": {"recent": {}, "files": [{"name": "CIK0009000001-submissions-001.json"}]}})
-    ['CIK0009000001-submissions-001.json']
+    Raises ``CorruptFile`` if an entry is not the name of a page.
     """
     filings = value.get("filings")
     listed = (filings.get("files") if isinstance(filings, dict) else None) or []
@@ -179,22 +157,8 @@ def pages_of_submissions(value: Mapping[str, Any]) -> list[str]:
 def rows_of_submissions(value: Mapping[str, Any], file_name: str) -> list[dict[str, Any]]:
     """Turn the columns of a submissions file into rows; addresses are the filer's today, and marked as such.
 
-    Parameters
-    ----------
-    value : mapping
-    file_name : str
-        Names the filer of a further page, which does not state it: ``CIK##########-submissions-###.json``.
-
-    Raises
-    ------
-    CorruptFile
-        If the columns are not those of EDGAR, or differ in length.
-
-    Examples
-    --------
-    >>> page = {"accessionNumber": ["0009999999-24-000007"], "form": ["25-NSE"], "filingDate": ["2024-05-02"]}
-    >>> [row["cik"] for row in rows_of_submissions(page, "CIK0009000001-submissions-001.json")]
-    [9000001]
+    ``file_name`` identifies the filer of a further page, which does not state it:
+    ``CIK##########-submissions-###.json``. Raises ``CorruptFile`` if the columns are not EDGAR's, or differ in length.
     """
     try:
         if "filings" in value:
@@ -203,19 +167,19 @@ def rows_of_submissions(value: Mapping[str, Any], file_name: str) -> list[dict[s
             columns, of_filer = value, {"cik": int(found[1])}
         else:
             raise CorruptFile(
-                f"{shown(file_name)} does not say whose submissions it holds; keep EDGAR's name, "
+                f"the name {shown(file_name)} does not tell whose submissions it holds; keep EDGAR's name, "
                 "CIK##########-submissions-###.json"
             )
         lengths = {len(column) for column in columns.values()}
         if len(lengths) != 1:
-            raise CorruptFile(f"the columns have {sorted(lengths)} entries; want one a filing in each")
+            raise CorruptFile(f"the columns have {sorted(lengths)} entries; want one per filing in each")
         return [
             {**of_filer, **{name: column[at] for name, column in columns.items()}}
             for at in range(lengths.pop())
         ]
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise CorruptFile(
-            f"no submissions of a filer ({error!r}); want EDGAR's CIK##########.json"
+            f"these are not a filer's submissions ({error!r}); want EDGAR's CIK##########.json"
         ) from error
 
 
@@ -231,18 +195,11 @@ def _of_filer(filer: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-# --- rows as a source to compare with others -------------------------------------------------------------
+# --- rows as a source to compare --------------------------------------------------------------------------
 
 
 def facts_of_submissions_row(row: Mapping[str, Any]) -> StatedFacts:
-    """Read one filing of a submissions file, by EDGAR's names or the short names of the index.
-
-    Examples
-    --------
-    >>> row = {"accessionNumber": "0009999999-24-000007", "form": "8-K", "items": "2.02,9.01", "cik": "7"}
-    >>> facts_of_submissions_row(row).items
-    ('2.02', '9.01')
-    """
+    """Read one filing of a submissions file, by EDGAR's names or the short names of the index."""
     named = {_COLUMNS.get(key, key): value for key, value in row.items()}
     return _facts("submissions row", named, frozenset(_ROW_FIELDS))
 
@@ -250,8 +207,7 @@ def facts_of_submissions_row(row: Mapping[str, Any]) -> StatedFacts:
 def facts_of_row(row: Mapping[str, Any]) -> StatedFacts:
     """Read the fields of a data set's row that were not copied from the filing's own header.
 
-    ``meta_src`` names the source of each field. A field copied from the header is no independent evidence and is left
-    out; a field without a stated source counts as the row's own.
+    ``meta_src`` names the source of each field; a field without one counts as the row's own.
     """
     wanted = frozenset(_ROW_FIELDS) - copied_from_header(row)
     return _facts("data row", row, wanted)
@@ -271,13 +227,13 @@ def copied_from_header(row: Mapping[str, Any]) -> frozenset[str]:
 
 
 def facts_copied_from_header(row: Mapping[str, Any]) -> StatedFacts:
-    """Read the fields copied from the header, to compare with in place of a header that is missing."""
+    """Read the fields copied from the header, to be compared in place of a missing header."""
     facts = _facts("header as the data set read it", row, copied_from_header(row) & frozenset(_ROW_FIELDS))
     return replace(facts, complete=False, current_state=frozenset())
 
 
 def facts_of_company(company: Mapping[str, Any]) -> StatedFacts:
-    """Read the facts that a submissions file states of the company today."""
+    """Read the facts that a submissions file states about the company today."""
     return _facts("company today", company, frozenset({"cik", "business_state", "state_of_inc", "sic"}))
 
 
@@ -313,7 +269,6 @@ def _facts(source: str, row: Mapping[str, Any], wanted: Collection[str]) -> Stat
 
 
 def _items(stated: Any, filed: date | None) -> tuple[str, ...]:
-    """Read items from a list, or from a submissions row's string such as ``2.02,9.01``."""
     listed = stated.split(",") if isinstance(stated, str) else stated if isinstance(stated, list) else []
     texts = (str(item).strip() for item in listed)
     return tuple(dict.fromkeys(item_number(item, filed) for item in texts if item))

@@ -1,7 +1,7 @@
-"""Write the page that documents every policy bit (BITS.md), from its rules, the vocabulary and the policy table.
+"""Write the page that documents every policy bit (BITS.md) from the rules, the vocabulary and the policy table.
 
-Nothing is stated twice: a rule's field, text, passages and limits are kept with its test, a bit's meaning and
-regulation in the vocabulary, and the cells that forbid or require it in the role x purpose table.
+Nothing is stated twice: a rule keeps its field, text, passages and limits with its test, the vocabulary a bit's meaning
+and regulation, and the role x purpose table the cells that forbid or require it.
 """
 
 from __future__ import annotations
@@ -27,25 +27,23 @@ class _StateRule(NamedTuple):
     limits: str = ""
 
 
-# The state bits, which carag.profiles.edgar.rules.filing_events computes: no fact of the filing itself sets them.
+# The state bits, which carag.profiles.edgar.rules.filing_events computes from other filings.
 _STATE: Final = {
     PolicyBit.AMENDED: _StateRule(
         "CONFORMED SUBMISSION TYPE; CENTRAL INDEX KEY; CONFORMED PERIOD OF REPORT; SEC FILE NUMBER",
-        "a later /A of the same CIK, form and period (of periodic reports, of periods within ten days); of a "
-        "registration statement, of the same file number; of a periodic report, also a later /A within 380 days that "
+        "a later /A of the same CIK, form and period (for periodic reports, of periods within ten days); for a "
+        "registration statement, of the same file number; for a periodic report, also a later /A within 380 days that "
         "has the period of no report, repeats the day of its filing as its period or states none, if no report came "
         "between",
-        "where a filer's amendment is known and its report is not, the report before it is taken for the one amended; "
-        "any other amendment that states neither amends nothing; a post-effective amendment (POS AM) has a form of its "
-        "own",
+        "if a filer's amendment is known and its report is not, the previous report counts as the one amended; any "
+        "other amendment that states neither amends nothing; a post-effective amendment (POS AM) has its own form",
     ),
     PolicyBit.SUPERSEDED: _StateRule(
         "the same; document list; text",
         "AMENDED, and the amendment carries statements: EX-32 (of a 20-F EX-13), an accountant's opinion, or the "
-        "titles of interim statements; of a report with statements, also where the amendment is known by its facts "
-        "alone",
-        "most 10-K/As carry Part III alone, and replace nothing; one without text is taken to replace, unless it is a "
-        "10-K/A or 10-Q/A of a period after 15 June 2011 without XBRL (isXBRL), which statements must have "
+        "titles of interim statements; for a report with statements, also if only the amendment's metadata is known",
+        "most 10-K/As carry only Part III, and replace nothing; one without text counts as replacing, unless it is a "
+        "10-K/A or 10-Q/A for a period after 15 June 2011 without XBRL (isXBRL), which statements must have "
         "(Regulation S-T 405), or an 8-K/A without item 2.02",
     ),
     PolicyBit.NON_RELIANCE: _StateRule(
@@ -53,11 +51,11 @@ _STATE: Final = {
         "carries statements, and a later 8-K item 4.02 of the CIK came within three years of the period, and no "
         "amendment with statements since",
         "the item names its periods only in its text, so all statements of those years are closed; an amendment "
-        "known by its facts alone reopens none",
+        "known only by its metadata reopens none",
     ),
     PolicyBit.NOT_LATEST: _StateRule(
         "CONFORMED SUBMISSION TYPE; CENTRAL INDEX KEY; CONFORMED PERIOD OF REPORT",
-        "a report of the same CIK and form has a later period, by more than ten days; of a report that states no "
+        "a report of the same CIK and form has a later period, by more than ten days; for a report that states no "
         "period, a period that ends after the day it became public",
     ),
     PolicyBit.LATE: _StateRule(
@@ -66,12 +64,12 @@ _STATE: Final = {
     ),
     PolicyBit.DELISTED: _StateRule(
         "CONFORMED SUBMISSION TYPE; CENTRAL INDEX KEY; text of the form",
-        "a Form 25, 15 or 15F, or a revocation, of the CIK, unless the form says that it removes debt, preferred "
-        "stock, warrants or rights alone, or that the duty to report on common equity remains; until the cover of a "
+        "a Form 25, 15 or 15F, or a revocation, of the CIK, unless the form says that it removes only debt, preferred "
+        "stock, warrants or rights, or that the duty to report on common equity remains; until the cover of a "
         "periodic report, 90 days or more later, lists common equity on an exchange",
-        "covers every document of the filer; a form known by its facts alone counts as one on common equity, so a "
-        "filer whose notes matured is hidden until a report of its own with text proves that it is listed; the list of "
-        "an exchange's own filings holds the forms it filed on others, which then count as on the exchange",
+        "covers every document of the filer; a form known only by its metadata counts as one on common equity, so a "
+        "filer whose notes matured is hidden until the text of one of its reports proves that it is listed; the list "
+        "of an exchange's filings includes the forms it filed on other companies, which then count as its own",
     ),
 }
 
@@ -93,15 +91,7 @@ A fact that is missing closes: no location is *elsewhere*, an 8-K whose items ca
 
 
 def bits_page(table: PolicyTable) -> str:
-    r"""Return the page as Markdown.
-
-    Examples
-    --------
-    >>> from carag.policy import PolicyTable
-    >>> page = bits_page(PolicyTable.shipped())
-    >>> page.count("\n## ") == 27 + 1
-    True
-    """
+    """Return the page as Markdown."""
     return "\n".join(
         [_HEAD, *_summary(), *(line for bit in PolicyBit for line in _section(bit, table)), *_quarantine()]
     )

@@ -1,8 +1,8 @@
 """Encode a filing's facts as a few integers, which the rules of the policy word test.
 
-One filing is a :class:`Fields` of plain integers, a corpus is a :class:`Fields` of columns, and the rules are written
-in operators that mean the same for both. So each rule is written once, and evaluated for one filing or a million.
-Sets (of form families, items, locations) are bitsets; dates are ordinals, 0 if none is stated.
+One filing is a :class:`Fields` of integers, a corpus is a :class:`Fields` of columns, and the rules use operators that
+mean the same for both. So each rule is written once, for one filing or a million. Sets (of form families, items,
+locations) are bitsets; dates are ordinals, 0 if not stated.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ __all__ = [
 ]
 
 Column: TypeAlias = Any
-"""An ``int``, or an int64 array with one element per filing; a test of it gives a ``bool`` or a Boolean array."""
+"""An ``int``, or an int64 array with one element per filing; a test gives a ``bool`` or a Boolean array."""
 
 
 class Fields(NamedTuple):
@@ -57,16 +57,16 @@ class Fields(NamedTuple):
     traits: Column
     """``CONFORMED SUBMISSION TYPE``: families of the form (:func:`form_traits`), and whether it amends."""
     items: Column
-    """``ITEM INFORMATION``: one bit per item number of Form 8-K, in ascending order, and ``UNREADABLE``."""
+    """``ITEM INFORMATION``: one bit per item number of Form 8-K, ascending, and ``UNREADABLE``."""
     places: Column
-    """Jurisdictions of business addresses, ``dei:EntityAddressCountry`` and foreign ``STATE OF
-    INCORPORATION``, as the policy word has them (:func:`places`)."""
+    """Jurisdiction bits of business addresses, ``dei:EntityAddressCountry`` and foreign ``STATE OF INCORPORATION``
+    (:func:`places`)."""
     exhibits: Column
-    """Which of the exhibits that rules test the document list names (:class:`Exhibit`)."""
+    """The exhibits in the document list that rules test (:class:`Exhibit`)."""
     marks: Column
-    """All other facts that are true or false (:class:`Mark`)."""
+    """All other Boolean facts (:class:`Mark`)."""
     filed: Column
-    """``FILED AS OF DATE``, as an ordinal like all dates here."""
+    """``FILED AS OF DATE``, an ordinal like all dates here."""
     accepted: Column
     """Day of ``<ACCEPTANCE-DATETIME>``, US Eastern."""
     released: Column
@@ -74,7 +74,7 @@ class Fields(NamedTuple):
     period: Column
     """``CONFORMED PERIOD OF REPORT``."""
     year: Column
-    """Year of the accession number, 0 if there is none."""
+    """Year of the accession number, 0 without one."""
 
 
 class Exhibit(IntFlag):
@@ -85,7 +85,7 @@ class Exhibit(IntFlag):
 
 
 class Mark(IntFlag):
-    """Facts of a filing that are true or false."""
+    """Boolean facts of a filing."""
 
     PRIVATE_TO_PUBLIC = auto()
     """``<PRIVATE-TO-PUBLIC>``."""
@@ -94,15 +94,15 @@ class Mark(IntFlag):
     INDIVIDUAL = auto()
     """``typeOfReportingPerson`` IN."""
     MAY_BE_NASDAQ = auto()
-    """``dei:SecurityExchangeName`` names Nasdaq or an exchange that is not known, or none is stated."""
+    """``dei:SecurityExchangeName`` names Nasdaq or an unknown exchange, or is not stated."""
     EMERGING_GROWTH = auto()
-    """``dei:EntityEmergingGrowthCompany``; if that is not stated, the filer category."""
+    """``dei:EntityEmergingGrowthCompany``, or else the filer category."""
     SHELL = auto()
     """SIC 6770, or ``dei:EntityShellCompany``."""
     HAS_TEXT = auto()
     """At least one document has text."""
     COVER_DATED = auto()
-    """The cover page states a usable date; read only if no other date is usable."""
+    """The cover page states a usable date; read only without another usable date."""
     STATEMENTS = auto()
     """The text of an amended annual or quarterly report contains financial statements
     (:mod:`carag.profiles.edgar.facts.financial_statements`)."""
@@ -118,7 +118,7 @@ _FAMILIES: Final = {family: 1 << place for place, family in enumerate(FormFamily
 _ITEMS: Final = {number: 1 << place for place, number in enumerate(sorted(ITEM_NUMBERS))}
 
 UNREADABLE: Final = 1 << len(_ITEMS)
-"""Bit of :attr:`Fields.items`: no item is stated, or one that Form 8-K does not have."""
+"""Bit of :attr:`Fields.items`: no item is stated, or an unknown one."""
 AMENDMENT: Final = 1 << len(_FAMILIES)
 """Bit of :attr:`Fields.traits`: the form ends in ``/A``."""
 FORM_10K: Final = AMENDMENT << 1
@@ -138,13 +138,7 @@ def family_mask(*families: FormFamily) -> int:
 
 @lru_cache(maxsize=4096)
 def form_traits(form: str, *, amends: bool = False) -> int:
-    """Return the traits of a form given without its ``/A``; 0 for a form that EDGAR does not have.
-
-    Examples
-    --------
-    >>> form_traits("F-1") == family_mask(FormFamily.OFFERING, FormFamily.FOREIGN)
-    True
-    """
+    """Return the traits of a form without ``/A``; 0 for a form that EDGAR does not have."""
     families = form_families(form)
     traits = family_mask(*families)
     if FormFamily.ANNUAL in families:
@@ -161,13 +155,7 @@ def _traits(form: str) -> int:
 
 @lru_cache(maxsize=4096)
 def item_mask(*numbers: str) -> int:
-    """Return the bits of 8-K items in :attr:`Fields.items`; ``UNREADABLE`` for no item or an unknown one.
-
-    Examples
-    --------
-    >>> item_mask("2.02", "99.1") == item_mask("2.02") | UNREADABLE
-    True
-    """
+    """Return the bits of 8-K items in :attr:`Fields.items`; ``UNREADABLE`` for no item or an unknown one."""
     unreadable = not numbers or not ITEM_NUMBERS.issuperset(numbers)
     mask = sum(_ITEMS[number] for number in set(numbers) & ITEM_NUMBERS)
     return mask | UNREADABLE if unreadable else mask
@@ -175,17 +163,11 @@ def item_mask(*numbers: str) -> int:
 
 @lru_cache(maxsize=65536)
 def places(business: tuple[str, ...], incorporation: tuple[str, ...], countries: tuple[str, ...]) -> int:
-    """Unite registrants' BUSINESS ADDRESS STATE, STATE OF INCORPORATION and dei:EntityAddressCountry.
+    """Unite the jurisdictions of addresses, states of incorporation and ``dei:EntityAddressCountry``.
 
-    A state of incorporation in the United States does not show where the business is (Delaware), so it sets no bit;
-    one elsewhere does (GDPR Art. 3: establishment). A registrant that states nothing, or a code that is not known, may
-    be anywhere: every bit is set, so that a session to which any of these places is inadmissible does not see it.
-
-    Examples
-    --------
-    >>> from carag.policy import bit_names
-    >>> bit_names(places(("CA",), ("L2",), ()))
-    ('J_US', 'J_EU')
+    A state of incorporation in the United States sets no bit, because it does not show where the business is
+    (Delaware); one elsewhere does (GDPR Art. 3: establishment). A registrant that states nothing, or an unknown code,
+    may be anywhere: every bit is set, which hides it from sessions barred from any of these places.
     """
     at = {edgar_places(code) for code in business} | {iso_places(country) for country in countries}
     at |= {edgar_places(code) for code in incorporation} - {PolicyBit.J_US}
@@ -193,7 +175,7 @@ def places(business: tuple[str, ...], incorporation: tuple[str, ...], countries:
 
 
 _NUMBERED: Final = re.compile(r"EX[-. ]?0*([0-9]+)")
-"""The number of an exhibit under Regulation S-K 601(b), whatever its filer appends to it: ``EX-32A``, ``EX-32.1``."""
+"""The number of an exhibit under Regulation S-K 601(b), whatever the filer appends: ``EX-32A``, ``EX-32.1``."""
 
 
 @lru_cache(maxsize=4096)
@@ -243,14 +225,7 @@ def fields_of(filing: Filing) -> Fields:
 
 
 def columns_of(filings: Iterable[Filing]) -> Fields:
-    """Encode filings as columns, one per field, in the order given.
-
-    Examples
-    --------
-    >>> from carag.profiles.edgar.facts.filing import Filing
-    >>> columns_of([Filing(accession_number="a", form="6-K"), Filing(accession_number="b", form="S-1")]).year
-    array([0, 0])
-    """
+    """Encode filings as columns, one per field, in the order given."""
     rows = np.array([fields_of(filing) for filing in filings], dtype=np.int64).reshape(
         -1, len(Fields._fields)
     )
@@ -289,10 +264,10 @@ _NOT_NASDAQ: Final = re.compile(
     r"Long-?\s?Term\s+Stock|MIAX|BOX)(?!.*nasdaq).*|none)\s*",
     re.IGNORECASE | re.DOTALL,
 )
-"""Exchanges and markets that are not Nasdaq's; what is not among them may be."""
+"""Exchanges and markets that are not Nasdaq's; any other may be."""
 _JOBS_ACT: Final = date(2012, 4, 5)
-"""Before this day no emerging growth companies existed (Pub. L. 112-106); the filer category is today's, not that of
-the filing's time."""
+"""The day from which emerging growth companies exist (Pub. L. 112-106). The filer category is today's, so it is ignored
+for earlier filings."""
 
 
 def _marks(filing: Filing) -> int:
@@ -320,7 +295,6 @@ def _marks(filing: Filing) -> int:
 
 
 def _statements_in_text(filing: Filing, traits: int) -> int:
-    """Look for financial statements where an amendment may have them: in its main document and certain exhibits."""
     if not traits & (_ANNUAL | _INTERIM):
         return 0
     found = has_opinion if traits & _ANNUAL else has_interim_statements

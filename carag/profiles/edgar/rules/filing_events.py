@@ -1,15 +1,14 @@
-"""Compute the state bits (18-23) of filings from later filings, which amend, supersede or delist, and their times.
+"""Compute the state bits (18-23) of filings from later filings that amend, supersede or delist them, over time.
 
-This is a pure function of a set of facts, whatever their order. A filing's history is a sequence of spans, from the
-minute it became public; each names its bits and, for every bit, the accession number that sets it (the earliest if
-several do). Times are intervals: a filing whose hour is unknown became public somewhere in ``[since, public_at]``. All
-doubt is resolved towards hiding: in the order of two filings, and in the minute from which an event hides (its
-earliest) or a restatement makes admissible again (its latest).
+This is a pure function of a set of facts, in any order. A filing's history is a sequence of spans, from the minute it
+became public; each span has bits and, for every bit, the accession number that sets it (the earliest of several). Times
+are intervals: a filing whose hour is unknown became public in ``[since, public_at]``. All doubt is resolved towards
+hiding: in the order of two filings, and in the minute from which an event hides (its earliest) or a restatement makes
+admissible again (its latest).
 
-Every rule concerns filings that share a CIK, so a new filing can change only the histories of those.
-
-A filing may be known by metadata only (:mod:`carag.profiles.edgar.rules.metadata_only`). A fact that only its text
-would show is then a doubt like any other: an amendment may carry statements, a Form 25 may remove the common equity.
+Every rule is about filings that share a CIK, so a new filing can change only their histories. If only the metadata of a
+filing is known (:mod:`carag.profiles.edgar.rules.metadata_only`), a fact that its text would show is a doubt like any
+other: an amendment may carry statements, a Form 25 may remove the common equity.
 """
 
 from __future__ import annotations
@@ -44,24 +43,13 @@ __all__ = [
 ]
 
 _NON_RELIANCE_DAYS: Final = 3 * 366
-"""Days after a period's end in which an 8-K item 4.02 may concern it."""
+"""Days after a period's end in which an 8-K item 4.02 may refer to it."""
 _TAKEN_EFFECT: Final = 90 * 24 * 60
 """Minutes from a form of removal until registration under section 12(b) or 12(g) has ended."""
 
 
 def state_bits(facts: Iterable[FilingFacts]) -> dict[str, StateBits]:
-    """Compute the state bits of every filing from all of them, as they are after the last event.
-
-    Parameters
-    ----------
-    facts : iterable of FilingFacts
-        In any order, each accession number once.
-
-    Returns
-    -------
-    dict
-        Every accession number given, sorted, with its bits 18-23.
-    """
+    """Return the state bits of every filing after the last event, sorted by accession number."""
     return {
         accession: StateBits(spans[-1].bits, spans[-1].causes)
         for accession, spans in state_history(facts).items()
@@ -69,28 +57,10 @@ def state_bits(facts: Iterable[FilingFacts]) -> dict[str, StateBits]:
 
 
 def state_history(facts: Iterable[FilingFacts]) -> dict[str, tuple[StateSpan, ...]]:
-    """Compute which state bits every filing has in which spans of time.
+    """Return the spans of state bits of every filing, sorted by accession number.
 
-    Parameters
-    ----------
-    facts : iterable of FilingFacts
-        In any order. An accession number that occurs more than once has several readings, and each has its effects.
-
-    Returns
-    -------
-    dict
-        Every accession number given, sorted, with its spans: ascending, at least one, the first since the
-        minute the filing is public.
-
-    Examples
-    --------
-    >>> from dataclasses import replace
-    >>> report = FilingFacts(
-    ...     accession_number="a", form="10-K", is_amendment=False, ciks=(1,), period=None, since=5, public_at=5
-    ... )
-    >>> gone = replace(report, accession_number="b", form="25", since=9, public_at=9)
-    >>> [(span.since, span.bits, span.causes) for span in state_history([report, gone])["a"]]
-    [(5, 0, ()), (9, 8388608, (StateCause(bit='DELISTED', accession_number='b'),))]
+    Facts may come in any order; an accession number that occurs more than once has several readings, each with its
+    effects. Spans are ascending; the first begins at the minute the filing is public.
     """
     filings = sorted(facts, key=lambda one: (one.public_at, one.accession_number))
     state = _State(filings)
@@ -107,13 +77,13 @@ def state_history(facts: Iterable[FilingFacts]) -> dict[str, tuple[StateSpan, ..
 
 _Registration = tuple[int, str, str]
 _Reports = dict[tuple[int, str], dict[date, "FilingFacts"]]
-"""Of each filer and family, the earliest report of each period."""
+"""For each filer and family, the earliest report of each period."""
 _Periods = tuple[list[date], list["FilingFacts"]]
-"""Periods, ascending, and of each the earliest report of it or a later one."""
+"""Ascending periods, each with the earliest report of it or of a later one."""
 
 
 class _State:
-    """Collect effects, with one pass per bit over the filings sorted by publication."""
+    """Collects effects, with one pass per bit over the filings sorted by publication."""
 
     def __init__(self, filings: list[FilingFacts]) -> None:
         self.found: dict[str, list[Effect]] = {one.accession_number: [] for one in filings}
@@ -134,7 +104,7 @@ class _State:
         return list(dict.fromkeys(self._as_one[key] for key in _periods(one)))
 
     def _set(self, bit: PolicyBit, filing: FilingFacts, cause: FilingFacts, until: int = NEVER) -> None:
-        """Add an effect; a filing never has one on itself."""
+        """Add an effect; a filing has none on itself."""
         if filing.accession_number != cause.accession_number:
             self.found[filing.accession_number].append(
                 Effect(cause.since, until, bit, cause.accession_number)
@@ -143,13 +113,13 @@ class _State:
     def amended(self) -> None:
         """Set AMENDED by a later /A of the same CIK, form and period (Rule 12b-15); SUPERSEDED if it has statements.
 
-        An amendment of a report that has the period of none, or states none, concerns the nearest report before it.
-        A registration statement has no period; it and its amendments have a file number of their own (Rule 470), while
-        all reports of a registrant share one for ever.
+        An amendment that matches no report's period, or states none, amends the nearest report before it. Registration
+        statements have no period; one and its amendments share a file number (Rule 470), unlike reports, where all of a
+        registrant's share one.
 
         An amendment is by nature later than the filing it amends; only the times of two amendments are compared. Most
-        10-K/As carry Part III alone, so one without statements supersedes nothing (PCAOB AS 2905). One known by
-        metadata only may carry statements, so it supersedes a report that has some.
+        10-K/As carry only Part III, so one without statements supersedes nothing (PCAOB AS 2905). One known only by its
+        metadata may carry statements, so it supersedes a report that has some.
         """
         for group in (*self._amended_groups(), *self._by_registration.values()):
             amendments = [one for one in group if one.is_amendment]
@@ -164,7 +134,7 @@ class _State:
                     continue
                 place = {id(one): number for number, one in enumerate(causes)}
                 keys = [(one.public_at, one.accession_number) for one in causes]
-                first = list(accumulate(reversed(causes), _earlier))[::-1]  # of each cause and those after it
+                first = list(accumulate(reversed(causes), _earlier))[::-1]  # of each cause and its successors
                 for one in concerned:
                     after = place.get(id(one), -1) + 1
                     if one.is_amendment and id(one) not in place:
@@ -173,7 +143,7 @@ class _State:
                         self._set(bit, one, first[after])
 
     def _amended_groups(self) -> Iterable[list[FilingFacts]]:
-        """Return the filings of each period, with the amendments that match no report beside what they may amend."""
+        """Return the filings of each period, joined by unmatched amendments that may amend them."""
         keys: dict[str, set[Period]] = defaultdict(set)
         for one in self._filings:
             keys[one.accession_number].update(self._counted(one))
@@ -191,8 +161,8 @@ class _State:
     def non_reliance(self) -> None:
         """Set NON_RELIANCE by a later 8-K item 4.02 of the CIK, within three years of the period (SOX 304).
 
-        The item names periods only in its text, so every statement of those years gets the bit, until an amendment
-        of the same period that carries statements is filed after it.
+        The item names periods only in its text, so every statement of those years gets the bit, until a later amendment
+        of the same period carries statements.
         """
         warnings: dict[int, list[FilingFacts]] = defaultdict(list)
         for one in self._filings:
@@ -212,7 +182,7 @@ class _State:
     def not_latest(self) -> None:
         """Set NOT_LATEST by a report of the same CIK on the same form for a later period (FINRA 2210(d)).
 
-        A report that states no period is of one before the minute in which it is public.
+        A report without a period counts as one for a period before it became public.
         """
         counted: _Reports = defaultdict(dict)
         stated: _Reports = defaultdict(dict)
@@ -246,14 +216,13 @@ class _State:
     def delisted(self) -> None:
         """Set DELISTED by a Form 25 or 15, or a revocation, of the CIK (Exchange Act s. 12(d), 12(g), 12(j)).
 
-        Every document of the filer gets the bit, also the form itself and later filings: a company that still reports
-        may trade nowhere. A form that states it removes another class than common equity has no effect.
+        Every document of the filer gets the bit, including the form itself and later filings: a company that still
+        reports may trade nowhere. A form that states it removes a class other than common equity has no effect.
 
-        Only the form's text states the class. In EDGAR's index of 152 companies 97 have such forms, 581 in all, and
-        91 of the 97 reported in 2025 or later. So a form known by metadata only counts, and every form ceases to count
-        once a periodic report proves the contrary: its cover lists common equity on an exchange under section 12(b),
-        90 days or more after the form, when removal and the end of registration have taken effect (Rules 12d2-2(d),
-        12g-4(a)).
+        Only the form's text states the class. In EDGAR's index of 152 companies 97 have such forms, 581 in all, and 91
+        of the 97 reported in 2025 or later. So a form known only by its metadata counts, until a periodic report proves
+        the contrary: its cover lists common equity on an exchange under section 12(b), 90 days or more after the form,
+        when removal and the end of registration have taken effect (Rules 12d2-2(d), 12g-4(a)).
         """
         gone: dict[int, list[FilingFacts]] = defaultdict(list)
         listed: dict[int, list[FilingFacts]] = defaultdict(list)
@@ -268,16 +237,7 @@ class _State:
 
 
 def bears_on_others(one: FilingFacts) -> bool:
-    """Tell whether a filing can set or clear a state bit of another.
-
-    Examples
-    --------
-    >>> letter = FilingFacts(
-    ...     accession_number="a", form="CORRESP", is_amendment=False, ciks=(1,), period=None, since=5, public_at=5
-    ... )
-    >>> bears_on_others(letter)
-    False
-    """
+    """Tell whether a filing can set or clear a state bit of another."""
     families = form_families(one.form)
     return (
         bool(periodic_family(one.form))
@@ -299,7 +259,7 @@ def _after(reports: _Reports) -> dict[tuple[int, str], _Periods]:
 
 
 def _absences(forms: list[FilingFacts], reports: list[FilingFacts]) -> list[Effect]:
-    """Return the effects of a filer's forms of removal, each until a report proves that common equity is listed."""
+    """Return the effects of a filer's removal forms, each until a report proves that common equity is listed."""
     found: list[Effect] = []
     for form in sorted(forms, key=lambda one: (one.since, one.public_at, one.accession_number)):
         proofs = (one.public_at for one in reports if one.since >= form.public_at + _TAKEN_EFFECT)
@@ -312,13 +272,11 @@ def _absences(forms: list[FilingFacts], reports: list[FilingFacts]) -> list[Effe
 def _new(
     seen: set[tuple[Period | _Registration, str, bool]], key: Period | _Registration, one: FilingFacts
 ) -> bool:
-    """Tell whether no other reading of a filing is in a group yet, and add this one."""
     entry = (key, one.accession_number, one.is_amendment)
     return not (entry in seen or seen.add(entry))  # type: ignore[func-returns-value]
 
 
 def _earlier(one: FilingFacts, other: FilingFacts) -> FilingFacts:
-    """Return the filing that can have become public earlier."""
     return min(one, other, key=lambda filing: (filing.since, filing.public_at, filing.accession_number))
 
 
@@ -336,7 +294,7 @@ def _registrations(filing: FilingFacts) -> list[_Registration]:
 
 
 def _within_years(filing: FilingFacts, warning: FilingFacts) -> bool:
-    """Tell whether a warning was filed within three years of the period's end; an unknown period counts as within."""
+    """Tell whether a warning came within three years of the period's end; an unknown period counts as within."""
     if filing.period is None or filing.period.year not in YEARS:
         return True
     period = filing.period + timedelta(days=_NON_RELIANCE_DAYS)

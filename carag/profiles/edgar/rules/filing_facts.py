@@ -1,4 +1,4 @@
-"""Keep the facts of a filing from which state bits are computed, and the earliest minute it can have become public."""
+"""Keep the facts of a filing from which state bits are computed, and the earliest minute it may have become public."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ __all__ = ["YEARS", "FilingFacts"]
 
 _STATEMENTS: Final = PolicyBit.FS_AUDITED.value | PolicyBit.FS_UNAUDITED.value
 YEARS: Final = range(1971, 9000)
-"""Years that can be computed with; a date in another year counts as not stated."""
+"""Supported years; a date in another year counts as not stated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilingFacts:
-    """The facts of a filing from which state bits are computed; plain values, so that a store can keep them."""
+    """The facts of a filing from which state bits are computed, as plain values that a store can keep."""
 
     accession_number: str
     form: str
@@ -35,9 +35,9 @@ class FilingFacts:
     ciks: tuple[int, ...]
     period: date | None
     since: int
-    """Earliest minute since 1970 at which the filing can have become public."""
+    """Earliest minute since 1970 at which the filing may have become public."""
     public_at: int
-    """Latest minute since 1970 at which the filing can have become public."""
+    """Latest minute since 1970 at which the filing may have become public."""
     items: tuple[str, ...] = ()
     statements: bool = False
     """The filing carries financial statements (FS_AUDITED or FS_UNAUDITED)."""
@@ -50,7 +50,7 @@ class FilingFacts:
     lists_common: bool = False
     """A periodic report's cover states that the filer's common equity is listed."""
     may_be_certified: bool = False
-    """An amendment known by metadata only may carry statements: nothing shows that it does not."""
+    """An amendment known only by its metadata may carry statements: nothing shows that it does not."""
 
     @classmethod
     def of(cls, filing: Filing, label: Label) -> Self:
@@ -106,7 +106,6 @@ class FilingFacts:
 
 
 def _since(filing: Filing, label: Label) -> int:
-    """Return the earliest minute at which a filing can have become public."""
     return min(_since_stated(filing, label), _since_earliest_reading(filing, label))
 
 

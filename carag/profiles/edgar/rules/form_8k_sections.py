@@ -1,9 +1,8 @@
 """Divide an 8-K by its items: find the items to which each passage and each exhibit belongs.
 
-A report is divided by its headings. The text before the first item is the cover, the signature belongs to no item, and
-an exhibit belongs to the items that name it ("furnished as Exhibit 99.1"). If the items are unknown they are None,
-and the passage keeps every bit of the filing: headings are missing, no item names the exhibit, or text follows the
-signature page.
+A report is divided by its headings. The cover before the first item and the signature belong to no item; an exhibit
+belongs to the items that name it ("furnished as Exhibit 99.1"). If headings are missing, no item names the exhibit, or
+text follows the signature page, the items are unknown (None) and the passage keeps every bit of the filing.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ class Span(NamedTuple):
 
     start: int
     items: frozenset[str] | None
-    """Items to which it belongs; None if unknown."""
+    """The items it belongs to; None if unknown."""
 
 
 _NONE: Final[frozenset[str]] = frozenset()
@@ -36,11 +35,11 @@ _TELLING: Final = frozenset({*FURNISHED_ITEMS, *MATERIAL_ITEMS, *OFFICER_ITEMS})
 """Items that set a bit."""
 _EXHIBITS: Final = "9.01"
 _MAY_BE_FURNISHED: Final = frozenset({*FURNISHED_ITEMS, "8.01", _EXHIBITS})
-"""Items that a registrant may furnish (Form 8-K Gen. Instr. B.2), and those it may report voluntarily (8.01)."""
+"""Items that may be furnished (Form 8-K Gen. Instr. B.2) or reported voluntarily (8.01)."""
 _LONGEST_EXHIBIT_LIST: Final = 4000
-"""Greatest number of characters of a list of exhibits."""
+"""Greatest number of characters in a list of exhibits."""
 _SIGNATURE_PAGE: Final = 700
-"""Characters after the signature that count as signatures; later text may be an exhibit in the same document."""
+"""Characters after the signature heading that count as signatures; later text may be an exhibit."""
 
 _NUMBER: Final = r"\d{1,2}(?:\.\d\d)?(?![\d.]*\d)"
 _HEADING: Final = re.compile(
@@ -56,7 +55,7 @@ _SAYS: Final = re.compile(
     re.IGNORECASE,
 )
 _LONGEST_TITLE: Final = 250
-"""Characters below which the text under a heading may be the rest of its title, so that the section is empty."""
+"""Characters below which the text under a heading may be the rest of its title, and the section empty."""
 _SIGNATURE: Final = re.compile(
     r"^[^\w\n]*signatures?[^\w\n]*$|pursuant\s+to\s+the\s+requirements\s+of\s+the\s+securities\s+exchange\s+act",
     re.IGNORECASE | re.MULTILINE,
@@ -73,7 +72,7 @@ _INDEX_ROW: Final = re.compile(
     r"|\d{1,3}(?:\.\d{1,3})?[^\w\n]*[|\t][^\n]*(?:\n|$))|\*[^\n]*(?:\n|$)",
     re.IGNORECASE,
 )
-"""A row of an exhibit index: an empty line, the table's head, an exhibit with its number, or a footnote."""
+"""A row of an exhibit index: an empty line, the heading, an exhibit with its number, or a footnote."""
 _COVER: Final = re.compile(
     r"exact\s+name\s+of\s+registrant|commission\s+file|form\s+8-k|current\s+report", re.IGNORECASE
 )
@@ -95,21 +94,10 @@ _WHOLE_REPORT: Final = re.compile(
 
 @lru_cache(maxsize=8)
 def item_spans(text: str, stated: tuple[str, ...], filed: date | None) -> tuple[Span, ...]:
-    r"""Divide a report by its items.
+    r"""Divide a report's main document by its items; spans are in order, the first from 0.
 
-    Parameters
-    ----------
-    text : str
-        The report's main document.
-    stated : tuple of str
-        ``ITEM INFORMATION``. If one of them sets a bit and has no heading, any passage may belong to it.
-    filed : date or None
-        Determines which numbering the headings use.
-
-    Returns
-    -------
-    tuple of Span
-        In order, the first from 0.
+    If an item in ``stated`` (``ITEM INFORMATION``) sets a bit and has no heading, any passage may belong to it. The
+    date ``filed`` determines which numbering the headings use.
 
     Examples
     --------
@@ -145,7 +133,7 @@ def item_spans(text: str, stated: tuple[str, ...], filed: date | None) -> tuple[
 
 
 def _end_of_index(text: str, signed: int) -> int:
-    """Return where the list of exhibits after the signature ends: like Item 9.01, it reports nothing itself."""
+    """Return where the exhibit index after the signature ends; like Item 9.01, it reports nothing itself."""
     row: re.Match[str] | None = _EXHIBIT_INDEX.search(text, signed, signed + _SIGNATURE_PAGE)
     end = signed
     while row and row.end() > end:
@@ -155,7 +143,7 @@ def _end_of_index(text: str, signed: int) -> int:
 
 
 def _before_items(text: str, end: int) -> list[Span]:
-    """Divide the text before the first item: the cover belongs to no item, a note after it to any of them."""
+    """Divide the text before the first item: the cover belongs to no item, a note after it to any."""
     if end == 0:
         return []
     if not _COVER.search(text, 0, end):
@@ -165,7 +153,7 @@ def _before_items(text: str, end: int) -> list[Span]:
 
 
 def items_between(spans: tuple[Span, ...], start: int, end: int) -> frozenset[str] | None:
-    """Unite the items of a passage; None if those of a part of it are unknown."""
+    """Unite the items of a passage; None if any part of it is unknown."""
     first = max(0, bisect_right(spans, start, key=lambda span: span.start) - 1)
     items = _NONE
     for span in spans[first:]:
@@ -198,7 +186,7 @@ def _headings(text: str, filed: date | None) -> list[tuple[int, int, frozenset[s
 def _without_contents(
     text: str, found: list[tuple[int, int, frozenset[str]]]
 ) -> list[tuple[int, int, frozenset[str]]]:
-    """Remove a table of contents: headings with no text under them, each of which occurs again later."""
+    """Remove a table of contents: headings without text that all recur later."""
     again = next((at for at, one in enumerate(found) if at and one[2] == found[0][2]), 0)
     listed, rest = found[:again], found[again:]
     bodies = [text[one[1] : after[0]] for one, after in pairwise(found[: again + 1])]
@@ -208,11 +196,11 @@ def _without_contents(
 
 
 def _owners(headed: list[frozenset[str]], bodies: list[str]) -> list[frozenset[str]]:
-    """Return the items to which each section belongs, in addition to its own heading's.
+    """Return all items to which each section belongs.
 
-    A heading with no text under it shares the text of the next one. Text that another item incorporates belongs to that
-    item too. A section that states it is furnished is furnished; if a report states so of all of it, it belongs to
-    no item that must be filed.
+    A heading without text shares the text of the next one. Text that another item incorporates belongs to that item
+    too. A section that says it is furnished is furnished; if the report says so of itself, that holds for all items
+    that may be.
     """
     owners: list[frozenset[str]] = []
     carried = _NONE
@@ -258,22 +246,10 @@ _RANGE: Final = re.compile(r"exhibits?\s+\d[\d.]*\s+(?:through|to|[-–—])\s*\
 def exhibit_items(
     text: str, stated: tuple[str, ...], filed: date | None, exhibit: str
 ) -> frozenset[str] | None:
-    r"""Return the items whose text names an exhibit, or None if they are unknown.
+    """Return the items whose text names an exhibit (its ``<TYPE>``, such as ``EX-99.1``), or None if they are unknown.
 
-    A section that attaches something without naming the exhibit may mean any exhibit.
-
-    Parameters
-    ----------
-    text, stated, filed
-        As in :func:`item_spans`.
-    exhibit : str
-        ``<TYPE>`` of the exhibit, such as ``EX-99.1``.
-
-    Examples
-    --------
-    >>> text = "Item 2.02 Results\nSee Exhibit 99.1, attached.\nItem 5.02 Officers\nExhibit 10.1 is filed.\n"
-    >>> sorted(exhibit_items(text, ("2.02", "5.02"), None, "EX-99.1"))
-    ['2.02']
+    A section that attaches something without naming the exhibit may mean any exhibit. Other parameters are those of
+    :func:`item_spans`.
     """
     wanted = _plain(exhibit.upper().removeprefix("EX-"))
     spans = item_spans(text, stated, filed)
@@ -302,6 +278,6 @@ def _plain(number: str) -> str:
 
 
 def _begins(number: str, wanted: str) -> bool:
-    """Tell whether one number is the other without its decimals: an ``EX-99`` may be the text's Exhibit 99.1."""
+    """Tell whether one number is the other without its decimals: ``EX-99`` may be the text's Exhibit 99.1."""
     shorter, longer = sorted((number, wanted), key=len)
     return len(shorter) == 2 and longer.startswith(shorter)

@@ -1,14 +1,14 @@
-"""Unite the facts that several sources state of one filing, some of which hold metadata only and no text.
+"""Unite the facts that several sources state about one filing, some with metadata but no text.
 
-A source without text (a row of EDGAR's submissions, of an index, of a data set) makes a *statement*. All statements of
-one accession number are kept, with the facts of its text if one was read, and united when needed:
+A source without text (a row of EDGAR's submissions, of an index, of a data set) makes a *statement*. All statements
+about one accession number are kept, with the facts of its text if one was read, and united when needed:
 
-- Two that contradict each other on a fact from which a label is derived quarantine the filing (``FACTS_DISAGREE``).
-- Each reading has its effects on other filings; so a contradiction hides according to both.
+- Two that contradict each other about a fact from which a label is derived quarantine the filing (``FACTS_DISAGREE``).
+- Each reading has its effects on other filings, so a contradiction hides according to both.
 - If the text is known, it decides the facts that only a text shows, and its time counts; a statement can still add a
   period, an item or a registrant that the text's source omits.
 
-Uniting is a set union, so neither the order of arrival nor a repeated statement makes a difference.
+This is a set union, so order and repetition make no difference.
 """
 
 from __future__ import annotations
@@ -45,21 +45,11 @@ __all__ = [
 ]
 
 _DATA_REQUIRED: Final = date(2011, 6, 15)
-"""Every filer's financial statements for periods ended after this day have XBRL (Regulation S-T 405)."""
+"""Financial statements for periods ended after this day have XBRL (Regulation S-T 405)."""
 
 
 class KnownFacts:
-    """The known facts of many filings, with text and without, in memory: the same that a store would keep of them.
-
-    Examples
-    --------
-    >>> from carag.profiles.edgar.facts.filing import Filing
-    >>> known = KnownFacts()
-    >>> for number, form in (("a", "10-K"), ("b", "25-NSE")):
-    ...     known.add_row(Filing(accession_number=number, form=form, ciks=(7,), filed=date(2024, 7, 3)))
-    >>> [cause for cause in known.states()["a"].causes]
-    [StateCause(bit='DELISTED', accession_number='b')]
-    """
+    """The known facts of many filings in memory, with text and without, as a store would keep them."""
 
     def __init__(self) -> None:
         self._known: dict[str, dict[str, Any]] = {}
@@ -69,7 +59,7 @@ class KnownFacts:
 
     @property
     def metadata_only(self) -> int:
-        """The number of filings known by metadata only."""
+        """The number of filings known only by their metadata."""
         return sum(is_metadata_only(one) for one in self._known.values())
 
     def add_row(self, filing: Filing) -> None:
@@ -89,7 +79,7 @@ class KnownFacts:
         return quarantine_of(self._known[accession_number])
 
     def states(self) -> dict[str, StateBits]:
-        """Compute the state bits of every filing from all of them."""
+        """Compute the state bits of every filing."""
         return state_bits(one for facts in self._known.values() for one in readings(facts))
 
     def _add(self, number: str, facts: dict[str, Any]) -> None:
@@ -99,7 +89,7 @@ class KnownFacts:
 
 
 def facts_of_text(filing: Filing, label: Label) -> dict[str, Any]:
-    """Gather the facts of a filing with its text, among them those that other sources must not contradict."""
+    """Gather the facts of a filing with text, including those that other sources must not contradict."""
     from_headings = filing.provenance.get("items") == "headings in the text"
     own = {
         **_stated("the filing itself", filing),
@@ -111,16 +101,7 @@ def facts_of_text(filing: Filing, label: Label) -> dict[str, Any]:
 
 
 def facts_of_metadata(filing: Filing, label: Label) -> dict[str, Any]:
-    """Gather the facts of a filing whose text is unknown.
-
-    Examples
-    --------
-    >>> from carag.profiles.edgar.facts.filing import Filing
-    >>> from carag.profiles.edgar.rules.labeller import label
-    >>> row = Filing(accession_number="a", form="10-K/A", ciks=(7,), filed=date(2024, 7, 3), period=date(2023, 12, 31))
-    >>> [reading.may_be_certified for reading in readings(facts_of_metadata(row, label(row, metadata_only=True)))]
-    [True]
-    """
+    """Gather the facts of a filing whose text is unknown."""
     facts = replace(
         FilingFacts.of(filing, label),
         statements=False,  # non-reliance matters only for a filing that has passages
@@ -131,18 +112,12 @@ def facts_of_metadata(filing: Filing, label: Label) -> dict[str, Any]:
 
 
 def is_metadata_only(facts: Mapping[str, Any]) -> bool:
-    """Tell whether facts come from statements alone."""
+    """Tell whether facts come only from statements."""
     return facts.get("own", True) is None
 
 
 def united(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
-    """Unite the known facts of one accession number; of two texts the second counts.
-
-    Parameters
-    ----------
-    first, second : mapping
-        From :func:`facts_of_text`, :func:`facts_of_metadata`, or this function.
-    """
+    """Unite the known facts of one accession number; of two texts the second counts."""
     distinct = {
         canonical_json(one, "statement"): one for facts in (first, second) for one in facts.get("stated", ())
     }
@@ -152,7 +127,7 @@ def united(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any
 
 
 def quarantine_of(facts: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Return why a filing is quarantined: by its own facts, or because its sources contradict each other."""
+    """Return why a filing is quarantined: by its own facts, or by contradictory sources."""
     own = facts.get("own")
     sources: list[Mapping[str, Any]] = [*([own] if own else ()), *facts.get("stated", ())]
     found = [
@@ -178,12 +153,11 @@ def readings(facts: Mapping[str, Any]) -> list[FilingFacts]:
 
 
 def histories(facts: Iterable[Mapping[str, Any]]) -> dict[str, tuple[StateSpan, ...]]:
-    """Compute the histories of filings, by accession number, from the known facts of each, as a store keeps them."""
+    """Compute the histories of filings, by accession number, from facts as a store keeps them."""
     return state_history(reading for one in facts for reading in readings(one))
 
 
 def _main(facts: dict[str, Any]) -> dict[str, Any]:
-    """Choose the main reading and put it where callers expect it."""
     if is_metadata_only(facts):
         first = FilingFacts.from_json(facts["stated"][0]["facts"])
         all_stated = [FilingFacts.from_json(one["facts"]) for one in facts["stated"]]
@@ -192,7 +166,7 @@ def _main(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def _joined(one: FilingFacts, stated: Iterable[FilingFacts]) -> FilingFacts:
-    """Give one statement the lists of all: a submissions row names only the registrant to which it belongs."""
+    """Give one statement the lists of all: a submissions row names only one registrant."""
     every = [one, *stated]
     return replace(
         one,
@@ -242,7 +216,7 @@ def _stated(source: str, filing: Filing) -> dict[str, Any]:
 
 
 def _comparable(first: Mapping[str, Any], second: Mapping[str, Any]) -> tuple[StatedFacts, StatedFacts]:
-    """Prepare two sources: rows of two registrants, which name one each, must not contradict each other by that."""
+    """Prepare two sources: rows of two registrants name one each, which is not a contradiction."""
     both_rows = "facts" in first and "facts" in second
     one, other = (
         StatedFacts(

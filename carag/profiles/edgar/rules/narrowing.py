@@ -1,7 +1,7 @@
 """Narrow a filing's policy word to a passage: drop the bits of other items, exhibits and sections.
 
-Narrowing only ever removes bits, and only if the filing itself shows that they belong to another passage. There is one
-function per kind of document; each returns the bits that do not concern the passage.
+A bit is dropped only if the filing itself shows that it belongs to another passage. There is one function per kind of
+document; each returns the bits to drop.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _BY_ITEM: Final = (
     (PolicyBit.PD_COMP.value, frozenset(OFFICER_ITEMS)),
     (PolicyBit.MATERIAL.value, frozenset(MATERIAL_ITEMS)),
 )
-"""Bits that the items of an 8-K set, each with those items."""
+"""Bits that items of an 8-K set, each with its items."""
 _ITEM_BITS: Final = sum(flag for flag, _ in _BY_ITEM)
 _NO_ITEM: Final = frozenset({"9.01"})
-"""Items of cover, exhibit list and signatures, which report nothing themselves."""
+"""The item that only lists exhibits and reports nothing itself."""
 _STATEMENTS: Final = PolicyBit.FS_AUDITED.value | PolicyBit.FS_UNAUDITED.value
 
 _CURRENT: Final = family_mask(FormFamily.CURRENT)
@@ -72,7 +72,6 @@ def dropped_bits(word: int, filing: Filing, document: FilingDocument, text: str,
 
 
 def _outside_items(filing: Filing, document: FilingDocument, text: str, start: int | None) -> int:
-    """Return the bits of an 8-K's items to which neither the passage nor the exhibit that contains it belongs."""
     report = filing.documents[0] if filing.documents else document
     if _is_exhibit(filing, document):
         items = exhibit_items(report.text, filing.items, filing.filed, document.type)

@@ -1,9 +1,9 @@
 """Find the passages of a report that are about named officers and directors, and those that are not.
 
-A proxy statement, and Part III of an annual report, are personal unless a heading shows otherwise. A passage is
-impersonal only if two conditions hold: it is in a section about something else (the cover of Schedule 14A, audit fees,
-how to vote, a table of contents), and it does not itself mention a person's pay, age or career. A heading of neither
-kind ends an impersonal section; running heads and feet of pages are not headings.
+A proxy statement and Part III of an annual report are personal unless a heading shows otherwise. A passage is
+impersonal only if it is in a section about something else (the cover of Schedule 14A, audit fees, how to vote, a table
+of contents) and does not itself mention a person's pay, age or career. A heading of neither kind ends an impersonal
+section; running heads and feet are not headings.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _OF_SOMETHING_ELSE: Final = re.compile(
     r"|\b(?:the|our)\s+board(?:\s+of\s+directors)?\s+recommends?",
     re.IGNORECASE,
 )
-"""Words that only sound personal: in headings about the auditors, on risk (Regulation S-K 407(h)), on how to vote."""
+"""Words that only sound personal, in headings about auditors, risk (Regulation S-K 407(h)) or how to vote."""
 _SCHEDULE_14A: Final = re.compile(r"^[^\w\n]*schedule\s+14a\b", re.IGNORECASE | re.MULTILINE)
 _FEE: Final = re.compile(
     r"no\s+fee\s+required|fee\s+paid\s+previously|fee\s+computed|total\s+fee\s+paid|amount\s+previously\s+paid"
@@ -78,10 +78,10 @@ _FEE: Final = re.compile(
     re.IGNORECASE,
 )
 _LONGEST_COVER: Final = 4000
-"""Greatest number of characters of the cover of Schedule 14A."""
+"""Greatest number of characters in the cover of Schedule 14A."""
 _COVER_10K: Final = re.compile(r"exact\s+name\s+of\s+(?:the\s+)?registrant", re.IGNORECASE)
 _LONGEST_COVER_10K: Final = 6000
-"""Greatest number of characters of the cover of an amended annual report."""
+"""Greatest number of characters in the cover of an amended annual report."""
 _WITH_PAGE: Final = re.compile(
     r"(?P<first>\d{1,3})\s+(?P<after>[^\d|]{4,80})|(?P<before>[^\d|]{4,80})\s+(?P<last>\d{1,3})"
 )
@@ -89,7 +89,7 @@ _PROXY_STATEMENT: Final = re.compile(
     r"^[^\w\n]*(?:\d{4}\s+)?proxy\s+statement[^\w\n]*$", re.IGNORECASE | re.MULTILINE
 )
 _FEWEST_PAGES: Final = 5
-"""Least number of pages on which a line must recur to be a running head or foot."""
+"""Least number of pages on which a running head or foot recurs."""
 _CONTENTS_ROW: Final = re.compile(r".*[A-Za-z].*?(?:\||\.{3,}|\t)\s*(\d{1,3})")
 _FEWEST_ROWS: Final = 8
 """Least number of rows of a table of contents."""
@@ -111,33 +111,22 @@ _OFFICER_CHANGES: Final = re.compile(rf"{_CHANGE}[^.]{{0,100}}{_OFFICE}|{_OFFICE
 
 
 def tells_of_an_officer(text: str) -> bool:
-    """Tell whether a passage of any section reports the appointment, departure or pay of a named person.
+    """Tell whether a passage reports the appointment, departure or pay of a named person.
 
     Examples
     --------
     >>> tells_of_an_officer("A release announcing Mr. Roe's appointment is attached.")
     True
-    >>> tells_of_an_officer("The registrant entered into a loan agreement.")
-    False
     """
     named = re.search(_PERSON, text) and re.search(_CAREER, text, re.IGNORECASE)
     return bool(named) or _OFFICER_CHANGES.search(text) is not None
 
 
 def is_impersonal(text: str, start: int, end: int, *, by_item: bool, is_exhibit: bool = False) -> bool:
-    r"""Tell whether a passage is certainly not about a named officer or director.
+    r"""Tell whether a passage of a document is certainly not about a named officer or director.
 
-    Parameters
-    ----------
-    text : str
-        The document.
-    start, end : int
-        The passage in it.
-    by_item : bool
-        Whether the document is an annual report, of which only items 10 to 13 are about persons;
-        else it is a proxy statement, and any of its headings counts.
-    is_exhibit : bool
-        Whether the document is an exhibit. An annual report's exhibit with an accountant's opinion is statements.
+    With ``by_item`` it is an annual report, where only items 10 to 13 are about persons; otherwise a proxy statement,
+    where any heading counts. An annual report's exhibit with an accountant's opinion is impersonal.
 
     Examples
     --------
@@ -169,7 +158,7 @@ def _is_contents(text: str) -> bool:
 
 
 def _cover_of_other_items(text: str, marks: tuple[tuple[int, bool], ...], by_item: bool) -> int:
-    """Return where the cover of an amended annual report ends, if it has no item of Part III; else 0.
+    """Return where the cover of an amended annual report without items of Part III ends; else 0.
 
     An amendment contains the complete text of each item that it amends, and of no other (Rule 12b-15).
     """
@@ -188,11 +177,10 @@ def _by_item(text: str) -> Iterator[tuple[int, bool]]:
         elif match:
             yield line.start(), int(match["item"]) not in _PART_III
         elif len(stated) <= _LONGEST and re.search(r"\bexecutive\s+officers\b", stated, re.IGNORECASE):
-            yield line.start(), False  # the list of officers for item 10, which many reports have in Part I
+            yield line.start(), False  # item 10's list of officers, which many reports have in Part I
 
 
 def _by_heading(text: str) -> Iterator[tuple[int, bool]]:
-    """Yield where every heading begins, and whether it is about something other than persons."""
     body = _end_of_cover(text)
     if body:
         yield 0, True
@@ -211,7 +199,7 @@ def _by_heading(text: str) -> Iterator[tuple[int, bool]]:
 
 
 def _end_of_cover(text: str) -> int:
-    """Return where the cover of Schedule 14A ends, by its prescribed words (17 CFR 240.14a-101); 0 if there is none."""
+    """Return where the cover of Schedule 14A ends, by its prescribed words (17 CFR 240.14a-101); 0 without a cover."""
     if not _SCHEDULE_14A.search(text, 0, _LONGEST_COVER):
         return 0
     fees = list(_FEE.finditer(text, 0, _LONGEST_COVER))
@@ -219,7 +207,7 @@ def _end_of_cover(text: str) -> int:
 
 
 def _running_heads(text: str) -> frozenset[str]:
-    """Find running heads and feet of pages: lines with the same words and each time another page number."""
+    """Find running heads and feet: lines that recur with different page numbers."""
     pages: dict[str, dict[str, str]] = {}
     for line in _LINE.finditer(text):
         if match := _WITH_PAGE.fullmatch(line[0].strip()):

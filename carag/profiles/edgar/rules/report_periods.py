@@ -1,4 +1,4 @@
-"""Tell which periodic reports are of one period, and which report an amendment concerns that matches none.
+"""Match periodic reports by period, and unmatched amendments to the reports they may amend.
 
 A filer whose fiscal year ends on a weekday (52 or 53 weeks) may state the month's last day in one header and the year's
 in another, and an amendment may state no period. All doubt is resolved towards hiding.
@@ -27,14 +27,14 @@ __all__ = [
 ]
 
 Period = tuple[int, str, date]
-"""CIK, family of the form and the period's end."""
+"""CIK, form family, and end of the period."""
 
 _AS_ONE: Final = timedelta(days=10)
-"""Longest distance of two ends that are of one period: quarters are 91 days apart, and a fiscal week has 7."""
+"""Greatest distance between two stated ends of the same period: quarters are 91 days apart, a fiscal week has 7."""
 _AMENDED_WITHIN: Final = 380 * 24 * 60
-"""Minutes after a report in which an amendment that matches none may concern it: until a year's next is due."""
+"""Minutes after a report in which an unmatched amendment may amend it: until next year's report is due."""
 _KNOWN_DAY: Final = 7 * 24 * 60
-"""Minutes of doubt within which the day of a filing counts as known."""
+"""Greatest uncertainty, in minutes, with which the day of a filing counts as known."""
 
 
 def family_of(form: str) -> str:
@@ -43,7 +43,7 @@ def family_of(form: str) -> str:
 
 
 def reported_family(family: str) -> str:
-    """Return the report whose periods a family's forms state: a notice of lateness states those of its report.
+    """Return the report whose periods a form states; a notice of lateness states those of the late report.
 
     Examples
     --------
@@ -56,15 +56,7 @@ def reported_family(family: str) -> str:
 
 
 def periods_as_one(stated: Iterable[Period]) -> dict[Period, Period]:
-    """Map every period to the one under which it counts: of reports, the first of those within ten days.
-
-    Examples
-    --------
-    >>> from datetime import date
-    >>> sunday, last = (7, "10-K", date(2023, 12, 31)), (7, "10-K", date(2023, 12, 30))
-    >>> periods_as_one([sunday, last])[sunday] == last
-    True
-    """
+    """Map every period to the one it counts as: for reports, the first of those within ten days."""
     by_report: dict[tuple[int, str], list[Period]] = defaultdict(list)
     found: dict[Period, Period] = {}
     for one in stated:
@@ -84,18 +76,10 @@ def periods_as_one(stated: Iterable[Period]) -> dict[Period, Period]:
 def unmatched_amendments(
     filings: Iterable[FilingFacts], keys: Mapping[str, set[Period]]
 ) -> list[tuple[FilingFacts, int, FilingFacts]]:
-    """Find the amendments of which no report has the period, and the reports that they may amend.
+    """Find amendments whose period no report has, and the reports they may amend.
 
-    Parameters
-    ----------
-    filings : iterable of FilingFacts
-    keys : mapping
-        The periods under which each accession number counts, in all its readings.
-
-    Returns
-    -------
-    list of tuple
-        Amendment, CIK, and the nearest report before it within 380 days; of several in doubt each.
+    ``keys`` has the periods under which each accession number counts, in all its readings. Returns tuples of amendment,
+    CIK, and the nearest report before it within 380 days; in doubt, each candidate.
     """
     reports: dict[tuple[int, str], list[FilingFacts]] = defaultdict(list)
     amendments: dict[tuple[int, str], list[FilingFacts]] = defaultdict(list)
@@ -121,7 +105,7 @@ def _repeats_its_day(report: FilingFacts) -> bool:
 
 
 def _nearest(amendment: FilingFacts, reports: Iterable[FilingFacts]) -> list[FilingFacts]:
-    """Return the reports that can be the last before an amendment, where times are in doubt several."""
+    """Return the reports that may be the last before an amendment; several if times are uncertain."""
     near = [
         one
         for one in reports

@@ -1,11 +1,7 @@
 """Define the rules that derive policy bits from the fields of an EDGAR filing, and those that quarantine it.
 
-The rules are data. :mod:`carag.profiles.edgar.rules.labeller` applies them to one filing, :func:`words` to columns of a
-million, and ``carag policy bits`` prints them as a page. A missing fact sets the bits that hide: a filing without a
-location gets those of every jurisdiction, an 8-K with unreadable items those of every item, and a filing that cannot be
-labelled at all is quarantined.
-
-The mapping to regulations is an engineering control, not legal advice.
+Rules are data: :mod:`carag.profiles.edgar.rules.labeller` applies them to one filing, :func:`words` to columns of many,
+and ``carag policy bits`` prints them.
 """
 
 from __future__ import annotations
@@ -107,11 +103,11 @@ def _original(of: Fields) -> Column:
 
 
 def certified(of: Fields) -> Column:
-    """Test whether an amendment carries financial statements, by its exhibits or by its text.
+    """Test whether an amendment carries financial statements, by its exhibits or its text.
 
-    A section 906 certificate accompanies every report that contains them (Rule 13a-14(b)): EX-32, of a 20-F
-    EX-13. Before section 906, and if a source has no list of exhibits, the text is searched for statements
-    (:mod:`carag.profiles.edgar.facts.financial_statements`). A financial data schedule (EX-27) is no evidence:
+    A section 906 certificate accompanies every report with statements (Rule 13a-14(b)): EX-32, or EX-13 for a 20-F. For
+    filings before section 906, and sources without a list of exhibits, the text is searched
+    (:mod:`carag.profiles.edgar.facts.financial_statements`). A financial data schedule (EX-27) proves nothing:
     amendments were filed to add one that had been omitted.
     """
     is_20f = of.traits & FORM_20F != 0
@@ -122,13 +118,13 @@ def certified(of: Fields) -> Column:
 
 
 def _part_iii(of: Fields) -> Column:
-    """Test whether a 10-K/A carries no statements: most of those carry Part III, on directors and pay."""
+    """Test whether a 10-K/A carries no statements; most of those carry Part III, on directors and pay."""
     is_10k = of.traits & FORM_10K != 0
     return is_10k & (of.traits & AMENDMENT != 0) & (certified(of) ^ True)
 
 
 def _in_matrix_years(of: Fields) -> Column:
-    """Test the filing date, else the day of acceptance, else the accession year; an unknown one counts as inside."""
+    """Test the filing date, else the acceptance date, else the accession year; an unknown one counts as inside."""
     (first, first_year), (last, last_year) = _MATRICES
     by_filed = (of.filed >= first) & (of.filed <= last)
     by_accepted = (of.filed == 0) & (of.accepted >= first) & (of.accepted <= last)
@@ -157,7 +153,7 @@ def _pd_comp(of: Fields) -> Column:
 
 
 def _pd_natural(of: Fields) -> Column:
-    """Test for reports of natural persons; before 2003 only the form shows them, without a REPORTING-OWNER block."""
+    """Test for reports by natural persons; before 2003 only the form shows them, without a REPORTING-OWNER block."""
     return _reporting_owner(of) | (_ownership(of) & _individual(of)) | _insider(of)
 
 
@@ -178,7 +174,7 @@ def _material(of: Fields) -> Column:
 _TYPE, _ITEMS = "CONFORMED SUBMISSION TYPE", "ITEM INFORMATION"
 _WHERE = "BUSINESS ADDRESS STATE; STATE OF INCORPORATION"
 _COUNTRY = "dei:EntityAddressCountry"
-_BY_ITEM = "of an 8-K, what stands under {items} and the exhibits those items name"
+_BY_ITEM = "of an 8-K, the text under {items} and the exhibits those items name"
 _CITED = ", ".join(MATERIAL_ITEMS)
 
 RULES: Final = (
@@ -211,8 +207,8 @@ RULES: Final = (
         "a registrant is established elsewhere",
         _at(PolicyBit.J_OTHER),
         also=_COUNTRY,
-        limits="Jersey, Guernsey and the Isle of Man are elsewhere, not the United Kingdom; of a registrant that"
-        " states no location, or a code that is not known, all five bits are set",
+        limits="Jersey, Guernsey and the Isle of Man are elsewhere, not the United Kingdom; for a registrant that"
+        " states no location, or an unknown code, all five bits are set",
     ),
     Rule(
         PolicyBit.FS_AUDITED,
@@ -220,10 +216,10 @@ RULES: Final = (
         "annual report; an amendment only with its certificate (EX-32, of a 20-F EX-13) or an accountant's opinion",
         _fs_audited,
         also="document list; text",
-        passages="all but exhibits that are no statements: contracts, charters, consents, certificates, codes",
-        limits="the report's own narrative keeps it: where the statements begin is not told apart; an opinion on "
-        "statements of an affiliate (Regulation S-X 3-09) counts as one on the filer's, and one that the source cut "
-        "off is not seen",
+        passages="all but exhibits without statements: contracts, charters, consents, certificates, codes",
+        limits="the report's own narrative keeps it, because the beginning of the statements is not detected; an "
+        "opinion on an affiliate's statements (Regulation S-X 3-09) counts as one on the filer's, and one that the "
+        "source truncated is not seen",
     ),
     Rule(
         PolicyBit.FS_UNAUDITED,
@@ -232,7 +228,7 @@ RULES: Final = (
         _fs_unaudited,
         also=_ITEMS,
         passages=_BY_ITEM.format(items="item 2.02")
-        + "; of a quarterly report, all but exhibits that are no statements",
+        + "; of a quarterly report, all but exhibits without statements",
         limits="an 8-K whose items cannot be read is not marked",
     ),
     Rule(
@@ -242,7 +238,7 @@ RULES: Final = (
         _furnished,
         also=_TYPE,
         passages=_BY_ITEM.format(items="items 2.02 and 7.01, sections that say they are not deemed filed,"),
-        limits="an 8.01 that says it is furnished, without 2.02 or 7.01 beside it, is not marked",
+        limits="an 8.01 that says it is furnished, without 2.02 or 7.01 in the same report, is not marked",
     ),
     Rule(
         PolicyBit.OFFERING,
@@ -265,11 +261,11 @@ RULES: Final = (
         _pd_comp,
         also=f"{_ITEMS}; document list; text",
         passages=_BY_ITEM.format(items="item 5.02")
-        + ", and what tells elsewhere of a named officer's coming, going or pay"
-        + "; of a proxy statement or Part III, all but sections headed as something else (audit fees, voting)"
-        " or as nothing (cover, contents) that name nobody's pay, age or career",
-        limits="careers and pay told in Part III of a complete 10-K, in a registration statement or under 8-K item "
-        "5.07 are not marked: the bit is of the filings whose purpose they are",
+        + ", and other passages on a named officer's appointment, departure or pay"
+        + "; of a proxy statement or Part III, all but sections with another heading (audit fees, voting) or none"
+        " (cover, contents) that mention no person's pay, age or career",
+        limits="careers and pay in Part III of a complete 10-K, in a registration statement or under 8-K item 5.07 "
+        "are not marked: the bit is for filings whose purpose they are",
     ),
     Rule(
         PolicyBit.PD_NATURAL,
@@ -359,7 +355,6 @@ def _usable(day: Column) -> Column:
 
 
 def _timeless(of: Fields) -> Column:
-    """Test whether no field shows when the filing became public (:mod:`carag.profiles.edgar.facts.publication`)."""
     private = _priv2pub(of)
     year = (of.year >= FIRST_YEAR) & (of.year <= LAST_YEAR)
     dated = _usable(of.accepted) | _usable(of.filed) | year | _usable(of.period) | _cover_dated(of)
@@ -375,7 +370,7 @@ QUARANTINES: Final = (
     ),
     QuarantineRule(
         QuarantineCode.UNKNOWN_FORM,
-        "{form} is no form EDGAR is known to have",
+        "{form} is not a known EDGAR form",
         lambda of: of.traits & (AMENDMENT - 1) == 0,
     ),
     QuarantineRule(
@@ -400,29 +395,8 @@ QUARANTINES: Final = (
 
 
 def words(columns: Fields) -> NDArray[np.uint32]:
-    """Label many filings at once.
+    """Label n filings at once, from :func:`~carag.profiles.edgar.rules.fields.columns_of`; an (n,) uint32 array.
 
-    Parameters
-    ----------
-    columns : Fields
-        The fields of n filings, from :func:`~carag.profiles.edgar.rules.fields.columns_of`.
-
-    Returns
-    -------
-    (n,) uint32 array
-        The words :func:`~carag.profiles.edgar.rules.labeller.label` gives the same filings one by one.
-
-    Examples
-    --------
-    >>> from datetime import date
-    >>> from carag.profiles.edgar.rules.fields import columns_of
-    >>> from carag.profiles.edgar.facts.filing import Filing, FilingDocument
-    >>> text = (FilingDocument("x", "text"),)
-    >>> filings = [
-    ...     Filing(accession_number=form, form=form, filed=date(2024, 7, 3), documents=text)
-    ...     for form in ("10-K", "6-K", "ZZ")
-    ... ]
-    >>> [hex(word) for word in words(columns_of(filings))]
-    ['0x800003f', '0xc02009f', '0x4800001f']
+    The words are those that :func:`~carag.profiles.edgar.rules.labeller.label` gives the filings one at a time.
     """
     return label_words(columns, RULES, QUARANTINES)

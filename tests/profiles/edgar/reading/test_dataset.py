@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
-import json
-import re
-from collections import Counter
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,10 +13,6 @@ from carag.errors import CorruptFile
 from carag.policy import EASTERN
 from carag.profiles.edgar.facts.cover_page import items_in_text, latest_date, reporting_person_types
 from carag.profiles.edgar.reading.dataset import filing_of_row, load_row, why_no_filing
-from carag.profiles.edgar.reading.header import parse_header
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def row(**changes: Any) -> dict[str, Any]:
@@ -224,24 +216,3 @@ def test_reporting_persons_from_both_forms() -> None:
     assert reporting_person_types("12. TYPE OF REPORTING PERSON (See Instructions)\nIN") == ("IN",)
     assert reporting_person_types("typeOfReportingPerson: IN\ntypeOfReportingPerson: HC") == ("IN", "HC")
     assert reporting_person_types("an individual in Ohio") == ()
-
-
-def test_times_labelled_z_are_sometimes_eastern(shared_data: Path) -> None:
-    """The figures the docstring of the reader gives."""
-    headers = {}
-    with gzip.open(shared_data / "edgar" / "headers.jsonl.gz", "rt") as lines:
-        for line in lines:
-            filing = parse_header(json.loads(line)["header"]).filing
-            headers[filing.accession_number] = filing.accepted
-    found: Counter[str] = Counter()
-    with gzip.open(shared_data / "edgar" / "edgar_index.tsv.gz", "rt") as lines:
-        names = next(lines).rstrip("\n").split("\t")
-        for line in lines:
-            given = dict(zip(names, line.rstrip("\n").split("\t"), strict=True))
-            accepted = headers.get(given["accession"])
-            if accepted is not None and re.match(r"[\d-]+T", given["accepted"]):
-                stated = datetime.strptime(given["accepted"][:19], "%Y-%m-%dT%H:%M:%S").replace(tzinfo=UTC)
-                found["UTC"] += stated == accepted
-                found["Eastern"] += stated.replace(tzinfo=EASTERN) == accepted
-                found["compared"] += 1
-    assert found == {"compared": 661, "UTC": 583, "Eastern": 78}

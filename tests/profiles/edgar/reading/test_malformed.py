@@ -11,11 +11,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from carag.errors import CorruptFile
-from carag.policy import bit_names
 from carag.profiles.edgar.facts.filing import Filing
 from carag.profiles.edgar.facts.publication import PublicAtSource
 from carag.profiles.edgar.facts.xbrl_cover import facts_of_cover
-from carag.profiles.edgar.reading.dataset import filing_of_row, load_row
+from carag.profiles.edgar.reading.dataset import filing_of_row
 from carag.profiles.edgar.reading.header import parse_header
 from carag.profiles.edgar.reading.readers import ReadKind, read_filings
 from carag.profiles.edgar.reading.sidecar_headers import SidecarHeaders
@@ -26,7 +25,6 @@ from carag.profiles.edgar.reading.submissions_json import (
     facts_of_submissions_row,
 )
 from carag.profiles.edgar.rules.labeller import label
-from carag.profiles.edgar.rules.rules import QuarantineCode
 from tests.profiles.edgar.reading.headers import header
 
 if TYPE_CHECKING:
@@ -210,42 +208,6 @@ def test_any_cover_is_read(dei: dict[str, list[str]]) -> None:
     assert facts_of_cover(dei).source == "XBRL cover"
 
 
-@given(st.text(max_size=60))
-def test_any_line_is_an_object_or_corrupt(line: str) -> None:
-    """JSON of another kind, and no JSON."""
-    try:
-        row: object = load_row(line)
-    except CorruptFile:
-        return
-    assert isinstance(row, dict)
-
-
-def test_json_nested_too_deeply_is_corrupt() -> None:
-    """Ten thousand brackets are no row."""
-    with pytest.raises(CorruptFile, match="nested more than 32 deep"):
-        load_row("[" * 100_000)
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "code"),
-    [
-        ("8-K", "10-X", QuarantineCode.UNKNOWN_FORM),
-        ("CONFORMED SUBMISSION TYPE:\t8-K", "", QuarantineCode.NO_FORM),
-        ("8-K", "UPLOAD", QuarantineCode.LETTER_RELEASE_UNKNOWN),
-        ("<html>", "<html><ix:nonNumeric name='dei:EntityCentralIndexKey'>0009000002</ix:nonNumeric>",
-         QuarantineCode.FACTS_DISAGREE),
-        ("<p>Item 2.02 Results</p>", "", QuarantineCode.NO_TEXT),
-    ],
-)  # fmt: skip
-def test_what_a_submission_lacks_quarantines_it(old: str, new: str, code: QuarantineCode) -> None:
-    """An unknown form, none, a letter without release, a contradiction, no text."""
-    text = (HEADER + DOCUMENT).replace(old, new)
-    said = label(parse_submission(text))
-    assert said.quarantine is not None
-    assert said.quarantine.code is code
-    assert said.quarantine.text
-
-
 @pytest.mark.parametrize(
     ("line", "other", "field"),
     [
@@ -268,14 +230,6 @@ def test_a_header_that_contradicts_itself_is_quarantined(line: str, other: str, 
         assert said is None or (value in said.text and other in said.text)
 
 
-def test_a_missing_country_and_an_unknown_code_may_be_any() -> None:
-    """No location closes to whoever is barred from any, and so does a code in no list."""
-    anywhere = {"J_US", "J_EU", "J_UK", "J_CA", "J_OTHER"}
-    silent = HEADER.replace("\t\tSTATE:\t\t\tL2\n", "").replace("\t\tSTATE OF INCORPORATION:\t\t\tL2\n", "")
-    for text, expected in ((silent, anywhere), (HEADER.replace("\t\t\tL2", "\t\t\tQQ"), anywhere)):
-        assert anywhere & set(bit_names(label(parse_submission(text + DOCUMENT)).word)) == expected
-
-
 @pytest.mark.parametrize(
     "day", ["20240230", "00000000", "99991332", "2024050", "MAY 2 24", "18500101", "99990101"]
 )
@@ -285,14 +239,6 @@ def test_an_impossible_date_is_no_date(day: str) -> None:
     text = text.replace("<ACCEPTANCE-DATETIME>20240502163105\n", "")
     said = label(parse_submission(text + DOCUMENT))
     assert said.public_at_source is PublicAtSource.ACCESSION_YEAR
-
-
-@pytest.mark.parametrize("field", ["filed", "period", "released"])
-@pytest.mark.parametrize("day", ["2024-02-30", "30 April", "2024-13-01", "", "0000-00-00"])
-def test_an_impossible_date_in_a_row_is_refused(field: str, day: str) -> None:
-    """The row is broken, and the message names the field."""
-    with pytest.raises(CorruptFile, match=f"field {field}"):
-        filing_of_row(ROW | {field: day})
 
 
 def test_one_accession_number_with_two_contents_is_read_twice(tmp_path: Path) -> None:

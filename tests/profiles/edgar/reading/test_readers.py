@@ -112,10 +112,10 @@ def test_broken_rows_and_files_do_not_stop_the_reading(tmp_path: Path) -> None:
     assert outcomes[5].where.startswith("b.jsonl.gz:")
     reasons = " / ".join(one.reason for one in outcomes)
     for wanted in (
-        "no JSON",
+        "the text is not JSON",
         "field filed",
         "unreadable from here on",
-        "binary data",
+        "the file is binary",
         "ends inside a document",
     ):
         assert wanted in reasons

@@ -145,7 +145,7 @@ def test_a_header_counts_for_the_number_it_states(tmp_path: Path) -> None:
     (filing,) = read(tmp_path, row(), headers=[(other,)])
     assert (filing.form, filing.disagreements) == ("10-Q", ())
     (told,) = [one.reason for one in read_filings(tmp_path) if one.kind is ReadKind.SKIPPED]
-    assert f"line 1: kept under {NUMBER!r}, and states 0009999999-24-000008" in told
+    assert f"line 1: the key is {NUMBER!r}, but the header states 0009999999-24-000008" in told
 
 
 def test_malformed_headers_are_told_and_the_rows_are_read(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_malformed_headers_are_told_and_the_rows_are_read(tmp_path: Path) -> Non
     (filing,) = read(tmp_path, row(), headers=[*broken, no_number, (HEADER,)])
     assert filing.business_codes == ("L2",)
     (told,) = [one.reason for one in read_filings(tmp_path) if one.kind is ReadKind.SKIPPED]
-    assert told.startswith("headers without their filings: 1 compared with the rows beside them; line 1: ")
+    assert told.startswith("headers without their filings: 1 compared with this folder's rows; line 1: ")
     assert all(f"line {number}: " in told for number in range(1, 8))
     (tmp_path / "headers.jsonl").unlink()
     (tmp_path / "headers-2.jsonl.gz").write_bytes(
@@ -261,18 +261,6 @@ def test_t7_eight_co_registrants_are_united(tmp_path: Path) -> None:
     assert {"J_US", "J_EU", "J_UK", "J_CA", "J_OTHER"} < set(bit_names(label(filing).word))
 
 
-@pytest.mark.parametrize(
-    ("header_form", "row_form"),
-    [("SC 13D", "SCHEDULE 13D"), ("SCHEDULE 13G/A", "SC 13G/A"), ("13F-HR", "13F-HR")],
-)
-def test_t5_renamed_forms_are_one(tmp_path: Path, header_form: str, row_form: str) -> None:
-    """Either name, from either source, is OWNERSHIP and no contradiction; so is a 13F."""
-    header = HEADER.replace("\t10-Q", f"\t{header_form}").replace("FILER:", "SUBJECT COMPANY:")
-    (filing,) = read(tmp_path, row(form=row_form), headers=[(header,)])
-    assert filing.disagreements == ()
-    assert "OWNERSHIP" in bit_names(label(filing).word)
-
-
 def test_t3_a_draft_is_public_at_the_release_the_header_states(tmp_path: Path) -> None:
     """The row's acceptance is months early; the header knows that it was private, and until when."""
     draft = HEADER.replace("\t10-Q", "\tDRS/A").replace(
@@ -283,14 +271,3 @@ def test_t3_a_draft_is_public_at_the_release_the_header_states(tmp_path: Path) -
     assert filing.released == date(2025, 4, 1)
     assert label(filing).public_at_source == "release"
     assert label(filing).quarantine is None
-
-
-def test_t6_t9_what_no_source_states_stays_unset(tmp_path: Path) -> None:
-    """A Part III amendment and a redacted filing: neither source has a field for it, the exhibits decide."""
-    header = HEADER.replace("\t10-Q", "\t10-K/A")
-    part_iii = row(form="10-K/A", documents=[{"type": "10-K/A"}, {"type": "EX-31.1"}])
-    (filing,) = read(tmp_path, part_iii, headers=[(header,)])
-    assert bit_names(label(filing).word) == ("J_EU", "PD_COMP")
-    redacted = row(documents=[{"type": "10-Q"}, {"type": "EX-10.1", "description": "PORTIONS OMITTED"}])
-    (filing,) = read(tmp_path, redacted, headers=[(HEADER,)])
-    assert "CONF_TREAT" not in bit_names(label(filing).word)

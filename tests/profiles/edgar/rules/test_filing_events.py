@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from datetime import date, timedelta
 from itertools import pairwise
@@ -225,12 +224,6 @@ def test_delisting_marks_all_of_the_filer() -> None:
         "z": {"DELISTED": "d"},
         "o": {},
     }
-
-
-def test_facts_survive_json() -> None:
-    """A store keeps them as values."""
-    for one in (WARNING, facts("f", "10-K", 5, period=None)):
-        assert FilingFacts.from_json(json.loads(json.dumps(one.to_json()))) == one
 
 
 FORMS = ["10-K", "10-K/A", "10-Q", "10-Q/A", "8-K", "NT 10-K", "25", "DEF 14A", "10-K405"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import re
 from collections import Counter
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
@@ -463,10 +462,3 @@ def test_the_evidence_of_real_questions_stays_searchable(
                 kept.append(all(real[one][1].quarantine is None for one in evidence))
     assert len(kept) >= 160
     assert sum(kept) >= 0.95 * len(kept)
-
-
-def test_real_labels_show_variety(real: dict[str, tuple[str | None, Label]]) -> None:
-    """A corpus holds few distinct words, and those are many times fewer than its filings."""
-    words = {said.word for _, said in real.values()}
-    assert 50 <= len(words) <= len(real) / 20
-    assert all(re.fullmatch(r"J_\w+", bit_names(word)[0]) for word in words)

@@ -312,15 +312,6 @@ def test_a_contract_is_not_an_audited_statement(kind: str, audited: bool) -> Non
     assert chunk_word(label(filing), filing, filing.documents[0], "Item 8", 0) & PolicyBit.FS_AUDITED
 
 
-def test_t5_both_names_of_a_schedule_earn_the_same() -> None:
-    """SC 13D until December 2024, SCHEDULE 13D since; so its amendments."""
-    words = {
-        label(report("text", items=(), form=form)).word
-        for form in ("SC 13D", "SCHEDULE 13D", "SCHEDULE 13D/A")
-    }
-    assert [bit_names(word) for word in words] == [("J_US", "OWNERSHIP")]
-
-
 @pytest.mark.parametrize(
     "unit",
     [

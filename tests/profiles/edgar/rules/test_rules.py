@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carag.labelling.rule import Level
-from carag.policy import PolicyBit, PolicyTable, bit_names
+from carag.policy import PolicyBit, PolicyTable
 from carag.profiles.edgar.facts.filing import Filing, FilingDocument
 from carag.profiles.edgar.facts.form_8k_items import ITEM_NUMBERS
 from carag.profiles.edgar.facts.publication import PublicAtSource
 from carag.profiles.edgar.reading.readers import read_filings
 from carag.profiles.edgar.rules.bits_page import bits_page
-from carag.profiles.edgar.rules.fields import Fields, columns_of, fields_of, item_mask, places
+from carag.profiles.edgar.rules.fields import Fields, columns_of, fields_of, item_mask
 from carag.profiles.edgar.rules.labeller import label
 from carag.profiles.edgar.rules.rules import QUARANTINES, RULES, QuarantineCode, words
 
@@ -110,21 +110,11 @@ def test_facts_alone_differ_only_in_the_missing_text(filing: Filing) -> None:
         assert facts.quarantine is None
 
 
-def test_no_filing_has_no_columns() -> None:
-    """An empty corpus labels nothing."""
-    assert words(columns_of([])).shape == (0,)
-
-
 @pytest.mark.parametrize("number", sorted(ITEM_NUMBERS))
 def test_each_item_is_one_bit(number: str) -> None:
     """Item sets lose nothing and hold nothing else."""
     assert item_mask(number).bit_count() == 1
     assert item_mask(number) & item_mask(*(ITEM_NUMBERS - {number})) == 0
-
-
-def test_co_registrants_are_united() -> None:
-    """T7: a bit of one registrant is a bit of the filing, in columns as in one."""
-    assert bit_names(places(("X0", "A6", "NY"), ("L2",), ())) == ("J_US", "J_EU", "J_UK", "J_CA")
 
 
 # --- the page ---------------------------------------------------------------------------------------------
@@ -141,16 +131,3 @@ def test_every_bit_has_one_rule_or_is_state() -> None:
 def test_the_page_is_what_the_rules_say() -> None:
     """Stale? Run ``carag policy bits --out carag/profiles/edgar/BITS.md``."""
     assert (HERE / "BITS.md").read_text(encoding="utf-8") == bits_page(TABLE)
-
-
-@pytest.mark.parametrize("bit", PolicyBit, ids=lambda bit: bit.name)
-def test_the_page_tells_of_each_bit(bit: PolicyBit) -> None:
-    """Name, position, when, field, regulation, level, and exactly the cells whose every mask forbids it."""
-    section = bits_page(TABLE).split(f"\n## {bit.number} {bit.name}\n")[1].split("\n## ")[0]
-    for label_ in ("word:", "level:", "set when:", "field:", "regulation:", "forbidden by:"):
-        assert label_ in section
-    line = next(line for line in section.splitlines() if line.startswith("- forbidden by:"))
-    hidden = {f"{c.role}/{c.purpose}" for c in TABLE.cells if all(m.forbidden & bit for m in c.policy.masks)}
-    assert {part.strip() for part in line.removeprefix("- forbidden by:").split(",")} == (
-        hidden or {"no cell"}
-    )

@@ -203,18 +203,6 @@ def test_showcase_has_three_answers(
     assert seen["compliance", "surveil"] == [exhibit, draft, quarterly]
 
 
-def test_audit_fees_beside_a_diversity_matrix_stay_open(
-    passages: list[Passage], questions: list[dict[str, Any]]
-) -> None:
-    """Of one proxy statement, the matrix is special-category data and the audit fees are not."""
-    matrix, fees = (
-        word_of(passages, next(q["gold"][0] for q in questions if q["id"] == name))
-        for name in ("ballinrobe-diversity", "ballinrobe-audit-fees")
-    )
-    assert matrix & PolicyBit.PD_SPECIAL
-    assert not fees & PolicyBit.PD_SPECIAL
-
-
 def word_of(passages: list[Passage], gold: dict[str, Any]) -> int:
     """Return the word of the one passage a quote stands in."""
     (word,) = {
