@@ -70,7 +70,7 @@ def may_use(cell: str, note: dict[str, str]) -> bool:
 
 
 def is_about(cell: str, about: set[int], listed: frozenset[int] | None) -> bool:
-    """Patients see what concerns them, whoever else it concerns; all others nothing beyond their list."""
+    """Patients see what is also about others; all others see nothing beyond their list."""
     if listed is None:
         return True
     return bool(about & listed) if cell == "patient/access" else bool(about) and about <= listed

@@ -26,12 +26,8 @@ NOW: Final = datetime(2026, 1, 5, 9, tzinfo=UTC)
 ZONES: Final = ["UTC", "Europe/Vienna", "America/New_York", "Asia/Kathmandu", "Pacific/Kiritimati"]
 WORDS: Final = ["harvest", "ledger", "orchard", "quarry", "audited", "latest", "amended", "released"]
 FIELDS: Final = {
-    "one_of": "category",
-    "equals": "status",
-    "contains": "topics",
-    "is_true": "sealed",
-    "at_least": "pages",
-}
+    "one_of": "category", "equals": "status", "contains": "topics", "is_true": "sealed", "at_least": "pages",
+}  # fmt: skip
 VALUES: Final = ["red", "green", "blue", "Amber"]
 
 
@@ -157,16 +153,10 @@ def profile(rng: Random) -> Drawn:
         for role in roles
         for purpose in purposes
         if rng.random() < 0.8
-    ] or [
-        {
-            "role": roles[0],
-            "purpose": purposes[0],
-            "regulation": "r",
-            "may_know_existence": True,
-            "past": "as_of",
-            "masks": [mask()],
-        }
     ]
+    if not cells:
+        kept = {"role": roles[0], "purpose": purposes[0], "regulation": "r", "masks": [mask()]}
+        cells = [kept | {"may_know_existence": True, "past": "as_of"}]
     table = {"schema": 1, "roles": roles, "purposes": purposes, "cell": cells}
     return Drawn((written(said), written(table)))  # fmt: skip
 
@@ -230,9 +220,9 @@ def ask(rng: Random, drawn: Drawn) -> Asked:
     role, purpose = rng.choice(list(drawn.cells))
     match rng.randint(0, 19):
         case 0:
-            role = "role_nobody_has"
+            role = "role_unknown"
         case 1:
-            purpose = "purpose_nobody_has"
+            purpose = "purpose_unknown"
         case 2:
             role, purpose = rng.choice(list(drawn.cells))[0], rng.choice(list(drawn.cells))[1]
     groups = drawn.said.get("groups", {})

@@ -37,7 +37,7 @@ class Slip(NamedTuple):
     is_near: bool = True
     """Whether the slip itself is refused; else something that it contradicts, in the same file or the other."""
     but: str = ""
-    """A profile in which this is no slip."""
+    """A profile in which this is correct."""
 
 
 class Mutant(NamedTuple):
@@ -85,7 +85,7 @@ _BOTH: Final = {
     "a list for a text": Slip(r'^regulation = (".*")', r"regulation = [\1]"),
     "a table for a text": Slip(r'^regulation = (".*")', r"regulation = { en = \1 }"),
     "a date for a text": Slip(r'^regulation = ".*"', "regulation = 2026-01-02"),
-    "a date that is none": Slip(r'^regulation = ".*"', "regulation = 2026-02-30"),
+    "an impossible date": Slip(r'^regulation = ".*"', "regulation = 2026-02-30"),
     "a number of 5,000 digits": Slip(r'^regulation = ".*"', f"regulation = {'9' * 5000}"),
     "lists in lists": Slip(r'^regulation = ".*"', f"regulation = {'[' * 5000}{']' * 5000}"),
     "a key misspelt": Slip(r"^regulation = ", "regulations = "),
@@ -210,7 +210,7 @@ _ROLES: Final = _BOTH | {
 
 
 def mutants(places: int) -> Iterator[Mutant]:
-    """Make every slip in every profile, in at most so many places, which are spread over the file."""
+    """Make every slip in every profile, in at most ``places`` places, spread over the file."""
     for base, texts in BASES.items():
         for which, slips in enumerate((_PROFILE, _ROLES)):
             text = texts[which]

@@ -1,4 +1,4 @@
-"""A profile that nobody knew works from the documentation alone: the TOML of its page, and nothing under carag/."""
+"""A new profile works from the documentation alone: the TOML of its page, and nothing under carag/."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         yield engine
 
 
-def test_the_profile_is_one_that_nobody_shipped() -> None:
+def test_the_profile_is_not_a_shipped_one() -> None:
     """Valid, clean, of three bits, two roles and one intent."""
     profile = Profile.from_texts(from_the_page("profile.toml"), from_the_page("roles.toml"))
     assert (profile.name, profile.is_shipped, lint(profile.table)) == ("planning", False, ())

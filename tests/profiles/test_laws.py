@@ -29,6 +29,7 @@ from carag.policy import Mask, Policy, Profile
 from carag.policy.shipped import SHIPPED, shipped_text
 from tests.engine.documents import Counting
 from tests.profiles.drawn import NOW, Asked, Drawn, admissible, ask, papers, profile
+from tests.sizes import examples
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -62,7 +63,7 @@ def found_by(retrieval: Retrieval) -> list[str]:
 
 
 def check_store(seed: int, questions: int, drawn: Drawn | None = None) -> None:
-    """Draw a profile and its documents, and check every law of so many questions."""
+    """Draw a profile and its documents, and check every law for a number of questions."""
     rng = Random(seed)  # noqa: S311
     drawn = drawn or profile(rng)
     kept = papers(rng, drawn, rng.randint(20, 40))
@@ -114,20 +115,14 @@ def check_stores(seeds: Iterable[int], questions: int) -> None:
 
 
 def test_the_laws_hold_over_drawn_profiles() -> None:
-    """160 cases over 4 profiles: as the longest count, of fewer stores."""
-    check_stores(range(4), 40)
+    """80 cases over 2 profiles by default, 4,000 over 100 in full."""
+    check_stores(range(examples(10, least=2)), 40)
 
 
 @pytest.mark.parametrize("drawn", SHIPPED_TEXTS, ids=SHIPPED)
 def test_the_laws_hold_over_the_profiles_that_ship(drawn: Drawn) -> None:
     """EDGAR's with documents that state their bits, the others with facts and their own rules."""
-    check_store(7, 60, drawn)
-
-
-@pytest.mark.full
-def test_the_laws_hold_over_thousands_of_cases() -> None:
-    """4,000 cases over 40 profiles."""
-    check_stores(range(1000, 1040), 100)
+    check_store(7, examples(100), drawn)
 
 
 @pytest.mark.full
@@ -137,7 +132,7 @@ def test_the_laws_hold_over_a_hundred_thousand_cases() -> None:
         check_store(seed, 200, SHIPPED_TEXTS[seed // 100 % len(SHIPPED)] if seed % 100 == 0 else None)
 
 
-# -- mutations: a law that cannot fail is none
+# -- mutations: a law must be able to fail
 
 
 def tightened_by_nothing(policy: Policy, *_: object, **__: object) -> Policy:
@@ -145,7 +140,7 @@ def tightened_by_nothing(policy: Policy, *_: object, **__: object) -> Policy:
 
 
 def unsigned(*_: object) -> Verification:
-    return Verification(Verdict.FAILED, "nobody signed it", ())
+    return Verification(Verdict.FAILED, "it is not signed", ())
 
 
 def without_the_first(state: StoreState, request: Request, evidence: Evidence) -> Searched:
@@ -159,7 +154,7 @@ FAULTS: dict[str, tuple[str, object]] = {
     ),
     "an intent adds nothing": ("carag.policy.intent.Intents.found", lambda *_: ()),
     "any session has a cell": ("carag.policy.inference._cell", lambda _, table: table.cells[0]),
-    "nobody needs a list": ("carag.policy.inference._listing", tightened_by_nothing),
+    "no cell needs a list": ("carag.policy.inference._listing", tightened_by_nothing),
     "transfers need no basis": ("carag.policy.inference._without_transfer", tightened_by_nothing),
     "quarantine is forgotten": ("carag.labelling.declared.QUARANTINE", 0),
     "nothing expires": (
@@ -176,9 +171,14 @@ FAULTS: dict[str, tuple[str, object]] = {
 """Where a fault is planted, and what stands there instead."""
 
 
-@pytest.mark.parametrize(("place", "fault"), FAULTS.values(), ids=FAULTS)
-def test_a_planted_fault_breaks_a_law(place: str, fault: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Within six stores, whose profiles are read anew; or the engine's own second test stops it."""
+FOUND_AT = {"forbidden bits are ignored": 3, "an intent adds nothing": 1, "all days end in Kiritimati": 3}
+"""The first seed whose store shows a fault, where it is not 0."""
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_planted_fault_breaks_a_law(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Within six stores, whose profiles are read again; or the engine's own second test stops it."""
+    place, fault = FAULTS[name]
     monkeypatch.setattr(place, fault)
     with pytest.raises((AssertionError, CorruptFile)):
-        check_stores(range(6), 40)
+        check_stores(range(FOUND_AT.get(name, 0), 6), 40)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +12,7 @@ from carag.cli import Exit, app
 from carag.errors import InvalidArgument
 from carag.policy import Profile
 from tests.profiles.mutated import BASES, FILES, Mutant, mutants
+from tests.sizes import examples
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,34 +54,36 @@ def test_the_profiles_that_are_mutated_are_valid(tmp_path: Path) -> None:
         assert Profile.open(tmp_path).name == name
 
 
-def refused_everywhere(folder: Path, places: int) -> tuple[int, int]:
-    """Check each mutant, and return how many different texts and kinds of slips there were."""
-    several = {mutant.texts: mutant for mutant in mutants(places)}
+def by_slip(places: int) -> list[list[Mutant]]:
+    """The mutants of each kind of slip, in another order of the profiles for each."""
+    groups: dict[tuple[str, str], list[Mutant]] = defaultdict(list)
+    for mutant in {mutant.texts: mutant for mutant in mutants(places)}.values():
+        groups[mutant.slip, mutant.file].append(mutant)
+    return [group[at % len(group) :] + group[: at % len(group)] for at, group in enumerate(groups.values())]
+
+
+@pytest.mark.parametrize(
+    ("places", "least"), [(1, 200), pytest.param(12, 2000, marks=pytest.mark.full)], ids=["one", "twelve"]
+)
+def test_malformed_profiles_are_refused_with_a_line_and_a_reason(
+    tmp_path: Path, places: int, least: int
+) -> None:
+    """Each slip in one profile, for a release in each, in full in up to twelve places of each: none is accepted, and
+    none raises another error."""
+    groups = by_slip(places)
+    assert len(groups) >= 100
+    assert sum(map(len, groups)) >= least
+    most = examples(len(BASES), least=1) * places
+    several = [one for group in groups for one in group[:most]]
     wrong = {
-        (one.slip, one.base, one.file): why
-        for one in several.values()
-        if (why := wrongly_refused(folder, one))
+        (one.slip, one.base, one.file): why for one in several if (why := wrongly_refused(tmp_path, one))
     }
     assert wrong == {}
-    return len(several), len({(one.slip, one.file) for one in several.values()})
-
-
-def test_hundreds_of_malformed_profiles_are_refused_with_a_line_and_a_reason(tmp_path: Path) -> None:
-    """Of each slip one in each profile: none is accepted, and none raises another error."""
-    texts, slips = refused_everywhere(tmp_path, 1)
-    assert texts >= 200
-    assert slips >= 100
-
-
-@pytest.mark.full
-def test_thousands_of_malformed_profiles_are_refused_with_a_line_and_a_reason(tmp_path: Path) -> None:
-    """In up to twelve places of each file."""
-    assert refused_everywhere(tmp_path, 12)[0] >= 2000
 
 
 def test_lint_says_the_same_line_and_exits_65(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """On standard error; nothing is printed that a pipeline could take for a finding."""
-    for mutant in list(mutants(1))[::20]:
+    for mutant, *_ in by_slip(1)[:: 150 // examples(30)]:
         write(tmp_path, mutant)
         with pytest.raises(InvalidArgument) as refused:
             Profile.open(tmp_path)

@@ -1,4 +1,4 @@
-"""What is read is what the document says: a table of inputs and the text that a reader of each sees."""
+"""The text that is read is what the document shows: a table of inputs and their texts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CASES = Path(__file__).with_name("cases")
 class Case(NamedTuple):
     name: str
     only: str
-    """The one format that it is of; empty if it is of all."""
+    """The only format it applies to; empty if it applies to all."""
     given: str
     wanted: str
 

@@ -1,4 +1,4 @@
-"""Files are read in a process that may take only so much and can be ended, and the next file is read all the same."""
+"""Files are read in a child process with a budget; after it is ended, the next file is read all the same."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_what_exceeds_its_budget_is_ended_and_the_next_is_read() -> None:
 def test_each_file_has_a_budget_of_its_own() -> None:
     """Time that other files took does not count."""
     with Child(seconds=1) as child:
-        for _ in range(3):
+        for _ in range(2):
             child.call(busy, b"")
         assert child._process is not None
 
@@ -72,7 +72,7 @@ def test_no_file_of_the_current_directory_is_run(tmp_path: Path, monkeypatch: py
 def test_a_folder_reports_the_file_and_reads_the_others(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In every format that needs a parser; here the budget is of no memory at all."""
+    """In every format that needs a parser; here the budget is too little memory to start."""
     content = {"a.html": b"<p>Sales", "a.pdf": pdf([["Sales"]]), "a.docx": docx_package(paragraph("Sales"))}[
         name
     ]
@@ -88,7 +88,7 @@ def test_a_folder_reports_the_file_and_reads_the_others(
 
 
 def test_the_child_ends_with_the_reading(tmp_path: Path) -> None:
-    """Also where nobody reads to the end."""
+    """Also if the outcomes are not read to the end."""
     for name in ("a.html", "b.html"):
         (tmp_path / name).write_text("<p>Sales")
     outcomes = read_folder(tmp_path)

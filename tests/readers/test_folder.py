@@ -14,6 +14,7 @@ import pytest
 from carag.errors import InvalidArgument, MissingExtra
 from carag.readers import Problem, ReadDocument, folder, json_rows, read_folder
 from tests.readers.writers import docx_of, pdf
+from tests.sizes import examples
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,12 +47,13 @@ def kinds(root: Path) -> dict[str, str]:
     }
 
 
-def test_a_folder_of_200_files_is_read_with_none_lost_and_every_page_in_its_place(tmp_path: Path) -> None:
+def test_no_file_of_a_folder_is_lost_and_every_page_is_in_its_place(tmp_path: Path) -> None:
     """Of six formats, in folders of two levels, with metadata in a sidecar: text, pages and facts are those written."""
     source = random.Random(7)  # noqa: S311 - the same files each time
     pages: dict[str, list[list[str]]] = {}
     lines: dict[str, list[str]] = {}
-    for number in range(200):
+    many = examples(200)
+    for number in range(many):
         ending = ("pdf", "docx", "html", "md", "txt", "jsonl")[number % 6]
         name = f"{'abc'[number % 3]}/{number:03}.{ending}"
         said = [f"Document {number}", *(sentence(source) for _ in range(source.randrange(1, 6)))]
@@ -79,7 +81,7 @@ def test_a_folder_of_200_files_is_read_with_none_lost_and_every_page_in_its_plac
 
     documents = {one.where.removesuffix(":1"): one for one in found if isinstance(one, ReadDocument)}
     assert [*documents] == sorted(lines)
-    assert len(found) == len(documents) == 200
+    assert len(found) == len(documents) == many
     for name, document in documents.items():
         assert name[0] == document.facts["folder"]
         if name in pages:
@@ -136,7 +138,7 @@ def test_what_is_no_document_is_listed_with_its_kind(tmp_path: Path, monkeypatch
 
 
 def test_nothing_outside_of_the_folder_is_read(tmp_path: Path) -> None:
-    """Links out of it, to a loop, a folder or nothing, and what is no file, are problems; a link within is a file."""
+    """Links out of it, to a loop, a folder or nothing, and pipes, are problems; a link within it is a file."""
     write(tmp_path, {"secret.txt": "secret", "in/a.txt": "inside", "in/sub/b.txt": "below"})
     inside = tmp_path / "in"
     (inside / "out.txt").symlink_to(tmp_path / "secret.txt")

@@ -260,7 +260,7 @@ def test_two_rows_about_one_file_close_it(tmp_path: Path) -> None:
 
 
 def test_a_row_about_nothing_is_a_problem_and_closes_nothing(tmp_path: Path) -> None:
-    """It comes last; a sidecar is no document of itself."""
+    """It comes last; a sidecar is not a document."""
     found = read(
         tmp_path,
         a__md="x",
@@ -302,7 +302,7 @@ def test_a_row_that_cannot_be_used_closes_what_it_may_be_about(tmp_path: Path, r
     ],
 )
 def test_a_sidecar_that_cannot_be_read_closes_what_it_may_be_about(tmp_path: Path, content: str) -> None:
-    """Never is a document let through without what somebody stated of it."""
+    """No document is let through without the metadata stated for it."""
     (tmp_path / "metadata.csv").write_bytes(content.encode("utf-8", "surrogatepass"))
     found = read(tmp_path, b__md="x")
     assert not any(isinstance(one, ReadDocument) for one in found)

@@ -55,13 +55,9 @@ def test_what_a_raised_text_means_depends_on_what_it_stands_behind(
     assert written == raised(before, mark, noted=noted)
 
 
-def test_a_link_marks_a_note_whatever_it_stands_behind() -> None:
-    """A power is no link to a place in its document."""
+def test_a_link_is_a_note_mark_and_the_numerator_of_a_fraction_is_not() -> None:
+    """A power is not a link; and the figure before a fraction does not grow by a digit."""
     assert "[^2]" == raised("40 m", "2", noted=(), linked=True)
-
-
-def test_the_upper_part_of_a_fraction_is_no_note() -> None:
-    """And the figure before it does not grow by a digit."""
     assert " 1" == raised("notes of 6", "1", noted=(), after="/4 per cent")
     assert "4" == lowered("notes of 6 1/", "4")
 

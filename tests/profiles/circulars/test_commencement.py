@@ -1,4 +1,4 @@
-"""From when a circular says that it is in force: a day that is told is read, and one that is not told closes it."""
+"""The day from which a circular says it is in force is read; if the text does not tell it, the circular is closed."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ SUBJECTS = [
 @pytest.mark.parametrize("words", NOT_TOLD)
 @pytest.mark.parametrize("subject", SUBJECTS)
 def test_a_day_that_is_not_told_closes_the_circular_and_says_so(subject: str, words: str) -> None:
-    """Nobody is answered from what may not have begun; a field that states the day opens it."""
+    """No answer comes from a text that may not have begun; a field that states the day opens it."""
     text = f"1. Banks report.\n\n2. {subject} {words}.\n\n3. The fee shall be effective from May 1, 2024."
     one = circular_of({"issued": ISSUED.isoformat()}, text)
     assert one.effective is None

@@ -135,7 +135,7 @@ def test_a_fact_sets_its_bit(facts: dict[str, Any], bit: str) -> None:
 @pytest.mark.parametrize(
     "facts", [{"status": "valid"}, {"internal": "perhaps"}, {"entity_classes": "banks"}, {"statsu": "draft"}]
 )
-def test_a_value_that_nobody_can_read_or_a_slip_of_the_pen_quarantines(facts: dict[str, Any]) -> None:
+def test_an_unreadable_value_or_a_misspelt_field_quarantines(facts: dict[str, Any]) -> None:
     _, reason = label(date="2024-02-12", meant_for="All Banks", **facts)
     assert reason is not None
 
@@ -162,7 +162,7 @@ def test_a_field_of_another_kind_is_refused_with_its_name(facts: dict[str, Any])
 
 @pytest.mark.parametrize("name", sorted(READ))
 def test_no_field_that_is_read_is_taken_for_a_slip_of_the_pen(name: str) -> None:
-    """What the reader asks for by name works under that name: `issued` is no misspelt `issued_by`."""
+    """Every field that the reader reads works under its name: `issued` is not a misspelt `issued_by`."""
     value = STATED.get(name, "2024-05-02" if {"issued", "date"} & {name} or "effective" in name else "DOR/1")
     assert label(**{"issued": "2024-05-02", name: value})[1] is None
 

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime
 from itertools import permutations
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from carag import Document, Engine, Session
-from carag.cli import Exit
-from carag.cli.app import run
 from carag.engine.folder import reader_named
 from carag.errors import InvalidArgument
 from carag.labelling.document import Act, ActKind
 from carag.policy import Profile
+from tests.profiles.circulars.conftest import DATA, NOW, opened
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from pathlib import Path
 
-DATA = Path(__file__).parents[3] / "data" / "circulars"
-NOW = datetime(2026, 11, 2, tzinfo=UTC)
 QUESTION = "What is the limit on the balance of a small wallet?"
 OLD, NEW, DIRECTION = "wallets-2022.txt", "wallets-2024.txt", "identification-2021.txt"
 AMENDMENT, NOTES, DRAFT = "bae:identification-amendment", "bae:notes", "comment-2024.txt"
@@ -29,13 +25,7 @@ PROFILE = Profile.open("circulars")
 
 
 def documents() -> list[Document]:
-    found = list(reader_named("circulars")(DATA))
-    assert all(isinstance(one, Document) for one in found), found
-    return [one for one in found if isinstance(one, Document)]
-
-
-def opened(home: Path) -> Engine:
-    return Engine.open(home, profile="circulars", embedder="wordllama", clock=lambda: NOW)
+    return [one for one in reader_named("circulars")(DATA) if isinstance(one, Document)]
 
 
 def session(role: str, as_of: date | None = None, **more: Any) -> Session:
@@ -45,14 +35,6 @@ def session(role: str, as_of: date | None = None, **more: Any) -> Session:
 
 def found(engine: Engine, who: Session, question: str = "What does the circular say?") -> set[str]:
     return {one.accession_number for one in engine.retrieve(question, who, 100).passages}
-
-
-@pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    with opened(tmp_path_factory.mktemp("circulars")) as engine:
-        report = engine.ingest(DATA)
-        assert (report.added, report.problems, report.quarantined) == (6, [], {})
-        yield engine
 
 
 @pytest.mark.parametrize(
@@ -106,13 +88,13 @@ def test_a_citation_is_made_of_the_circulars_own_facts(engine: Engine) -> None:
     assert "BAE/2023-24/88" in str(cited)
 
 
-def test_who_may_know_is_told_which_circular_replaced_or_amended_another(engine: Engine) -> None:
+def test_explain_names_the_circular_that_replaced_or_amended_another(engine: Engine) -> None:
     who = session("compliance")
     assert f"SUPERSEDED: set by {NEW}" in engine.explain(f"{OLD}:00000", who).causes
     assert f"AMENDED: set by {AMENDMENT}" in engine.explain(f"{DIRECTION}:00000", who).causes
 
 
-def test_what_is_amended_stays_in_force_with_the_amendment_beside_it(engine: Engine) -> None:
+def test_an_amended_circular_stays_in_force_together_with_its_amendment(engine: Engine) -> None:
     sees = found(engine, session("branch"), "How often is a customer of high risk identified?")
     assert {DIRECTION, AMENDMENT} <= sees
 
@@ -121,7 +103,7 @@ def test_a_draft_withdraws_nothing(engine: Engine) -> None:
     assert OLD in found(engine, session("branch", date(2024, 3, 20)))
 
 
-@pytest.mark.parametrize("order", list(permutations([OLD, NEW, DIRECTION, AMENDMENT]))[::5])
+@pytest.mark.parametrize("order", list(permutations([OLD, NEW, DIRECTION, AMENDMENT]))[::9])
 def test_the_order_of_arrival_makes_no_difference(tmp_path: Path, order: tuple[str, ...]) -> None:
     """One transaction for each; a later arrival is linked to what came before it."""
     by_id = {one.id: one for one in documents()}
@@ -167,32 +149,15 @@ def test_a_removed_circular_still_replaces(tmp_path: Path) -> None:
 
 
 def test_a_profile_without_the_bit_refuses_what_is_not_yet_in_force(tmp_path: Path) -> None:
-    with (
-        Engine.open(tmp_path, profile="generic", embedder="wordllama") as engine,
-        pytest.raises(InvalidArgument, match="pending under \\[lifecycle\\]"),
-    ):
+    with opened(tmp_path, "generic") as engine, pytest.raises(InvalidArgument, match="pending under"):
         engine.add([Document(id="a", text="Text.", bits=(), in_force_at=date(2024, 1, 1))])
 
 
 def test_under_a_profile_without_such_bits_what_is_replaced_is_found_no_more(tmp_path: Path) -> None:
     old = Document(id="a", text="Branches report monthly.", bits=(), names=["No. 1"])
     new = Document(id="b", text="Branches report daily.", bits=(), acts=[Act(ActKind.REPLACES, "No. 1")])
-    with Engine.open(tmp_path, profile="generic", embedder="wordllama") as engine:
+    with opened(tmp_path, "generic") as engine:
         engine.add([new])
         engine.add([old])
         (cell, *_) = Profile.open("generic").table.cells
         assert found(engine, Session(role=cell.role, purpose=cell.purpose)) == {"b"}
-
-
-def test_the_command_line_makes_fills_and_asks_a_store(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    store = str(tmp_path / "store")
-    assert run(["init", "--profile", "circulars", "--store", store, "--embedder", "wordllama"]) == Exit.OK
-    assert run(["ingest", str(DATA), "--store", store]) == Exit.OK
-    asked = ["ask", QUESTION, "--store", store, "--role", "branch", "--purpose", "operate"]
-    assert run([*asked, "--as-of", "2024-03-01"]) == Exit.OK
-    assert "10,000 crowns" in capsys.readouterr().out
-    assert run(asked) == Exit.OK
-    assert "20,000" in capsys.readouterr().out

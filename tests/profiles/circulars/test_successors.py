@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, date, datetime
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from carag import Engine, Session
+from carag import Document, Session
 from carag.audit import Verdict, verify_receipt
 from carag.engine.policy_replay import ReplayVerdict, replay
+from carag.labelling.document import Act, ActKind
 from carag.policy import Profile
+from tests.profiles.circulars import conftest
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
+    from carag import Engine
     from carag.engine import Answer
 
-NOW = datetime(2026, 11, 2, tzinfo=UTC)
 PURPOSE = {"branch": "operate", "public": "public_qa", "analyst": "research", "compliance": "surveil"}
 QUESTION = "What fee may a bank charge for a lost passbook"
 BANKS, NBFCS = "All Commercial Banks", "All Non-Banking Financial Companies"
@@ -37,22 +40,29 @@ def row(number: int, day: str, does: str = "", *, to: str = BANKS, **more: Any) 
     }
 
 
-def acts(verb: str, number: int) -> str:
+def acting(verb: str, number: int) -> str:
     return f"The circular BAE/2020-21/{number} {verb}."
 
 
 FIRST = row(1, "2021-01-04")
-SECOND = row(2, "2022-01-04", acts("stands superseded", 1))
-THIRD = row(3, "2023-01-04", acts("stands superseded", 2))
+SECOND = row(2, "2022-01-04", acting("stands superseded", 1))
+THIRD = row(3, "2023-01-04", acting("stands superseded", 2))
 
 
 def opened(home: Path, *rows: dict[str, Any]) -> Engine:
     (home / "in").mkdir(parents=True)
     (home / "in" / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    engine = Engine.open(home / "store", profile="circulars", embedder="wordllama", clock=lambda: NOW)
+    engine = conftest.opened(home / "store")
     report = engine.ingest(home / "in")
     assert (report.added, report.problems, report.quarantined) == (len(rows), [], {})
     return engine
+
+
+@pytest.fixture(scope="module")
+def replaced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    """A circular and the one that replaced it."""
+    with opened(tmp_path_factory.mktemp("replaced"), FIRST, SECOND) as engine:
+        yield engine
 
 
 def ask(engine: Engine, role: str = "branch", day: str = "1 June 2021", **more: Any) -> Answer:
@@ -74,7 +84,7 @@ def news(answer: Answer) -> list[tuple[str, str, str]]:
 def test_what_was_done_to_a_circular_since_is_told_with_the_circular_that_did_it(
     tmp_path: Path, verb: str, act: str
 ) -> None:
-    with opened(tmp_path, FIRST, row(2, "2022-01-04", acts(verb, 1))) as engine:
+    with opened(tmp_path, FIRST, row(2, "2022-01-04", acting(verb, 1))) as engine:
         answer = ask(engine)
         assert news(answer) == [(act, "fee-1", "fee-2")]
         [one] = answer.superseded
@@ -90,34 +100,29 @@ def test_of_a_chain_the_one_that_may_be_used_today_is_named(tmp_path: Path) -> N
         assert news(ask(engine, day="1 June 2023")) == []
 
 
-def test_of_today_and_where_the_past_is_not_open_nothing_is_told(tmp_path: Path) -> None:
-    with opened(tmp_path, FIRST, SECOND) as engine:
-        for answer in (ask(engine, "public"), ask(engine, day="1 June 2024"), ask(engine, day="1 June 2031")):
-            assert (answer.superseded, answer.follows) == ((), None)
-            assert answer.to_json()["follows"] is None
+def test_of_today_and_where_the_past_is_not_open_nothing_is_told(replaced: Engine) -> None:
+    for who, day in (("public", "1 June 2021"), ("branch", "1 June 2024"), ("branch", "1 June 2031")):
+        answer = ask(replaced, who, day)
+        assert (answer.superseded, answer.follows, answer.to_json()["follows"]) == ((), None, None)
 
 
-def test_an_instant_that_the_session_states_is_followed_too(tmp_path: Path) -> None:
-    with opened(tmp_path, FIRST, SECOND) as engine:
-        session = Session(role="branch", purpose="operate", as_of=date(2021, 6, 1))
-        assert news(engine.ask(f"{QUESTION}?", session)) == [("replaces", "fee-1", "fee-2")]
+def test_an_instant_that_the_session_states_is_followed_too(replaced: Engine) -> None:
+    session = Session(role="branch", purpose="operate", as_of=date(2021, 6, 1))
+    assert news(replaced.ask(f"{QUESTION}?", session)) == [("replaces", "fee-1", "fee-2")]
 
 
 def test_an_act_that_is_not_yet_in_force_is_no_news(tmp_path: Path) -> None:
-    later = row(2, "2026-10-01", acts("stands superseded", 1) + " It comes into force on 1 January 2027.")
+    later = row(2, "2026-10-01", acting("stands superseded", 1) + " It comes into force on 1 January 2027.")
     later["effective_date"] = "2027-01-01"
     with opened(tmp_path, FIRST, later) as engine:
         assert news(ask(engine)) == []
 
 
-HIDDEN = [
-    pytest.param({"internal": True}, id="internal"),
-    pytest.param({"meant_for": ""}, id="addressees-unknown"),
-]
-
-
-@pytest.mark.parametrize("hidden", HIDDEN)
-@pytest.mark.parametrize("rest", [(), (THIRD,)], ids=["alone", "chain"])
+@pytest.mark.parametrize(
+    ("hidden", "rest"),
+    [({"internal": True}, ()), ({"internal": True}, (THIRD,)), ({"meant_for": ""}, ())],
+    ids=["internal", "internal, in a chain", "addressees unknown"],
+)
 def test_a_successor_that_the_session_may_not_use_shows_in_nothing(
     tmp_path: Path, hidden: dict[str, Any], rest: tuple[dict[str, Any], ...]
 ) -> None:
@@ -135,58 +140,40 @@ def test_a_successor_that_the_session_may_not_use_shows_in_nothing(
 
 
 def test_a_second_successor_is_named_whatever_the_first_is(tmp_path: Path) -> None:
-    """Of two that replace the same circular, the earlier hidden one keeps the later from nobody."""
-    again = row(4, "2022-06-01", acts("stands superseded", 1))
+    """Of two that replace the same circular, the earlier hidden one does not hide the later."""
+    again = row(4, "2022-06-01", acting("stands superseded", 1))
     for number, rows in enumerate([(FIRST, again), (FIRST, SECOND | {"internal": True}, again)]):
         with opened(tmp_path / str(number), *rows) as engine:
             assert news(ask(engine, "analyst")) == [("replaces", "fee-1", "fee-4")]
 
 
-def test_a_narrowed_question_is_told_of_nothing_outside(tmp_path: Path) -> None:
-    with opened(tmp_path, FIRST, SECOND) as engine:
-        session = Session(role="branch", purpose="operate")
-        where = {"issued": {"lte": "2021-12-31"}}
-        assert news(engine.ask(f"{QUESTION} on 1 June 2021?", session, where=where)) == []
-        assert news(engine.ask(f"{QUESTION} on 1 June 2021?", session)) != []
+def test_a_narrowed_question_is_told_of_nothing_outside(replaced: Engine) -> None:
+    session, where = Session(role="branch", purpose="operate"), {"issued": {"lte": "2021-12-31"}}
+    assert news(replaced.ask(f"{QUESTION} on 1 June 2021?", session, where=where)) == []
 
 
-def test_what_is_told_is_on_record_with_its_proof_and_names_the_answer_s_record(tmp_path: Path) -> None:
-    table = Profile.open("circulars").table
-    with opened(tmp_path, FIRST, SECOND) as engine:
-        answer = ask(engine, subject="A. Person")
-        assert answer.follows is not None
-        checked = verify_receipt(answer.follows.to_bytes(), engine.vkey)
-        assert (checked.verdict, checked.unproved) == (Verdict.VERIFIED, ())
-        record = checked.record
-        assert record is not None
-        event = record.event.to_json()
-        assert (event["why"], event["role"]) == ("SUCCESSORS", "branch")
-        assert event["models"]["prompt"].startswith(f"record {answer.receipt.seq} ")
-        assert [chunk for chunk, _ in checked.passages if chunk] == [answer.superseded[0].by.chunk_id]
-        assert "200 crowns" in checked.passages[0][1]
-        assert replay(record, table).verdict is ReplayVerdict.MATCHES
-        own = verify_receipt(answer.receipt.to_bytes(), engine.vkey)
-        assert own.verdict is Verdict.VERIFIED
-        assert all("fee-2" not in str(one) for one in own.passages)
+def test_what_is_told_is_on_record_with_its_proof_and_names_the_answer_s_record(replaced: Engine) -> None:
+    answer = ask(replaced, subject="A. Person")
+    assert answer.follows is not None
+    checked, own = (verify_receipt(one.to_bytes(), replaced.vkey) for one in (answer.follows, answer.receipt))
+    assert (checked.verdict, checked.unproved, own.verdict) == (Verdict.VERIFIED, (), Verdict.VERIFIED)
+    assert checked.record is not None
+    event = checked.record.event.to_json()
+    assert (event["why"], event["role"]) == ("SUCCESSORS", "branch")
+    assert event["models"]["prompt"].startswith(f"record {answer.receipt.seq} ")
+    assert [chunk for chunk, _ in checked.passages if chunk] == [answer.superseded[0].by.chunk_id]
+    assert "200 crowns" in checked.passages[0][1]
+    assert replay(checked.record, Profile.open("circulars").table).verdict is ReplayVerdict.MATCHES
+    assert all("fee-2" not in str(one) for one in own.passages)
 
 
 def test_a_store_whose_profile_reads_no_days_tells_nothing(tmp_path: Path) -> None:
-    from carag import Document
-    from carag.labelling.document import Act, ActKind
-
-    with Engine.open(tmp_path / "s", profile="generic", embedder="wordllama", clock=lambda: NOW) as engine:
-        old = Document(id="a", text="The fee is 1 crown.", bits=(), public_at=date(2021, 1, 4))
-        new = Document(
-            id="b",
-            text="The fee is 2 crowns.",
-            bits=(),
-            public_at=date(2022, 1, 4),
-            acts=[Act(ActKind.REPLACES, "a")],
-        )
+    old = Document(id="a", text="The fee is 1 crown.", bits=(), public_at=date(2021, 1, 4))
+    acts = [Act(ActKind.REPLACES, "a")]
+    new = Document(id="b", text="The fee is 2 crowns.", bits=(), public_at=date(2022, 1, 4), acts=acts)
+    with conftest.opened(tmp_path, "generic") as engine:
         engine.add([old, new])
-        cell = next(
-            one for one in engine.profile.table.cells if "as_of" in one.past and one.allow_list == "none"
-        )
+        cell = next(c for c in engine.profile.table.cells if "as_of" in c.past and c.allow_list == "none")
         session = Session(role=cell.role, purpose=cell.purpose, as_of=date(2021, 6, 1))
         answer = engine.ask("What is the fee?", session)
         assert (answer.outcome.value, answer.superseded, answer.follows) == ("answer", (), None)

@@ -106,7 +106,7 @@ def test_what_is_only_compiled_is_told_apart_from_what_is_replaced() -> None:
     assert one.consolidates
 
 
-def test_what_its_list_lost_is_read_as_an_act_on_nobody_known() -> None:
+def test_an_act_on_a_missing_list_has_no_known_object() -> None:
     assert read("The circulars listed in the Annex stand withdrawn with immediate effect.") == [
         ("withdraws", (), "2024-02-09")
     ]

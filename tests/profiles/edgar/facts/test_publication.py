@@ -53,77 +53,36 @@ def test_a_filing_is_public_when_edgar_disseminates_it(
     assert public_time(filing) == PublicTime(moment, PublicAtSource(source))
 
 
-END_OF_2024 = datetime(2024, 12, 31, 23, 59, tzinfo=EASTERN)
-
-
 @pytest.mark.parametrize(
     ("facts", "moment", "source"),
     [
-        (
-            {"filed": date(2024, 7, 3)},
-            datetime(2024, 7, 5, 9, 30, tzinfo=EASTERN),
-            PublicAtSource.FILING_DATE,
-        ),
-        (
-            # One filed on the last day is public in the first session of the next year
-            {"accession_year": 2016, "period": date(2015, 12, 31)},
-            datetime(2017, 1, 3, 9, 30, tzinfo=EASTERN),
-            "accession year",
-        ),
-        ({"period": date(2015, 12, 31)}, datetime(2016, 12, 31, 23, 59, tzinfo=EASTERN), "period of report"),
-        (
-            {"form": "10-Q", "text": "quarter ended March 31, 2023"},
-            datetime(2024, 12, 31, 23, 59, tzinfo=EASTERN),
-            "cover page",
-        ),
-        (
-            {
-                "period": date(2022, 6, 26),
-                "text": "quarter ended June 25, 2023",
-            },  # the source's period is older
-            datetime(2024, 12, 31, 23, 59, tzinfo=EASTERN),
-            PublicAtSource.PERIOD,
-        ),
-        (
-            {"form": "UPLOAD", "filed": date(2024, 4, 2), "released": date(2024, 6, 14)},
-            datetime(2024, 6, 17, 9, 30, tzinfo=EASTERN),
-            PublicAtSource.RELEASE,
-        ),
+        ({"filed": date(2024, 7, 3)}, "2024-07-05 09:30", "filing date"),
+        # One filed on the last day is public in the first session of the next year
+        ({"accession_year": 2016, "period": date(2015, 12, 31)}, "2017-01-03 09:30", "accession year"),
+        ({"period": date(2015, 12, 31)}, "2016-12-31 23:59", "period of report"),
+        ({"form": "10-Q", "text": "quarter ended March 31, 2023"}, "2024-12-31 23:59", "cover page"),
+        # the source's period is older
+        ({"period": date(2022, 6, 26), "text": "quarter ended June 25, 2023"}, "2024-12-31 23:59", "period of report"),
+        ({"form": "UPLOAD", "filed": date(2024, 4, 2), "released": date(2024, 6, 14)}, "2024-06-17 09:30", "release"),
         # An order is public as it is entered; the later of its two dates counts, and no hour of EDGAR's
-        (
-            {
-                "form": "SEC STAFF ACTION",
-                "filed": date(2024, 7, 2),
-                "accepted": datetime(2024, 7, 3, 10, 0, tzinfo=EASTERN),
-            },
-            datetime(2024, 7, 5, 9, 30, tzinfo=EASTERN),
-            PublicAtSource.FILING_DATE,
-        ),
-        (
-            {"form": "SEC STAFF ACTION", "accession_year": 2024},
-            datetime(2025, 1, 2, 9, 30, tzinfo=EASTERN),
-            "accession year",
-        ),
+        ({"form": "SEC STAFF ACTION", "filed": date(2024, 7, 2),
+          "accepted": datetime(2024, 7, 3, 10, 0, tzinfo=EASTERN)}, "2024-07-05 09:30", "filing date"),
+        ({"form": "SEC STAFF ACTION", "accession_year": 2024}, "2025-01-02 09:30", "accession year"),
         # A proxy statement is filed before the meeting that it calls
-        (
-            {"form": "DEF 14A", "text": "The annual meeting will be held at noon on May 7, 2023."},
-            END_OF_2024,
-            "cover page",
-        ),
+        ({"form": "DEF 14A", "text": "The annual meeting will be held at noon on May 7, 2023."}, "2024-12-31 23:59",
+         "cover page"),
         # A 6-K bears its date between the form's name and the registrant's
-        (
-            {"form": "6-K", "text": "FORM 6-K\nMay 7, 2023\nFICTION N.V.\n(Exact name of registrant)"},
-            END_OF_2024,
-            "cover page",
-        ),
+        ({"form": "6-K", "text": "FORM 6-K\nMay 7, 2023\nFICTION N.V.\n(Exact name of registrant)"},
+         "2024-12-31 23:59", "cover page"),
     ],
-)
+)  # fmt: skip
 def test_every_source_of_time_is_the_latest_its_fact_allows(
-    facts: dict[str, Any], moment: datetime, source: str
+    facts: dict[str, Any], moment: str, source: str
 ) -> None:
     """Filing date, accession year, period, cover page and release, in that order."""
     text = facts.pop("text", "text")
     documents = (FilingDocument("x", text),)
     said = label(Filing(**{"accession_number": "a", "form": "10-K", "documents": documents} | facts))
-    assert (said.public_at, said.public_at_source) == (as_of_minutes(moment), source)
+    eastern = datetime.fromisoformat(moment).replace(tzinfo=EASTERN)
+    assert (said.public_at, said.public_at_source) == (as_of_minutes(eastern), source)
     assert said.quarantine is None

@@ -131,7 +131,11 @@ def test_a_cut_text_is_said_to_be_cut() -> None:
 @pytest.mark.parametrize(
     ("changes", "field"),
     [
-        ({"filed": "30 April"}, "filed"),
+        *(
+            ({name: day}, name)
+            for name in ("filed", "period", "released")
+            for day in ("30 April", "2024-02-30", "")
+        ),
         ({"cik": "none"}, "cik"),
         ({"items": "2.02"}, "items"),
         ({"text": None}, "text"),

@@ -175,7 +175,7 @@ def test_a_file_that_is_one_filing_has_a_largest_size(
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.txt", "a.tsv"])
-def test_an_error_nobody_foresaw_is_told_as_a_fault_and_the_rest_is_read(
+def test_an_unexpected_error_is_reported_as_a_fault_and_the_rest_is_read(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By its type and where it arose; its message may hold text, and is not told."""
@@ -214,7 +214,7 @@ def test_an_error_nobody_foresaw_is_told_as_a_fault_and_the_rest_is_read(
     ],
 )  # fmt: skip
 def test_a_submission_that_contradicts_itself_is_quarantined(text: str, told: str) -> None:
-    """Two forms, a main document of another form, more documents than were filed: nobody sees what cannot be told."""
+    """Two forms, a main document of another form, more documents than were filed: an uncertain filing is not shown."""
     found = quarantine_in(text)
     assert found is not None
     assert QuarantineCode.FACTS_DISAGREE is found.code

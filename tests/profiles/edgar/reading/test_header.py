@@ -158,22 +158,10 @@ EXPECTED = {
         FEED,
     ],
     ids=[
-        "as filed",
-        "CRLF",
-        "CR",
-        "blank lines",
-        "spaces",
-        "no indentation",
-        "lower-case tags",
-        "wrapped labels",
-        "wrapped before a field",
-        "wrapped value",
-        "form in filing values",
-        "IMS",
-        "PEM",
-        "feed",
+        "as filed", "CRLF", "CR", "blank lines", "spaces", "no indentation", "lower-case tags", "wrapped labels",
+        "wrapped before a field", "wrapped value", "form in filing values", "IMS", "PEM", "feed",
     ],
-)
+)  # fmt: skip
 def test_every_spelling_of_a_header_states_the_same_facts(respelled: str) -> None:
     """Line ends, indentation, case, wrapping and the feed's tags change nothing."""
     assert facts(respelled) == EXPECTED
@@ -308,7 +296,7 @@ def test_an_ownership_form_in_xml_is_readable() -> None:
 
 
 def test_cover_facts_are_read_and_contradictions_stay_unknown() -> None:
-    """Inline XBRL says what kind of company files; two truths are none."""
+    """Inline XBRL says what kind of company files; a value and its opposite leave it unknown."""
     fact = '<ix:nonNumeric name="dei:{}" format="ixt:{}">x</ix:nonNumeric>'
     html = "<html><body>" + fact.format("EntityEmergingGrowthCompany", "booleantrue")
     html += fact.format("EntityShellCompany", "booleantrue") + fact.format(

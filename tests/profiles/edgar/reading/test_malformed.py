@@ -96,33 +96,13 @@ def test_the_order_of_the_fields_is_not_their_meaning(head: list[str]) -> None:
 
 NOISE = st.text(max_size=40) | st.sampled_from(
     [
-        "<DOCUMENT>",
-        "</DOCUMENT>",
-        "<TEXT>",
-        "</TEXT>",
-        "<TYPE>10-K",
-        "<SEQUENCE>²",
-        "<SEC-HEADER>",
-        "FILER:",
-        "STATE:",
-        "FILED AS OF DATE:\t20240230",
-        "FILED AS OF DATE:\t99999999",
-        "CENTRAL INDEX KEY:\t٣٣٣٣٣٣٣٣٣٣",
-        "<ACCEPTANCE-DATETIME>00000000000000",
-        "<PRIVATE-TO-PUBLIC>",
-        "ITEM INFORMATION:",
-        "<XML>",
-        "<?xml version='1.0'?><a><b>1</b></a>",
-        "<![CDATA[",
-        "<!--",
-        "<ix:nonNumeric name='dei:DocumentType'>10-K",
-        "<table><tr><td>",
-        "\x00",
-        "\ud800",
-        "&#xD800;",
-        "&#99999999;",
+        "<DOCUMENT>", "</DOCUMENT>", "<TEXT>", "</TEXT>", "<TYPE>10-K", "<SEQUENCE>²", "<SEC-HEADER>", "FILER:",
+        "STATE:", "FILED AS OF DATE:\t20240230", "FILED AS OF DATE:\t99999999", "CENTRAL INDEX KEY:\t٣٣٣٣٣٣٣٣٣٣",
+        "<ACCEPTANCE-DATETIME>00000000000000", "<PRIVATE-TO-PUBLIC>", "ITEM INFORMATION:", "<XML>",
+        "<?xml version='1.0'?><a><b>1</b></a>", "<![CDATA[", "<!--", "<ix:nonNumeric name='dei:DocumentType'>10-K",
+        "<table><tr><td>", "\x00", "\ud800", "&#xD800;", "&#99999999;",
     ]
-)
+)  # fmt: skip
 
 
 @given(st.lists(st.tuples(st.integers(0, len(HEADER + DOCUMENT)), NOISE), max_size=6))

@@ -9,36 +9,6 @@ from hypothesis import strategies as st
 from carag.profiles.edgar.reading.markup import DeiFact, html_text, is_html, xml_text
 
 
-def test_a_table_row_is_one_line() -> None:
-    """Columns that only set off others are dropped; brackets and currency signs rejoin their number."""
-    table = """<table><tr><td>Revenue</td><td></td><td>$</td><td>1,200</td></tr>
-    <tr><td><p>Net</p><p>loss</p></td><td>(5</td><td>)</td><td>12</td><td>%</td></tr></table>"""
-    assert html_text(table)[0] == "Revenue | $1,200 | \nNet loss | (5) | 12%"
-
-
-def test_unclosed_cells_and_rows_end_where_the_next_begins() -> None:
-    """What browsers accept is read."""
-    assert html_text("<table><tr><td>a<td>b<tr><td>c<td>d</table>end")[0] == "a | b\nc | d\n\nend"
-
-
-def test_a_layout_table_keeps_its_lines() -> None:
-    """A row of one cell is layout, and so is a cell that holds a table."""
-    assert html_text("<table><tr><td><p>One</p><p>Two</p></td></tr></table>")[0] == "One\n\nTwo"
-    nested = (
-        "<table><tr><td><table><tr><td>a<td>b</tr><tr><td>c<td>d</tr></table></td><td>z</td></tr></table>"
-    )
-    assert html_text(nested)[0] == "a | b\nc | d\n\nz"
-
-
-def test_hidden_parts_are_left_out() -> None:
-    """Scripts, styles, the title, inline XBRL's header and display:none show nothing."""
-    markup = (
-        "<html><title>t</title><style>s</style><script>x < y</script><ix:header><b>h</b></ix:header>"
-        '<div style="display: none">a<div>b</div>c</div><p>shown</p></html>'
-    )
-    assert html_text(markup)[0] == "shown"
-
-
 @pytest.mark.parametrize(
     ("format_", "text", "truth"),
     [

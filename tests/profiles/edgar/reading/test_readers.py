@@ -130,6 +130,6 @@ def test_old_filings_in_windows_1252_are_read(tmp_path: Path) -> None:
 
 
 def test_a_path_that_does_not_exist_is_the_callers_mistake(tmp_path: Path) -> None:
-    """It is no empty corpus."""
+    """It is not an empty corpus."""
     with pytest.raises(InvalidArgument, match="does not exist"):
         list(read_filings(tmp_path / "none"))

@@ -88,7 +88,7 @@ def test_the_headers_facts_are_those_of_the_filing(tmp_path: Path) -> None:
         ({"cik": 9000002}, "ciks"),
         ({"dei": {"DocumentType": "10-K", "AmendmentFlag": "false"}}, "form"),
         ({"dei": {"EntityAddressCountry": "GB"}}, "business"),
-        # a copy of the header that is no copy
+        # a copy of the header that differs from it
         (
             {"form": "10-K", "meta_src": {"sgml_header": ["form"], "submissions_json": SUBMISSIONS_JSON[1:]}},
             "form",
@@ -246,7 +246,7 @@ def test_a_submission_is_compared_with_the_cover_inside_it(facts: dict[str, str]
 
 
 def test_t7_eight_co_registrants_are_united(tmp_path: Path) -> None:
-    """A row is of one of them; the header's other seven add their places and CIKs."""
+    """A row describes one of them; the header's other seven add their places and CIKs."""
     block = HEADER[HEADER.index("FILER:") : HEADER.index("</SEC-HEADER>")]
     codes = ["L2", "NY", "X0", "A6", "E9", "2M", "DE", "V8"]
     blocks = "".join(

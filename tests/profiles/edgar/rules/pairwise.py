@@ -47,7 +47,7 @@ def may_amend(filings: list[FilingFacts], of: FilingFacts, cik: int) -> list[Fil
 
 
 def in_group(filings: list[FilingFacts], one: FilingFacts, report: FilingFacts, cik: int) -> bool:
-    """Whether a filing is a report, or of its period, or may amend what is of its period."""
+    """Whether a filing is a report, has its period, or may amend a filing of its period."""
     return cik in one.ciks and (
         one is report
         or (family(one) == family(report) and of_one_period(one, report))

@@ -22,7 +22,7 @@ from carag.policy import (
     bit_names,
     bits_of,
     reasons,
-)
+)  # fmt: skip
 from carag.profiles.edgar.facts.filing import Filing, FilingDocument
 from carag.profiles.edgar.facts.publication import PublicAtSource
 from carag.profiles.edgar.reading.readers import read_filings
@@ -200,17 +200,7 @@ def test_the_second_half_of_a_matrix_stays_special(row: str) -> None:
 def test_example_5_an_insiders_report() -> None:
     """0x08002801: the reporting owner is a natural person, and the issuer's address decides where."""
     issuer = submission("4", party="ISSUER")
-    owner = """
-REPORTING-OWNER:
-
-\tOWNER DATA:
-\t\tCOMPANY CONFORMED NAME:\t\tDOE JANE
-\t\tCENTRAL INDEX KEY:\t\t0009000002
-\tMAIL ADDRESS:
-\t\tSTATE:\t\t\tL2
-"""
-    form_4 = submission("4", party="ISSUER", extra="", text="x")
-    assert form_4.party_roles == ("ISSUER",)
+    owner = "REPORTING-OWNER:\n\tOWNER DATA:\n\t\tCENTRAL INDEX KEY:\t0009000002\n\tMAIL ADDRESS:\n\t\tSTATE:\tL2\n"
     text = f"<SEC-HEADER>\nACCESSION NUMBER: 0009999999-24-000001\nCONFORMED SUBMISSION TYPE: 4\n{owner}\nISSUER:\n"
     text += "COMPANY DATA:\nCENTRAL INDEX KEY: 0009000001\nBUSINESS ADDRESS:\nSTATE: NY\n</SEC-HEADER>\n"
     filing = parse_submission(text)
@@ -229,58 +219,35 @@ def test_example_6_an_earnings_release() -> None:
 
 
 LETTER = QuarantineCode.LETTER_RELEASE_UNKNOWN
+FILED = date(2024, 1, 2)
+
+
+def saying(text: str, kind: str = "x") -> tuple[FilingDocument, ...]:
+    return (FilingDocument(kind, text),)
 
 
 @pytest.mark.parametrize(
     ("facts", "code"),
     [
-        ({"form": None, "filed": date(2024, 1, 2)}, QuarantineCode.NO_FORM),
-        ({"form": "10-X", "filed": date(2024, 1, 2)}, QuarantineCode.UNKNOWN_FORM),
+        ({"form": None, "filed": FILED}, QuarantineCode.NO_FORM),
+        ({"form": "10-X", "filed": FILED}, QuarantineCode.UNKNOWN_FORM),
         ({"form": "UPLOAD", "accepted": datetime(2024, 1, 2, tzinfo=UTC)}, LETTER),
-        ({"form": "CORRESP", "filed": date(2024, 1, 2)}, LETTER),
+        ({"form": "CORRESP", "filed": FILED}, LETTER),
         ({"form": "DRSLTR", "accession_year": 2024}, LETTER),
-        ({"form": "DRS", "filed": date(2024, 1, 2)}, QuarantineCode.PRIVATE_RELEASE_UNKNOWN),
-        (
-            {"form": "10-K", "filed": date(2024, 1, 2), "private_to_public": True},
-            QuarantineCode.PRIVATE_RELEASE_UNKNOWN,
-        ),
+        ({"form": "DRS", "filed": FILED}, QuarantineCode.PRIVATE_RELEASE_UNKNOWN),
+        ({"form": "10-K", "filed": FILED, "private_to_public": True}, QuarantineCode.PRIVATE_RELEASE_UNKNOWN),
         ({"form": "10-K"}, QuarantineCode.NO_TIME),
-        (
-            {"form": "424B4", "documents": (FilingDocument("x", "year ended May 1, 2020"),)},
-            QuarantineCode.NO_TIME,
-        ),
-        # a meeting of the past, the year a proxy looks back on, a date among a 6-K's text
-        (
-            {
-                "form": "DEF 14A",
-                "documents": (
-                    FilingDocument("x", "At the meeting held on May 7, 2022; year ended May 1, 2020"),
-                ),
-            },
-            QuarantineCode.NO_TIME,
-        ),
-        (
-            {
-                "form": "6-K",
-                "documents": (
-                    FilingDocument("x", "FORM 6-K\nFICTION N.V.\n(Name of registrant)\nMay 7, 2023\n"),
-                ),
-            },
-            QuarantineCode.NO_TIME,
-        ),
-        (
-            {
-                "form": "424B5",
-                "documents": (FilingDocument("x", "SUPPLEMENT\n(To prospectus dated May 7, 2023)"),),
-            },
-            QuarantineCode.NO_TIME,
-        ),
-        (
-            {"form": "10-K", "filed": date(2024, 1, 2), "documents": (FilingDocument("10-K", " \n"),)},
-            QuarantineCode.NO_TEXT,
-        ),
+        ({"form": "424B4", "documents": saying("year ended May 1, 2020")}, QuarantineCode.NO_TIME),
+        # a meeting of the past, the year a proxy looks back on, a date in a 6-K's text, another prospectus
+        ({"form": "DEF 14A", "documents": saying("At the meeting held on May 7, 2022; year ended May 1, 2020")},
+         QuarantineCode.NO_TIME),
+        ({"form": "6-K", "documents": saying("FORM 6-K\nFICTION N.V.\n(Name of registrant)\nMay 7, 2023\n")},
+         QuarantineCode.NO_TIME),
+        ({"form": "424B5", "documents": saying("SUPPLEMENT\n(To prospectus dated May 7, 2023)")},
+         QuarantineCode.NO_TIME),
+        ({"form": "10-K", "filed": FILED, "documents": saying(" \n", "10-K")}, QuarantineCode.NO_TEXT),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_labelled_is_quarantined(facts: dict[str, Any], code: QuarantineCode) -> None:
     """Each missing fact has its own reason, and no policy admits the word."""
     documents = (FilingDocument("x", "text"),)
@@ -318,17 +285,11 @@ def test_jurisdictions(facts: dict[str, Any], expected: set[str]) -> None:
     [
         ({"form": "10-K405"}, {"FS_AUDITED"}),
         ({"form": "20-F"}, {"FS_AUDITED", "FPI"}),
-        ({"form": "20-F/A", "documents": (FilingDocument("EX-13.1", ""),)}, {"FS_AUDITED", "FPI"}),
-        ({"form": "20-F/A", "documents": (FilingDocument("EX-32", ""),)}, {"FPI"}),
-        # A financial data schedule tells nothing of statements, before section 906 or after
-        (
-            {"form": "10-K/A", "filed": date(1996, 1, 5), "documents": (FilingDocument("EX-27", ""),)},
-            {"PD_COMP"},
-        ),
-        (
-            {"form": "10-K/A", "filed": date(2015, 1, 5), "documents": (FilingDocument("EX-27", ""),)},
-            {"PD_COMP"},
-        ),
+        ({"form": "20-F/A", "documents": saying("", "EX-13.1")}, {"FS_AUDITED", "FPI"}),
+        ({"form": "20-F/A", "documents": saying("", "EX-32")}, {"FPI"}),
+        # A financial data schedule proves no statements, before section 906 or after
+        ({"form": "10-K/A", "filed": date(1996, 1, 5), "documents": saying("", "EX-27")}, {"PD_COMP"}),
+        ({"form": "10-K/A", "documents": saying("", "EX-27")}, {"PD_COMP"}),
         ({"form": "10-Q/A"}, {"FS_UNAUDITED"}),
         ({"form": "6-K"}, {"FURNISHED", "MATERIAL", "FPI"}),
         ({"form": "ARS"}, {"FURNISHED"}),
@@ -350,23 +311,14 @@ def test_jurisdictions(facts: dict[str, Any], expected: set[str]) -> None:
         ({"form": "CORRESP"}, {"PRIV2PUB"}),
         ({"form": "DRS"}, {"PRIV2PUB", "OFFERING"}),
         ({"form": "485BPOS", "private_to_public": True}, {"PRIV2PUB", "OFFERING"}),
-        (
-            {"form": "10-Q", "filer_category": "Non-accelerated filer; Emerging growth company"},
-            {"FS_UNAUDITED", "EGC"},
-        ),
-        (
-            {"form": "10-Q", "filer_category": "Emerging growth company", "emerging_growth": False},
-            {"FS_UNAUDITED"},
-        ),
-        # T7: a category is of today; before the JOBS Act there was no such company
-        (
-            {"form": "10-Q", "filer_category": "Emerging growth company", "filed": date(2012, 4, 4)},
-            {"FS_UNAUDITED"},
-        ),
+        ({"form": "10-Q", "filer_category": "Accelerated filer; Emerging growth company"}, {"FS_UNAUDITED", "EGC"}),
+        ({"form": "10-Q", "filer_category": "Emerging growth company", "emerging_growth": False}, {"FS_UNAUDITED"}),
+        # T7: the category is today's; before the JOBS Act there were no such companies
+        ({"form": "10-Q", "filer_category": "Emerging growth company", "filed": date(2012, 4, 4)}, {"FS_UNAUDITED"}),
         ({"form": "10-Q", "sics": ("6770",)}, {"FS_UNAUDITED", "SHELL"}),
         ({"form": "10-Q", "shell_company": True}, {"FS_UNAUDITED", "SHELL"}),
     ],
-)
+)  # fmt: skip
 def test_static_bits(facts: dict[str, Any], expected: set[str]) -> None:
     """One rule at a time, over a filer in the United States."""
     given_facts = {"filed": date(2015, 1, 5), "exchanges": ("NYSE",)} | facts

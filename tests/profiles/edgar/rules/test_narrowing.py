@@ -67,153 +67,144 @@ def kept(filing: Filing, text: str) -> set[str]:
     return set(bit_names(chunk_word(said, filing, document, text, start) & ITEM_BITS))
 
 
-def test_a_note_before_the_first_item_may_tell_any_of_them() -> None:
-    """An 8-K/A explains itself before it begins: that note keeps every bit, the cover above it none."""
-    note = "Explanatory Note\nWe dismissed our auditor, as reported before.\n\n"
-    filing = report(COVER, note, DEAL, OTHER, SIGNED, items=("1.01", "8.01"), form="8-K/A")
-    assert kept(filing, note) == {"MATERIAL"}
-    assert kept(filing, COVER) == set()
-
-
-def test_t8_a_mixed_report_is_labelled_by_item() -> None:
-    """Results and slides are furnished, the officer is personal, the loan is material; neighbours do not matter."""
-    parts = (COVER, DEAL, RESULTS, OFFICER, FAIR, OTHER, LIST, SIGNED)
-    filing = report(*parts, items=("1.01", "2.02", "5.02", "7.01", "8.01", "9.01"))
-    assert set(bit_names(label(filing).word & ITEM_BITS)) == {
-        "FURNISHED",
-        "FS_UNAUDITED",
-        "PD_COMP",
-        "MATERIAL",
-    }
-    assert [kept(filing, part) for part in parts] == [
-        set(),
-        {"MATERIAL"},
-        {"FS_UNAUDITED", "FURNISHED", "MATERIAL"},
-        {"PD_COMP"},
-        {"FURNISHED"},
-        set(),
-        set(),
-        set(),
-    ]
-
-
-def test_t8_an_exhibit_belongs_to_the_items_that_name_it() -> None:
-    """The release to 2.02, the slides to 7.01, the severance agreement to 5.02."""
-    filing = report(
-        COVER, RESULTS, OFFICER, FAIR, LIST, SIGNED,
-        items=("2.02", "5.02", "7.01", "9.01"), exhibits=("EX-99.1", "EX-99.2", "EX-10.1"),
-    )  # fmt: skip
-    assert kept(filing, "EX-99.1") == {"FS_UNAUDITED", "FURNISHED", "MATERIAL"}
-    assert kept(filing, "EX-99.2") == {"FURNISHED"}
-    assert kept(filing, "EX-10.1") == {"PD_COMP"}
-
-
-def test_an_exhibit_no_item_names_keeps_everything() -> None:
-    """No tie is no proof."""
-    filing = report(COVER, RESULTS, OFFICER, LIST, items=("2.02", "5.02", "9.01"), exhibits=("EX-99.7",))
-    assert kept(filing, "EX-99.7") == {"FS_UNAUDITED", "FURNISHED", "MATERIAL", "PD_COMP"}
-
-
-def test_an_exhibit_of_another_filing_ties_nothing() -> None:
-    """A plan incorporated from a registration statement is not this report's exhibit of that number."""
-    plan = (
-        "Item 8.01 Other Events.\nThe plan is in Exhibit 99.1 to the Registration Statement on Form S-8.\n\n"
-    )
-    release = "Item 7.01 Regulation FD Disclosure.\nThe registrant has news.\n\n"
-    filing = report(COVER, release, plan, LIST, items=("7.01", "8.01", "9.01"), exhibits=("EX-99.1",))
-    assert kept(filing, "EX-99.1") == {"FURNISHED"}
-
-
-def test_an_attachment_without_a_number_may_be_any() -> None:
-    """7.01 attaches "a press release": the exhibit that 8.01 names may be it."""
-    named = "Item 8.01 Other Events.\nSee the letter, filed as Exhibit 99.1.\n\n"
-    vague = "Item 7.01 Regulation FD Disclosure.\nA press release is attached.\n\n"
-    assert kept(report(COVER, vague, named, items=("7.01", "8.01"), exhibits=("EX-99.1",)), "EX-99.1") == {
-        "FURNISHED"
-    }
-    clear = vague.replace("A press release is attached", "Slides are attached as Exhibit 99.2")
-    assert (
-        kept(report(COVER, clear, named, items=("7.01", "8.01"), exhibits=("EX-99.1",)), "EX-99.1") == set()
-    )
-
-
-def test_what_an_item_incorporates_is_its_own() -> None:
-    """The officer's section is material where 1.01 takes it in."""
-    taking = (
-        "Item 1.01 Entry into a Material Definitive Agreement.\nItem 5.02 is incorporated by reference.\n\n"
-    )
-    filing = report(COVER, taking, OFFICER, LIST, items=("1.01", "5.02", "9.01"))
-    assert kept(filing, OFFICER) == {"PD_COMP", "MATERIAL"}
-
-
-def test_a_heading_with_nothing_under_it_shares_the_next() -> None:
-    """2.02 and 7.01 stacked over one text."""
-    stacked = "Item 2.02 Results of Operations and Financial Condition.\n"
-    filing = report(COVER, stacked, FAIR, LIST, items=("2.02", "7.01", "9.01"))
-    assert kept(filing, FAIR) == {"FS_UNAUDITED", "FURNISHED", "MATERIAL"}
-    both = "Items 2.02 and 7.01. Results; Regulation FD.\nThe release is Exhibit 99.1.\n\n"
-    assert kept(report(COVER, both, LIST, items=("2.02", "7.01")), both) == {
-        "FS_UNAUDITED",
-        "FURNISHED",
-        "MATERIAL",
-    }
-
-
-def test_a_section_that_says_it_is_not_filed_is_furnished() -> None:
-    """8.01 beside 7.01, furnished by its own words; and a report that says so of all of itself."""
-    says = OTHER.strip() + " This shall not be deemed “filed” under Section 18.\n\n"
-    assert kept(report(COVER, FAIR, says, items=("7.01", "8.01")), says) == {"FURNISHED"}
-    whole = FAIR.strip() + " The information in this Current Report is being furnished.\n\n"
-    assert kept(report(COVER, whole, OTHER, items=("7.01", "8.01")), OTHER) == {"FURNISHED"}
-
-
-@pytest.mark.parametrize(
-    "broken",
-    [
-        RESULTS.replace("Item 2.02", "Results:"),  # no heading
-        RESULTS.replace(
-            "Item 2.02 Results", "as told under\nItem 2.02 of this report, results"
-        ),  # a reference
-    ],
+RESULT = {"FS_UNAUDITED", "FURNISHED", "MATERIAL"}
+WHOLE = {*RESULT, "PD_COMP"}
+NOTE = "Explanatory Note\nWe dismissed our auditor, as reported before.\n\n"
+PLAN = "Item 8.01 Other Events.\nThe plan is in Exhibit 99.1 to the Registration Statement on Form S-8.\n\n"
+NEWS = "Item 7.01 Regulation FD Disclosure.\nThe registrant has news.\n\n"
+NAMED = "Item 8.01 Other Events.\nSee the letter, filed as Exhibit 99.1.\n\n"
+VAGUE = "Item 7.01 Regulation FD Disclosure.\nA press release is attached.\n\n"
+CLEAR = VAGUE.replace("A press release is attached", "Slides are attached as Exhibit 99.2")
+TAKING = "Item 1.01 Entry into a Material Definitive Agreement.\nItem 5.02 is incorporated by reference.\n\n"
+BOTH = "Items 2.02 and 7.01. Results; Regulation FD.\nThe release is Exhibit 99.1.\n\n"
+NOT_FILED = OTHER.strip() + " This shall not be deemed “filed” under Section 18.\n\n"
+ALL_FURNISHED = " The information in this Current Report is being furnished.\n\n"
+WRAPPED = (
+    "Item 2.02 Results of Operations.\nThe loss was caused by the resignation that is told of under\n"
+    "Item 5.02 of this report, and it was large.\n\n"
 )
-def test_a_report_whose_telling_item_has_no_heading_is_left_whole(broken: str) -> None:
-    """Where the furnished part is cannot be told, so all of it may be."""
-    filing = report(COVER, broken, OFFICER, LIST, items=("2.02", "5.02", "9.01"))
-    assert kept(filing, OFFICER) == {"FS_UNAUDITED", "FURNISHED", "MATERIAL", "PD_COMP"}
+RELEASE = "Exhibit 99.1\nFiction Corp. welcomes a new colleague.\n"
+LISTED = LIST + "10.1 Severance agreement with Ms. Doe\n\n"
+SIGNER = SIGNED + "Ms. Doe, who was appointed President\n"
+CONTENTS = "TABLE OF CONTENTS\nItem 1.01 A Loan\nItem 7.01 Regulation FD\nItem 9.01 Exhibits\nSIGNATURE\n\n"
+STACKED = "Item 1.01 A Loan\nItem 7.01 Regulation FD\nA loan was made, and is told of.\n\n"
+INDEX = "EXHIBIT INDEX\nExhibit No. | Description\n" + "".join(
+    f"10.{number} | {'A long agreement with a long title, ' * 4}\n" for number in range(1, 9)
+)
+BEHIND = "The parties agree to everything.\n" * 30
+OLD = ("Item 12. Results of Operations\nSales were up.\n\n", "Item 5. Other Events\nA dividend was paid.\n\n")
+ONE = ("EX-99.1",)
+REPORTS: dict[str, tuple[Filing, dict[str, set[str]]]] = {
+    "T8: a mixed report is labelled by item": (
+        report(
+            COVER, DEAL, RESULTS, OFFICER, FAIR, OTHER, LIST, SIGNED,
+            items=("1.01", "2.02", "5.02", "7.01", "8.01", "9.01"),
+        ),
+        {
+            COVER: set(), DEAL: {"MATERIAL"}, RESULTS: RESULT, OFFICER: {"PD_COMP"}, FAIR: {"FURNISHED"}, OTHER: set(),
+            LIST: set(), SIGNED: set(),
+        },
+    ),
+    "T8: an exhibit belongs to the items that name it": (
+        report(
+            COVER, RESULTS, OFFICER, FAIR, LIST, SIGNED,
+            items=("2.02", "5.02", "7.01", "9.01"), exhibits=("EX-99.1", "EX-99.2", "EX-10.1"),
+        ),
+        {"EX-99.1": RESULT, "EX-99.2": {"FURNISHED"}, "EX-10.1": {"PD_COMP"}},
+    ),
+    "a note before the first item of an 8-K/A may concern any of them, the cover none": (
+        report(COVER, NOTE, DEAL, OTHER, SIGNED, items=("1.01", "8.01"), form="8-K/A"),
+        {NOTE: {"MATERIAL"}, COVER: set()},
+    ),
+    "an exhibit that no item names keeps everything": (
+        report(COVER, RESULTS, OFFICER, LIST, items=("2.02", "5.02", "9.01"), exhibits=("EX-99.7",)),
+        {"EX-99.7": WHOLE},
+    ),
+    "an exhibit incorporated from another filing is not this report's exhibit of that number": (
+        report(COVER, NEWS, PLAN, LIST, items=("7.01", "8.01", "9.01"), exhibits=ONE), {"EX-99.1": {"FURNISHED"}}
+    ),
+    "an attachment without a number may be any exhibit": (
+        report(COVER, VAGUE, NAMED, items=("7.01", "8.01"), exhibits=ONE), {"EX-99.1": {"FURNISHED"}}
+    ),
+    "an attachment with a number is that exhibit only": (
+        report(COVER, CLEAR, NAMED, items=("7.01", "8.01"), exhibits=ONE), {"EX-99.1": set()}
+    ),
+    "text that an item incorporates belongs to it": (
+        report(COVER, TAKING, OFFICER, LIST, items=("1.01", "5.02", "9.01")), {OFFICER: {"PD_COMP", "MATERIAL"}}
+    ),
+    "a heading without text shares the next one's": (
+        report(
+            COVER, "Item 2.02 Results of Operations and Financial Condition.\n", FAIR, LIST,
+            items=("2.02", "7.01", "9.01"),
+        ),
+        {FAIR: RESULT},
+    ),
+    "a heading of two items": (report(COVER, BOTH, LIST, items=("2.02", "7.01")), {BOTH: RESULT}),
+    "a section that says it is not filed is furnished": (
+        report(COVER, FAIR, NOT_FILED, items=("7.01", "8.01")), {NOT_FILED: {"FURNISHED"}}
+    ),
+    "a report that says so of itself is furnished": (
+        report(COVER, FAIR.strip() + ALL_FURNISHED, OTHER, items=("7.01", "8.01")), {OTHER: {"FURNISHED"}}
+    ),
+    "a report cannot furnish what must be filed (General Instruction B.2)": (
+        report(COVER, RESULTS.strip() + ALL_FURNISHED, OFFICER, OTHER, LIST, items=("2.02", "5.02", "8.01", "9.01")),
+        {OFFICER: {"PD_COMP"}, OTHER: {"FURNISHED"}},
+    ),
+    "an item that sets a bit has no heading": (
+        report(COVER, RESULTS.replace("Item 2.02", "Results:"), OFFICER, LIST, items=("2.02", "5.02", "9.01")),
+        {OFFICER: WHOLE},
+    ),
+    "an item that sets a bit is only referred to": (
+        report(
+            COVER, RESULTS.replace("Item 2.02 Results", "as told under\nItem 2.02 of this report, results"), OFFICER,
+            LIST, items=("2.02", "5.02", "9.01"),
+        ),
+        {OFFICER: WHOLE},
+    ),
+    "a sentence that wraps before an item is not a heading": (
+        report(COVER, WRAPPED, OFFICER, items=("2.02", "5.02")), {"and it was large.": RESULT}
+    ),
+    "an unreadable item may be any": (report(COVER, RESULTS, OTHER, items=("2.02", "8.01", "99.1")), {OTHER: WHOLE}),
+    "an exhibit in the same text keeps everything, however near to the signature": (
+        report(COVER, RESULTS, OTHER, SIGNED, RELEASE, items=("2.02", "8.01")), {"Fiction Corp.": RESULT, SIGNED: set()}
+    ),
+    "neither a list of exhibits nor signatures tell of an officer": (
+        report(COVER, OFFICER, LISTED, SIGNER, items=("5.02", "9.01")), {LISTED: set(), SIGNER: set()}
+    ),
+    "a table of contents is not a list of items": (
+        report(COVER, CONTENTS, DEAL, FAIR, LIST, SIGNED, items=("1.01", "7.01", "9.01")),
+        {DEAL: {"MATERIAL"}, FAIR: {"FURNISHED"}, CONTENTS: set()},
+    ),
+    "stacked headings are not a table of contents": (
+        report(COVER, STACKED, items=("1.01", "7.01")), {STACKED: {"MATERIAL", "FURNISHED"}}
+    ),
+    "an exhibit index after the signature reports nothing, what follows it may": (
+        report(COVER, DEAL, OTHER, SIGNED, INDEX, BEHIND, items=("1.01", "8.01")),
+        {INDEX[:200]: set(), INDEX[-150:]: set(), BEHIND: {"MATERIAL"}},
+    ),
+    "items of the numbering before August 2004": (
+        report(COVER, *OLD, items=("2.02", "8.01"), filed=date(2004, 3, 1)), {OLD[0]: RESULT, OLD[1]: set()}
+    ),
+    "a passage across two items has the bits of both": (
+        report(COVER, RESULTS, OFFICER, items=("2.02", "5.02")), {RESULTS + OFFICER: WHOLE}
+    ),
+}  # fmt: skip
 
 
-def test_a_sentence_that_wraps_before_an_item_is_no_heading() -> None:
-    """The rest of 2.02 stays furnished."""
-    wrapped = (
-        "Item 2.02 Results of Operations.\nThe loss was caused by the resignation that is told of under\n"
-        "Item 5.02 Departure of this report, and it was large.\n\n"
-    )
-    filing = report(COVER, wrapped.replace("Departure of", "of"), OFFICER, items=("2.02", "5.02"))
-    assert kept(filing, "and it was large.") == {"FS_UNAUDITED", "FURNISHED", "MATERIAL"}
-
-
-def test_unreadable_items_leave_a_report_whole() -> None:
-    """An item that Form 8-K does not have may be any."""
-    filing = report(COVER, RESULTS, OTHER, items=("2.02", "8.01", "99.1"))
-    assert kept(filing, OTHER) == {"FS_UNAUDITED", "FURNISHED", "MATERIAL", "PD_COMP"}
+@pytest.mark.parametrize(("filing", "wanted"), REPORTS.values(), ids=REPORTS)
+def test_a_passage_keeps_the_bits_of_its_items(filing: Filing, wanted: dict[str, set[str]]) -> None:
+    """Of its item or exhibit where the report shows it, of the whole report where it does not."""
+    assert {text: kept(filing, text) for text in wanted} == wanted
 
 
 def test_text_behind_the_signature_page_keeps_everything() -> None:
-    """A copy that holds its exhibits in one text: the release behind the signatures is still furnished."""
+    """A copy that holds its exhibits in one text: the release after the signatures is still furnished."""
     release = "Revenue rose by a tenth in the quarter.\n" * 200
     filing = report(COVER, RESULTS, OTHER, SIGNED, release, items=("2.02", "8.01"))
-    at = len(filing.documents[0].text) - 400
-    said = label(filing)
-    word = chunk_word(said, filing, filing.documents[0], filing.documents[0].text[at : at + 300], at)
-    assert set(bit_names(word & ITEM_BITS)) == {"FS_UNAUDITED", "FURNISHED", "MATERIAL"}
-
-
-def test_an_exhibit_in_the_same_text_as_the_report_keeps_everything() -> None:
-    """However near to the signature it begins."""
-    release = "Exhibit 99.1\nFiction Corp. welcomes a new colleague.\n"
-    filing = report(COVER, RESULTS, OTHER, SIGNED, release, items=("2.02", "8.01"))
-    assert kept(filing, "Fiction Corp.") == {"FS_UNAUDITED", "FURNISHED", "MATERIAL"}
-    assert kept(filing, SIGNED) == set()
+    text = filing.documents[0].text
+    at = len(text) - 400
+    word = chunk_word(label(filing), filing, filing.documents[0], text[at : at + 300], at)
+    assert set(bit_names(word & ITEM_BITS)) == RESULT
 
 
 @pytest.mark.parametrize(
@@ -231,63 +222,6 @@ def test_what_tells_of_an_officer_stays_personal_under_any_item(told: str, perso
     other = f"Item 8.01 Other Events.\n{told}\n\n"
     filing = report(COVER, OFFICER, other, LIST, items=("5.02", "8.01", "9.01"))
     assert ("PD_COMP" in kept(filing, other)) is personal
-
-
-def test_a_list_of_exhibits_tells_of_nobody() -> None:
-    """Nor do the signatures, though officers sign."""
-    listed = LIST + "10.1 Severance agreement with Ms. Doe\n\n"
-    signed = SIGNED + "Ms. Doe, who was appointed President\n"
-    filing = report(COVER, OFFICER, listed, signed, items=("5.02", "9.01"))
-    assert kept(filing, listed) == kept(filing, signed) == set()
-
-
-def test_a_list_of_contents_is_no_list_of_items() -> None:
-    """Its headings have nothing under them and come again: 7.01 in the list furnishes nothing of 1.01 behind it."""
-    listed = "TABLE OF CONTENTS\nItem 1.01 A Loan\nItem 7.01 Regulation FD\nItem 9.01 Exhibits\nSIGNATURE\n\n"
-    filing = report(COVER, listed, DEAL, FAIR, LIST, SIGNED, items=("1.01", "7.01", "9.01"))
-    assert kept(filing, DEAL) == {"MATERIAL"}
-    assert kept(filing, FAIR) == {"FURNISHED"}
-    assert kept(filing, listed) == set()
-    stacked = "Item 1.01 A Loan\nItem 7.01 Regulation FD\nA loan was made, and is told of.\n\n"
-    assert kept(report(COVER, stacked, items=("1.01", "7.01")), stacked) == {"MATERIAL", "FURNISHED"}
-
-
-def test_a_report_cannot_furnish_what_must_be_filed() -> None:
-    """General Instruction B.2 is of 2.02 and 7.01 alone, whatever the report says of itself."""
-    whole = RESULTS.strip() + " The information in this report is being furnished.\n\n"
-    filing = report(COVER, whole, OFFICER, OTHER, LIST, items=("2.02", "5.02", "8.01", "9.01"))
-    assert kept(filing, OFFICER) == {"PD_COMP"}
-    assert kept(filing, OTHER) == {"FURNISHED"}
-
-
-INDEX = "EXHIBIT INDEX\nExhibit No. | Description\n" + "".join(
-    f"10.{number} | {'A long agreement with a long title, ' * 4}\n" for number in range(1, 9)
-)
-
-
-def test_an_exhibit_index_behind_the_signature_tells_of_nothing() -> None:
-    """However long it is; what comes behind it may be an exhibit."""
-    filing = report(COVER, DEAL, OTHER, SIGNED, INDEX, items=("1.01", "8.01"))
-    assert kept(filing, INDEX[:200]) == kept(filing, INDEX[-150:]) == set()
-    behind = "The parties agree to everything.\n" * 30
-    filing = report(COVER, DEAL, OTHER, SIGNED, INDEX, behind, items=("1.01", "8.01"))
-    assert kept(filing, behind) == {"MATERIAL"}
-
-
-def test_items_of_the_old_numbering() -> None:
-    """Before August 2004: item 9 is Regulation FD, item 5 other events, item 12 results."""
-    old = (
-        "Item 12. Results of Operations\nSales were up.\n\n",
-        "Item 5. Other Events\nA dividend was paid.\n\n",
-    )
-    filing = report(COVER, *old, items=("2.02", "8.01"), filed=date(2004, 3, 1))
-    assert [kept(filing, part) for part in old] == [{"FS_UNAUDITED", "FURNISHED", "MATERIAL"}, set()]
-
-
-def test_a_passage_across_two_items_has_the_bits_of_both() -> None:
-    """Over-blocked by its own other half, never under-blocked."""
-    filing = report(COVER, RESULTS, OFFICER, items=("2.02", "5.02"))
-    assert kept(filing, RESULTS + OFFICER) == {"FS_UNAUDITED", "FURNISHED", "MATERIAL", "PD_COMP"}
 
 
 # --- annual reports and proxies ---------------------------------------------------------------------------
@@ -325,14 +259,14 @@ def test_a_contract_is_not_an_audited_statement(kind: str, audited: bool) -> Non
     ],
 )
 def test_no_text_takes_long(unit: str) -> None:
-    """Adversarial repetition is read in linear time: 100 kB within seconds."""
-    text = COVER + RESULTS + unit * (100_000 // len(unit))
+    """Adversarial repetition is read in linear time: 40 kB within seconds."""
+    text = COVER + RESULTS + unit * (40_000 // len(unit))
     began = time.process_time()
     item_spans(text, ("2.02", "5.02"), None)
     exhibit_items(text, ("2.02",), None, "EX-99.1")
-    is_impersonal(text, 80_000, 80_100, by_item=False)
-    is_impersonal(text, 80_000, 80_100, by_item=True)
-    assert time.process_time() - began < 60  # a regular expression that backtracks takes hours
+    is_impersonal(text, 30_000, 30_100, by_item=False)
+    is_impersonal(text, 30_000, 30_100, by_item=True)
+    assert time.process_time() - began < 20  # a regular expression that backtracks takes hours
 
 
 # --- laws -------------------------------------------------------------------------------------------------
@@ -377,16 +311,6 @@ def test_a_longer_passage_keeps_what_its_parts_keep(
     spans = item_spans("".join(parts), tuple(items), None)
     small, large = (items_between(spans, start, start + size) for size in (length, length + more))
     assert large is None or (small is not None and small <= large)
-
-
-def test_spans_begin_at_the_beginning() -> None:
-    """Every character has a span, whatever the text."""
-    for text in ("", "Item 2.02", COVER + RESULTS, "x" + RESULTS):
-        spans = item_spans(text, ("2.02",), None)
-        assert spans[0].start == 0
-        assert sorted(spans, key=lambda span: span.start) == list(spans)
-    assert exhibit_items("", ("2.02",), None, "EX-99") is None
-    assert not is_impersonal("", 0, 1, by_item=True)
 
 
 @pytest.fixture(scope="module")

@@ -33,7 +33,7 @@ PROXY = {
     + "\n",
     "ages": "AGES\n" + "".join(f"Person {n} | {60 - n % 3}\n" for n in range(10)) + "\n",
     "split": "REVERSE STOCK SPLIT\nTwo shares become one.\n\n",
-    "taxes": "Material U.S. Federal Income Tax Consequences of the Split\nThere are none.\n\n",
+    "taxes": "Material U.S. Federal Income Tax Consequences of the Split\nNothing is due.\n\n",
     "risk": "Board’s Role in Risk Oversight\nThe board reviews risks.\n\n",
     "rewards": "Risk and Executive Compensation\nBonuses reward no risk.\n\n",
     "advice": "How does the Board recommend that I vote?\nFor each proposal.\n\n",
@@ -97,7 +97,7 @@ COVER_10K = "FORM 10-K/A\nFiction Corp.\n(Exact name of registrant)\n\n"
     ],
 )
 def test_an_amendment_is_about_the_items_it_sets_forth(text: str, impersonal: bool) -> None:
-    """Rule 12b-15: where none of them is of Part III, neither is the cover; an exhibit's first page may be."""
+    """Rule 12b-15: if none of them is in Part III, the cover is not personal; an exhibit's first page may be."""
     end = len(COVER_10K) - 2
     assert is_impersonal(text, 0, end, by_item=True) is impersonal
     assert not is_impersonal(text, 0, end, by_item=True, is_exhibit=True)
