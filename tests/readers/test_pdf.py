@@ -126,7 +126,7 @@ def test_a_page_that_lost_its_contents_is_not_blank(entry: bytes, named: bytes) 
     [
         pdf_page(stream(b"q Q " * 5_000_000, packed=True)),
         pdf_page(stream(b"q " * 60_000, packed=True)),
-        pdf_page(stream(b"[" + b"(a)1 " * 20_000 + b"] TJ", packed=True)),
+        pdf_page(stream(b"[" + b"(a)1 " * 30_000 + b"] TJ", packed=True)),
         pdf_tree(
             b"<< /Type /Pages /Kids [" + b"3 0 R " * 5001 + b"] /Count 5001 >>",
             b"<< /Type /Page /Parent 2 0 R >>",

@@ -204,7 +204,7 @@ class _Reading:
         given = None if value is None else _day(value)
         if value is not None and given is None:
             self.circular.trouble.append(
-                f"the day of issue is {str(value)[:80]!r}, which is not a date; want one as 2025-04-01"
+                f"the day of issue is {str(value)[:80]!r}, which is not a date; want one such as 2025-04-01"
             )
             return
         here = next(
@@ -225,8 +225,8 @@ class _Reading:
             self._from_text("issued", here.start(), here.end())
         elif given is None:
             self.circular.trouble.append(
-                "no day of issue stands on a line of its own in the text; "
-                "state it in the field `issued` or `date`, as 2025-04-01"
+                "the text has no day of issue on a line of its own; "
+                "state it in the field `issued` or `date`, such as 2025-04-01"
             )
         self.circular.issued = given or read
 
@@ -253,7 +253,7 @@ class _Reading:
             named = [re.sub(r"[\s-]+", "_", one.strip().lower()) for one in several if one.strip()]
             if unknown := [one for one in named if one not in {*CLASSES, "unknown"}]:
                 self.circular.trouble.append(
-                    f"entity_classes has {unknown[0][:80]!r}; want some of {', '.join(CLASSES)}"
+                    f"entity_classes has the unknown class {unknown[0][:80]!r}; want some of {', '.join(CLASSES)}"
                 )
             self.circular.entity_classes = tuple(dict.fromkeys(named)) or ("unknown",)
             return
@@ -325,7 +325,7 @@ class _Reading:
             self.circular.effective = _day(value)
             if self.circular.effective is None:
                 self.circular.trouble.append(
-                    f"the effective date is {str(value)[:80]!r}, which is not a date; want one as 2025-04-01"
+                    f"the effective date is {str(value)[:80]!r}, which is not a date; want one such as 2025-04-01"
                 )
         elif self.circular.status != "draft" and (found := in_force_from(self._text, self.circular.issued)):
             self.circular.effective = found.day
@@ -334,7 +334,7 @@ class _Reading:
                 words = " ".join(self._text[found.start : found.end].split())
                 self.circular.trouble.append(
                     f"the day from which it is in force cannot be read in {words[:120]!r} "
-                    f"(text {found.start}-{found.end}); state it in the field `effective`, as 2025-04-01"
+                    f"(text {found.start}-{found.end}); state it in the field `effective`, such as 2025-04-01"
                 )
 
 

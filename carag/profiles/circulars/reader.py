@@ -50,7 +50,7 @@ def document_of(read: ReadDocument) -> Document:
     one = circular_of(stated, read.text, read.title)
     if len(read.text) > _LONGEST:
         one.trouble.append(
-            f"its text has {len(read.text)} characters, and what it does to others is read in {_LONGEST}"
+            f"its text has {len(read.text)} characters, too many to find its acts on others; want {_LONGEST} at most"
         )
     said = statements(read.text, issued=one.issued) if len(read.text) <= _LONGEST else []
     acts = [*_stated_acts(stated, one), *_acts(said)] if one.status != "draft" else []

@@ -23,35 +23,23 @@ def read(text: str) -> list[tuple[str, tuple[str, ...], str | None]]:
     ]
 
 
+DATED = f"circular {NUMBER} dated June 1, 2015"
+
+
 @pytest.mark.parametrize(
     ("text", "kind", "day"),
     [
-        (f"The circular {NUMBER} dated June 1, 2015 stands repealed.", "withdraws", None),
-        (
-            f"Circular {NUMBER} dated June 1, 2015 is hereby withdrawn with immediate effect.",
-            "withdraws",
-            "2024-02-09",
-        ),
-        (f"These Directions shall supersede the circular {NUMBER} dated June 1, 2015.", "replaces", None),
-        (
-            f"With effect from April 1, 2024, this circular supersedes circular {NUMBER}.",
-            "replaces",
-            "2024-04-01",
-        ),
-        (f"Circular {NUMBER} dated June 1, 2015 has been modified as given in the Annex.", "amends", None),
-        (
-            f"Please refer to circular {NUMBER}. 2. On a review, it has been decided to revise the above limit.",
-            "amends",
-            None,
-        ),
-        (
-            f"Please refer to the Master Circular {NUMBER} dated April 1, 2023. Attached is the revised Master "
-            "Circular, updated to reflect all instructions.",
-            "replaces",
-            None,
-        ),
+        (f"The {DATED} stands repealed.", "withdraws", None),
+        (f"The {DATED} is hereby withdrawn with immediate effect.", "withdraws", "2024-02-09"),
+        (f"These Directions shall supersede the {DATED}.", "replaces", None),
+        (f"With effect from April 1, 2024, this circular supersedes circular {NUMBER}.", "replaces", "2024-04-01"),
+        (f"The {DATED} has been modified as given in the Annex.", "amends", None),
+        (f"Please refer to circular {NUMBER}. 2. On a review, it has been decided to revise the above limit.", "amends",
+         None),
+        (f"Please refer to the Master Circular {NUMBER} dated April 1, 2023. Attached is the revised Master Circular, "
+         "updated to reflect all instructions.", "replaces", None),
     ],
-)
+)  # fmt: skip
 def test_an_act_is_read_with_whom_it_concerns_and_from_when(text: str, kind: str, day: str | None) -> None:
     assert read(text) == [(kind, (NUMBER,), day)]
 
@@ -120,28 +108,19 @@ OTHERS = [
 ]
 FORMS = {
     "withdraws": [
-        "{0} stands withdrawn.",
-        "{0} is hereby repealed.",
-        "The Bank has decided to rescind {0}.",
-        "{0} shall cease to apply.",
-        "{0} has been revoked with immediate effect.",
-        "{0} is no longer in force.",
+        "{0} stands withdrawn.", "{0} is hereby repealed.", "The Bank has decided to rescind {0}.",
+        "{0} shall cease to apply.", "{0} has been revoked with immediate effect.", "{0} is no longer in force.",
     ],
     "replaces": [
-        "This circular supersedes {0}.",
-        "This is issued in supersession of {0}.",
-        "{0} shall stand superseded.",
+        "This circular supersedes {0}.", "This is issued in supersession of {0}.", "{0} shall stand superseded.",
         "These Directions shall replace {0}.",
     ],
     "amends": [
-        "In partial modification of {0}, banks shall report monthly.",
-        "{0} stands modified as under:",
-        "Paragraph 4 of {0} is substituted by the following:",
-        "Clause (b) of {0} shall stand deleted.",
-        "The Bank hereby amends {0}.",
-        "The exemption granted vide {0} stands withdrawn.",
+        "In partial modification of {0}, banks shall report monthly.", "{0} stands modified as under:",
+        "Paragraph 4 of {0} is substituted by the following:", "Clause (b) of {0} shall stand deleted.",
+        "The Bank hereby amends {0}.", "The exemption granted vide {0} stands withdrawn.",
     ],
-}
+}  # fmt: skip
 
 
 @given(

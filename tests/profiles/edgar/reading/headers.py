@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["NUMBER", "header"]
+__all__ = ["NUMBER", "document", "header"]
 
 NUMBER = "0009999999-24-000007"
 
@@ -42,3 +42,8 @@ FILER:
 \t\tSTATE:\t\t\tL2
 {extra}</SEC-HEADER>
 """
+
+
+def document(kind: str = "10-K", text: str = "Item 1. Business", tags: str = "") -> str:
+    """A document of a submission; ``tags`` are further lines after its type."""
+    return f"<DOCUMENT>\n<TYPE>{kind}\n{tags}<TEXT>\n{text}\n</TEXT>\n</DOCUMENT>\n"

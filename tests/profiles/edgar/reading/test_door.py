@@ -16,7 +16,7 @@ from carag.profiles.edgar.reading.submission import parse_submission
 from carag.profiles.edgar.rules.labeller import label
 from carag.profiles.edgar.rules.rules import QuarantineCode
 from carag.readers.packed import MAX_GROWTH
-from tests.profiles.edgar.reading.headers import header
+from tests.profiles.edgar.reading.headers import NUMBER, document, header
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,11 +32,6 @@ ROW: dict[str, Any] = {
     "text": "Item 2. Management's discussion",
 }
 HEADER = header("10-K", "20240331", extra="\n\tFILING VALUES:\n\t\tFORM TYPE:\t\t10-K\n")
-NUMBER = "0009999999-24-000007"
-
-
-def document(kind: str = "10-K") -> str:
-    return f"<DOCUMENT>\n<TYPE>{kind}\n<TEXT>\nItem 1. Business\n</TEXT>\n</DOCUMENT>\n"
 
 
 def line(**changes: object) -> bytes:

@@ -17,6 +17,7 @@ from carag.policy import EASTERN
 from carag.profiles.edgar.facts.publication import eastern
 from carag.profiles.edgar.reading.header import parse_header
 from carag.profiles.edgar.reading.submission import parse_submission
+from tests.profiles.edgar.reading import headers
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,26 +40,19 @@ FILER:
 \t\tCOMPANY CONFORMED NAME:\t\t\tEXAMPLE HOLDINGS PLC
 \t\tCENTRAL INDEX KEY:\t\t\t0009000001
 \t\tSTANDARD INDUSTRIAL CLASSIFICATION:\tSEMICONDUCTORS & RELATED DEVICES [3674]
-\t\tORGANIZATION NAME:           \t04 Manufacturing
 \t\tIRS NUMBER:\t\t\t\t000000000
 \t\tSTATE OF INCORPORATION:\t\t\tL2
-\t\tFISCAL YEAR END:\t\t\t1231
 
 \tFILING VALUES:
 \t\tFORM TYPE:\t\t8-K
-\t\tSEC ACT:\t\t1934 Act
 \t\tSEC FILE NUMBER:\t001-99999
-\t\tFILM NUMBER:\t\t24000001
 
 \tBUSINESS ADDRESS:\t
 \t\tSTREET 1:\t\t1 EXAMPLE STREET
-\t\tCITY:\t\t\tDUBLIN
 \t\tSTATE:\t\t\tL2
-\t\tZIP:\t\t\tD01
 
 \tMAIL ADDRESS:\t
 \t\tSTREET 1:\t\tPO BOX 1
-\t\tCITY:\t\t\tNEW YORK
 \t\tSTATE:\t\t\tNY
 
 \tFORMER COMPANY:\t
@@ -86,11 +80,9 @@ FEED = """<SUBMISSION>
 </COMPANY-DATA>
 <FILING-VALUES>
 <FORM-TYPE>8-K
-<ACT>34
 <FILE-NUMBER>001-99999
 </FILING-VALUES>
 <BUSINESS-ADDRESS>
-<STREET1>1 EXAMPLE STREET
 <STATE>L2
 </BUSINESS-ADDRESS>
 <MAIL-ADDRESS>
@@ -105,8 +97,7 @@ def submission(*documents: str) -> str:
 
 
 def document(kind: str, text: str, sequence: int = 1) -> str:
-    tags = f"<TYPE>{kind}\n<SEQUENCE>{sequence}\n<DESCRIPTION>{kind} TEXT\n"
-    return f"<DOCUMENT>\n{tags}<TEXT>\n{text}\n</TEXT>\n</DOCUMENT>\n"
+    return headers.document(kind, text, f"<SEQUENCE>{sequence}\n<DESCRIPTION>{kind} TEXT\n")
 
 
 def facts(header: str) -> dict[str, object]:

@@ -25,7 +25,7 @@ from carag.profiles.edgar.reading.submissions_json import (
     facts_of_submissions_row,
 )
 from carag.profiles.edgar.rules.labeller import label
-from tests.profiles.edgar.reading.headers import header
+from tests.profiles.edgar.reading.headers import document, header
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,14 +37,7 @@ LINES = header(
     extra="\n\tMAIL ADDRESS:\n\t\tSTATE:\t\t\tNY\n",
 ).splitlines()
 HEADER = "\n".join(LINES) + "\n"
-DOCUMENT = """<DOCUMENT>
-<TYPE>8-K
-<SEQUENCE>1
-<TEXT>
-<html><body><p>Item 2.02 Results</p></body></html>
-</TEXT>
-</DOCUMENT>
-"""
+DOCUMENT = document("8-K", "<html><body><p>Item 2.02 Results</p></body></html>", "<SEQUENCE>1\n")
 READ = (
     "accession_number", "form", "ciks", "filed", "period", "accepted", "items", "business_codes",
     "incorporation_codes", "sics", "party_roles", "file_numbers", "released",

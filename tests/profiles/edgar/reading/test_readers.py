@@ -10,23 +10,18 @@ import pytest
 
 from carag.errors import InvalidArgument
 from carag.profiles.edgar.reading.readers import ReadKind, ReadOutcome, read_filings, total_bytes
+from tests.profiles.edgar.reading.headers import document
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-SUBMISSION = """<SEC-DOCUMENT>0009999999-24-000001.txt : 20240502
+SUBMISSION = f"""<SEC-DOCUMENT>0009999999-24-000001.txt : 20240502
 <SEC-HEADER>0009999999-24-000001.hdr.sgml : 20240502
 ACCESSION NUMBER:\t\t0009999999-24-000001
 CONFORMED SUBMISSION TYPE:\t10-K
 FILED AS OF DATE:\t\t20240502
 </SEC-HEADER>
-<DOCUMENT>
-<TYPE>10-K
-<TEXT>
-Item 1. Business
-</TEXT>
-</DOCUMENT>
-</SEC-DOCUMENT>
+{document()}</SEC-DOCUMENT>
 """
 ROW = {"id": "a", "accession": "0009999999-24-000002", "form": "10-Q", "text": "Item 2."}
 

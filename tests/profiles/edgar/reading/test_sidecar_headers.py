@@ -14,7 +14,7 @@ from carag.profiles.edgar.reading.readers import ReadKind, read_filings
 from carag.profiles.edgar.reading.submission import parse_submission
 from carag.profiles.edgar.rules.labeller import label
 from carag.profiles.edgar.rules.rules import QuarantineCode
-from tests.profiles.edgar.reading.headers import NUMBER, header
+from tests.profiles.edgar.reading.headers import NUMBER, document, header
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -213,7 +213,7 @@ def test_t8_an_item_the_header_does_not_name(
     assert filing.items == expected
     assert filing.disagreements == ()
     assert {"FURNISHED", "MATERIAL"} <= set(bit_names(label(filing).word))
-    submission = parse_submission(old + f"<DOCUMENT>\n<TYPE>8-K\n<TEXT>\n{text}\n</TEXT>\n</DOCUMENT>\n")
+    submission = parse_submission(old + document("8-K", text))
     assert {"FURNISHED", "MATERIAL"} <= set(bit_names(label(submission).word))
 
 
@@ -221,7 +221,7 @@ def cover(**facts: str) -> str:
     tags = "".join(
         f'<p><ix:nonNumeric name="dei:{name}">{value}</ix:nonNumeric></p>' for name, value in facts.items()
     )
-    return f"<DOCUMENT>\n<TYPE>10-Q\n<TEXT>\n<html><body>{tags}</body></html>\n</TEXT>\n</DOCUMENT>\n"
+    return document("10-Q", f"<html><body>{tags}</body></html>")
 
 
 @pytest.mark.parametrize(

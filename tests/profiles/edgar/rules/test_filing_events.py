@@ -218,42 +218,33 @@ def test_delisting_marks_all_of_the_filer() -> None:
 
 
 FORMS = ["10-K", "10-K/A", "10-Q", "10-Q/A", "8-K", "NT 10-K", "25", "DEF 14A", "10-K405"]
-FILINGS = st.lists(
-    st.builds(
-        lambda form, ciks, quarter, shift, since, width, item, certified: (
-            form,
-            ciks,
-            quarter if quarter is None else 91 * quarter + shift,
-            since,
-            width,
-            item,
-            certified,
-        ),
-        st.sampled_from(FORMS),
-        st.sets(st.integers(1, 2), min_size=1).map(lambda ciks: tuple(sorted(ciks))),
-        st.none() | st.integers(0, 7),
-        st.sampled_from([0, 0, 3]),
-        st.integers(0, 1600),
-        st.sampled_from([0, 0, 300]),
-        st.sampled_from([(), ("4.02",)]),
-        st.booleans(),
-    ),
-    max_size=12,
-).map(
-    lambda drawn: [
-        facts(
-            f"{number:02}",
-            form,
-            as_of_minutes(date(2020, 1, 1)) + (since + width) * DAY,
-            ciks=ciks,
-            period=None if quarter is None else date(2019, 12, 31) + timedelta(days=quarter),
-            since=as_of_minutes(date(2020, 1, 1)) + since * DAY,
-            items=item,
-            certified=certified and form.endswith("/A"),
+START = as_of_minutes(date(2020, 1, 1))
+
+
+@st.composite
+def drawn_facts(draw: st.DrawFn) -> list[FilingFacts]:
+    """Reports whose quarters are 91 days apart, each public on a day or somewhere in 300 days."""
+    filings = []
+    for number in range(draw(st.integers(0, 12))):
+        form, since = draw(st.sampled_from(FORMS)), START + draw(st.integers(0, 1600)) * DAY
+        quarter, shift = draw(st.none() | st.integers(0, 7)), draw(st.sampled_from([0, 0, 3]))
+        days = None if quarter is None else timedelta(days=91 * quarter + shift)
+        filings.append(
+            facts(
+                f"{number:02}",
+                form,
+                since + draw(st.sampled_from([0, 0, 300])) * DAY,
+                ciks=draw(st.sampled_from([(1,), (2,), (1, 2)])),
+                period=None if days is None else date(2019, 12, 31) + days,
+                since=since,
+                items=draw(st.sampled_from([(), ("4.02",)])),
+                certified=form.endswith("/A") and draw(st.booleans()),
+            )
         )
-        for number, (form, ciks, quarter, since, width, item, certified) in enumerate(drawn)
-    ]
-)
+    return filings
+
+
+FILINGS = drawn_facts()
 
 
 @given(FILINGS)

@@ -61,31 +61,26 @@ def causes(known: KnownFacts, number: str) -> dict[str, str]:
 
 REPORT = text(filing("a", "10-K", filed=date(2024, 2, 1)))
 
-FILINGS = st.builds(
-    lambda number, form, cik, year, day, has_text: (
-        text(one)
-        if (
-            one := filing(
-                number,
-                form,
-                ciks=(cik,),
-                parties=(cik,),
-                period=date(year, 12, 31),
-                filed=date(2024, 1, day),
-                items=("4.02",) if form.startswith("8-K") else (),
-                file_numbers=(f"333-{year}",) if form.startswith("S-1") else (),
-            )
-        )
-        and has_text
-        else one
-    ),
-    st.sampled_from("abcde"),
-    st.sampled_from(["10-K", "10-K/A", "8-K", "8-K/A", "NT 10-K", "25-NSE", "S-1", "S-1/A", "CORRESP"]),
-    st.integers(1, 2),
-    st.integers(2021, 2023),
-    st.integers(1, 28),
-    st.booleans(),
-)
+
+@st.composite
+def drawn_filings(draw: st.DrawFn) -> Filing:
+    form, year = draw(st.sampled_from(FORMS)), draw(st.integers(2021, 2023))
+    cik = (draw(st.integers(1, 2)),)
+    one = filing(
+        draw(st.sampled_from("abcde")),
+        form,
+        ciks=cik,
+        parties=cik,
+        period=date(year, 12, 31),
+        filed=date(2024, 1, draw(st.integers(1, 28))),
+        items=("4.02",) if form.startswith("8-K") else (),
+        file_numbers=(f"333-{year}",) if form.startswith("S-1") else (),
+    )
+    return text(one) if draw(st.booleans()) else one
+
+
+FORMS = ["10-K", "10-K/A", "8-K", "8-K/A", "NT 10-K", "25-NSE", "S-1", "S-1/A", "CORRESP"]
+FILINGS = drawn_filings()
 
 
 @given(
