@@ -224,7 +224,7 @@ def mutants(places: int) -> Iterator[Mutant]:
 
 
 def _holders(text: str, mutated: str) -> Iterator[int]:
-    """Return the lines that differ, and before them the nearest header, and what opens a list or a mask."""
+    """Return the lines that differ, the nearest header before them, and lines that open a list or a mask."""
     before, after = text.split("\n"), mutated.split("\n")
     same = next(
         (at for at, (a, b) in enumerate(zip(before, after, strict=False)) if a != b),

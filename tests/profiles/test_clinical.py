@@ -1,4 +1,4 @@
-"""A hospital's notes under the clinical profile: who treats whom, and what a note states, decide who finds it."""
+"""A hospital's notes under the clinical profile: treatment relationships and what a note states decide who finds it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class Model:
-    """A generator that keeps what it was given, and repeats all of it."""
+    """A generator that keeps its input, and repeats all of it."""
 
     name = "parrot"
 
@@ -83,7 +83,7 @@ def found_by(engine: Engine, asking: Session) -> set[str]:
 
 
 def test_all_notes_are_labelled(tmp_path: Path) -> None:
-    """Forty, none of them a problem or in quarantine, and between them every bit."""
+    """All forty, without problems or quarantine, and together they have every bit."""
     with Engine.open(tmp_path / "store", profile="clinical", embedder="wordllama") as engine:
         report = engine.ingest(NOTES)
         assert (report.added, report.problems, report.newly_quarantined) == (40, [], 0)
@@ -241,7 +241,7 @@ def test_what_is_hidden_reaches_neither_the_model_nor_the_caller(
 
 @pytest.fixture(scope="module")
 def later(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    """The notes when all are signed."""
+    """The notes at a time when all are signed."""
     with opened(tmp_path_factory.mktemp("later"), now=datetime(2100, 2, 1, tzinfo=UTC)) as engine:
         yield engine
 
@@ -258,7 +258,7 @@ def test_the_same_question_brings_the_note_to_sessions_that_may_read_it(later: E
 
 @pytest.mark.parametrize("case", HIDDEN.values(), ids=HIDDEN)
 def test_explain_says_nothing_to_those_who_may_not_know(engine: Engine, case: Hidden) -> None:
-    """In the words in which it says nothing of a note that was never written."""
+    """The answer is the same as for a note that was never written."""
     of_hidden = engine.explain(f"{case.note}:00000", case.hidden_from)
     of_none = engine.explain("note-999.md:00000", case.hidden_from)
     assert (of_hidden.outcome, of_hidden.why) == (Outcome.DECLINE, "NOTHING_TO_EXPLAIN")
@@ -271,7 +271,7 @@ def test_explain_says_nothing_to_those_who_may_not_know(engine: Engine, case: Hi
 
 
 def test_the_privacy_officer_learns_why_and_never_what(engine: Engine) -> None:
-    """The rule, its regulation, who could lift it, and the fact that it rests on; no word of the note."""
+    """The rule, its regulation, who could lift it, and the fact it rests on, but no word of the note."""
     told = engine.explain("note-031.md:00000", session("privacy_officer/audit"))
     (reason,) = told.reasons
     assert (told.why, reason.reason.code) == ("HIDDEN", "FORBIDDEN:PSYCHOTHERAPY")
@@ -283,7 +283,7 @@ def test_the_privacy_officer_learns_why_and_never_what(engine: Engine) -> None:
 
 
 def test_the_privacy_officer_is_told_which_note_is_hidden_and_the_model_is_not(engine: Engine) -> None:
-    """Its name, for a review; a model learns kinds of notes alone."""
+    """The officer gets its name, for a review; the model learns only kinds of notes."""
     MODEL.given.clear()
     answer = engine.ask("What did Mr Verran dream of the lathe?", session("privacy_officer/audit"))
     assert answer.withheld is not None
@@ -300,7 +300,7 @@ def test_the_privacy_officer_is_told_which_note_is_hidden_and_the_model_is_not(e
 def test_a_session_without_its_patients_is_refused(
     engine: Engine, cell: str, listed: frozenset[int] | None
 ) -> None:
-    """On record, before a search; and patients that a request names for itself are no treatment relationship."""
+    """On record, before a search; patients that a request names for itself are not a treatment relationship."""
     MODEL.given.clear()
     for asking in (session(cell, listed), session(cell, listed).narrow(allow_entities={10021})):
         refused = engine.ask("How is Ms Penfield?", asking)
@@ -312,7 +312,7 @@ def test_a_session_without_its_patients_is_refused(
 
 @pytest.mark.parametrize("cell", ["nurse/audit", "researcher/treat", "billing/access", "patient/treat"])
 def test_a_role_has_no_purpose_but_its_own(engine: Engine, cell: str) -> None:
-    """A cell that is not in the table refuses, whatever the session brings."""
+    """A cell that is not in the table refuses, whatever the session states."""
     assert engine.ask("Anything?", session(cell, PATIENTS)).why == "NO_SUCH_CELL"
 
 

@@ -1,4 +1,4 @@
-"""The clinical table, held against a plain reading of it, on every note that a hospital could write."""
+"""The clinical table, compared with a plain reading of it, on every note that a hospital could write."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def possible_notes() -> Iterator[dict[str, str]]:
-    """All that the rules tell apart, and some that they must not."""
+    """All values that the rules tell apart, and some that they must not."""
     (kinds, sensitivities) = (required.one_of for required in PROFILE.vocabulary.required)
     yes = ("true", "false", "")
     optional = {
@@ -64,7 +64,7 @@ def test_a_cell_admits_what_a_plain_reading_admits(
 
 @pytest.mark.parametrize("cell", CELLS)
 def test_no_bit_of_the_table_is_idle(cell: str, labelled: list[tuple[dict[str, str], int]]) -> None:
-    """A cell with one bit less, in any of its masks, is found out."""
+    """If any bit is removed from any mask of a cell, the comparison fails."""
     masks = policy_of(PROFILE.table, cell).masks
     changed = 0
     for at, mask in enumerate(masks):
@@ -84,7 +84,7 @@ def admitted(word: int, policies: list[Policy]) -> list[bool]:
 
 
 def test_each_rule_is_needed(labelled: list[tuple[dict[str, str], int]]) -> None:
-    """Without it some cell finds other notes."""
+    """Without it, some cell finds other notes."""
     *_, last = rules = shipped_text("clinical", "profile.toml").split("[[rule]]")
     assert "DEIDENTIFIED" in last
     policies = [policy_of(PROFILE.table, cell) for cell in CELLS]
@@ -100,7 +100,7 @@ def test_each_rule_is_needed(labelled: list[tuple[dict[str, str], int]]) -> None
 
 
 def test_each_kind_of_note_has_a_bit_that_says_so(labelled: list[tuple[dict[str, str], int]]) -> None:
-    """So the masks that the profile calls impossible are."""
+    """So the masks that the profile calls impossible match no note."""
     assert not any(mask.admits(word) for mask in PROFILE.vocabulary.impossible for _, word in labelled)
 
 

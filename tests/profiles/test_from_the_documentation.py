@@ -61,7 +61,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
 
 
 def test_the_profile_is_not_a_shipped_one() -> None:
-    """Valid, clean, of three bits, two roles and one intent."""
+    """It is valid and clean, with three bits, two roles and one intent."""
     profile = Profile.from_texts(from_the_page("profile.toml"), from_the_page("roles.toml"))
     assert (profile.name, profile.is_shipped, lint(profile.table)) == ("planning", False, ())
     assert [bit.name for bit in profile.vocabulary.flags] == ["DRAFT", "PERSONAL", "COMMERCIAL"]
@@ -70,7 +70,7 @@ def test_the_profile_is_not_a_shipped_one() -> None:
 
 @pytest.mark.parametrize("session", SEEN, ids=lambda session: session.role)
 def test_a_role_finds_what_its_cell_admits_and_nothing_else(engine: Engine, session: Session) -> None:
-    """Every retrieval and answer, and both receipts verify."""
+    """In every retrieval and answer; both receipts verify."""
     found, answer = engine.retrieve(ASKED, session, 20), engine.ask(ASKED, session)
     assert {one.chunk_id for one in found.passages} == {f"{id_}:00000" for id_ in SEEN[session]}
     assert answer.outcome is Outcome.ANSWER
@@ -104,5 +104,5 @@ def test_an_altered_receipt_fails(engine: Engine) -> None:
 
 
 def test_another_purpose_is_refused(engine: Engine) -> None:
-    """A pair without a cell."""
+    """The pair has no cell."""
     assert engine.ask(ASKED, Session(role="resident", purpose="decide")).why == "NO_SUCH_CELL"

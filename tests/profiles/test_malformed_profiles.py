@@ -26,7 +26,7 @@ def write(folder: Path, mutant: Mutant) -> None:
 
 
 def wrongly_refused(folder: Path, mutant: Mutant) -> str:
-    """Return what is wrong with the refusal of a mutant, and nothing where all is as it should be."""
+    """Return what is wrong with the refusal of a mutant; empty if it is right."""
     write(folder, mutant)
     try:
         Profile.open(folder)
@@ -48,14 +48,14 @@ def wrongly_refused(folder: Path, mutant: Mutant) -> str:
 
 
 def test_the_profiles_that_are_mutated_are_valid(tmp_path: Path) -> None:
-    """Each as it stands: so what is refused below is the slip."""
+    """So the refusals below are due to the slips."""
     for name, texts in BASES.items():
         write(tmp_path, Mutant("none", name, FILES[0], texts, frozenset()))
         assert Profile.open(tmp_path).name == name
 
 
 def by_slip(places: int) -> list[list[Mutant]]:
-    """The mutants of each kind of slip, in another order of the profiles for each."""
+    """The mutants of each kind of slip, each group starting with another profile."""
     groups: dict[tuple[str, str], list[Mutant]] = defaultdict(list)
     for mutant in {mutant.texts: mutant for mutant in mutants(places)}.values():
         groups[mutant.slip, mutant.file].append(mutant)

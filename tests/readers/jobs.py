@@ -1,4 +1,4 @@
-"""What a child is asked to do in the tests. The module imports little: importing takes processor time too."""
+"""Functions that the tests run in a child. The module imports little, because importing takes processor time too."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def end(content: bytes) -> NoReturn:
 
 
 def chatter(content: bytes) -> str:
-    """Print what could be taken for a reply, and fail with a text in the message."""
+    """Print bytes that could be taken for a reply, and fail with a text in the message."""
     os.write(sys.stdout.fileno(), b'11\n{"found": 1}')
     os.write(sys.stderr.fileno(), b"secret")
     if content:

@@ -35,7 +35,7 @@ class _Page:
 
 @dataclass
 class Case:
-    """A PDF file in the making, and the text or the problem that it should be."""
+    """A PDF file to be built, and the text or the problem that reading it should give."""
 
     name: str
     pages: list[_Page] = field(default_factory=lambda: [_Page()])
@@ -47,7 +47,7 @@ class Case:
 
     @property
     def text(self) -> str:
-        """What the file should be read as."""
+        """The text that reading should give."""
         return "".join(f"{line}\n" for line in self.lines)
 
     def add(self, line: str) -> None:

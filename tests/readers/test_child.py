@@ -24,7 +24,7 @@ def refusal(child: Child, function: object, content: bytes = b"x") -> tuple[str,
 
 
 def test_what_exceeds_its_budget_is_ended_and_the_next_is_read() -> None:
-    """Time, memory, a crash, the system's own end of a process: each is a problem that says what it was."""
+    """Time, memory, a crash, a kill by the system: each is a problem that names its cause."""
     with Child(seconds=1, memory=1 << 30) as child:
         assert (
             "too_large",
@@ -50,7 +50,7 @@ def test_each_file_has_a_budget_of_its_own() -> None:
 def test_what_a_parser_prints_is_no_reply_and_its_failure_names_no_text(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    """Neither on standard output nor in the reason of a problem."""
+    """A parser's output is neither a reply nor printed, and the reason of a problem does not quote the file."""
     with Child() as child:
         assert "said" == child.call(chatter, b"")
         kind, reason = refusal(child, chatter, b"secret")
@@ -60,7 +60,7 @@ def test_what_a_parser_prints_is_no_reply_and_its_failure_names_no_text(
 
 
 def test_no_file_of_the_current_directory_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder that somebody handed over may hold a module of a parser's name."""
+    """A folder from somebody else may hold a module with a parser's name."""
     (tmp_path / "lxml.py").write_text("raise SystemExit(3)")
     (tmp_path / "json.py").write_text("raise SystemExit(3)")
     monkeypatch.chdir(tmp_path)

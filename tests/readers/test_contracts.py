@@ -69,7 +69,7 @@ POINTS = """<p>Article 6</p><p>Duties of importers</p><p>1.   An importer shall:
 
 
 def test_points_of_the_official_journal_are_cited_by_their_number() -> None:
-    """They stand in tables of two cells, in one another."""
+    """The points are tables of two cells, nested in one another."""
     found = chunk_by_clauses(read_html(POINTS.encode()).text, target=1, limit=70)
     cited = {one.part.removeprefix("Article 6, clause "): one.text for one in found}
     assert cited["1(a)"] == "(a) check the label;"

@@ -34,7 +34,7 @@ def write(root: Path, files: dict[str, str | bytes]) -> Path:
 
 
 def outcomes(root: Path) -> dict[str, ReadDocument | Problem]:
-    """By place; no place is told twice."""
+    """By place; no place has two outcomes."""
     found = list(read_folder(root))
     by_place = {one.where: one for one in found}
     assert len(found) == len(by_place), found
@@ -48,7 +48,7 @@ def kinds(root: Path) -> dict[str, str]:
 
 
 def test_no_file_of_a_folder_is_lost_and_every_page_is_in_its_place(tmp_path: Path) -> None:
-    """Of six formats, in folders of two levels, with metadata in a sidecar: text, pages and facts are those written."""
+    """Six formats, in subfolders, with metadata in a sidecar: text, pages and facts are read as they were written."""
     source = random.Random(7)  # noqa: S311 - the same files each time
     pages: dict[str, list[list[str]]] = {}
     lines: dict[str, list[str]] = {}
@@ -97,7 +97,7 @@ def test_no_file_of_a_folder_is_lost_and_every_page_is_in_its_place(tmp_path: Pa
 
 
 def test_what_is_no_document_is_listed_with_its_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Broken, encrypted, empty, too large, of an unknown format, or not readable as text."""
+    """Files that are broken, encrypted, empty, too large, of an unknown format, or not readable as text."""
     monkeypatch.setattr(folder, "MAX_FILE", 100_000)
     sound = pdf([["one", "two"]])
     write(
@@ -165,7 +165,7 @@ def test_nothing_outside_of_the_folder_is_read(tmp_path: Path) -> None:
 
 
 def test_a_sidecar_outside_of_the_folder_is_not_read_either(tmp_path: Path) -> None:
-    """And as it is not known what it states, no document is let through."""
+    """As its contents are unknown, no document is let through."""
     write(tmp_path, {"rows.csv": "file,owner\na.txt,me\n", "in/a.txt": "inside"})
     (tmp_path / "in/metadata.csv").symlink_to(tmp_path / "rows.csv")
     assert {"a.txt": "broken", "metadata.csv": "outside"} == kinds(tmp_path / "in")
@@ -173,7 +173,7 @@ def test_a_sidecar_outside_of_the_folder_is_not_read_either(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("claimant", ["a.md", "c.md", "a.jsonl", "metadata.csv"])
 def test_no_file_displaces_another_by_stating_its_path_as_its_id(tmp_path: Path, claimant: str) -> None:
-    """Whichever is read first: the file whose path the id is wins, and the claimant is the problem."""
+    """Whichever is read first, the file with that path keeps the id, and the other is the problem."""
     content = {
         "a.jsonl": json.dumps({"id": "b.md", "text": "not b"}),
         "metadata.csv": "file,id\na.txt,b.md\n",
@@ -238,7 +238,7 @@ def test_a_row_that_is_no_document_is_a_problem_and_the_next_is_read(tmp_path: P
 
 
 def test_a_line_that_is_too_long_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In pieces of the limit."""
+    """It is read in pieces of the limit."""
     monkeypatch.setattr(json_rows, "MAX_LINE", 100)
     write(tmp_path, {"a.jsonl": "x" * 1000 + '\n{"id": "next", "text": "fine"}'})
     assert {"a.jsonl:1": "too_large", "a.jsonl:2": "read"} == kinds(tmp_path)
@@ -247,7 +247,7 @@ def test_a_line_that_is_too_long_is_passed_over(tmp_path: Path, monkeypatch: pyt
 def test_a_fault_of_the_program_is_told_without_the_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And ends nothing."""
+    """The other files are read."""
 
     def faulty(content: bytes) -> None:
         raise KeyError(content)
@@ -259,7 +259,7 @@ def test_a_fault_of_the_program_is_told_without_the_text(
 
 
 def test_a_folder_that_cannot_be_listed_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """``os.walk`` would pass over it."""
+    """``os.walk`` would skip it silently."""
     write(tmp_path, {"a.txt": "fine", "shut/b.txt": "unseen"})
     scandir = os.scandir
 
@@ -273,7 +273,7 @@ def test_a_folder_that_cannot_be_listed_is_a_problem(tmp_path: Path, monkeypatch
 
 
 def test_a_name_that_is_no_id_must_be_given_one(tmp_path: Path) -> None:
-    """Too long, not printable, or not even Unicode."""
+    """A name that is too long, not printable, or not even Unicode."""
     long = "n" * 200 + ".txt"
     write(tmp_path, {long: "a", "s\u202e.txt": "b", "named.md": "---\nid: short\n---\nc"})
     (tmp_path / os.fsdecode(b"\xff.txt")).write_text("d")
@@ -283,7 +283,7 @@ def test_a_name_that_is_no_id_must_be_given_one(tmp_path: Path) -> None:
 
 
 def test_one_file_is_read_with_what_its_folder_states_of_it(tmp_path: Path) -> None:
-    """Rows about other files are no problem then."""
+    """The sidecar's rows about other files are not problems then."""
     write(
         tmp_path,
         {"a.txt": "one", "b.txt": "two", "metadata.csv": "file,owner\na.txt,me\nb.txt,you\nc.txt,he\n"},
@@ -293,14 +293,14 @@ def test_one_file_is_read_with_what_its_folder_states_of_it(tmp_path: Path) -> N
 
 
 def test_the_order_is_that_of_the_paths(tmp_path: Path) -> None:
-    """Whatever the file system's is."""
+    """Whatever the order of the file system."""
     names = ["b/a.txt", "a.txt", "b.txt", "a/z.txt", "B.txt", "a-b.txt"]
     write(tmp_path, dict.fromkeys(names, "text"))
     assert sorted(names) == [one.where for one in read_folder(str(tmp_path))]
 
 
 def test_a_title_is_the_one_stated_or_else_the_files_own(tmp_path: Path) -> None:
-    """If that can be shown on a line."""
+    """The file's own counts only if it fits on a line."""
     write(
         tmp_path,
         {
@@ -318,7 +318,7 @@ def test_a_title_is_the_one_stated_or_else_the_files_own(tmp_path: Path) -> None
 
 
 def test_what_is_missing_is_named_before_work_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither a path that is not there nor an extra that is not installed waits for the first document."""
+    """A missing path or extra is reported at once, not with the first document."""
     with pytest.raises(InvalidArgument, match="does not exist"):
         read_folder(tmp_path / "nowhere")
 
@@ -334,7 +334,7 @@ def test_what_is_missing_is_named_before_work_starts(tmp_path: Path, monkeypatch
 
 
 def test_line_ends_are_one_kind_and_nothing_else_of_a_text_changes(tmp_path: Path) -> None:
-    """Invisible characters stay: what is shown, logged or asked of a model decides about them, not the reader."""
+    """Invisible characters stay: the code that shows or logs text decides about them, not the reader."""
     text = "# A\u200bB\u202e \t\u00ad\n\n\n  indented\u2028\x1b[31m\ufe0f"
     write(tmp_path, {"a.md": "\ufeff" + text.replace("\n", "\r\n"), "b.txt": text.encode("utf-16")})
     assert [text, text] == [one.text for one in read_folder(tmp_path)]

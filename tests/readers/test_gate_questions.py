@@ -72,7 +72,7 @@ WRONG = {
 
 @pytest.mark.parametrize(("line", "why"), WRONG.values(), ids=WRONG)
 def test_what_is_no_question_is_refused_with_its_line(tmp_path: Path, line: str | bytes, why: str) -> None:
-    """Blank lines count, so that an editor finds it."""
+    """Blank lines count, so the number is that of an editor."""
     file = tmp_path / "questions.jsonl"
     wrong = line if isinstance(line, bytes) else line.encode()
     file.write_bytes(b"\n" + GOOD.encode() + b"\n\n" + wrong + b"\n")

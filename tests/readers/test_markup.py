@@ -1,4 +1,4 @@
-"""HTML and DOCX: what a reader sees is read, in lines and rows; what is hostile ends within the limits."""
+"""HTML and DOCX: the visible text is read, in lines and rows; hostile input ends within the limits."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def refused(read: Callable[[bytes], Content], content: bytes) -> Problem:
 def test_paragraphs_are_lines_and_rows_are_lines_in_docx(
     paragraphs: list[str], rows: list[list[str]]
 ) -> None:
-    """As another library writes them."""
+    """In documents that another library wrote."""
     laid_out = "\n\n".join([*paragraphs, "\n".join(" | ".join(row) for row in rows)])
     assert laid_out == read_docx(docx_of(paragraphs, rows)).text
 
@@ -84,13 +84,13 @@ def test_html_keeps_characters_as_a_browser_does(markup: str, text: str) -> None
     ],
 )
 def test_an_encoding_is_the_one_stated(content: bytes, text: str) -> None:
-    """A byte order mark is stronger (HTML Standard, 13.2.3)."""
+    """A byte order mark overrides it (HTML Standard, 13.2.3)."""
     assert text == read_html(content).text.removeprefix("?")
 
 
 @pytest.mark.parametrize("content", [b"<p>\xe9", b"<meta charset=rot13><p>a", b"<meta charset=utf-7><p>a"])
 def test_no_encoding_is_guessed(content: bytes) -> None:
-    """Nor is every codec that Python has meant for files of strangers."""
+    """Not every codec of Python is meant for untrusted files."""
     assert "broken" == refused(read_html, content).kind
 
 
@@ -112,7 +112,7 @@ def test_docx_keeps_characters_as_word_does(run: str, text: str) -> None:
 
 
 def test_headers_notes_and_footers_are_text_of_a_docx() -> None:
-    """Each once, notes where they are referred to: a header that says CONFIDENTIAL must not get lost."""
+    """Each once, notes at their references: a header that says CONFIDENTIAL must not get lost."""
     related = {kind: paragraph(kind) for kind in ("footer", "header", "comments")}
     related |= {
         f"{kind}notes": f"<w:{kind}note w:id='2'>{paragraph(kind)}</w:{kind}note>" for kind in ("foot", "end")
@@ -125,7 +125,7 @@ def test_headers_notes_and_footers_are_text_of_a_docx() -> None:
 
 @pytest.mark.parametrize("kind", ["aFChunk", "subDocument", "diagramData", "chart"])
 def test_a_docx_that_shows_what_is_not_read_is_refused(kind: str) -> None:
-    """Rather than read in part."""
+    """It is not read in part."""
     problem = refused(read_docx, docx_package(paragraph("a"), related={kind: ""}))
     assert "broken" == problem.kind
     assert "which cannot be read" in problem.reason
@@ -189,7 +189,7 @@ def test_the_limit_of_a_docx_is_for_all_parts_together(monkeypatch: pytest.Monke
 
 
 def test_html_is_bounded_in_size_depth_and_tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Real pages never get there; those that never end a tag may."""
+    """Real pages do not reach the limits; pages whose tags are never closed may."""
     assert "x" == html("<div>" * 9000 + "x")
     assert "too_large" == refused(read_html, b"<div>" * 10_001).kind
     assert "x" == html("<table><tr><td>" * 64 + "x")
@@ -232,20 +232,20 @@ PARTS = {
 
 @pytest.fixture(scope="module")
 def child() -> Iterator[Child]:
-    """For a fifth of the size a fifth of the time."""
+    """For a fifth of the size, a fifth of the time."""
     with Child(seconds=many(20)) as child:
         yield child
 
 
 @pytest.mark.parametrize("markup", PAGES.values(), ids=PAGES)
 def test_a_page_takes_time_that_grows_with_its_size(child: Child, markup: str) -> None:
-    """Minutes where each place looks at all others."""
+    """Quadratic time would be minutes."""
     assert child.call(read_html, markup.encode())["text"]
 
 
 @pytest.mark.parametrize("body", PARTS.values(), ids=PARTS)
 def test_a_docx_takes_time_that_grows_with_its_size(child: Child, body: str) -> None:
-    """Minutes where each place looks at all others."""
+    """Quadratic time would be minutes."""
     assert "end" in child.call(read_docx, docx_package(body + paragraph("end")))["text"]
 
 
@@ -258,7 +258,7 @@ def test_bytes_of_any_kind_end_in_a_text_or_a_refusal(content: bytes) -> None:
 
 @pytest.mark.release
 def test_a_folder_of_bombs_is_read_in_little_memory_and_time(tmp_path: Path) -> None:
-    """Each of some kilobytes; in an address space of 1.5 GiB, which one of them unpacked would exceed."""
+    """Each has a few kilobytes; unpacked, one alone would exceed the address space of 1.5 GiB."""
     bombs = {
         "deep.docx": docx_package("<w:p>" * 100_000),
         "deep.html": b"<div><table>" * 1_000_000,

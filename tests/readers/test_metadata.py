@@ -1,4 +1,4 @@
-"""Front matter and sidecars: what is stated comes back as stated, and what contradicts itself is refused."""
+"""Front matter and sidecars: what is stated comes back as stated, and contradictions are refused."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def front_matter(stated: dict[str, Fact]) -> str:
 
 
 def typed(stated: dict[str, Fact]) -> dict[str, tuple[type, Fact]]:
-    """1, 1.0 and True are equal and not the same."""
+    """1, 1.0 and True are equal, but not the same."""
     return {name: (type(value), value) for name, value in stated.items()}
 
 
@@ -53,7 +53,7 @@ def sidecar_of(name: str, content: str) -> Sidecar:
 
 @given(fields, texts)
 def test_front_matter_comes_back_with_its_types(stated: dict[str, Fact], body: str) -> None:
-    """And the text after it as it stands."""
+    """The text after it is unchanged."""
     found, rest = split_front_matter(front_matter(stated) + body)
     assert typed(stated) == typed(found)
     assert body == rest
@@ -61,7 +61,7 @@ def test_front_matter_comes_back_with_its_types(stated: dict[str, Fact], body: s
 
 @given(names, texts)
 def test_what_is_not_quoted_is_the_text_itself_or_refused(name: str, value: str) -> None:
-    """Or a number or Boolean that is written so; never anything else."""
+    """Or it is a number or Boolean in that spelling; never anything else."""
     assume("\n" not in value)  # it would be another line
     try:
         found, _ = split_front_matter(f"---\n{name}: {value}\n---\n")
@@ -80,7 +80,7 @@ def test_what_is_not_quoted_is_the_text_itself_or_refused(name: str, value: str)
 def test_a_key_that_stands_twice_is_refused_with_its_line(
     stated: dict[str, Fact], data: st.DataObject
 ) -> None:
-    """Though the values be equal."""
+    """Even if the values are equal."""
     lines = front_matter(stated or {"a": 1}).split("\n")[1:-2]
     again = data.draw(st.sampled_from(lines))
     with pytest.raises(CorruptFile, match=f"line {len(lines) + 2} of the front matter.*twice"):
@@ -144,7 +144,7 @@ def test_anything_else_is_a_problem_with_its_line(line: str) -> None:
 
 
 def test_front_matter_without_an_end_is_refused() -> None:
-    """Or the whole text could be taken for it."""
+    """Otherwise the whole text could be taken for front matter."""
     with pytest.raises(CorruptFile, match="does not end; add another line ---"):
         split_front_matter("---\na: b\n")
 
@@ -184,7 +184,7 @@ def test_a_csv_comes_back_as_texts_and_an_empty_cell_states_nothing(
 
 @given(st.dictionaries(texts.filter(bool), fields, min_size=1, max_size=5))
 def test_json_lines_come_back_with_their_types(stated: dict[str, dict[str, Fact]]) -> None:
-    """Each with its line."""
+    """Each with its line number."""
     lines = [json.dumps({"file": key, **row}) for key, row in stated.items()]
     read = sidecar_of("metadata.jsonl", "\n".join(lines))
     for number, (key, row) in enumerate(stated.items(), 1):
@@ -195,7 +195,7 @@ def test_json_lines_come_back_with_their_types(stated: dict[str, dict[str, Fact]
 
 @given(fields, fields)
 def test_what_is_stated_twice_is_equal_or_refused(one: dict[str, Fact], other: dict[str, Fact]) -> None:
-    """None is preferred, whichever comes first."""
+    """Neither statement is preferred, whichever comes first."""
     agree = all(typed(one)[name] == typed(other)[name] for name in one.keys() & other.keys())
     for first, second in ((one, other), (other, one)):
         if agree:
@@ -254,7 +254,7 @@ def test_a_contradiction_is_a_problem_of_the_document(tmp_path: Path, files: dic
 
 
 def test_two_rows_about_one_file_close_it(tmp_path: Path) -> None:
-    """Though they agree; other files are read."""
+    """Even if they agree; other files are read."""
     found = read(tmp_path, a__md="x", b__md="y", metadata__csv="file,owner\na.md,me\na.md,me\nb.md,me\n")
     assert {"a.md": False, "b.md": True, "metadata.csv:3": False} == places(found)
 
@@ -281,7 +281,7 @@ def test_a_row_about_nothing_is_a_problem_and_closes_nothing(tmp_path: Path) -> 
     ],
 )
 def test_a_row_that_cannot_be_used_closes_what_it_may_be_about(tmp_path: Path, row: str, place: str) -> None:
-    """The file that it names, or any that no row describes; what has a row of its own is read."""
+    """The file that it names, or every file without a row of its own."""
     found = read(tmp_path, a__md="x", b__md="y", metadata__jsonl='{"file": "a.md", "owner": "me"}\n' + row)
     assert {"a.md": True, "b.md": False, place: False} == places(found)
 
@@ -310,7 +310,7 @@ def test_a_sidecar_that_cannot_be_read_closes_what_it_may_be_about(tmp_path: Pat
 
 
 def test_a_sidecar_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And with it what it may be about."""
+    """The documents that it may be about are refused too."""
     monkeypatch.setattr("carag.readers.folder.MAX_SIDECAR", 10)
     found = read(tmp_path, a__md="x", metadata__csv="file,owner\na.md,me\n")
     assert {"a.md": "broken", "metadata.csv": "too_large"} == {
@@ -320,7 +320,7 @@ def test_a_sidecar_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_row_about_a_file_of_rows_is_about_each(tmp_path: Path) -> None:
-    """None shares a list with another."""
+    """No two documents share a list."""
     found = read(
         tmp_path,
         a__jsonl='{"id": 1, "text": "x"}\n{"id": 2, "text": "y", "tags": ["t", "u"]}\n{"id": 3, "text": "z"}',

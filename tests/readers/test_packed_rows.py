@@ -1,4 +1,4 @@
-"""JSON Lines are read as they lie: gzipped within a limit, and without what is nested where a reader says so."""
+"""JSON Lines may be gzipped, within a limit, and nested fields may be left out by name."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_gzipped_file_is_read_as_the_same_file_unpacked(tmp_path: Path, name: 
 def test_a_bomb_is_not_unpacked_and_the_other_files_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is refused as soon as more came out than its size may bring."""
+    """It is refused as soon as it grows beyond the limit."""
     monkeypatch.setattr(folder, "_FREE", 1 << 16)
     (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(b"\n" * (1 << 20), 9))
     (tmp_path / "b.jsonl").write_bytes(lines(ROW))
@@ -69,7 +69,7 @@ def test_a_bomb_is_not_unpacked_and_the_other_files_are_read(
 
 @pytest.mark.parametrize("cut", [0, 5, 30, -8, -1])
 def test_what_is_cut_off_or_no_gzip_is_a_problem(tmp_path: Path, cut: int) -> None:
-    """Rows before the damage are documents; that it ended early is told."""
+    """Rows before the damage are documents; the early end is reported."""
     (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(lines(ROW))[:cut] if cut else b"no gzip at all")
     assert told(tmp_path)[-1] == ("a.jsonl.gz", "broken")
 
@@ -84,7 +84,7 @@ def test_other_gzipped_files_are_skipped_and_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("nested", [{"a": 1}, [{"a": 1}], [1], [["a"]], [None]])
 def test_a_nested_field_refuses_the_row_unless_it_is_left_out_by_name(tmp_path: Path, nested: Any) -> None:
-    """What is left out is said once a file, with how many rows it was in; a fact in its place says so too."""
+    """Left-out fields are reported once per file, with the number of rows; a fact in their place says so too."""
     rows = [ROW | {"id": f"r{number}", "sections": nested, "tags": ["x"]} for number in range(3)]
     (tmp_path / "a.jsonl").write_bytes(lines(*rows))
     assert [("a.jsonl:1", "broken"), ("a.jsonl:2", "broken"), ("a.jsonl:3", "broken")] == told(tmp_path)
@@ -111,7 +111,7 @@ def test_what_is_no_nested_field_is_never_left_out(tmp_path: Path) -> None:
     "field", ["internal", "status", "entity_classes", "meant_for", "supersedes", "public_at"]
 )
 def test_a_circular_whose_nested_field_has_a_meaning_is_refused(tmp_path: Path, field: str) -> None:
-    """Whatever was meant: without it the circular could be open to more."""
+    """Without the field, the circular could be open to more sessions than was meant."""
     (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(lines(ROW | {field: {"is": True}, "sections": [{}]})))
     (one,) = reader_named("circulars")(tmp_path)
     assert isinstance(one, str)

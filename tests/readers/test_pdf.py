@@ -33,7 +33,7 @@ def kind(content: bytes) -> str:
 
 @given(st.lists(lines, min_size=1, max_size=5))
 def test_each_page_begins_where_it_is_said_to(pages: list[list[str]]) -> None:
-    """Exactly, also beside pages without text; the offsets ascend and the pages are the whole text."""
+    """Exactly, also next to pages without text; the offsets ascend and the pages are the whole text."""
     read = read_pdf(pdf(pages))
     bounds = [*read.pages, len(read.text)]
     assert [read.text[a:b] for a, b in pairwise(bounds)] == ["\n".join(page) + "\n" for page in pages]
@@ -47,7 +47,7 @@ def test_a_table_is_read_row_by_row() -> None:
 
 
 def test_what_is_filled_in_and_noted_on_a_page_is_text_of_it() -> None:
-    """A form's values and free text are drawn apart from the page."""
+    """A form's values and free text are not part of the page's own contents."""
     notes = b"/Annots [<< /Subtype /Widget /FT /Tx /V (Jane) >> << /Subtype /FreeText /Contents (urgent) >>"
     notes += b" << /Subtype /Link >> << /Subtype /Widget /FT /Btn /V /Yes >>"
     notes += b" << /Subtype /Widget /FT /Ch /V [(a) (b)] >>"
@@ -56,7 +56,7 @@ def test_what_is_filled_in_and_noted_on_a_page_is_text_of_it() -> None:
 
 
 def test_a_file_that_asks_for_a_password_is_told_apart() -> None:
-    """And one that opens without: it was protected for a reason."""
+    """So is a protected file that opens without one: it was protected for a reason."""
     assert "encrypted" == kind(pdf([["a"]], password="of the user"))  # noqa: S106
     made = pypdf.PdfWriter(clone_from=pypdf.PdfReader(io.BytesIO(pdf([["a"]]))))
     made.encrypt("", "of the owner", algorithm="RC4-128")
@@ -82,7 +82,7 @@ def test_a_file_that_asks_for_a_password_is_told_apart() -> None:
     ],
 )
 def test_what_is_damaged_or_goes_in_circles_is_broken(content: bytes) -> None:
-    """Also where the library goes on without a part of it."""
+    """Also where the library goes on and drops a part."""
     assert "broken" == kind(content)
 
 
@@ -117,7 +117,7 @@ def test_a_file_with_a_byte_changed_is_refused_or_reads_as_before() -> None:
     ],
 )
 def test_a_page_that_lost_its_contents_is_not_blank(entry: bytes, named: bytes) -> None:
-    """Each of the libraries takes one of these for a page that shows nothing."""
+    """For each case, one of the libraries shows a blank page."""
     assert "broken" == kind(pdf_page(HELLO).replace(entry, named))
 
 
@@ -156,7 +156,7 @@ def test_a_bomb_costs_no_more_than_the_limit_it_exceeds(
 
 
 def test_a_stream_that_is_cut_or_altered_is_noticed() -> None:
-    """By its checksum, which the library does not ask for: it would read what is left, or something else.
+    """By its checksum, which the library does not verify: it would read the rest, or something else.
 
     One bit in the last byte before the checksum is unused, so its file reads as before.
     """
@@ -176,7 +176,7 @@ def test_a_stream_that_is_cut_or_altered_is_noticed() -> None:
 
 @pytest.mark.release
 def test_what_was_unpacked_does_not_pile_up() -> None:
-    """A hundred forms of 256 KB each on one page, and the same on a hundred pages: a few are in memory at a time."""
+    """A hundred forms of 256 KB each on one page, or on a hundred pages: only a few are in memory at a time."""
     large = b" " * (1 << 18)
     names = b" ".join(b"/X%d %d 0 R" % (number, number) for number in range(6, 106))
     drawn = b" ".join(b"/X%d Do" % number for number in range(6, 106))
@@ -207,7 +207,7 @@ def test_too_much_text_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_warnings_of_others_go_where_they_went(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is said of a file being read is a problem of it, and no line of a log; its text stays out of there."""
+    """A warning about a file being read becomes a problem and is not logged, because it may quote the file."""
     said: list[str] = []
     listener = logging.Handler()
     monkeypatch.setattr(listener, "emit", lambda record: said.append(record.getMessage()))
@@ -221,7 +221,7 @@ def test_warnings_of_others_go_where_they_went(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_no_file_is_read_while_its_warnings_would_be_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are how damage is noticed."""
+    """Warnings are how damage is noticed."""
     logger = logging.getLogger("pypdf")
     monkeypatch.setattr(logger, "level", logging.ERROR)
     logger.manager._clear_cache()

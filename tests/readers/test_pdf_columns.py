@@ -25,7 +25,6 @@ def test_what_lines_share_is_found_in_time_whatever_their_order() -> None:
     [("a" * 200_000 + "\nb", 2), ("\n".join(["ab-"] * 20_000), 200), ("Self-re-\ngister", 1)],
 )
 def test_broken_words_are_joined_in_time_that_grows_with_the_page(lines: str, joined: int) -> None:
-    """Minutes where each letter of a line may begin the word, or all that was joined is looked at again: none is longer
-    than 200 characters."""
+    """Quadratic time would be minutes; no joined word is longer than 200 characters."""
     with Child(seconds=20) as child:
         assert joined == len(child.call(join, lines.encode()))

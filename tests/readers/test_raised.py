@@ -1,4 +1,4 @@
-"""Raised and lowered text: no mark of a note becomes a digit of what it marks, and no power a note."""
+"""Raised and lowered text: a note mark never becomes a digit of its figure, and a power never becomes a note."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ from carag.readers.raised import lowered, raised
 def test_what_a_raised_text_means_depends_on_what_it_stands_behind(
     before: str, mark: str, noted: set[str], written: str
 ) -> None:
-    """A power, an ordinal or a sign where its base says so, and else the mark of a note."""
+    """It is a power, an ordinal or a sign where its base says so, and otherwise a note mark."""
     assert written == raised(before, mark, noted=noted)
 
 
@@ -64,7 +64,7 @@ def test_a_link_is_a_note_mark_and_the_numerator_of_a_fraction_is_not() -> None:
 
 @given(st.from_regex(r"[0-9]{1,3}(,[0-9]{3}){0,2}", fullmatch=True), st.from_regex(r"[0-9]", fullmatch=True))
 def test_no_raised_digit_is_read_as_a_digit_of_its_figure(figure: str, mark: str) -> None:
-    """Whatever rule decides."""
+    """Whichever rule decides."""
     assert raised(figure, mark, noted=()).startswith(("[^", "^"))
 
 

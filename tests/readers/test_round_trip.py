@@ -23,7 +23,7 @@ words = st.lists(word, min_size=1, max_size=4).map(" ".join)
 
 
 class Marked(NamedTuple):
-    """A piece of a line: its text, what is struck behind it, and the mark of a note behind that."""
+    """A piece of a line: its text, the struck text after it, and the note mark after that."""
 
     text: str
     struck: str
@@ -58,7 +58,7 @@ KINDS = [("decimal", "1", "%1."), ("lowerLetter", "a", "%2."), ("lowerRoman", "i
 
 @st.composite
 def lists(draw: st.DrawFn) -> list[Item]:
-    """Items of which each is at most one level below the one before."""
+    """Items, each at most one level below the one before."""
     items = [Item(0, draw(pieces))]
     for _ in range(draw(st.integers(0, 5))):
         items.append(Item(draw(st.integers(0, min(2, items[-1].level + 1))), draw(pieces)))
@@ -67,7 +67,7 @@ def lists(draw: st.DrawFn) -> list[Item]:
 
 @st.composite
 def tables(draw: st.DrawFn) -> list[list[Cell]]:
-    """A grid, in which a head may span two columns and a name two rows."""
+    """A grid where a heading may span two columns and a name two rows."""
     width, height = draw(st.integers(3, 4)), draw(st.integers(3, 4))
     texts = [[f"{draw(word)}x{row}y{column}" for column in range(width)] for row in range(height)]
     rows = [[Cell(text, 1, 1) for text in row] for row in texts]

@@ -127,7 +127,7 @@ def _paragraph(line: str) -> str:
 
 
 def _inline(text: str, *, raw: bool = False) -> str:
-    """Expand braces, the innermost first; text outside of them is a run, or XML as it stands."""
+    """Expand braces, the innermost first; other text is a run, or XML as it stands."""
     pieces: list[str] = []
 
     def keep(made: str) -> str:

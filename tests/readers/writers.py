@@ -16,7 +16,7 @@ _FONT = b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"
 
 
 def pdf(pages: list[list[str]], *, title: str = "", password: str = "") -> bytes:
-    """A PDF file with the lines given of each page."""
+    """A PDF file with these lines on each page."""
     made = FPDF()
     made.set_font("Helvetica", size=11)
     if title:
@@ -43,7 +43,7 @@ def pdf_table(rows: list[list[str]]) -> bytes:
 
 
 def pdf_of(objects: list[bytes], trailer: bytes = b"") -> bytes:
-    """A PDF file of the objects given, the first of which is the catalogue."""
+    """A PDF file of these objects, the first of which is the catalogue."""
     out, places = b"%PDF-1.7\n", []
     for number, one in enumerate(objects, 1):
         places.append(len(out))
@@ -61,19 +61,19 @@ def stream(data: bytes, entries: bytes = b"", *, packed: bool = False) -> bytes:
 
 
 def pdf_page(content: bytes, *more: bytes, resources: bytes = b"", entries: bytes = b"") -> bytes:
-    """A PDF file of one page with the content stream given; further objects begin at number 6."""
+    """A PDF file of one page with this content stream; further objects begin at number 6."""
     page = b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents 4 0 R %s" % entries
     page += b" /Resources << /Font << /F 5 0 R >> %s >> >>" % resources
     return pdf_of([_PAGES, b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>", page, content, _FONT, *more])
 
 
 def pdf_tree(node: bytes, *more: bytes) -> bytes:
-    """A PDF file whose page tree has the root given."""
+    """A PDF file whose page tree has this root."""
     return pdf_of([_PAGES, node, *more])
 
 
 def form(content: bytes, uses: int = 0) -> bytes:
-    """A form XObject, which may draw the one of the number given."""
+    """A form XObject, which may draw the one with a given number."""
     entries = b"/Type /XObject /Subtype /Form /BBox [0 0 1 1]"
     if uses:
         entries += b" /Resources << /XObject << /X %d 0 R >> >>" % uses
@@ -101,7 +101,7 @@ def docx_of(
 
 
 def docx_package(body: str, *, before: str = "", related: dict[str, str] | None = None) -> bytes:
-    """A DOCX file of the XML given; related parts by the end of their type, each holding the XML given."""
+    """A DOCX file with this XML; related parts by the last segment of their type, each with its XML."""
     document = f"{before}<w:document {WORD}><w:body>{body}</w:body></w:document>"
     parts = {"word/document.xml": document, "_rels/.rels": _listed({"officeDocument": "word/document.xml"})}
     names = {kind: f"{kind}.xml" for kind in related or {}}

@@ -1,4 +1,4 @@
-"""Facts of a circular come from its fields, else from its text, each with its source; doubt closes it."""
+"""Facts of a circular come from its fields, or else from its text, each with its source; doubt closes it."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def test_no_field_that_is_read_is_taken_for_a_slip_of_the_pen(name: str) -> None
 
 @pytest.mark.parametrize("name", ["issued", "date"])
 def test_the_words_for_a_missing_day_of_issue_name_the_fields_that_work(name: str) -> None:
-    """Doing what the words say ends the quarantine."""
+    """Doing what the message says ends the quarantine."""
     missing = label()[1] or ""
     assert f"`{name}`" in missing
     assert label(**{name: "2024-05-02"})[1] is None

@@ -1,4 +1,4 @@
-"""A circular is named by its number, its title and day, or a word defined for it, in whatever way it is spelt."""
+"""A circular is recognised by its number, its title and day, or a word defined for it, in any spelling."""
 
 from __future__ import annotations
 

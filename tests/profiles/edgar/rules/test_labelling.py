@@ -357,7 +357,7 @@ def real(shared_data: Path) -> dict[str, tuple[str | None, Label]]:
 
 
 def test_few_real_filings_are_quarantined(real: dict[str, tuple[str | None, Label]]) -> None:
-    """Of all but letters at most one in ten; in fact about one in a hundred and fifty, each with its reason."""
+    """Except for letters at most one in a hundred, each with its reason."""
     codes = Counter(said.quarantine.code for _, said in real.values() if said.quarantine)
     letters = codes.pop(LETTER)
     others = len(real) - letters

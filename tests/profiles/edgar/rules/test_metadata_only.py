@@ -102,7 +102,7 @@ def test_the_order_of_arrival_does_not_matter(filings: list[Filing], random: Any
 
 @given(st.lists(FILINGS, min_size=1, max_size=8, unique_by=lambda one: one.accession_number))
 def test_a_row_and_then_the_text_is_the_text(filings: list[Filing]) -> None:
-    """What a row said that the text says too leaves nothing behind, and a row that comes twice counts once."""
+    """A row that repeats the text leaves no trace, and a row that comes twice counts once."""
     texts = [text(one) for one in filings]
     rows = [replace(one, documents=()) for one in filings]
     assert (
@@ -149,7 +149,7 @@ def test_statements_without_interactive_data_are_a_doubt_before_it_was_required(
 
 
 def test_the_text_clears_the_doubt() -> None:
-    """Part III replaces no statements; a 25 that strikes notes leaves the filer where it is."""
+    """Part III replaces no statements; a Form 25 that strikes notes leaves the filer listed."""
     row = filing("b", "10-K/A")
     assert "SUPERSEDED" in causes(known_of(REPORT, row), "a")
     assert "SUPERSEDED" not in causes(known_of(REPORT, row, text(row, "Item 10. Directors")), "a")
@@ -160,14 +160,14 @@ def test_the_text_clears_the_doubt() -> None:
 
 
 def test_a_row_never_reopens_what_may_not_be_relied_upon() -> None:
-    """Only statements that were read can mend statements; an amendment without text mends nothing."""
+    """Only statements that were read can replace statements; an amendment without text reopens nothing."""
     warning = filing("b", "8-K", items=("4.02",), period=None)
     mended = filing("c", "10-K/A", filed=date(2024, 8, 1))
     assert causes(known_of(REPORT, warning, mended), "a")["NON_RELIANCE"] == "b"
 
 
 def test_a_report_proves_that_its_filer_is_listed() -> None:
-    """90 days after the form, and on an exchange, and common equity; before that the cover may be of before."""
+    """90 days or more after the form, on an exchange, for common equity; an earlier cover may predate the removal."""
     cover = "registered pursuant to Section 12(b) of the Act:\n{} | NYSE\nSection 12(g) of the Act: None"
     form = filing("b", "25-NSE", period=None)
     common, notes = cover.format("Common Stock"), cover.format("4% Notes")
@@ -181,7 +181,7 @@ def test_a_report_proves_that_its_filer_is_listed() -> None:
 
 
 def test_sources_that_contradict_each_other_close() -> None:
-    """Quarantine names both values, and each reading acts on other filings."""
+    """The quarantine names both values, and each reading acts on other filings."""
     row = filing("b", "10-K", period=date(2024, 12, 31))
     other = replace(row, period=date(2025, 12, 31))
     between = text(filing("c", "10-K", period=date(2025, 3, 31)))
@@ -220,7 +220,7 @@ def test_a_time_labelled_z_hides_from_its_earliest_reading() -> None:
 
 
 def test_a_text_without_a_period_keeps_the_one_its_row_states() -> None:
-    """Otherwise the text would open what the row had hidden."""
+    """Otherwise the text would reopen what the row had hidden."""
     row = filing("b", "10-K", period=date(2024, 12, 31))
     assert causes(known_of(REPORT, row, replace(text(row), period=None)), "a") == {"NOT_LATEST": "b"}
 

@@ -41,7 +41,7 @@ def report(
     exhibits: tuple[str, ...] = (),
     filed: date | None = None,
 ) -> Filing:
-    """An 8-K of our own making, its passages the parts given."""
+    """A fictional 8-K, with the parts as its passages."""
     documents = [
         FilingDocument(form, "".join(parts)),
         *(FilingDocument(kind, f"Text of {kind}") for kind in exhibits),
@@ -57,7 +57,7 @@ def report(
 
 
 def kept(filing: Filing, text: str) -> set[str]:
-    """The item bits of the passage of the report that reads so, or of an exhibit of that type."""
+    """The item bits of a passage of the report, or of an exhibit by its type."""
     said = label(filing)
     for document in filing.documents[1:]:
         if document.type == text:
@@ -287,7 +287,7 @@ ITEMS = st.lists(
     st.integers(1, 500),
 )
 def test_narrowing_never_adds(parts: list[str], items: list[str], form: str, start: int, length: int) -> None:
-    """A passage has no bit its filing lacks, and loses none but those that belong to passages."""
+    """A passage has no bit that its filing lacks, and loses only bits that belong to passages."""
     filing = report(*parts, items=tuple(items), form=form, exhibits=("EX-99.1", "EX-10"))
     said = label(filing)
     loosable = ITEM_BITS | bits_of(["PD_SPECIAL", "FS_AUDITED"])
@@ -344,6 +344,6 @@ def test_real_results_stay_furnished(real_words: list[tuple[str, tuple[str, ...]
 def test_real_mixed_reports_are_narrowed(
     real_words: list[tuple[str, tuple[str, ...], int, str, int]],
 ) -> None:
-    """At least one passage in four of reports with an item's bit loses one that is its neighbour's."""
+    """Of passages of real reports with an item's bit, at least one in four loses a bit of its neighbours."""
     concerned = [(whole, word) for _, _, whole, _, word in real_words if whole & ITEM_BITS]
     assert sum(whole != word for whole, word in concerned) > len(concerned) / 4

@@ -1,4 +1,4 @@
-"""Proxy statements and Part III by section: personal, unless a passage stands where something else is told."""
+"""Proxy statements and Part III by section: personal, unless a passage is in a section about something else."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from carag.profiles.edgar.rules.personal_sections import is_impersonal
 
 
 def filing_of(text: str, form: str) -> Filing:
-    """A statement of our own making."""
+    """A fictional statement."""
     return Filing(
         accession_number="a",
         form=form,
@@ -75,7 +75,7 @@ def test_a_proxy_passage_of_unknown_place_keeps_the_filings_bits() -> None:
     ],
 )
 def test_what_a_page_prints_at_its_head_is_no_heading(pages: int, head: str, impersonal: bool) -> None:
-    """A section goes on over the page; only words with many pages of their own are a page's."""
+    """A section continues over the page; only lines that recur with many page numbers are running heads."""
     text = "HOW TO ATTEND\n" + "".join(
         f"Bring a ticket.\n\n{head.format(page)}\n\nTickets are blue.\n" for page in range(1, pages + 1)
     )

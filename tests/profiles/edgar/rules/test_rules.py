@@ -1,4 +1,4 @@
-"""The rules of the policy word: one statement each, the same of one filing and of a million, and all of it told."""
+"""The rules of the policy word: stated once, the same for one filing and a million, and all documented."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_filing_without_a_time_is_quarantined_and_no_other_for_time(filing: Fi
 
 @given(FILINGS)
 def test_facts_alone_differ_only_in_the_missing_text(filing: Filing) -> None:
-    """A header is labelled as its filing is, and not set aside for having no text."""
+    """A header is labelled like its filing, and not quarantined for lack of text."""
     whole, facts = label(filing), label(filing, metadata_only=True)
     assert facts.causes == whole.causes
     if whole.quarantine is None or whole.quarantine.code is not QuarantineCode.NO_TEXT:

@@ -1,4 +1,4 @@
-"""Every table of codes has a closed default: a code that no table has opens nothing that silence keeps shut."""
+"""Every table of codes has a closed default: an unknown code opens nothing that a missing one keeps shut."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ TABLES: Final[dict[str, tuple[Callable[[tuple[str, ...]], Filing], str, Callable
 
 
 def opened(doubt: Filing, other: Filing) -> list[str]:
-    """The cells that see a filing and not the other, though a bit that doubt adds is one they require."""
+    """The cells that see the doubtful filing but not the other, apart from bits that they require."""
     said, kept = label(doubt), label(other)
     if said.quarantine:
         return []
@@ -118,7 +118,7 @@ def opened(doubt: Filing, other: Filing) -> list[str]:
 @pytest.mark.parametrize("table", TABLES)
 @given(code=st.text(string.ascii_uppercase + string.digits, min_size=1, max_size=6))
 def test_a_code_that_is_not_known_opens_no_more_than_none(table: str, code: str) -> None:
-    """And whatever is known beside it, it opens no more than that alone."""
+    """Next to a known code, it opens no more than that code alone."""
     of, known, is_known = TABLES[table]
     if is_known(code):
         return
@@ -129,7 +129,7 @@ def test_a_code_that_is_not_known_opens_no_more_than_none(table: str, code: str)
 
 @pytest.mark.parametrize("table", TABLES)
 def test_a_known_code_is_known(table: str) -> None:
-    """Or the law above would hold of tables that know nothing."""
+    """Otherwise the law above would hold of tables that know nothing."""
     of, known, _ = TABLES[table]
     said = label(of((known,)))
     assert said.quarantine is None
