@@ -1,4 +1,4 @@
-"""Read the clinical profile's table in plain words, and the forty notes, without what CARAG reads them with."""
+"""Read the clinical profile's table and the forty notes in plain Python, without CARAG's own code."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def session(cell: str, listed: frozenset[int] | set[int] | None = None, **more: 
 
 
 def may_use(cell: str, note: dict[str, str]) -> bool:
-    """Read 45 CFR Part 164 and 42 CFR Part 2 of what a note states; whom it is about comes later."""
+    """Apply 45 CFR Part 164 and 42 CFR Part 2 to what a note states; the patients it is about come later."""
     kind = note["note_type"]
     in_therapy = kind == "psychotherapy" or note.get("psychotherapy_note") == "true"
     of_program = note["sensitivity"] == "substance_use" or note.get("part_two") == "true"

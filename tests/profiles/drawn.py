@@ -76,7 +76,7 @@ def some(rng: Random, of: list[Any], most: int = 99) -> list[Any]:
 
 
 def written(tables: dict[str, Any]) -> str:
-    """Write plain values as TOML: a JSON text is a TOML text, but for tables."""
+    """Write plain values as TOML: except for tables, JSON is TOML."""
 
     def value(one: Any) -> str:
         if isinstance(one, dict):
@@ -96,7 +96,7 @@ LISTS: Final = ("bit", "impossible", "required", "rule", "intent", "cell")
 
 
 def profile(rng: Random) -> Drawn:
-    """Draw a profile: 1 to 27 bits, and all that a profile may say of them."""
+    """Draw a profile: 1 to 27 bits, and everything that a profile may state about them."""
     count = rng.choice([1, 2, 6, 27, rng.randint(1, 27)])
     bits = [f"{rng.choice('ABXYZ')}{rng.choice(['', '_', '7'])}{number}" for number in range(count)]
     purposes = [f"purpose_{one}" for one in "abc"[: rng.randint(1, 3)]]
@@ -244,7 +244,7 @@ def ask(rng: Random, drawn: Drawn) -> Asked:
 
 
 def admissible(drawn: Drawn, kept: list[Paper], removed: set[str], asked: Asked) -> set[str] | None:
-    """Return the ids of all that may be found, by the profile and the documents as they are written."""
+    """Return the ids of all documents that may be found, by the profile and the documents as written."""
     said, cell, now = drawn.said, drawn.cells.get((asked.role, asked.purpose)), _minute(NOW, None)
     zone, groups = ZoneInfo(said.get("time_zone", "UTC")), said.get("groups", {})
     moment = now if asked.as_of is None else min(now, _minute(asked.as_of, zone))

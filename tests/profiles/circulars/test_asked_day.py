@@ -49,7 +49,7 @@ def cited(answer: Answer) -> set[str]:
 def test_the_answer_is_from_the_text_that_was_in_force_on_a_day_that_may_be_used(
     engine: Engine, role: str, when: str, used: DayUse | None, then: str
 ) -> None:
-    """Otherwise it is from today's text, which is said; no day is guessed."""
+    """Otherwise it is from today's text, and says so; no day is guessed."""
     answer = ask(engine, role, when)
     assert (answer.asked_day and answer.asked_day.use, cited(answer)) == (used, {then})
     said = answer.to_json()["asked_day"]

@@ -1,4 +1,4 @@
-"""What has become of a circular since the day that was asked about: for whom it is told, and that it is on record."""
+"""What has happened to a circular since the day in the question: who is told, and that it is on record."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_an_act_that_is_not_yet_in_force_is_no_news(tmp_path: Path) -> None:
 def test_a_successor_that_the_session_may_not_use_shows_in_nothing(
     tmp_path: Path, hidden: dict[str, Any], rest: tuple[dict[str, Any], ...]
 ) -> None:
-    """Neither itself, nor by what replaced it in turn."""
+    """Neither directly, nor through a circular that replaced it in turn."""
     with (
         opened(tmp_path / "with", FIRST, SECOND | hidden, *rest) as first,
         opened(tmp_path / "without", FIRST, *rest) as second,

@@ -1,4 +1,4 @@
-"""What a circular says that it does to others is read, with the other and the day; what it says of others is not."""
+"""A circular's acts on others are read, with their object and day; what it merely says about others is not."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def test_every_form_of_an_act_is_read_with_every_way_to_name_the_other(
     ],
 )
 def test_what_is_denied_conditional_told_or_about_another_thing_is_no_act(text: str) -> None:
-    """A rule wrongly read as withdrawn would be hidden though it is in force."""
+    """A rule wrongly read as withdrawn would be hidden although it is in force."""
     assert [one for one in read(text.format(f"{NUMBER} dated June 1, 2015")) if one[1]] == []
 
 
@@ -189,7 +189,7 @@ ACTED_ON, ADVISED = "DOR.REC.20/16.05.000/2013-14", "DOR.REC.21/16.05.000/2014-1
     ],
 )
 def test_one_named_for_advice_authority_definition_or_reading_with_is_not_acted_on(text: str) -> None:
-    """A rule that another one's end only mentions would be hidden though it is in force."""
+    """A rule that is only cited would be hidden although it is in force."""
     named = (f"the circular {ACTED_ON} dated June 1, 2013", f"the circular {ADVISED} dated July 2, 2014")
     assert [numbers for _, numbers, _ in read(text.format(*named))] == [(ACTED_ON,)]
 

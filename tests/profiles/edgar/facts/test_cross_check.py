@@ -1,4 +1,4 @@
-"""Two derivations compared: what is the same under two spellings, what differs idly, what contradicts."""
+"""Comparing two sources: the same fact in two spellings, a difference without consequence, and a contradiction."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_a_cover_that_contradicts_its_header(change: dict[str, list[str]], field
     ],
 )
 def test_what_counts_as_the_same(name: str, first: Any, second: Any, verdict: Verdict) -> None:
-    """One rule a field, from either side."""
+    """One rule per field, from either side."""
     a, b = (StatedFacts(source=source, **{name: value}) for source, value in (("a", first), ("b", second)))
     mirrored = {Verdict.ONLY_FIRST: Verdict.ONLY_SECOND, Verdict.ONLY_SECOND: Verdict.ONLY_FIRST}
     assert verdicts(a, b)[name] is verdict
@@ -171,7 +171,7 @@ def test_what_counts_as_the_same(name: str, first: Any, second: Any, verdict: Ve
 
 
 def test_a_period_matters_where_events_match_by_it() -> None:
-    """Of a periodic report or the notice that it is late; an 8-K's event date sets no bit."""
+    """For a periodic report or a notice that it is late; an 8-K's event date sets no bit."""
     days = {"period": date(2024, 3, 31)}, {"period": date(2024, 6, 30)}
     for form in ("10-Q/A", "NT 10-K", "8-K", ""):
         a, b = (StatedFacts(source="x", form=form, **one) for one in days)
@@ -197,7 +197,7 @@ def test_t7_todays_address_and_industry_are_no_evidence() -> None:
 
 
 def test_a_cut_header_may_name_more_parties() -> None:
-    """Its lists may go on, so another's CIK contradicts nothing; a complete header's does."""
+    """Its lists may be incomplete, so another's CIK is not a contradiction; with a complete header it is."""
     row = facts_of_submissions_row(SUBMISSIONS_ROW | {"cik": "9000002"})
     cut = parse_header(HEADER[: HEADER.index("\tFILING VALUES")]).facts
     assert verdicts(cut, row)["ciks"] is Verdict.DIFFER
@@ -300,7 +300,7 @@ def test_the_order_of_the_sources_decides_nothing(first: StatedFacts, second: St
 
 @given(FACTS, FACTS)
 def test_silence_and_the_crawl_contradict_nothing(first: StatedFacts, second: StatedFacts) -> None:
-    """Only what both state as of the filing can; and each field has its verdict."""
+    """Only facts that both state as of the filing can contradict; and each field has its verdict."""
     found = compare(first, second)
     names = [field.name for field in fields(StatedFacts)]
     assert [one.field for one in found.fields] == names[1:-2]
@@ -320,7 +320,7 @@ def test_one_more_co_registrant_contradicts_nothing(facts: StatedFacts) -> None:
 
 
 def test_every_real_accession_with_two_derivations(shared_data: Path) -> None:
-    """734 headers have a second opinion; none of it contradicts them; today's address would, of many."""
+    """734 headers have a second source, and none contradicts them; today's address would contradict many."""
     findings = find(shared_data / "edgar")
     assert len(findings.second_opinions) == 734
     assert len(findings.accessions["header / submissions row"]) == 669

@@ -1,4 +1,4 @@
-"""Statements are told from the words that the rules of accounting prescribe, and from nothing else."""
+"""Statements are recognised by the words that accounting rules prescribe, and by nothing else."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STATEMENTS = bits_of(["FS_AUDITED", "PD_COMP"])
 
 
 def amendment(*documents: tuple[str, str], form: str = "10-K/A", filed: date = date(1996, 1, 5)) -> Filing:
-    """An amended report of our own making."""
+    """A fictional amended report."""
     return Filing(
         accession_number="b",
         form=form,
@@ -82,7 +82,7 @@ def test_interim_statements_are_three(titles: list[str], kept: set[int]) -> None
     ("text", "superseded"), [("\n".join(TITLES), True), ("This adds Exhibit 10.", False)]
 )
 def test_an_amended_quarter_supersedes_by_its_statements(text: str, superseded: bool) -> None:
-    """Before section 906 no certificate tells."""
+    """Before section 906 there was no certificate."""
     first = FilingFacts(
         accession_number="a",
         form="10-Q",

@@ -1,4 +1,4 @@
-"""Forms and 8-K items: closed lists, both spellings of what was renamed."""
+"""Forms and 8-K items: closed lists, with both names of renamed ones."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def test_codes_that_public_tables_get_wrong(code: str, bit: PolicyBit) -> None:
 
 @given(st.text(max_size=4))
 def test_no_code_is_refused_and_none_is_guessed(code: str) -> None:
-    """Any text has a jurisdiction; what is in no table is elsewhere."""
+    """Any text has a jurisdiction; an unknown one is elsewhere."""
     assert edgar_jurisdiction(code).number in range(5)
     assert iso_jurisdiction(code).number in range(5)
     if len(code.strip()) > 2:

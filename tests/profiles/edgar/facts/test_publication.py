@@ -1,4 +1,4 @@
-"""When a filing became public: never sooner than its own facts can prove."""
+"""When a filing became public: never earlier than its own facts prove."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Strategies of rows, tables, headers and submissions: built as they are meant to be, and then broken somewhere."""
+"""Strategies for rows, tables, headers and submissions: built correctly, and then broken somewhere."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _row_lines(draw: Callable[..., Any]) -> bytes:
 
 @st.composite
 def _broken_bytes(draw: Callable[..., Any], content: bytes) -> bytes:
-    """As it is, three times out of four; else cut, doubled in part, or with bytes of another kind."""
+    """Unchanged three times out of four; else cut, repeated in part, or with other bytes inside."""
     if draw(st.booleans()) or draw(st.booleans()):
         return content
     how = draw(st.integers(0, 3))

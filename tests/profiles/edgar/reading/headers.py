@@ -1,4 +1,4 @@
-"""SGML headers of our own making, with EDGAR's field names."""
+"""Fictional submissions with EDGAR's field names."""
 
 from __future__ import annotations
 
@@ -8,17 +8,7 @@ NUMBER = "0009999999-24-000007"
 
 
 def header(form: str, period: str, *, items: tuple[str, ...] = (), extra: str = "") -> str:
-    """The header of an Irish semiconductor company's filing of 2 May 2024.
-
-    Parameters
-    ----------
-    form, period
-        ``CONFORMED SUBMISSION TYPE`` and ``CONFORMED PERIOD OF REPORT``.
-    items
-        ``ITEM INFORMATION``, as descriptions.
-    extra
-        Lines after the business address.
-    """
+    """The header of an Irish semiconductor company's filing of 2 May 2024; ``extra`` follows the business address."""
     described = "".join(f"ITEM INFORMATION:\t\t{item}\n" for item in items)
     return f"""<SEC-HEADER>{NUMBER}.hdr.sgml : 20240502
 <ACCEPTANCE-DATETIME>20240502163105

@@ -1,4 +1,4 @@
-"""Dataset rows, times labelled Z that are not UTC, and the cover page where metadata is silent."""
+"""Rows of a data set, times marked Z that are not UTC, and the cover page where metadata is silent."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from carag.profiles.edgar.reading.dataset import filing_of_row, load_row, why_no
 
 
 def row(**changes: Any) -> dict[str, Any]:
-    """A row of our own making, with the data set's keys."""
+    """A fictional row with the data set's keys."""
     return {
         "id": "0009999999-25-000001",
         "accession": "0009999999-25-000001",
@@ -85,7 +85,7 @@ def test_a_z_is_never_read_earlier_than_utc(moment: datetime) -> None:
 
 
 def test_without_items_the_headings_count() -> None:
-    """The source's reading of the text first, then our own."""
+    """First as the source read them, then as they are read here."""
     assert filing_of_row(row(items=None, items_in_text=["5.02"])).items == ("5.02",)
     assert filing_of_row(row(items=None)).items == ("2.02",)
     assert filing_of_row(row(items=None, text="For immediate release")).items == ()
@@ -105,7 +105,7 @@ def test_a_country_counts_where_no_code_is_stated() -> None:
 
 
 def test_exhibits_get_their_text_back() -> None:
-    """Where the marks in the text match the list; else the text stays whole."""
+    """If the marks in the text match the list; otherwise the text stays whole."""
     listed = [
         {"type": "8-K"},
         {"type": "EX-10"},
@@ -123,7 +123,7 @@ def test_exhibits_get_their_text_back() -> None:
 
 
 def test_a_cut_text_is_said_to_be_cut() -> None:
-    """What the source left out is known."""
+    """The omitted length is known."""
     filing = filing_of_row(row(text_truncated=True, text_chars_full=99))
     assert filing.provenance["text"] == "cut by the source at 17 of 99 characters"
 
@@ -160,7 +160,7 @@ def test_rows_that_are_no_filings() -> None:
 
 @pytest.mark.parametrize("line", ["", "{", "[1]", "null", '{"a": 1} x'])
 def test_a_line_that_is_no_object_is_corrupt(line: str) -> None:
-    """One JSON object a line."""
+    """One JSON object per line."""
     with pytest.raises(CorruptFile, match="want one JSON object"):
         load_row(line)
 
@@ -202,7 +202,7 @@ def test_a_cover_date_needs_its_phrase(text: str, day: date | None) -> None:
 def test_registrants_that_a_row_only_counts_may_be_of_any_place(
     changes: dict[str, Any], codes: tuple[str, ...]
 ) -> None:
-    """A row has the place of one; the header had more parties than roles."""
+    """A row has the place of one registrant; the header had more parties than roles."""
     row = {"id": "a", "form": "F-3", "text": "text", "business_state": "CT"} | changes
     assert filing_of_row(row).business_codes == codes
 

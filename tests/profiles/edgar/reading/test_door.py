@@ -1,4 +1,4 @@
-"""The door: what is let in can be labelled, stored, found, recorded and shown; the rest is a problem with a place."""
+"""What is let in can be labelled, stored, found, recorded and shown; the rest is a problem with a place."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_a_bad_row_is_a_problem_with_its_place_and_the_next_is_read(tmp_path: Pa
 def test_a_bad_row_of_facts_is_a_problem_with_its_place_and_the_next_is_read(
     tmp_path: Path, name: str, first: bytes
 ) -> None:
-    """Tables and EDGAR's submissions like rows with text."""
+    """In tables and EDGAR's submissions as in rows with text."""
     numbers = ["0009999999-24-000002", "a\u202e", "0009999999-24-000003"]
     if first:
         content = first + "".join(f"{number}\t10-Q\n" for number in numbers).encode()
@@ -124,7 +124,7 @@ def test_a_bad_row_of_facts_is_a_problem_with_its_place_and_the_next_is_read(
 
 
 def test_a_bad_header_beside_rows_is_told_and_the_next_counts(tmp_path: Path) -> None:
-    """By the number of its line, as rows are."""
+    """By its line number, like rows."""
     good = json.dumps({"header": HEADER}).encode()
     (tmp_path / "headers.jsonl").write_bytes(
         b"\n".join(
@@ -143,7 +143,7 @@ def test_a_bad_header_beside_rows_is_told_and_the_next_counts(tmp_path: Path) ->
 
 
 def test_a_bomb_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What unpacks to more than a stated multiple is refused before that much is read, of every kind of file."""
+    """In every kind of file, growth beyond the limit is refused before that much is read."""
     monkeypatch.setattr(bounded, "MAX_LINE", 1 << 16)
     bomb = gzip.compress(b"\n" * (1 << 18), 9)
     for name in ("a.jsonl.gz", "a.txt.gz", "a.tsv.gz", "a.json.gz"):
@@ -159,7 +159,7 @@ def test_a_bomb_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_a_file_that_is_one_filing_has_a_largest_size(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It would be in memory as a whole, so it is refused as soon as that much was read."""
+    """It is read into memory whole, so it is refused as soon as the limit is reached."""
     monkeypatch.setattr(bounded, "MAX_FILE", 1000)
     (outcome,) = read(tmp_path, b"<SEC-HEADER>" + b" " * 989, name)
     assert outcome.kind is ReadKind.BROKEN
@@ -173,7 +173,7 @@ def test_a_file_that_is_one_filing_has_a_largest_size(
 def test_an_unexpected_error_is_reported_as_a_fault_and_the_rest_is_read(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By its type and where it arose; its message may hold text, and is not told."""
+    """By its type and place; its message may quote the text, and is not shown."""
 
     def fails(*_: object, **__: object) -> None:
         raise IndexError("secret text")
@@ -270,7 +270,7 @@ def test_a_submission_without_a_number_is_known_by_its_bytes_and_shown_to_nobody
 
 
 def test_a_row_is_named_by_its_number_or_else_its_id(tmp_path: Path) -> None:
-    """A data set's own id is an identity that its maker answers for; a row with neither is broken."""
+    """The maker of a data set answers for its ids; a row with neither is broken."""
     outcomes = read(tmp_path, line() + line(accession=None, id="ours-1") + line(accession=None))
     names = [one.filing.accession_number if one.filing else None for one in outcomes]
     assert ["0009999999-24-000002", "ours-1", None] == names

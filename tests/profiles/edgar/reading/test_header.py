@@ -1,4 +1,4 @@
-"""The SGML header in all its spellings, and the submissions behind it."""
+"""The SGML header in all its spellings, and the submissions that follow it."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ UNNAMED = "FILER:\n\n\tCOMPANY DATA:\n\t\tCOMPANY CONFORMED NAME:\tCUT OFF\n"
 def test_a_filing_is_about_everybody_its_header_names(
     form: str, first: str, second: str, about: tuple[int, ...]
 ) -> None:
-    """Owner and bidder too, but not the exchange that strikes a security off; who is not named is 0."""
+    """Owner and bidder too, but not the exchange that strikes a security; a party without a CIK is 0."""
     text = HEADER.replace("TYPE:\t8-K", f"TYPE:\t{form}").replace("FILER:", first)
     filing = parse_header(text.replace("</SEC-HEADER>", f"{second}</SEC-HEADER>")).filing
     assert (filing.form, filing.subjects) == (form, about)
@@ -234,7 +234,7 @@ def test_owner_blocks_have_one_name() -> None:
 
 
 def test_a_release_is_the_stated_date_or_the_date_of_the_header() -> None:
-    """Of what was private, a header written later than the filing date tells the release at the latest."""
+    """For a private filing, a header written after the filing date gives the latest time of release."""
     private = HEADER.replace("ACCESSION NUMBER:", "<PRIVATE-TO-PUBLIC>\nACCESSION NUMBER:")
     assert parse_header(private).filing.private_to_public
     assert (
@@ -249,7 +249,7 @@ def test_a_release_is_the_stated_date_or_the_date_of_the_header() -> None:
 
 
 def test_the_repeated_hour_is_the_second() -> None:
-    """When clocks go back, the later reading closes."""
+    """When clocks go back, the later reading is the restrictive one."""
     moment = eastern("20241103013000")
     assert moment is not None
     assert moment.utcoffset() == datetime(2024, 12, 1, tzinfo=EASTERN).utcoffset()

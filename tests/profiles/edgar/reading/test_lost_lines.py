@@ -1,4 +1,4 @@
-"""A submission of which a line is lost is read as before, or opens nothing: the loss is never silent."""
+"""A submission that has lost a line is read as before, or opens nothing: the loss is never silent."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LENGTH: Final = 2000
 
 
 def submission(head: str, form: str, body: str) -> tuple[str, int]:
-    """A whole submission, and how many lines its header has."""
+    """A complete submission, and the number of lines in its header."""
     head = re.sub(rf"({COUNT}:\s*)\d+", r"\g<1>3", head.rstrip() + "\n")
     documents = [(form, body), ("EX-32", "Certified."), ("EX-99.1", "Sales table.")]
     return head + "".join(
@@ -55,7 +55,7 @@ def shown(file: Path, text: str) -> tuple[Filing, Label] | None:
 
 
 def opened(before: tuple[Filing, Label], after: tuple[Filing, Label]) -> list[str]:
-    """What is lost, or shown to somebody, that was not before."""
+    """What is lost, or shown to a session, that was not before."""
     (filing, said), (other, word) = before, after
     facts, left = FilingFacts.of(filing, said), FilingFacts.of(other, word)
     found = [
@@ -72,7 +72,7 @@ def opened(before: tuple[Filing, Label], after: tuple[Filing, Label]) -> list[st
 
 
 def silent_losses(file: Path, text: str, head: int) -> Iterator[str]:
-    """Every line of a header, and every tag of a document, whose loss opens something without a word."""
+    """Every line of a header, and every tag of a document, whose loss silently opens something."""
     before = shown(file, text)
     assert before is not None
     lines = text.split("\n")
@@ -85,7 +85,7 @@ def silent_losses(file: Path, text: str, head: int) -> Iterator[str]:
 
 @pytest.mark.parametrize("form", ["10-K", "10-K/A", "10-Q", "8-K", "NT 10-K", "S-1"])
 def test_no_line_of_a_submission_is_lost_in_silence(tmp_path: Path, form: str) -> None:
-    """Without any one of its lines it says the same, or is a problem or in quarantine, or opens nothing more."""
+    """Without any one of its lines it is read the same, or is a problem or in quarantine, or opens nothing more."""
     head = header(
         form, "20231231", items=("Results of Operations and Financial Condition",), extra=f"{COUNT}: 3\n"
     )
@@ -118,7 +118,7 @@ def test_text_after_the_end_of_a_text_is_read_too(tmp_path: Path) -> None:
 def test_a_page_that_a_list_of_filings_names_and_that_is_not_there_is_a_problem(
     tmp_path: Path, listed: object
 ) -> None:
-    """Older amendments and delistings stand in it, and would be missed."""
+    """It has older amendments and delistings, which would be missed."""
     columns: dict[str, Any] = {
         "accessionNumber": ["0009000012-25-000002"],
         "form": ["10-K"],
@@ -139,7 +139,7 @@ def test_a_page_that_a_list_of_filings_names_and_that_is_not_there_is_a_problem(
 
 @pytest.mark.full
 def test_no_line_of_500_real_submissions_is_lost_in_silence(tmp_path: Path, shared_data: Path) -> None:
-    """Real headers, over the beginning of the filing's text where there is one."""
+    """Real headers, with the beginning of the filing's text if there is one."""
     heads = {
         row["accession"]: row["header"]
         for row in _rows(shared_data / "edgar" / "headers.jsonl.gz")

@@ -1,4 +1,4 @@
-"""Malformed input: a clear error, a quarantine or a silence, never another exception and never a fact made up."""
+"""Malformed input gives a clear error, a quarantine or no fact; never another exception, never an invented fact."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_missing_lines_leave_facts_unstated_and_make_none_up(missing: set[int]) 
 
 @given(st.permutations(LINES[1:8]))
 def test_the_order_of_the_fields_is_not_their_meaning(head: list[str]) -> None:
-    """Header fields in any order state the same, but the order of the items."""
+    """Header fields state the same in any order, except for the order of the items."""
     found = facts("\n".join([LINES[0], *head, *LINES[8:]]))
     assert set(found.pop("items")) == set(WHOLE["items"])
     assert found == {name: value for name, value in WHOLE.items() if name != "items"}
@@ -161,7 +161,7 @@ def test_any_row_is_read_or_refused(row: dict[str, Any]) -> None:
 
 @given(ROWS)
 def test_the_second_readers_read_anything(row: dict[str, Any]) -> None:
-    """What they cannot read they do not state; they never fail, and never repeat what was not said."""
+    """They do not state what they cannot read; they never fail, and never state what was not there."""
     for read in (facts_of_row, facts_copied_from_header, facts_of_submissions_row):
         found = read(row)
         assert found.form in ("", " ".join(str(row.get("form", "")).upper().split()))
@@ -192,7 +192,7 @@ def test_any_cover_is_read(dei: dict[str, list[str]]) -> None:
     ],
 )
 def test_a_header_that_contradicts_itself_is_quarantined(line: str, other: str, field: str) -> None:
-    """A field stated twice, differently; twice the same is once."""
+    """A field with two different values; the same value twice counts once."""
     label_of, value = re.fullmatch(r"(.*[:>]\s*)(\S+)", line).groups()  # type: ignore[union-attr]
     for second, wanted in [(value, []), (other, [field])]:
         text = HEADER.replace(line, f"{line}\n{label_of}{second}") + DOCUMENT
@@ -207,7 +207,7 @@ def test_a_header_that_contradicts_itself_is_quarantined(line: str, other: str, 
     "day", ["20240230", "00000000", "99991332", "2024050", "MAY 2 24", "18500101", "99990101"]
 )
 def test_an_impossible_date_is_no_date(day: str) -> None:
-    """The next weaker fact tells the time: the year in the accession number, at its end."""
+    """The next weaker fact gives the time: the end of the accession number's year."""
     text = HEADER.replace("FILED AS OF DATE:\t\t20240502", f"FILED AS OF DATE:\t\t{day}")
     text = text.replace("<ACCEPTANCE-DATETIME>20240502163105\n", "")
     said = label(parse_submission(text + DOCUMENT))
@@ -215,7 +215,7 @@ def test_an_impossible_date_is_no_date(day: str) -> None:
 
 
 def test_one_accession_number_with_two_contents_is_read_twice(tmp_path: Path) -> None:
-    """The reader hands on both, each with its place; what takes them decides and tells."""
+    """The reader yields both, each with its place; its caller decides and reports."""
     rows = [ROW | {"accession": "0009999999-24-000007", "text": text} for text in ("one", "two")]
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     outcomes = list(read_filings(tmp_path))

@@ -1,4 +1,4 @@
-"""Files in: nothing is passed over in silence, and nothing stops the reading."""
+"""Nothing is skipped silently, and nothing stops the reading."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Headers beside rows: the header's facts win, a contradiction closes the filing, and nothing is lost."""
+"""Headers in the folder of the rows: the header's facts win, a contradiction closes the filing, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_a_contradiction_closes_the_filing_and_shows_both_values(
 
 
 def test_a_copied_header_stands_for_one_that_is_not_at_hand(tmp_path: Path) -> None:
-    """The row's own copy contradicts the cover; without a second source nothing can."""
+    """The row's own copy contradicts the cover; without a second source there is no contradiction."""
     copied = row(meta_src={"sgml_header": ["form", "cik", "period"]})
     cover = {"dei": {"DocumentType": "10-K", "AmendmentFlag": "false"}}
     (filing,) = read(tmp_path, copied | cover)
@@ -140,7 +140,7 @@ def test_a_header_that_contradicts_itself_closes_its_row(tmp_path: Path) -> None
 
 
 def test_a_header_counts_for_the_number_it_states(tmp_path: Path) -> None:
-    """Kept under another filing's number, it is told, and does not touch that filing."""
+    """If it is kept under another filing's number, that is reported, and does not touch that filing."""
     other = HEADER.replace("000007", "000008").replace("\t10-Q", "\tUPLOAD")
     (filing,) = read(tmp_path, row(), headers=[(other,)])
     assert (filing.form, filing.disagreements) == ("10-Q", ())
@@ -166,7 +166,7 @@ def test_malformed_headers_are_told_and_the_rows_are_read(tmp_path: Path) -> Non
 
 
 def test_headers_belong_to_their_own_directory(tmp_path: Path) -> None:
-    """Beside a file read alone they count; below it, or above, they do not."""
+    """They count for a file in their folder that is read alone, but not for folders below or above."""
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
     read(tmp_path / "a", row(), headers=[(HEADER,)])

@@ -1,4 +1,4 @@
-"""The rules of state bits once more, pair by pair, without groups: what the shipped passes are compared with."""
+"""The rules of state bits once more, pair by pair and without groups, to be compared with the shipped passes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def of_one_period(one: FilingFacts, other: FilingFacts) -> bool:
 
 
 def may_amend(filings: list[FilingFacts], of: FilingFacts, cik: int) -> list[FilingFacts]:
-    """The reports of a CIK that an amendment may concern though none has its period."""
+    """The reports of a CIK that an amendment may amend although none has its period."""
     reports = [
         one
         for one in filings
@@ -67,7 +67,7 @@ def amends(filings: list[FilingFacts], of: FilingFacts, one: FilingFacts) -> boo
 
 
 def oracle(filings: list[FilingFacts], one: FilingFacts, at: int = NEVER - 1) -> set[str]:
-    """The rules once more, pair by pair, as of a minute: what can have happened hides, what has surely, reopens."""
+    """The rules pair by pair, as of a minute: what may have happened hides, and only what surely has reopens."""
     others = [of for of in filings if of is not one and set(of.ciks) & set(one.ciks)]
     happened = [of for of in others if of.since <= at]
     same = [of for of in happened if of_one_period(of, one) and family(of) == family(one)]

@@ -1,4 +1,4 @@
-"""What later filings say of earlier ones."""
+"""The state bits that later filings set on earlier ones."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_an_amendment_concerns_its_own_period_form_and_filer() -> None:
     ids=["a day earlier", "a week later", "none", "the day of filing", "of another year"],
 )
 def test_whatever_period_an_amendment_states_its_report_is_amended(period: date | None) -> None:
-    """In doubt the nearest report before it is hidden: an amendment never leaves every report of its filer open."""
+    """In doubt the nearest report before it is hidden: an amendment never leaves all reports of its filer open."""
     older = facts("0", "10-K", date(2023, 2, 1), period=date(2022, 12, 31))
     restated = facts("b", "10-K/A", date(2024, 8, 1), period=period, certified=True)
     found = causes(older, ANNUAL, restated)
@@ -94,7 +94,7 @@ def test_whatever_period_an_amendment_states_its_report_is_amended(period: date 
 
 
 def test_an_amendment_without_a_period_amends_the_nearest_report_within_a_year() -> None:
-    """Of several that can be the nearest each; none that came later, or more than 380 days before it."""
+    """If several may be the nearest, each of them; but none later, and none more than 380 days earlier."""
     restated = facts("b", "10-K/A", date(2024, 8, 1), period=None, certified=True)
     old = facts("0", "10-K", date(2023, 7, 1), period=date(2022, 12, 31))
     later = facts("c", "10-K", date(2025, 2, 1), period=date(2024, 12, 31))
@@ -134,7 +134,7 @@ def test_non_reliance_hits_the_statements_of_three_years() -> None:
 
 
 def test_a_registration_statement_is_amended_by_its_file_number() -> None:
-    """It has no period; another registration of the same filer is another's number, and another form another's."""
+    """It has no period; another registration or form of the same filer has another number."""
     first = facts("a", "F-3", date(2024, 3, 1), period=None, file_numbers=("333-900001",))
     later = facts("b", "F-3/A", date(2024, 3, 13), period=None, file_numbers=("333-900001",))
     found = causes(
@@ -284,7 +284,7 @@ def history(accession: str, *filings: FilingFacts) -> list[tuple[int, set[str], 
 
 @given(FILINGS)
 def test_every_minute_has_the_bits_of_its_day(filings: list[FilingFacts]) -> None:
-    """Spans follow the rules applied pair by pair as of each minute at which anything can have happened."""
+    """Spans follow the rules applied pair by pair at each minute at which anything may have happened."""
     edges = {minute + step for one in filings for minute in (one.since, one.public_at) for step in (-1, 0, 1)}
     for one in filings:
         spans = state_history(filings)[one.accession_number]
@@ -309,7 +309,7 @@ def test_spans_cover_all_time_once_and_end_as_state_bits_say(filings: list[Filin
 
 @given(FILINGS, st.integers(0, 11))
 def test_a_filing_concerns_only_those_that_share_a_cik(filings: list[FilingFacts], place: int) -> None:
-    """Without it the history of every other filing is the same: what makes relabelling local."""
+    """Without it the history of every other filing is the same, so relabelling is local."""
     if place < len(filings):
         rest = [*filings[:place], *filings[place + 1 :]]
         with_it, without = state_history(filings), state_history(rest)
@@ -323,7 +323,7 @@ PUBLIC = ANNUAL.public_at
 
 
 def test_each_bit_holds_from_the_minute_of_its_cause() -> None:
-    """Constructed histories, one a bit: clear the minute before, set from the minute on."""
+    """Constructed histories, one per bit: clear the minute before, set from the minute on."""
     part_iii = facts("b", "10-K/A", APRIL, statements=False)
     restated = facts("c", "10-K/A", MAY, certified=True)
     assert history("a", ANNUAL, part_iii, restated) == [
