@@ -217,17 +217,17 @@ def test_bad_rows_are_named_and_cost_no_others(opened: Opened, small_corpus: Pat
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("index.tsv", "accession\tcik\n1\t2\n", "names no column form"),
+        ("index.tsv", "accession\tcik\n1\t2\n", "has no column form"),
         ("index.tsv", "accession\tform\na\t10-K\tmore\n", "more cells"),
         (
             "CIK0000000007.json",
             '{"cik": "7", "filings": {"recent": {"form": ["10-K"], "items": []}}}',
             "entries",
         ),
-        ("CIK0000000007.json", '{"cik": "seven", "filings": {"recent": {"form": []}}}', "no submissions"),
+        ("CIK0000000007.json", '{"cik": "seven", "filings": {"recent": {"form": []}}}', "not a filer's submissions"),
         ("page.json", '{"accessionNumber": ["a"], "form": ["25"]}', "whose submissions"),
         ("CIK0000000007.json", "{", "Expecting"),
-        ("codes.json", '{"X0": "United Kingdom"}', "skipped: no submissions"),
+        ("codes.json", '{"X0": "United Kingdom"}', "skipped: not a filer's submissions"),
     ],
 )
 def test_a_file_of_another_layout_is_a_clear_problem(

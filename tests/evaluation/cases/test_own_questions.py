@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 GOOD = '{"question": "When?", "role": "public", "purpose": "read"}'
 BAD_QUESTIONS = {
-    "no JSON": "no JSON",
+    "no JSON": "not JSON",
     "[1]": "JSON list",
     "{}": "no question and no role and no purpose",
     '{"question": null, "role": "public", "purpose": "read"}': "no question; want",
-    '{"question": "When?", "question": "Who?", "role": "public", "purpose": "read"}': "stands twice",
+    '{"question": "When?", "question": "Who?", "role": "public", "purpose": "read"}': "occurs twice",
     '{"question": "When?", "role": "public", "purpose": "read", "docs": []}': "did you mean 'documents'",
     '{"question": 7, "role": "public", "purpose": "read"}': "question is a int",
     '{"question": " ", "role": "public", "purpose": "read"}': "question is empty",

@@ -76,7 +76,7 @@ def test_a_folder_of_secrets_alone_is_no_corpus_for_anybody(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (b"caf\xe9 \xff", "not utf-8"),
+        (b"caf\xe9 \xff", "not valid utf-8"),
         (b" \n", "no visible text"),
         (b"---\nclassification: sekret\n---\nx\n", "want"),
         (b"---\npublic_at: soon\n---\nx\n", "soon"),
