@@ -95,6 +95,18 @@ def written(tables: dict[str, Any]) -> str:
 LISTS: Final = ("bit", "impossible", "required", "rule", "intent", "cell")
 
 
+def _rule(rng: Random, bits: list[str]) -> dict[str, Any]:
+    operator = rng.choice([*FIELDS, "at_most"])
+    wanted: dict[str, Any] = {
+        "one_of": rng.sample(VALUES, 2),
+        "at_least": rng.randint(3, 9),
+        "at_most": rng.randint(3, 9),
+    }
+    known = {} if operator == "is_true" else {"value": wanted.get(operator, rng.choice(VALUES))}
+    named = FIELDS.get(operator, "pages")
+    return {"bit": rng.choice(bits), "field": named, "operator": operator, **known, "regulation": "r"}
+
+
 def profile(rng: Random) -> Drawn:
     """Draw a profile: 1 to 27 bits, and everything that a profile may state about them."""
     count = rng.choice([1, 2, 6, 27, rng.randint(1, 27)])
@@ -106,17 +118,6 @@ def profile(rng: Random) -> Drawn:
         chosen = some(rng, bits, most)
         cut = rng.choice([0, 0, rng.randint(0, len(chosen))])
         return {"required": chosen[:cut], "forbidden": chosen[cut:]}
-
-    def rule() -> dict[str, Any]:
-        operator = rng.choice([*FIELDS, "at_most"])
-        wanted: dict[str, Any] = {
-            "one_of": rng.sample(VALUES, 2),
-            "at_least": rng.randint(3, 9),
-            "at_most": rng.randint(3, 9),
-        }
-        known = {} if operator == "is_true" else {"value": wanted.get(operator, rng.choice(VALUES))}
-        named = FIELDS.get(operator, "pages")
-        return {"bit": rng.choice(bits), "field": named, "operator": operator, **known, "regulation": "r"}
 
     intents = [
         {"name": f"I_{word.upper()}", **one, "phrases": [rf"\b{word}\b"]}
@@ -136,7 +137,7 @@ def profile(rng: Random) -> Drawn:
         "bit": [{"name": name, "document": f"papers {name}", "regulation": "r"} for name in bits],
         "impossible": [one for _ in range(2) if (one := mask())["required"] or one["forbidden"]],
         "required": rng.choice([[], [{"field": "category", "one_of": VALUES}]]),
-        "rule": [rule() for _ in range(rng.choice([0, 3, 8]))],
+        "rule": [_rule(rng, bits) for _ in range(rng.choice([0, 3, 8]))],
         "intent": intents,
     }
     cells = [
