@@ -1,4 +1,4 @@
-"""Limit how often and how much at once each person and all together may ask."""
+"""Limit how often, and how many requests at once, each person and all people together may send."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 __all__ = ["Admission", "Person", "Strangers"]
 
 _MAX_PERSONS: Final = 100_000
-"""Greatest number of persons whose rate is remembered; whoever asked longest ago is forgotten first."""
+"""Most persons whose rate is remembered; the one who asked longest ago is forgotten first."""
 
 _MAX_TOKENS: Final = 10_000
-"""Greatest number of good tokens that are remembered, and of bad ones; those not seen for longest go first."""
+"""Most accepted tokens that are remembered, and most refused ones; the least recently seen go first."""
 
 Person = tuple[str, str]
 """Issuer and subject."""
@@ -34,16 +34,11 @@ class _Bucket:
 
 
 class Admission:
-    """A token bucket a person, and a count of requests in work. Safe to share between threads.
+    """A token bucket for each person, and a count of the requests being worked on. Thread-safe.
 
-    Parameters
-    ----------
-    rate, burst : int
-        Requests a second that one person may make, and how many at once after a pause.
-    most, most_each : int
-        Requests in work at the same time, of all and of one person.
-    clock : callable
-        Seconds that never run backwards.
+    - ``rate``, ``burst``: requests per second for one person, and how many at once after a pause.
+    - ``most``, ``most_each``: requests being worked on at the same time, in all and for one person.
+    - ``clock``: monotonic seconds.
     """
 
     def __init__(
@@ -64,17 +59,11 @@ class Admission:
 
     @property
     def working(self) -> int:
-        """Requests in work."""
+        """Requests being worked on."""
         return self._all
 
     def enter_all(self) -> None:
-        """Take a place among all, before anything is known of the asker; :meth:`leave_all` gives it back.
-
-        Raises
-        ------
-        Problem
-            ``BUSY``.
-        """
+        """Take one of all the places before anything is known of the caller; raise Problem ``BUSY`` if none is free."""
         with self._lock:
             if self._all >= self._most:
                 raise Problem("BUSY", retry_after=1)
@@ -86,13 +75,7 @@ class Admission:
             self._all -= 1
 
     def enter(self, person: Person) -> None:
-        """Admit one request of a person; :meth:`leave` ends it.
-
-        Raises
-        ------
-        Problem
-            ``RATE_LIMITED`` or ``TOO_MANY_AT_ONCE``.
-        """
+        """Admit a person's request until :meth:`leave`; raise ``RATE_LIMITED`` or ``TOO_MANY_AT_ONCE``."""
         with self._lock:
             now = self._clock()
             bucket = self._buckets.pop(person, None) or _Bucket(float(self._burst), now)
@@ -117,39 +100,29 @@ class Admission:
 
 
 class Strangers:
-    """One token bucket for all tokens that are refused, so that a flood of them costs no thread and fills no log.
+    """One token bucket for all tokens that are refused, so that a flood of them uses no threads and fills no log.
 
-    Checking a signature takes a thread and time, and what is refused goes on record. So beyond ``rate`` refusals a
-    second no token is looked at but those that the last look accepted: whoever has asked before is not held up at all.
-    A person who comes during a flood with a new token gets in with one of the looks that the bucket still grants, and
-    half of it is kept for tokens that were never seen: one client that repeats an expired token leaves that half alone.
-    What it knows of a token is a hash. Safe to share between threads.
+    Checking a signature takes a thread and time, and every refusal is recorded. So beyond ``rate`` refusals a second
+    only tokens that were accepted at their last check are let through: people who have asked before are not delayed.
+    Someone with a new token gets one of the checks that the bucket still allows. Half of the bucket is reserved for
+    tokens never seen before, so a client that repeats an expired token cannot use it up. Only hashes of tokens are
+    kept. Thread-safe.
 
-    Parameters
-    ----------
-    rate : int
-        Refusals a second, and as many at once after a pause.
-    clock : callable
-        Seconds that never run backwards.
+    - ``rate``: refusals per second, and as many at once after a pause.
+    - ``clock``: monotonic seconds.
     """
 
     def __init__(self, rate: int, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate, self._clock = rate, clock
         self._lock = threading.Lock()
         self._bucket = _Bucket(float(rate), clock())
-        # Two, so that no number of bad tokens makes a good one forgotten.
+        # Two tables, so that no number of bad tokens displaces a good one.
         self._good: OrderedDict[bytes, None] = OrderedDict()
         self._bad: OrderedDict[bytes, None] = OrderedDict()
         self._unchecked = 0
 
     def check(self, token: str) -> None:
-        """Let a token through to be looked at.
-
-        Raises
-        ------
-        Problem
-            ``TOKEN_UNCHECKED``.
-        """
+        """Let a token through to be checked; raise Problem ``TOKEN_UNCHECKED`` during a flood."""
         digest = _digest(token)
         with self._lock:
             if digest in self._good:
@@ -162,7 +135,7 @@ class Strangers:
                 raise Problem("TOKEN_UNCHECKED", retry_after=1)
 
     def accepted(self, token: str) -> None:
-        """Note that a token is a good one."""
+        """Note that a token was accepted."""
         with self._lock:
             _move(_digest(token), self._bad, self._good)
 
@@ -173,7 +146,7 @@ class Strangers:
             self._bucket.tokens = max(0.0, self._bucket.tokens - 1)
 
     def take_unchecked(self) -> int:
-        """Return how many tokens were not looked at since the last time."""
+        """Return how many tokens were turned away unchecked since the last call."""
         with self._lock:
             count, self._unchecked = self._unchecked, 0
             return count

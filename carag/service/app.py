@@ -1,4 +1,4 @@
-"""Serve a :class:`carag.service.service.Service` over HTTP: routes, headers, streams, and what describes them."""
+"""Serve a :class:`carag.service.service.Service` over HTTP: routes, headers, streams and the OpenAPI description."""
 
 from __future__ import annotations
 
@@ -47,25 +47,25 @@ __all__ = ["application", "described", "operations"]
 _logger = logger(__name__)
 
 _READY_SECONDS: Final = 2.0
-"""Longest time in which a service that is ready does nothing."""
+"""A service that cannot complete an empty request in this time is not ready."""
 _PIECE: Final = 200
-"""Greatest number of characters of one event of text."""
+"""Most characters in one text event."""
 _HEADERS: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 _SILENT: Final[Any] = dict.fromkeys(
     ("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False
 )
-"""FastAPI's own spans tell paths and queries, its logs the messages of errors; on unless they are switched off."""
+"""FastAPI's own spans show paths and queries, its logs the messages of errors; both are on by default."""
 _TILE_HEADERS: Final = {**_HEADERS, "Cache-Control": "max-age=31536000, immutable"}
-"""The tile of one path never changes (c2sp.org/tlog-tiles)."""
+"""The tile at a path never changes (c2sp.org/tlog-tiles)."""
 _IDEMPOTENCY_KEY: Final = {
     "name": "Idempotency-Key",
     "in": "header",
     "required": True,
     "schema": {"type": "string", "pattern": "^[A-Za-z0-9_.:-]{1,128}$"},
 }
-"""The header of a job as it is described; :func:`carag.service.requests.idempotency_key` reads it."""
+"""The header as described; :func:`carag.service.requests.idempotency_key` reads it."""
 _PUBLIC: Final = ("/log/", "/openapi.json", "/docs", "/console/static/", "/console/verify")
-"""Paths that wait for no slot: what they serve follows from the number of records and from this version alone."""
+"""Paths that wait for no slot: what they serve depends only on the number of records and this version."""
 
 
 def application(service: Service) -> Callable[..., Any]:
@@ -74,18 +74,14 @@ def application(service: Service) -> Callable[..., Any]:
     app.state.service = service
     mount_console(app, service)
     schedule = None if service.slots is None else Schedule(service.slots, service.metrics)
-    # Within, so that durations counted and logged are those of the work.
+    # The counter is inside, so that it measures the work without the wait for a slot.
     return Released(_Counted(app, service), schedule, _PUBLIC)
 
 
 def operations(service: Service, *, is_full: Callable[[], bool] = lambda: False) -> Starlette:
-    """Return the ASGI application of the second listener: whether the service lives, is ready, and its metrics.
+    """Return the ASGI application of the second listener: liveness, readiness and metrics.
 
-    Parameters
-    ----------
-    service : Service
-    is_full : callable
-        Whether the first listener takes no more connections.
+    - ``is_full``: whether the first listener accepts no more connections.
     """
 
     async def livez(_: Request) -> Response:
@@ -105,7 +101,7 @@ def operations(service: Service, *, is_full: Callable[[], bool] = lambda: False)
 
 
 async def _not_answered(service: Service, is_full: bool) -> list[str]:
-    """Do nothing, as a request would do something: with a place and in a thread."""
+    """Do what a request would: take a place and a thread, and do nothing there."""
     if is_full:
         return ["BUSY"]
     try:
@@ -163,7 +159,7 @@ def _route(
     takes: type[BaseModel] | None = None,
     is_job: bool = False,
 ) -> None:
-    """Add a route: POST if it takes a body, else GET; ``problems`` are those beyond what each may answer."""
+    """Add a route: POST if it takes a body, else GET; ``problems`` are statuses beyond those every route may answer."""
     extra: dict[str, Any] = {"security": [{"bearer": []}]}
     if takes is not None:
         problems = (*problems, 400, 413, 415, 422)
@@ -172,8 +168,11 @@ def _route(
     responses = _responses(content, left_out, 401, 403, *problems, 429, 500, 503, 504)
     if is_job:
         extra["parameters"] = [_IDEMPOTENCY_KEY]
-        responses[200] = {"description": "A job that was sent before, and has ended.", "content": content}
-        responses[202] = {"description": "Taken in; Location says where to ask.", "content": content}
+        responses[200] = {"description": "A job that was sent before and has ended.", "content": content}
+        responses[202] = {
+            "description": "Accepted; Location says where to ask for its state.",
+            "content": content,
+        }
     app.add_api_route(
         path,
         handler,
@@ -194,7 +193,7 @@ async def ask(request: Request) -> Response:
 
 
 async def ask_stream(request: Request) -> Response:
-    """Answer a question as server-sent events: ``record`` first, then ``text``, then ``done`` with all of the answer.
+    """Answer a question as server-sent events: ``record`` first, then ``text``, then ``done`` with the whole answer.
 
     The record is written, durably, before the first byte of the response.
     """
@@ -208,15 +207,15 @@ async def retrieve(request: Request) -> Response:
 
 
 async def explain(request: Request) -> Response:
-    """Say why a passage may or may not be used; never its text."""
+    """Explain why a passage may or may not be used, without its text."""
     return _said(await _with_body(request, "explain"))
 
 
 async def ingest(request: Request) -> Response:
-    """Take documents in, or remove some, as a job. One that is sent again under the same Idempotency-Key is one job."""
+    """Add or remove documents as a job. A job sent again with the same Idempotency-Key is done once."""
     service: Service = request.app.state.service
     asker = _asker(request)
-    await service.answered("may_bring", asker)  # before a body that may be large is read
+    await service.answered("may_bring", asker)  # before reading a body that may be large
     key = idempotency_key(request.headers.getlist("idempotency-key"))
     body = await _json_body(request, service.max_ingest)
     found = await service.answered("ingest", asker, key.encode() + b"\n" + body)
@@ -227,19 +226,19 @@ async def ingest(request: Request) -> Response:
 
 
 async def job(request: Request, job_id: Annotated[str, Path(pattern="^[0-9a-f]{32}$")]) -> Response:
-    """Tell how a job of the token's own person stands, until a day after it has ended."""
+    """Return the state of one of your own jobs, until a day after it has ended."""
     service: Service = request.app.state.service
     return _said(await service.answered("job", _asker(request), job_id.encode()))
 
 
 async def policy(request: Request) -> Response:
-    """Tell the roles and purposes that the token grants."""
+    """Return the roles and purposes that the token grants."""
     service: Service = request.app.state.service
     return _said(await service.answered("policy", _asker(request)))
 
 
 async def receipt(request: Request, seq: Annotated[int, Path(ge=0, le=MAX_INTEGER)]) -> Response:
-    """Make the receipt of a record of the token's own person again, without what was asked and answered."""
+    """Return the receipt for one of your own records once more, without the question and the answer."""
     service: Service = request.app.state.service
     return _said(await service.answered("receipt", _asker(request), b"%d" % seq))
 
@@ -272,13 +271,13 @@ async def _json_body(request: Request, most: int) -> bytes:
 
 
 def _asker(request: Request) -> Asker:
-    """Return who asks, as the work on the request will fill it in, and let the release of the response see it."""
+    """Note who asks in the request's state, where the work fills it in and the release of the response reads it."""
     asker = request.state.asker = Asker(_token(request))
     return asker
 
 
 def _token(request: Request) -> str:
-    """Return the bearer token; nothing if there is none, and what is none if there are two."""
+    """Return the bearer token; empty if there is none, an invalid one if there are two."""
     stated = request.headers.getlist("authorization")
     if len(stated) > 1:
         return "."
@@ -296,7 +295,10 @@ def _events(data: bytes) -> Iterator[bytes]:
 
 
 def _event(name: str, data: bytes) -> bytes:
-    return b"event: %s\ndata: %s\n\n" % (name.encode(), data)  # JSON of one line, as the stream wants it
+    return b"event: %s\ndata: %s\n\n" % (
+        name.encode(),
+        data,
+    )  # the JSON is one line, which the stream's format needs
 
 
 def _said(data: bytes) -> Response:
@@ -304,11 +306,11 @@ def _said(data: bytes) -> Response:
 
 
 async def _failed(request: Request, error: Exception) -> Response:
-    """Tell any error by its code."""
+    """Answer any error with its code."""
     if isinstance(error, RequestValidationError):
         wanted = {
             str(one["loc"][-1]): one["msg"] for one in error.errors()
-        }  # of a path; names and words are ours
+        }  # path parameters: names and messages are our own
         problem = Problem("INVALID_REQUEST", at=sorted(wanted), wanted=wanted)
     elif isinstance(error, HTTPException):
         known = {404: "NOT_FOUND", 405: "METHOD_NOT_ALLOWED"}
@@ -323,9 +325,9 @@ async def _failed(request: Request, error: Exception) -> Response:
 
 
 class _Counted:
-    """Counts requests and logs each in one line of what stands in fixed lists; lets no error through to the server.
+    """Count requests and log one line for each, with values from fixed lists; pass no error on to the server.
 
-    The server would log an error with its message, and that may hold what was asked.
+    The server would log an error with its message, which may quote what was asked.
     """
 
     def __init__(self, app: Callable[..., Any], service: Service) -> None:
@@ -338,7 +340,7 @@ class _Counted:
         traces = [value for name, value in scope["headers"] if name == b"traceparent"]
         trace = (
             traces[0].decode("latin-1") if len(traces) == 1 else None
-        )  # two are none (W3C Trace Context 3.2)
+        )  # several are ignored (W3C Trace Context 3.2)
         with telemetry.request(scope["method"], trace):
             await self._counted(scope, receive, send)
 
@@ -402,16 +404,16 @@ _OF_JOBS: Final = frozenset(
     {"IDEMPOTENCY_KEY_MISSING", "IDEMPOTENCY_KEY_REUSED", "FILINGS_ONLY", "QUEUE_FULL"}
 )
 _STATUS: Final = {
-    400: "No JSON, a key twice, or no Idempotency-Key where one is wanted.",
-    401: "No token, or one that is refused; on record.",
-    403: "The token grants no such role and purpose, or is another person's; on record.",
+    400: "Not JSON, a key given twice, or no Idempotency-Key where one is needed.",
+    401: "No token, or a refused one; recorded.",
+    403: "The token does not grant this role and purpose, or is another person's; recorded.",
     404: "Nothing here, or nothing of yours.",
     413: "The body is too large.",
     415: "Not application/json.",
-    422: "Not as described here.",
-    429: "Too often, or too much at once.",
+    422: "The request does not match this description.",
+    429: "Too many requests, in a second or at once.",
     500: "The service failed.",
-    503: "Not now: the log cannot be written, a model failed, or too much is in work.",
+    503: "Not now: the log cannot be written, a model failed, or too many requests are being worked on.",
     504: "It took too long.",
 }
 
@@ -425,7 +427,7 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
         ref_template="#/components/schemas/{model}",
     )
     components = found.setdefault("components", {})
-    # FastAPI's own description of a wrong parameter is not what is sent here.
+    # In place of FastAPI's own schema of validation errors, which this service never sends.
     components["schemas"] = dict(sorted(schemas["$defs"].items()))
     components["securitySchemes"] = {"bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}}
     return found

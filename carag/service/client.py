@@ -1,8 +1,8 @@
 """Ask a service as if it were the engine: ``carag.Client`` and ``carag.AsyncClient``.
 
-A program moves from embedded to served by one line: the calls have the engine's own signatures and results. Only who
-asks differs: the token says it, and a session's role and purpose choose among what the token grants. What else a
-session holds narrows it; what would widen it is refused here, before anything is sent.
+The calls have the engine's signatures and results, so a program moves from embedded to served by changing one line.
+The token says who asks; the session's role and purpose choose among the cells that it grants. Other fields of the
+session can only narrow it: a session that states what only a token may grant is refused before anything is sent.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ __all__ = ["AsyncClient", "Client"]
 _Body = TypeVar("_Body", bound=BaseModel)
 
 _MAX_ANSWER: Final = 64 << 20
-"""Greatest number of bytes of an answer, as of a receipt."""
+"""Most bytes in an answer; the same limit as for a receipt."""
 _TOKEN_ALONE: Final = (
     "as_of",
     "known_at",
@@ -54,22 +54,20 @@ _TOKEN_ALONE: Final = (
     "eu_transfer_basis",
     "legal_basis",
 )
-"""Fields of a session that a token carries and no request."""
+"""Fields of a session that only the token can set."""
 
 
 class _Connection:
-    """What both clients have in common: what is sent, and what is made of the answer."""
-
     def __init__(self, url: str, *, token: str | Callable[[], str], seconds: float = 90.0) -> None:
         if not isinstance(url, str) or not url.startswith(("http://", "https://")):
             raise InvalidArgument(
-                f"url is {quoted(url)}; want the service's address, as https://carag.example"
+                f"url is {quoted(url)}; want the service's address, such as https://carag.example"
             )
         if not callable(token) and (
             not isinstance(token, str) or not token.isascii() or not token.isprintable()
         ):
             raise InvalidArgument(
-                "token is no token; want the text that the issuer gave, or what returns one"
+                "token must be a printable ASCII string, or a function that returns one; pass the token from the issuer"
             )
         if not seconds > 0:
             raise InvalidArgument(f"seconds is {quoted(seconds)}; want more than 0")
@@ -95,21 +93,21 @@ def _httpx() -> ModuleType:
 
 
 class Client(_Connection):
-    """A service, asked as :class:`carag.Engine` is. Safe to share between threads.
+    """A service, asked as :class:`carag.Engine` is. Thread-safe.
 
     Parameters
     ----------
     url : str
         The service's address.
     token : str or callable
-        The bearer token, or what returns one that is valid now.
+        The bearer token, or a function that returns one that is valid now.
     seconds : float
-        The longest wait for a connection, and between two parts of an answer.
+        Longest wait for a connection, and between two parts of an answer.
 
     Raises
     ------
     InvalidArgument
-        If a value is not of its kind.
+        If an argument is not valid.
     MissingExtra
         If httpx is not installed.
 
@@ -129,13 +127,13 @@ class Client(_Connection):
         Raises
         ------
         InvalidArgument
-            If question, session or ``where`` cannot be used; a session that only a token may grant, too.
+            If the question, session or ``where`` is not valid, or the session states what only a token may grant.
         Refused
             With a code that starts with ``TOKEN_``.
         AuditUnavailable, ModelUnavailable
-            As the engine's own.
+            As the engine raises them.
         ServiceUnavailable
-            If the service cannot be reached, is busy, or answers something else.
+            If the service cannot be reached, is busy, or gives an unknown answer.
         """
         return answer_of(self._post("ask", _asked(question, session, where), AnswerBody))
 
@@ -144,7 +142,7 @@ class Client(_Connection):
     ) -> Retrieval:
         """Return the best passages as :meth:`carag.Engine.retrieve` does; errors as for :meth:`ask`.
 
-        A retrieval that was served cannot be given to ``Engine.record_answer``.
+        The result cannot be passed to ``Engine.record_answer``.
         """
         return retrieval_of(self._post("retrieve", _retrieved(question, session, k, where), RetrievalBody))
 
@@ -179,7 +177,7 @@ class Client(_Connection):
 
 
 class AsyncClient(_Connection):
-    """The same for asynchronous code; parameters and errors as for :class:`carag.service.client.Client`.
+    """:class:`Client` for asynchronous code, with the same parameters and errors.
 
     Examples
     --------
@@ -252,17 +250,17 @@ def _explained(chunk_id: str, session: Session) -> dict[str, Any]:
 
 
 def _cell(session: Session) -> dict[str, Any]:
-    """Return what a request may say of a session: the cell, for whom, and by what it is narrowed."""
+    """Return what a request may say about a session: its cell, its subject, and what narrows it."""
     if type(session) is not Session:
-        raise InvalidArgument(f"session is a {type(session).__name__}; want a carag.Session itself")
+        raise InvalidArgument(f"session is a {type(session).__name__}; want a carag.Session")
     unset = Session(role=session.role, purpose=session.purpose)
     if stated := [name for name in _TOKEN_ALONE if getattr(session, name) != getattr(unset, name)]:
         raise InvalidArgument(
-            f"the session states {', '.join(stated)}, which a service takes from the token alone; let the issuer put "
-            "it into the token's claim carag"
+            f"the session sets {', '.join(stated)}, which a service reads only from the token; ask the issuer to put "
+            "it in the token's claim `carag`"
         )
     lists = [one for one in (session.allow_entities, session.narrowed_to) if one is not None]
-    residency: Any = session.residency  # kept as a frozen set of flags
+    residency: Any = session.residency  # stored as a frozen set of flags
     places = [flag.name for flag in residency]
     narrow = {
         "allow_entities": sorted(frozenset.intersection(*lists)) if lists else None,
@@ -283,7 +281,7 @@ def _cell(session: Session) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a condition as JSON has it."""
+    """Return a condition in the form that JSON can hold."""
     if isinstance(value, Mapping):
         return {name: _plain(one) for name, one in value.items()}
     if isinstance(value, date):
@@ -293,7 +291,7 @@ def _plain(value: Any) -> Any:
     if value is None or isinstance(value, str | int | float):
         return value
     raise InvalidArgument(
-        f"where holds a {type(value).__name__}; want texts, numbers, dates and lists of them"
+        f"where contains a {type(value).__name__}; want strings, numbers, dates and lists of them"
     )
 
 
@@ -310,18 +308,22 @@ def _unreachable(url: str, error: Exception) -> ServiceUnavailable:
 
 
 def _read(status: int, data: bytes, schema: type[_Body]) -> _Body:
-    """Read an answer, or raise what the service told."""
+    """Read an answer, or raise the error that the service reported."""
     if status == 200:
         try:
             return schema.model_validate_json(data)
         except ValidationError:
-            raise ServiceUnavailable("what answers is no CARAG of this version") from None
+            raise ServiceUnavailable(
+                "the answer is not from a CARAG service of this version; check the address"
+            ) from None
     from carag.service.problems import TITLES, ProblemBody
 
     try:
         problem = ProblemBody.model_validate_json(data)
     except ValidationError:
-        raise ServiceUnavailable(f"the service answered {status}, and not why") from None
+        raise ServiceUnavailable(
+            f"the service answered {status} without saying why; its own log may say more"
+        ) from None
     code = problem.code if problem.code in TITLES else "INTERNAL"
     wanted = problem.wanted or dict.fromkeys(problem.at or (), "")
     where = (

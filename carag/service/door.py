@@ -1,8 +1,8 @@
-"""Bound what a connection may take before a request is whole: the size of a head, its time, and how many a peer has.
+"""Limit what a connection may use before its request is complete: a head's size and time, and connections per peer.
 
-uvicorn bounds neither: its limit of a head holds only for one that a read left incomplete, a connection that never ends
-its head stays as long as it likes, and one peer may have them all. A peer's connections are counted where they are
-accepted, so that one too many costs little, and one that never ends its TLS handshake counts as well.
+uvicorn limits none of these: its limit on heads holds only for one that a read left incomplete, a connection may
+take any time to send its head, and one peer may hold every connection. Connections are counted when they are accepted,
+so that refusing one is cheap, and those that never complete their TLS handshake count too.
 """
 
 from __future__ import annotations
@@ -25,29 +25,25 @@ if TYPE_CHECKING:
 __all__ = ["MAX_HEAD", "Door", "DoorLoop", "Listener"]
 
 MAX_HEAD: Final = 16 << 10
-"""Greatest number of bytes of a request's head, up to a piece; a token with many groups has a few thousand."""
+"""Most bytes in a request's head, give or take one piece; a token with many groups has a few thousand."""
 _PIECE: Final = 4 << 10
-"""Bytes that are parsed at once, so that no read, however large, brings a whole head beyond the limit."""
+"""Bytes parsed at once, so that one large read cannot bring in a whole head beyond the limit."""
 HEAD_SECONDS: Final = 10.0
-"""Time for a TLS handshake; and for a head, from the connection, or from the answer before it."""
+"""Time allowed for a TLS handshake, and for a head since the connection or the previous answer."""
 _REFUSED_AT_ONCE: Final = 64
-"""Connections that are refused before what is in work goes on."""
+"""Connections refused in a row before the event loop gets its turn."""
 _FULL: Final = (
     b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 )
 
 
 class Listener(socket.socket):
-    """A listening socket that takes so many connections of one peer, and closes what goes beyond at once.
+    """A listening socket that limits the connections of one peer and closes any beyond the limit at once.
 
-    Parameters
-    ----------
-    listener : socket.socket
-        Whose place this takes.
-    most_each : int
-        Connections that one peer may have at once; of IPv6 a peer is a network of 64 bits, which one host may have.
-    is_plain : bool
-        Whether a peer can be told so: without TLS.
+    - ``listener``: the socket that this one replaces.
+    - ``most_each``: connections that one peer may have at once; an IPv6 peer is a /64 network, since one host may own
+      all of it.
+    - ``is_plain``: whether a peer can be sent an HTTP answer: not with TLS.
     """
 
     def __init__(self, listener: socket.socket, most_each: int, *, is_plain: bool) -> None:
@@ -56,21 +52,21 @@ class Listener(socket.socket):
         self._taken: Counter[str | bytes] = Counter()
 
     def accept(self) -> tuple[socket.socket, Any]:
-        """Return the next connection of a peer that has not too many."""
+        """Return the next connection from a peer that is within its limit."""
         for _ in range(_REFUSED_AT_ONCE):
             made, address = super().accept()
             peer = _peer(address[0])
             if self._taken[peer] < self._most_each:
                 return _Taken(made, self._taken, peer), address
-            with made, contextlib.suppress(OSError):  # gone already
+            with made, contextlib.suppress(OSError):  # the peer is gone
                 made.setblocking(False)
                 if self._is_plain:
                     made.send(_FULL)
-        raise BlockingIOError  # as if there were no more; the loop comes back for them
+        raise BlockingIOError  # as if none were left; the loop comes back for the rest
 
 
 class _Taken(socket.socket):
-    """A connection, counted until it is closed or forgotten."""
+    """A connection, counted until it is closed or garbage-collected."""
 
     def __init__(self, made: socket.socket, taken: Counter[str | bytes], peer: str | bytes) -> None:
         super().__init__(made.family, made.type, made.proto, made.detach())
@@ -89,10 +85,10 @@ def _leave(taken: Counter[str | bytes], peer: str | bytes) -> None:
 
 
 class DoorLoop(ExactLoop):
-    """An event loop whose servers wait for a TLS handshake as long as for a head; uvicorn leaves asyncio's 60 s."""
+    """An event loop whose servers allow a TLS handshake :data:`HEAD_SECONDS`; uvicorn leaves asyncio's 60 s."""
 
     async def create_server(self, *given: Any, **named: Any) -> asyncio.Server:
-        """Return a server, as any loop does."""
+        """Return a server, with the shorter time for a handshake."""
         if named.get("ssl") is not None:
             named["ssl_handshake_timeout"] = HEAD_SECONDS
         return await super().create_server(*given, **named)
@@ -106,17 +102,17 @@ class Door(H11Protocol):
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as there
-        """Take a connection."""
+        """Start the time for the first head."""
         super().connection_made(transport)
         self._wait_for_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget it."""
+        """Stop the time."""
         self._end_wait()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parse in pieces; a head that is too long ends the connection, also one that waits for an answer before it."""
+        """Parse in pieces; close on a head that is too long, also one that is pipelined behind another request."""
         for start in range(0, len(data), _PIECE):
             if self.transport.is_closing():
                 return
@@ -125,14 +121,14 @@ class Door(H11Protocol):
                 self.transport.close()
 
     def handle_events(self) -> None:
-        """Wait no longer for a head that has come."""
+        """Stop the time once the head is complete."""
         before = self.cycle
         super().handle_events()
         if self.cycle is not before:
             self._end_wait()
 
     def on_response_complete(self) -> None:
-        """Wait for the next head."""
+        """Start the time for the next head."""
         self._wait_for_head()
         super().on_response_complete()
 

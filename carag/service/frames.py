@@ -1,7 +1,7 @@
-"""Carry commands and answers between the processes of one owner, in frames: versioned, bounded, read strictly.
+"""Carry commands and answers between processes of one owner, in frames: versioned, bounded and read strictly.
 
-A frame is thirteen bytes, ``CRG``, the version, the kind and two lengths in network order, and then the two parts that
-these announce. Whatever else comes ends the connection, for after one wrong byte nobody knows where a frame begins.
+A frame is a header of thirteen bytes (``CRG``, the version, the kind and two lengths in network order) and then the two
+parts of these lengths. Anything else ends the connection: after one wrong byte the next frame cannot be found.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ _MAGIC: Final = b"CRG\x01"
 """The last byte is the version."""
 _HEADER: Final = struct.Struct(">4sBII")
 ANSWERED, PROBLEM = 0, 1
-"""Kinds of an answer."""
+"""Kinds of answers."""
 _SECONDS: Final = 10.0
-"""Longest time between two parts of one frame; between frames there is no limit."""
+"""Longest wait between two pieces of one frame; between frames there is no limit."""
 _PIECE: Final = 64 << 10
-"""Most bytes that are read at once."""
+"""Most bytes read at once."""
 
 
 class Bounds(NamedTuple):
-    """What a reader takes: kinds below this number, and parts of at most these lengths in bytes."""
+    """What a reader accepts: kinds below this number, and parts of at most these lengths in bytes."""
 
     kinds: int
     head: int
@@ -43,16 +43,16 @@ class Bounds(NamedTuple):
 
 
 REPLIES: Final = Bounds(2, 8 << 10, 64 << 20)
-"""Of answers, which are as large as a client takes one."""
+"""For answers: as large as a client accepts."""
 
 
 class BrokenFrame(Exception):
-    """What came is no frame, or one out of bounds; the message quotes nothing of it."""
+    """The bytes received are not a valid frame; the message quotes none of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One message; what it holds is not shown, for it may be a token or text.
+    """One message; its repr hides the parts, which may be a token or a text.
 
     Examples
     --------
@@ -67,36 +67,27 @@ class Frame:
     body: bytes = field(default=b"", repr=False)
 
     def to_bytes(self) -> bytes:
-        """Return what is sent."""
+        """Return the bytes to send."""
         return _HEADER.pack(_MAGIC, self.kind, len(self.head), len(self.body)) + self.head + self.body
 
 
 def _announced(header: bytes | bytearray, bounds: Bounds) -> tuple[int, int, int]:
-    """Read a header: the kind, and the lengths of the two parts.
-
-    Raises
-    ------
-    BrokenFrame
-    """
+    """Return the kind and the two lengths that a header states; raise BrokenFrame if they are not valid."""
     magic, kind, head, body = _HEADER.unpack(header)
     if magic != _MAGIC:
-        raise BrokenFrame("another protocol, or another version of this one")
+        raise BrokenFrame("the header is of another protocol, or of another version of this one")
     if kind >= bounds.kinds or head > bounds.head or body > bounds.body:
-        raise BrokenFrame("a kind or a length that is out of bounds")
+        raise BrokenFrame("the header states a kind or a length out of bounds")
     return kind, head, body
 
 
 class FrameReader:
-    """Reads one frame after another of a connection.
+    """Read one frame after another from a connection.
 
-    A frame that has come whole is read by one call. Each call gives up the interpreter's lock, and has to wait for it
-    again behind every thread that computes.
+    A frame that has arrived completely is read in one call: each call releases the interpreter's lock, and getting it
+    back can mean waiting behind every thread that computes.
 
-    Parameters
-    ----------
-    connection : socket
-        Stays the caller's to close; it blocks from now on.
-    bounds : Bounds
+    - ``connection``: made blocking; the caller closes it.
     """
 
     def __init__(self, connection: socket.socket, bounds: Bounds) -> None:
@@ -105,14 +96,9 @@ class FrameReader:
         connection.settimeout(None)
 
     def receive(self) -> Frame | None:
-        """Wait for a frame; None if the other side has closed between two frames.
+        """Wait for a frame; return None if the other side closed between two frames.
 
-        Raises
-        ------
-        BrokenFrame
-            If anything else comes, or the rest of a frame does not.
-        OSError
-            If the connection fails.
+        Raises BrokenFrame if anything else arrives, or only a part of a frame; OSError if the connection fails.
         """
         if not self._data and not self._has_more():
             return None
@@ -125,16 +111,15 @@ class FrameReader:
         return found
 
     def _fill(self, size: int) -> None:
-        """Wait for the rest of a frame, no longer than between two parts of one."""
         if len(self._data) >= size:
             return
         self._connection.settimeout(_SECONDS)
         try:
             while len(self._data) < size:
                 if not self._has_more():
-                    raise BrokenFrame("half a frame")
+                    raise BrokenFrame("the connection closed within a frame")
         except TimeoutError:
-            raise BrokenFrame("half a frame") from None
+            raise BrokenFrame("the rest of a frame did not arrive in time") from None
         self._connection.settimeout(None)  # an answer may be sent as slowly as it is read
 
     def _has_more(self) -> bool:

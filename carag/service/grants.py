@@ -1,8 +1,8 @@
-"""Map the groups that a token names to cells of role and purpose, by a reviewed file whose hash is put on record.
+"""Map the groups named in a token to cells (role and purpose), by a reviewed file whose hash is recorded.
 
-An issuer knows groups, not the cells of a policy table. The file says which group grants which cells, and nothing else
-grants any: not a claim ``role`` of the token, and not the request, which only chooses among the cells granted. It may
-also give a group a duty, which searches nothing: to read the log, or to bring documents.
+An issuer knows groups, not the cells of a policy table. The file says which group grants which cells; nothing else
+does, neither a claim ``role`` of the token nor the request, which only chooses among granted cells. The file can also
+give a group a duty, which searches nothing: to read the log, or to bring documents.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ __all__ = ["REQUIRED", "Cell", "Duty", "GrantVerifier", "Grants", "GrantsFile", 
 _logger = logger(__name__)
 
 REQUIRED: Final = ("exp", "iat", "iss", "aud", "sub")
-"""Claims that every token must carry, besides that of the groups."""
+"""Claims that every token must carry, in addition to the one with the groups."""
 _MAX_BYTES: Final = 1 << 20
-"""Greatest size of a file of grants."""
+"""Largest size of a grants file."""
 _PAGE: Final = "docs/how-to/run-the-service.md"
 
 Cell = tuple[str, str]
 """Role and purpose."""
 Duty = Literal["audit", "operate"]
-"""What a group may do besides asking: ``audit`` reads the log, ``operate`` brings documents."""
+"""What a group may do apart from asking: ``audit`` reads the log, ``operate`` brings documents."""
 
 
 class _Strict(BaseModel):
@@ -58,7 +58,7 @@ class _Grant(_Strict):
     @model_validator(mode="after")
     def _something(self) -> Self:
         if not (self.cells or self.duties):
-            raise ValueError("grants nothing; want cells, duties or both")
+            raise ValueError("grants nothing; add cells, duties or both")
         return self
 
 
@@ -71,14 +71,8 @@ class _Document(_Strict):
 class Grants:
     """Which cells and duties each group grants.
 
-    Attributes
-    ----------
-    cells : mapping of str to tuple of Cell
-        By group.
-    duties : mapping of str to tuple of Duty
-        By group.
-    digest : bytes
-        SHA-256 of the file.
+    - ``cells``, ``duties``: by group.
+    - ``digest``: SHA-256 of the file.
     """
 
     cells: Mapping[str, tuple[Cell, ...]]
@@ -87,24 +81,23 @@ class Grants:
 
     @classmethod
     def read(cls, path: Path, table: PolicyTable) -> Self:
-        """Read a file of grants.
+        """Read a grants file.
 
-        Raises
-        ------
-        InvalidArgument
-            If it cannot be read, names a group twice, or a cell that the table has not.
+        Raises InvalidArgument if it cannot be read, or names a group twice or a cell that the table does not have.
         """
         return cls.parse(_bytes(path), path, table)
 
     @classmethod
     def parse(cls, data: bytes, path: Path, table: PolicyTable) -> Self:
-        """Read what a file holds; errors as for :meth:`read`."""
+        """Read the bytes of a grants file; errors as for :meth:`read`."""
         try:
             text = data.decode("utf-8")
         except UnicodeDecodeError as error:
             raise _unreadable(path, error) from error
         if len(data) > _MAX_BYTES:
-            raise InvalidArgument(f"{path} is longer than {_MAX_BYTES} bytes; want a file of grants")
+            raise InvalidArgument(
+                f"{path} is longer than {_MAX_BYTES} bytes; check that it is the grants file"
+            )
         toml = Toml(shown(str(path)), text, _PAGE)
         known = {f"{cell.role}/{cell.purpose}": (cell.role, cell.purpose) for cell in table.cells}
         cells: dict[str, tuple[Cell, ...]] = {}
@@ -112,27 +105,24 @@ class Grants:
         for number, one in enumerate(toml.read(_Document).grant):
             with toml.at("grant", number, "group"):
                 if one.group in cells:
-                    raise InvalidArgument(f"{quoted(one.group)} is there already; want one grant each")
+                    raise InvalidArgument(f"{quoted(one.group)} has a grant already; merge the two")
             for place, name in enumerate(one.cells):
                 if name not in known:
                     with toml.at("grant", number, "cells", place):
                         raise InvalidArgument(
-                            f"{quoted(name)} is no cell of the store's policy; want ROLE/PURPOSE of carag policy show"
+                            f"{quoted(name)} is not a cell of the store's policy; `carag policy show` lists them"
                         )
             cells[one.group] = tuple(known[name] for name in one.cells)
             duties[one.group] = tuple(one.duties)
         return cls(cells, duties, hashlib.sha256(data).digest())
 
     def of(self, groups: object) -> tuple[tuple[Cell, ...], tuple[Duty, ...]]:
-        """Return the cells and duties that groups grant together, each once; groups that the file does not name, none.
+        """Return the cells and duties that the groups grant together, each once; groups not in the file grant nothing.
 
-        Raises
-        ------
-        Refused
-            ``TOKEN_CLAIM_INVALID`` unless they are a list of texts.
+        Raises Refused ``TOKEN_CLAIM_INVALID`` unless they are a list of strings.
         """
         if not isinstance(groups, list) or not all(isinstance(one, str) for one in groups):
-            raise Refused("TOKEN_CLAIM_INVALID", "the token's groups are no list of texts")
+            raise Refused("TOKEN_CLAIM_INVALID", "the token's groups must be a list of strings")
         cells = dict.fromkeys(cell for group in groups for cell in self.cells.get(group, ()))
         duties = dict.fromkeys(duty for group in groups for duty in self.duties.get(group, ()))
         return tuple(cells), tuple(duties)
@@ -140,24 +130,14 @@ class Grants:
 
 @dataclass(slots=True)
 class GrantVerifier:
-    """Verifies one token and turns its groups into the role and purpose of one cell that they grant.
+    """Verify one token and turn its groups into the role and purpose of one granted cell.
 
-    Parameters
-    ----------
-    tokens : JwtVerifier
-    grants : Grants
-    claim : str
-        Where a token names its groups.
-    chosen : Cell, optional
-        The cell that the request asks for. Without it the groups must grant exactly one.
-    subject : str, optional
-        For whom the request says to be; the token must say the same.
-    is_any : bool
-        Whether the cell does not matter, because nothing is searched; then the first is taken.
-    duty : Duty, optional
-        What the request wants to do in place of asking; then no cell matters.
-    duties_do : bool
-        With ``is_any``, whether a duty alone will do as well, because only what is granted is told.
+    - ``claim``: the claim in which a token names its groups.
+    - ``chosen``: the cell that the request asks for. Without it the groups must grant exactly one.
+    - ``subject``: the person whom the request names; the token must be theirs.
+    - ``is_any``: whether any cell will do, because nothing is searched; the first one is taken.
+    - ``duty``: the duty that the request needs, in place of a cell.
+    - ``duties_do``: with ``is_any``, whether a duty alone suffices, because only what is granted is shown.
     """
 
     tokens: JwtVerifier
@@ -171,9 +151,9 @@ class GrantVerifier:
     granted: tuple[Cell, ...] = field(default=(), init=False)
     """What the verified token grants."""
     duties: tuple[Duty, ...] = field(default=(), init=False)
-    """The same, of duties."""
+    """The duties that it grants."""
     _known: tuple[str, Mapping[str, Any]] | None = field(default=None, init=False, repr=False)
-    """A token and its claims, once verified: the request is read only then, and chooses after that."""
+    """A token and its claims, once verified: the request body is read and chooses a cell only afterwards."""
 
     @property
     def issuer(self) -> str:
@@ -182,23 +162,20 @@ class GrantVerifier:
 
     @property
     def audience(self) -> str:
-        """For whom they must be."""
+        """For whom tokens must be issued."""
         return self.tokens.audience
 
     @property
     def expires(self) -> int:
-        """When the verified token does, in seconds since 1970; 0 before there is one."""
+        """Expiry of the verified token in seconds since 1970; 0 before there is one."""
         return 0 if self._known is None else int(self._known[1]["exp"])
 
     def verify(self, token: str) -> Mapping[str, Any]:
-        """Return the claims of a token with the role and purpose of the cell, in place of any that it states itself.
+        """Return the claims of a token with the chosen cell's role and purpose, in place of any that it states itself.
 
-        Raises
-        ------
-        Refused
-            As :meth:`carag.engine.tokens.JwtVerifier.verify`; and ``TOKEN_MISSING``; ``TOKEN_CELL`` where the cell is
-            not granted; ``TOKEN_CELL_UNCLEAR`` where several are and the request chooses none; ``TOKEN_SUBJECT``;
-            ``TOKEN_DUTY`` where the duty is not granted.
+        Raises Refused as :meth:`carag.engine.tokens.JwtVerifier.verify`; and ``TOKEN_MISSING``; ``TOKEN_CELL`` if the
+        cell is not granted; ``TOKEN_CELL_UNCLEAR`` if several are and the request does not choose; ``TOKEN_SUBJECT``;
+        ``TOKEN_DUTY`` if the duty is not granted.
         """
         if not token:
             raise Refused("TOKEN_MISSING", "the request has no bearer token")
@@ -209,15 +186,15 @@ class GrantVerifier:
             raise Refused("TOKEN_CLAIM_MISSING", "the token names no groups")
         granted, self.duties = self.grants.of(claims[self.claim])
         if self.duty is not None and self.duty not in self.duties:
-            raise Refused("TOKEN_DUTY", "the token grants no such duty")
+            raise Refused("TOKEN_DUTY", "the token does not grant this duty")
         if duty := self.duty or (self.duties[0] if self.duties and self.duties_do and not granted else None):
-            return {**claims, "role": f"duty:{duty}", "purpose": f"duty:{duty}"}  # of no table's cells
+            return {**claims, "role": f"duty:{duty}", "purpose": f"duty:{duty}"}  # a name that no table has
         if not granted:
-            raise Refused("TOKEN_CELL", "the token's groups grant no cell here")
+            raise Refused("TOKEN_CELL", "the token's groups do not grant any cell here")
         if self.subject is not None and claims["sub"] != self.subject:
-            raise Refused("TOKEN_SUBJECT", "the token is another person's than the request says")
+            raise Refused("TOKEN_SUBJECT", "the token belongs to another person than the request names")
         if self.chosen is not None and self.chosen not in granted:
-            raise Refused("TOKEN_CELL", "the token grants no such role and purpose")
+            raise Refused("TOKEN_CELL", "the token does not grant this role and purpose")
         if self.chosen is None and len(granted) > 1 and not self.is_any:
             raise Refused("TOKEN_CELL_UNCLEAR", "the token grants several cells; the request must choose one")
         self.granted = granted
@@ -226,23 +203,11 @@ class GrantVerifier:
 
 
 class GrantsFile:
-    """The grants as the file says them now: what is taken out of it is not granted any more. Safe between threads.
+    """The grants as the file states them now, so that removing a grant takes effect at once. Thread-safe.
 
-    A change is on record before anything is granted by it. While the file cannot be read, or holds what is not a file
-    of grants, nothing is granted: what it said before may be what somebody was taking away.
-
-    Parameters
-    ----------
-    path : Path
-    table : PolicyTable
-    log : AuditLog
-
-    Raises
-    ------
-    InvalidArgument
-        As :meth:`Grants.read`.
-    AuditUnavailable
-        If the grants cannot be put on record.
+    A change is recorded before anything is granted by it. While the file cannot be read or is not valid, nothing is
+    granted: its earlier content may be what somebody is just withdrawing. Raises InvalidArgument as
+    :meth:`Grants.read`; AuditUnavailable if the grants cannot be recorded.
     """
 
     def __init__(self, path: Path, table: PolicyTable, log: AuditLog) -> None:
@@ -253,15 +218,7 @@ class GrantsFile:
         record_grants(log, table, self._kept)
 
     def now(self) -> Grants:
-        """Return the grants.
-
-        Raises
-        ------
-        Problem
-            ``GRANTS_UNREADABLE``.
-        AuditUnavailable
-            If a change cannot be put on record.
-        """
+        """Return the grants. Raises Problem ``GRANTS_UNREADABLE``; AuditUnavailable if a change cannot be recorded."""
         with self._lock:
             try:
                 data = _bytes(self._path)
@@ -272,7 +229,7 @@ class GrantsFile:
             except InvalidArgument as error:
                 if not self._told:
                     said = {"event": "ERROR", "code": "GRANTS_UNREADABLE", "error": type(error).__name__}
-                    _logger.error("GRANTS_UNREADABLE: nothing is granted until the file is whole", extra=said)  # noqa: TRY400
+                    _logger.error("GRANTS_UNREADABLE: nothing is granted until this is mended", extra=said)  # noqa: TRY400
                 self._told = True
                 raise Problem("GRANTS_UNREADABLE", retry_after=30) from None
             self._told = False
@@ -292,9 +249,9 @@ def _unreadable(path: Path, error: Exception) -> InvalidArgument:
 
 
 def record_grants(log: AuditLog, table: PolicyTable, grants: Grants) -> int:
-    """Put on record by which file of grants a service is about to answer; return the record's number.
+    """Record which grants file a service is about to answer by; return the record's number.
 
-    The policy table stays as it is, so the record names it twice, as that of a trusted embedder does with the models.
+    The record names the unchanged policy table twice, as the record of a trusted embedder does with the models.
     """
     digest = bytes.fromhex(table.sha256)
     why = f"SERVICE_GRANTS:{b64url(grants.digest)}"

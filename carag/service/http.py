@@ -1,4 +1,4 @@
-"""Make the HTTP servers of a service: uvicorn with our limits, without its logs and its headers."""
+"""Make the HTTP servers of a service: uvicorn with our limits, without its logs and headers."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from carag.service.door import MAX_HEAD, Door
 __all__ = ["BACKLOG", "first_server", "plain_server"]
 
 BACKLOG: Final = 512
-"""Connections at once; beyond it the server itself answers 503."""
+"""Connections at once; beyond it uvicorn itself answers 503."""
 
 
 def first_server(app: Any, *, certificate: str | None, drain_seconds: int) -> uvicorn.Server:
-    """Return the server of the first listener, with all its limits."""
+    """Return the server for the first listener, with all limits."""
     return plain_server(
         app,
         ssl_certfile=certificate,
@@ -28,19 +28,19 @@ def first_server(app: Any, *, certificate: str | None, drain_seconds: int) -> uv
 
 
 def plain_server(app: Any, **settings: Any) -> uvicorn.Server:
-    """Return a server of an application; what goes beyond is uvicorn's own setting."""
+    """Return a server for an application; ``settings`` are uvicorn's own."""
     config = uvicorn.Config(
         app,
         lifespan="off",
-        access_log=False,  # it would hold addresses; the service writes its own
+        access_log=False,  # it would contain addresses; the service writes its own
         log_config=None,
         server_header=False,
         date_header=False,
-        proxy_headers=False,  # nothing here reads from where a request comes
+        proxy_headers=False,  # nothing here reads where a request comes from
         ws="none",
         **settings,
     )
     server = uvicorn.Server(config)
-    # One signal ends both, in order; each server by itself would take it for its own.
-    setattr(server, "capture_signals", contextlib.nullcontext)  # noqa: B010 - mypy takes it for another method
+    # The service handles signals and stops both servers in order; each would otherwise install handlers of its own.
+    setattr(server, "capture_signals", contextlib.nullcontext)  # noqa: B010 - mypy rejects assigning to a method
     return server

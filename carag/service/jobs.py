@@ -1,8 +1,8 @@
-"""Take documents in as jobs: kept in a durable queue, done one at a time, asked for by who sent them.
+"""Accept documents as jobs: kept in a durable queue, run one at a time, visible to the person who sent them.
 
-``jobs.db`` in the store's directory has the queue. What was accepted survives a restart, and a job that was interrupted
-begins again: the store skips what it has, by content hash. As ``corpus.db`` the file holds text of documents, and only
-its owner reads it; the text is overwritten as soon as a job has ended. Who sent it stands there as a hash.
+The queue is ``jobs.db`` in the store's directory. A job that was accepted survives a restart; one that was interrupted
+starts again and skips, by content hash, what the store already has. Like ``corpus.db`` the file holds the text of
+documents and is readable only by its owner; the text is overwritten as soon as a job has ended. The sender is a hash.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ _logger = logger(__name__)
 
 State = Literal["queued", "running", "done", "failed"]
 _KEPT_SECONDS: Final = 24 * 3600
-"""How long a job that has ended can be asked for, and its key stands for it."""
+"""How long a job that has ended can still be asked for, and its key refers to it."""
 _MICROSECONDS: Final = 1_000_000
 _COUNTS: Final = ("added", "changed", "unchanged", "quarantined", "chunks", "removed")
-"""What is counted of a job: documents, and passages."""
+"""What is counted for a job: documents, and ``chunks``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job as whoever sent it may see it; no text."""
+    """A job as its sender may see it, without any text."""
 
     id: str
     state: State
     code: str | None = None
-    """Why it failed, as a problem's code."""
+    """The problem code of its failure."""
     counts: dict[str, int] = field(default_factory=dict)
-    """Of the run that ended it."""
+    """From the run that ended it."""
 
     def to_json(self) -> dict[str, Any]:
         """Return what ``/v1/jobs/ID`` answers."""
@@ -58,8 +58,6 @@ class Job:
 
 
 class _Waiting(NamedTuple):
-    """A job to be done."""
-
     number: int
     text: str
     """The body, as JSON."""
@@ -69,13 +67,11 @@ class _Waiting(NamedTuple):
 
 
 class _Journal(SqliteStore):
-    """The queue on file."""
-
     SCHEMA = (
         "CREATE TABLE job (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, person BLOB NOT NULL, "
         "key BLOB NOT NULL, body_hash BLOB NOT NULL, state TEXT NOT NULL, code TEXT, counts TEXT NOT NULL, "
         "ended INTEGER, UNIQUE (person, key)) STRICT",
-        # Apart from the rest, so that it is deleted, and overwritten, when the job has ended.
+        # A table of its own, so that the text can be deleted, and overwritten, when the job has ended.
         "CREATE TABLE work (number INTEGER PRIMARY KEY REFERENCES job, body TEXT NOT NULL, "
         "subject TEXT NOT NULL) STRICT",
     )
@@ -86,10 +82,10 @@ class _Journal(SqliteStore):
         with self._reading():
             (count,) = self._db.execute("SELECT count(*) FROM work").fetchone()
         self.waiting = int(count)
-        """How many jobs have not ended."""
+        """Jobs that have not ended."""
 
     def accept(self, person: Person, key: str, body: IngestBody, *, most: int, now: int) -> tuple[Job, bool]:
-        """Queue a job, or find the one that stands under the key; tell whether it is new."""
+        """Queue a job, or find the one that has this key; also return whether it is new."""
         text = json.dumps(body.model_dump(mode="json", exclude_defaults=True), sort_keys=True)
         who, named, digest = _person(person), _hash(key), _hash(text)
         with self._mutex, self._transaction() as db:
@@ -115,7 +111,7 @@ class _Journal(SqliteStore):
         return job, True
 
     def job(self, person: Person, id_: str, *, now: int) -> Job | None:
-        """Find a person's job; None for another's, as for none."""
+        """Find a person's own job."""
         with self._mutex, self._reading():
             row = self._db.execute(
                 "SELECT id, state, code, counts FROM job WHERE id = ? AND person = ? AND (ended IS NULL OR ended >= ?)",
@@ -124,7 +120,7 @@ class _Journal(SqliteStore):
         return None if row is None else _job(row)
 
     def next(self) -> _Waiting | None:
-        """Return the oldest job that waits, and note that it runs."""
+        """Return the oldest waiting job, and mark it as running."""
         with self._mutex:
             with self._reading():
                 row = self._db.execute(
@@ -138,7 +134,7 @@ class _Journal(SqliteStore):
         return _Waiting(number, body, subject, state == "running")
 
     def end(self, number: int, counts: dict[str, int], code: str | None, *, now: int) -> None:
-        """Note how a job ended, and leave nothing of what it brought in this file or its write-ahead log."""
+        """Note how a job ended, and erase its text from the file and the write-ahead log."""
         with self._mutex:
             with self._transaction() as db:
                 db.execute(
@@ -148,27 +144,18 @@ class _Journal(SqliteStore):
                 db.execute("DELETE FROM work WHERE number = ?", (number,))
             self.waiting -= 1
             with self._reading():
-                # A backup that reads the file just now keeps the old pages in the log; the next job overwrites them.
+                # While a backup reads the file, old pages stay in the log until the next job overwrites them.
                 self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
 
 class Jobs:
-    """Does the jobs of a service, in a thread of its own, while questions go on.
+    """Run the jobs of a service in a thread of their own, while questions are answered.
 
-    Parameters
-    ----------
-    engine : Engine
-    home : Path
-        Its store.
-    most : int
-        Jobs that may wait or run at once.
-    clock : callable
-        Microseconds since 1970 UTC.
+    - ``home``: the engine's store.
+    - ``most``: jobs that may wait or run at once.
+    - ``clock``: microseconds since 1970 UTC.
 
-    Raises
-    ------
-    AuditUnavailable, CorruptFile
-        If ``jobs.db`` cannot be read.
+    Raises AuditUnavailable, CorruptFile if ``jobs.db`` cannot be read.
     """
 
     def __init__(
@@ -186,21 +173,17 @@ class Jobs:
         self._thread.start()
 
     def accept(self, person: Person, key: str, body: IngestBody) -> tuple[Job, bool]:
-        """Take a job in, durably; or find the one that was sent under this key before. Tell whether it is new.
+        """Queue a job durably, or find the one that was sent with this key before; also return whether it is new.
 
-        Raises
-        ------
-        Problem
-            ``IDEMPOTENCY_KEY_REUSED`` for another body under a key, ``QUEUE_FULL``.
-        AuditUnavailable
-            If the queue cannot be written; the job is not taken.
+        Raises Problem ``IDEMPOTENCY_KEY_REUSED`` if the key came with another body before; ``QUEUE_FULL``;
+        AuditUnavailable if the queue cannot be written; the job is not accepted.
         """
         found = self._journal.accept(person, key, body, most=self._most, now=self._clock())
         self._wake.set()
         return found
 
     def job(self, person: Person, id_: str) -> Job:
-        """Return one of a person's jobs; Problem ``NOT_FOUND`` for another's, as for none."""
+        """Return one of a person's own jobs; raise Problem ``NOT_FOUND`` for any other."""
         found = self._journal.job(person, id_, now=self._clock())
         if found is None:
             raise Problem("NOT_FOUND")
@@ -212,7 +195,7 @@ class Jobs:
         return self._journal.waiting
 
     def close(self) -> None:
-        """End after the document in work; what is left begins again with the next service. Idempotent."""
+        """Stop after the current document; the rest starts again with the next service. Idempotent."""
         self._ended.set()
         self._wake.set()
         self._thread.join()
@@ -228,22 +211,21 @@ class Jobs:
                 else:
                     self._do(waiting)
             except (AuditUnavailable, CorruptFile) as error:
-                # The queue cannot be written, so accepting says so, too; the jobs wait for the next service.
+                # Nothing can be accepted now either; the jobs wait for the next service.
                 _logger.error("jobs.db: %s", type_and_place(error))  # noqa: TRY400 - a traceback quotes it
                 return
 
     def _do(self, waiting: _Waiting) -> None:
-        """Do one job and note how it ended; one that is interrupted stays in the queue."""
         code: str | None = None
         counts: dict[str, int] = {}
         try:
             counts = self._brought(waiting)
-        except Exception as error:  # noqa: BLE001 - told by its code, and named by type and place
+        except Exception as error:  # noqa: BLE001 - reported by its code, type and place
             code = problem_of(error).code
             if not isinstance(error, CaragError):
                 _logger.error("a job failed: %s", type_and_place(error))  # noqa: TRY400 - a traceback quotes it
         if self._ended.is_set() and code is None:
-            return  # perhaps in the midst of it
+            return  # possibly interrupted halfway
         self._journal.end(waiting.number, counts, code, now=self._clock())
         _logger.info("job %d: %s", waiting.number, code or "done")
 
@@ -261,7 +243,7 @@ class Jobs:
         except InvalidArgument:
             if not waiting.has_begun:
                 raise
-        # Removing is one transaction, so the run that was interrupted has removed them all.
+        # Removal is one transaction, so the interrupted run has removed them all.
         return len(set(ids))
 
 

@@ -1,9 +1,9 @@
-"""Keep the public keys that an issuer publishes (JWKS, RFC 7517), fetched seldom whatever tokens say.
+"""Keep the public keys that an issuer publishes (JWKS, RFC 7517), and limit how often they are fetched.
 
-The address is that of the configuration; ``jku``, ``x5u`` and ``jwk`` of a token are never read. A key is kept only
-under an algorithm of the configuration that fits it and that it does not contradict, so none is used for another.
-A token with an unknown key id leads to a fetch, but to one in :data:`COOLDOWN_SECONDS` at most: floods of made-up ids
-had services ask their issuer once a request (jpadilla/pyjwt#914).
+The address comes from the configuration; ``jku``, ``x5u`` and ``jwk`` of a token are never read. A key is kept only for
+a configured algorithm that fits it and that it does not contradict, so it can never be used with another one. An
+unknown key id in a token causes a fetch, but at most one in :data:`COOLDOWN_SECONDS`: otherwise a flood of made-up ids
+makes services ask their issuer once per request (jpadilla/pyjwt#914).
 """
 
 from __future__ import annotations
@@ -30,33 +30,28 @@ __all__ = ["COOLDOWN_SECONDS", "FRESH_SECONDS", "STALE_SECONDS", "JwksKeys", "fe
 _logger = logger(__name__)
 
 FRESH_SECONDS: Final = 300.0
-"""Age from which the keys are fetched again."""
+"""Age at which the keys are fetched again."""
 STALE_SECONDS: Final = 3600.0
-"""Age up to which the keys still count while the issuer cannot be reached."""
+"""Age up to which the keys remain usable while the issuer cannot be reached."""
 COOLDOWN_SECONDS: Final = 30.0
-"""Least time between two fetches, whether they succeeded or not."""
+"""Shortest time between two fetches, successful or not."""
 _TIMEOUT_SECONDS: Final = 3.0
 _MAX_BYTES: Final = 256 << 10
 _MAX_KEYS: Final = 16
-"""Greatest number of keys; an issuer has two or three."""
+"""Most keys in a set; issuers publish two or three."""
 
 _KINDS: Final = {"RS256": "RSA", "PS256": "RSA", "ES256": "EC", "ES384": "EC", "EdDSA": "OKP"}
-"""The ``kty`` of each algorithm's keys (RFC 7518 section 6.1, RFC 8037 section 2); a symmetric one is of none."""
+"""The ``kty`` of each algorithm's keys (RFC 7518 section 6.1, RFC 8037 section 2); none is symmetric."""
 
 _Keys = dict[str, tuple[str, "PublicKeyTypes"]]
 
 
 class JwksKeys:
-    """The keys of one issuer by their ids. Safe to share between threads.
+    """The keys of one issuer by id. Thread-safe.
 
-    Parameters
-    ----------
-    fetch : callable
-        Returns the bytes of the key set, or raises; see :func:`fetched`.
-    algorithms : sequence of str
-        Which a key may be for.
-    clock : callable
-        Seconds that never run backwards.
+    - ``fetch``: returns the bytes of the key set, or raises; see :func:`fetched`.
+    - ``algorithms``: algorithms that a key may be for.
+    - ``clock``: monotonic seconds.
     """
 
     def __init__(
@@ -74,20 +69,17 @@ class JwksKeys:
         """How often the issuer was asked."""
 
     def get(self, kid: str, /) -> tuple[str, PublicKeyTypes] | None:
-        """Return a key and its algorithm; None if the issuer publishes none of that id.
+        """Return a key and its algorithm; None if the issuer publishes none with that id.
 
-        Raises
-        ------
-        Refused
-            ``TOKEN_KEYS_UNAVAILABLE`` if there are no keys that are young enough.
+        Raises Refused ``TOKEN_KEYS_UNAVAILABLE`` if all keys are too old.
         """
-        # Read before the time: what another thread puts in its place meanwhile is younger.
+        # Read before the time: if another thread replaces the keys meanwhile, those are younger.
         keys, age = self._keys, self._clock() - self._got
         if keys is None or kid not in keys or age > FRESH_SECONDS:
             self._refresh()
             keys, age = self._keys, self._clock() - self._got
         if keys is None or age > STALE_SECONDS:
-            raise Refused("TOKEN_KEYS_UNAVAILABLE", "the issuer's keys cannot be had at the moment")
+            raise Refused("TOKEN_KEYS_UNAVAILABLE", "the issuer's keys are not available at the moment")
         return keys.get(kid)
 
     def _refresh(self) -> None:
@@ -100,7 +92,7 @@ class JwksKeys:
             try:
                 keys = read_keys(self._fetch(), self._algorithms)
             except (OSError, http.client.HTTPException, *MALFORMED) as error:
-                # The message could quote what was answered.
+                # Without the message, which could quote the answer.
                 said = {"event": "KEYS_UNAVAILABLE", "error": type(error).__name__}
                 _logger.warning("the issuer's keys could not be fetched: %s", said["error"], extra=said)
                 return
@@ -108,14 +100,14 @@ class JwksKeys:
 
 
 class _Stay(urllib.request.HTTPRedirectHandler):
-    """Follows no redirect: keys come from the address that was configured, or not at all."""
+    """Follow no redirect: keys come only from the configured address."""
 
     def redirect_request(self, *_: object) -> None:
         return None
 
 
 def fetched(place: str) -> Callable[[], bytes]:
-    """Return what fetches a key set from an address, or reads it from a file."""
+    """Return a function that fetches a key set from an address, or reads it from a file."""
     if "://" not in place:
         return lambda: _limited(Path(place).read_bytes())
     opener = urllib.request.build_opener(_Stay, urllib.request.ProxyHandler({}))
@@ -129,18 +121,15 @@ def fetched(place: str) -> Callable[[], bytes]:
 
 
 def read_keys(data: bytes, algorithms: Sequence[str]) -> _Keys:
-    """Read a key set; keys that are not for verifying, fit no algorithm or contradict it, are left out.
+    """Read a key set, without keys that are not for verifying, fit no algorithm or contradict it.
 
-    Raises
-    ------
-    InvalidArgument
-        If it is no key set, or none of its keys can be used.
+    Raises InvalidArgument if it is not a key set, or none of its keys can be used.
     """
     import jwt
 
     said = json.loads(data)
     if not isinstance(said, dict) or not isinstance(said.get("keys"), list):
-        raise InvalidArgument("the answer is no key set")
+        raise InvalidArgument("the answer is not a JSON Web Key Set; check the address of the issuer's keys")
     if len(said["keys"]) > _MAX_KEYS:
         raise InvalidArgument(f"the key set has {len(said['keys'])} keys; want {_MAX_KEYS} at most")
     found: _Keys = {}
@@ -149,7 +138,7 @@ def read_keys(data: bytes, algorithms: Sequence[str]) -> _Keys:
         kid = one.get("kid") if isinstance(one, dict) else None
         if not isinstance(kid, str):
             continue
-        if kid in found:  # of two keys under one id none can be told to be meant
+        if kid in found:  # which of two keys with one id is meant is unknown
             twice.add(kid)
         try:
             usable = _usable(jwt, one, algorithms)
@@ -159,7 +148,7 @@ def read_keys(data: bytes, algorithms: Sequence[str]) -> _Keys:
             found[kid] = usable
     found = {kid: one for kid, one in found.items() if kid not in twice}
     if not found:
-        raise InvalidArgument("the key set has no key that can be used")
+        raise InvalidArgument("the key set has no usable key; check the configured algorithms")
     return found
 
 
@@ -173,7 +162,7 @@ def _usable(jwt: Any, one: dict[str, Any], algorithms: Sequence[str]) -> tuple[s
         if name in algorithms and one.get("kty") == _KINDS[name]
     }
     fitting = [(name, key) for name, key in parsed.items() if fits(name, key)]
-    # An RSA key that does not say its algorithm could be for RS256 or PS256: with both configured, it is for neither.
+    # An RSA key without an algorithm could be for RS256 or PS256: with both configured, it is used for neither.
     return fitting[0] if len(fitting) == 1 else None
 
 

@@ -1,8 +1,8 @@
-"""Write the log of a service as lines of JSON, or of text, by an allow-list of keys: no content, whoever logs.
+"""Write the log of a service as lines of JSON or text, with an allow-list of keys, so that no content gets into it.
 
-A message is free text. Those of CARAG hold no content, which tests hold them to, and still no key is for them. What
-other packages log (uvicorn, asyncio, httpx, PyJWT, warnings) may quote an address, a header or a text: of that only the
-logger's name, the level and the place in the code are written, as ``FOREIGN``. Of an error, its type and place; never a
+A message is free text, so no key holds it, although tests check that CARAG's own messages contain no content. Other
+packages (uvicorn, asyncio, httpx, PyJWT, warnings) may quote an address, a header or a text: their lines give only the
+logger's name, the level and the place in the code, as event ``FOREIGN``. An error is its type and place, with no
 traceback.
 """
 
@@ -46,7 +46,7 @@ EVENTS: Final = frozenset(
         "SLOT_TOO_SHORT",
     }
 )
-"""What a line of CARAG tells; ``OTHER`` for what has no code of its own, which ``at`` tells apart."""
+"""Events of CARAG's lines; a line without a code of its own is ``OTHER``, and ``at`` tells these apart."""
 _OTHER: Final = "OTHER"
 _FOREIGN: Final = "FOREIGN"
 _CODE: Final = re.compile(r"[A-Z][A-Z0-9_]{0,63}", re.ASCII)
@@ -81,18 +81,15 @@ KEYS: Final[Mapping[str, Callable[[object], bool]]] = {
     "code": _of_form(_CODE),
     "error": _of_form(_ERROR),
 }
-"""Every key that a line may have, and what its value must be; another value becomes ``other``."""
+"""Every key that a line may have, with the check of its value; a value that fails becomes ``other``."""
 _OWN: Final = ("operation", "status", "ms", "record", "code", "error")
-"""Those that our own modules give as ``extra``; what is given by others is not read."""
+"""Keys that CARAG's own modules pass as ``extra``; those of other packages are not read."""
 
 
 class Lines(logging.Formatter):
-    """Writes a record as one line.
+    """Write a log record as one line.
 
-    Parameters
-    ----------
-    form : str
-        ``"json"``; or ``"text"``: then the messages of CARAG are written as they are.
+    - ``form``: ``"json"``, or ``"text"``, which also contains CARAG's own messages.
 
     Examples
     --------
@@ -106,7 +103,7 @@ class Lines(logging.Formatter):
         self._is_json = form == "json"
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line; the message of a foreign record is not even put together."""
+        """Return the line; the message of a foreign record is never formatted."""
         found = _facts(record)
         if self._is_json:
             return json.dumps(found, separators=(",", ":"))
@@ -119,10 +116,10 @@ class Lines(logging.Formatter):
 
 @contextmanager
 def shown(form: str, stream: TextIO | None = None) -> Iterator[None]:
-    """Write what is logged to a stream, by default standard error: CARAG's from INFO on, all else from WARNING on.
+    """Write the log to a stream, by default standard error: CARAG's from INFO up, everything else from WARNING up.
 
-    Errors that end a thread or are raised where nobody can catch them, and warnings, take the same way: Python would
-    write them to standard error with their messages.
+    Warnings, and errors that end a thread or that nothing can catch, are written the same way: Python itself would
+    print them with their messages.
     """
     handler, root, ours = _Handler(stream or sys.stderr), logging.getLogger(), logging.getLogger("carag")
     handler.setFormatter(Lines(form))
@@ -144,8 +141,8 @@ def shown(form: str, stream: TextIO | None = None) -> Iterator[None]:
 
 
 class _Handler(logging.StreamHandler[TextIO]):
-    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging names it so
-        """Go on without the line: logging's own way is to print the message and its arguments."""
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's name
+        """Skip the line: logging's default would print the message and its arguments."""
 
 
 def _facts(record: logging.LogRecord) -> dict[str, Any]:
@@ -166,7 +163,7 @@ def _facts(record: logging.LogRecord) -> dict[str, Any]:
 
 
 def _unhandled(said: Any) -> None:
-    """Log an error that nobody caught, by its type and place: what hooks are given has both under the same names."""
+    """Log an uncaught error by type and place; the arguments of both hooks have the same attributes."""
     error = said.exc_value
     place = "Exception" if error is None else type_and_place(error)
-    _logger.error("nobody caught: %s", place, extra={"event": "ERROR", "error": place})
+    _logger.error("uncaught: %s", place, extra={"event": "ERROR", "error": place})

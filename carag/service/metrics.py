@@ -1,7 +1,7 @@
-"""Count requests for the second listener, in the text format of Prometheus: names from fixed lists, and no content.
+"""Count requests for the second listener, in Prometheus' text format, with labels from fixed lists and no content.
 
-Nothing that a person wrote or may find is a label: not the subject, a path or a message. Answers are counted by role,
-purpose and outcome, and their durations are not: of a role that few hold, they would tell how long its questions took.
+Nothing that a person wrote or may find is a label: no subject, path or message. Answers are counted by role, purpose
+and outcome, but not timed: for a role that few people hold, durations would tell how long its questions took.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ INTERFACE: Final = (
     "checkpoint",
     "tile",
 )
-"""What a request may be for; each is a method of :class:`carag.service.service.Service`."""
+"""Operations of a request; each is a method of :class:`carag.service.service.Service`."""
 OPERATIONS: Final = (
     *INTERFACE,
     "ask_stream",
@@ -51,19 +51,16 @@ OPERATIONS: Final = (
     "console_static",
     "other",
 )
-"""What is counted; all else is ``other``."""
+"""What is counted; anything else is ``other``."""
 _OUTCOMES: Final = frozenset(one.value for one in Outcome)
 _BOUNDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-"""Upper bounds of durations, in seconds."""
+"""Upper bounds of the buckets for durations, in seconds."""
 
 
 class Metrics:
-    """Counts; safe to share between threads.
+    """Counters. Thread-safe.
 
-    Parameters
-    ----------
-    cells : iterable of (role, purpose)
-        The policy table's, of which answers are counted; each has as many series as there are outcomes.
+    - ``cells``: the policy table's, by which answers are counted; each has one series per outcome.
     """
 
     def __init__(self, cells: Iterable[tuple[str, str]] = ()) -> None:
@@ -78,7 +75,7 @@ class Metrics:
         self._too_short: Counter[str] = Counter()
 
     def request(self, operation: str, status: int, seconds: float) -> None:
-        """Count a request that has ended."""
+        """Count a completed request."""
         named = operation if operation in OPERATIONS else "other"
         bound = next((one for one in _BOUNDS if seconds <= one), float("inf"))
         with self._lock:
@@ -87,7 +84,7 @@ class Metrics:
             self._seconds[named] += seconds  # type: ignore[assignment] # a Counter holds floats as well
 
     def answer(self, role: str, purpose: str, outcome: str) -> None:
-        """Count an answer, decline or refusal that is on record; what no cell or outcome is, is ``other``."""
+        """Count a recorded answer, decline or refusal; an unknown cell or outcome is ``other``."""
         cell = (role, purpose) if (role, purpose) in self._cells else ("other", "other")
         with self._lock:
             self._answers[*cell, outcome if outcome in _OUTCOMES else "other"] += 1
@@ -98,17 +95,17 @@ class Metrics:
             self._codes[code if code in TITLES else "INTERNAL"] += 1
 
     def overrun(self, slot: str) -> None:
-        """Count a response that was not ready within its slot, by whose slot it was."""
+        """Count a response that was not ready within its operation's slot."""
         with self._lock:
             self._overruns[slot] += 1
 
     def too_short(self, slot: str) -> None:
-        """Count that more than 1 % of a role's responses were not ready within a slot: choose a longer one."""
+        """Count that over 1 % of a role's responses missed a slot: it should be longer."""
         with self._lock:
             self._too_short[slot] += 1
 
     def text(self, **gauges: float) -> str:
-        """Return all counts, and gauges as they are now.
+        """Return all counters, and the given gauges.
 
         Examples
         --------

@@ -1,9 +1,8 @@
-"""Let the commands of a store's owner ask the service that holds it, over a Unix socket in the store's directory.
+"""Let the store owner's commands ask the service that holds the store, over a Unix socket in the store's directory.
 
-Whoever can open this socket can read the store's files, and could ask an engine of their own in any role if the service
-were not running: so it widens nothing, and takes a session as it is stated, as ``carag ask`` does. Mode 0600 keeps
-others out, and both sides check that the other process is of the same user, which the kernel says (``SO_PEERCRED``,
-unix(7)).
+Anyone who can open this socket can also read the store's files, and could ask an engine of their own in any role if the
+service were not running. So it gives no new rights, and takes a session as stated, as ``carag ask`` does. Its mode is
+0600, and both sides check that the other process belongs to the same user (``SO_PEERCRED``, unix(7)).
 """
 
 from __future__ import annotations
@@ -46,17 +45,17 @@ __all__ = ["IS_THERE", "NAME", "OwnerSocket", "asked_there", "digests"]
 _logger = logger(__name__)
 NAME: Final = "owner.sock"
 IS_THERE: Final = hasattr(socket, "SO_PEERCRED")
-"""Whether the system tells of which user the other process is, as Linux does; elsewhere there is no such socket."""
+"""Whether the system reports the other process's user, as Linux does; elsewhere there is no such socket."""
 _OPERATIONS: Final = ("ask", "explain")
 _REQUESTS: Final = Bounds(len(_OPERATIONS), 0, 1 << 20)
 _MOST: Final = 4
-"""Requests in work at once; an owner's further ones wait."""
+"""Requests at once; further ones wait."""
 _CREDENTIALS: Final = struct.Struct("3i")
 """``struct ucred``: process, user, group."""
 _ERRORS: Final = {
     kind.__name__: kind for kind in (InvalidArgument, AuditUnavailable, ModelUnavailable, CorruptFile)
 }
-"""What an engine raises for a reason of its own, with a message that its caller may read."""
+"""Errors of the engine whose message the caller may read."""
 
 
 class _Strict(BaseModel):
@@ -91,26 +90,18 @@ class _Failed(_Strict):
 
 
 def digests(settings: Mapping[str, object]) -> dict[str, str]:
-    """Return a hash of each setting, by which two processes compare them; one of them may hold a password."""
+    """Return a hash of each setting, so that two processes can compare them; one of them may hold a password."""
     return {name: hashlib.sha256(repr(value).encode()).hexdigest() for name, value in settings.items()}
 
 
 class OwnerSocket:
-    """Answers what the owner's commands ask, until it is closed.
+    """Answer the owner's commands until closed.
 
-    Parameters
-    ----------
-    engine : Engine
-        Stays the caller's to close, after :meth:`close`.
-    home : Path
-        The engine's store.
-    settings : mapping
-        What the engine was opened with, as commands name it.
+    - ``engine``: the caller closes it, after :meth:`close`.
+    - ``home``: the engine's store.
+    - ``settings``: what the engine was opened with, by the commands' names.
 
-    Raises
-    ------
-    InvalidArgument
-        If what stands in its place is no socket that a service left behind.
+    Raises InvalidArgument if there is something else in the socket's place than a socket that a service left behind.
     """
 
     def __init__(self, engine: Engine, home: Path, settings: Mapping[str, object]) -> None:
@@ -123,26 +114,26 @@ class OwnerSocket:
             _clear(home / NAME)
             self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             try:
-                # Linux takes the mode of the file from that of the socket, so at no time is it another's to open.
+                # Linux creates the file with the socket's mode, so it is never open to others.
                 os.fchmod(self._listener.fileno(), 0o600)
                 self._listener.bind(place)
                 self._listener.listen(_MOST)
             except OSError as error:
                 self._listener.close()
                 raise InvalidArgument(
-                    f"cannot listen on {home / NAME}: {error.strerror}; want a store on a local file system"
+                    f"cannot listen on {home / NAME}: {error.strerror}; keep the store on a local file system"
                 ) from error
             self._inode = (home / NAME).lstat().st_ino
         self._thread = threading.Thread(target=self._accept, name="carag-owner")
         self._thread.start()
 
     def close(self) -> None:
-        """Take no more, end what is in work, and remove the socket; idempotent."""
+        """Accept no more, finish the requests in progress, and remove the socket; idempotent."""
         if self._closed:
             return
         self._closed = True
         with contextlib.suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)  # which wakes accept()
+            self._listener.shutdown(socket.SHUT_RDWR)  # wakes accept()
         self._thread.join()
         self._listener.close()
         while True:
@@ -182,13 +173,13 @@ class OwnerSocket:
         try:
             with connection:
                 if _peer(connection) != os.geteuid():
-                    _logger.warning("a process of another user came to the owner's socket, and was sent away")
+                    _logger.warning("refused a process of another user at the owner's socket")
                     return
                 frame = FrameReader(connection, _REQUESTS).receive()
                 if frame is not None:
                     connection.sendall(self._answer(frame).to_bytes())
         except (BrokenFrame, OSError) as error:
-            _logger.info("a connection to the owner's socket is closed: %s", type(error).__name__)
+            _logger.info("a connection to the owner's socket was closed: %s", type(error).__name__)
         finally:
             self._places.release()
             with self._lock:
@@ -200,7 +191,7 @@ class OwnerSocket:
         except CaragError as error:
             kind = type(error).__name__
             said = _Failed(error=kind, message=str(error) if kind in _ERRORS else "")
-        except Exception as error:  # noqa: BLE001 - its message could hold text that is not on record
+        except Exception as error:  # noqa: BLE001 - its message could contain unrecorded text
             _logger.error("INTERNAL: %s", type_and_place(error))  # noqa: TRY400 - a traceback quotes it
             said = _Failed(error=type_and_place(error), message="")
         return Frame(PROBLEM, body=said.model_dump_json().encode())
@@ -209,11 +200,13 @@ class OwnerSocket:
         try:
             asked = _Asked.model_validate_json(frame.body)
         except ValidationError:
-            raise InvalidArgument("the command is of another version than the service") from None
+            raise InvalidArgument(
+                "the command and the service are of different versions; use the same version of carag for both"
+            ) from None
         if differ := [name for name, one in asked.stated.items() if self._settings.get(name) != one]:
             raise InvalidArgument(
-                f"the store is held by a service that runs with another {', '.join(sorted(differ))} than this "
-                "command states; leave that out to ask the service, or stop it"
+                f"the service that holds the store runs with another {', '.join(sorted(differ))} than this "
+                "command states; leave that out to ask the service, or stop the service"
             )
         if _OPERATIONS[frame.kind] == "explain":
             return explanation_json(self._engine.explain(asked.text, asked.session()))
@@ -230,29 +223,15 @@ def asked_there(
     where: Mapping[str, Any] | None = None,
     stated: Mapping[str, object],
 ) -> bytes | None:
-    """Ask the service that holds a store; None if none listens there.
+    """Ask the service that holds a store; return its answer, or None if none is listening.
 
-    Parameters
-    ----------
-    home : Path
-    operation : str
-        ``ask`` or ``explain``.
-    text : str
-        The question or the chunk's id.
-    session : Session
-        Of which the fields count that a command states.
-    where : mapping, optional
-    stated : mapping
-        Settings that must be those of the service.
+    - ``operation``: ``ask`` or ``explain``.
+    - ``text``: the question or the chunk's id.
+    - ``session``: only the fields that a command can state are sent.
+    - ``stated``: settings that the service must share.
 
-    Raises
-    ------
-    StoreLocked
-        If the process that listens is another user's.
-    ServiceUnavailable
-        If it ends before it has answered, or fails.
-    CaragError
-        Whatever the engine raised there for a reason of its own.
+    Raises StoreLocked if the listening process belongs to another user; ServiceUnavailable if the service ends before
+    it has answered, or fails; CaragError as the engine raised it there.
     """
     if not IS_THERE:
         return None
@@ -283,13 +262,15 @@ def asked_there(
         except (BrokenFrame, OSError):
             reply = None
     if reply is None:
-        raise ServiceUnavailable(f"the service that holds {home} has ended; ask again")
+        raise ServiceUnavailable(f"the service that holds {home} ended before it answered; ask again")
     if reply.kind == ANSWERED:
         return reply.body
     try:
         failed = _Failed.model_validate_json(reply.body)
     except ValidationError:
-        raise ServiceUnavailable(f"what holds {home} is no service of this version") from None
+        raise ServiceUnavailable(
+            f"the process that holds {home} is not a service of this version; use the same version of carag for both"
+        ) from None
     if failed.error in _ERRORS:
         raise _ERRORS[failed.error](failed.message)
     raise ServiceUnavailable(f"the service that holds {home} failed: {failed.error}; its own log says more")
@@ -297,7 +278,7 @@ def asked_there(
 
 @contextlib.contextmanager
 def _directory(home: Path) -> Iterator[str]:
-    """Give a short path of the socket: an address holds 107 bytes (unix(7)), and a store's path may be longer."""
+    """Give a short path to the socket: an address holds 107 bytes (unix(7)), and a store's path may be longer."""
     number = os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         yield f"/proc/self/fd/{number}/{NAME}"
@@ -306,19 +287,19 @@ def _directory(home: Path) -> Iterator[str]:
 
 
 def _clear(path: Path) -> None:
-    """Remove a socket that a killed service left behind; the store's lock says that no service is alive."""
+    """Remove the socket of a killed service; the caller holds the store's lock, so no service is running."""
     try:
         found = path.lstat()
     except FileNotFoundError:
         return
     if not stat.S_ISSOCK(found.st_mode) or found.st_uid != os.geteuid():
         raise InvalidArgument(
-            f"{path} is no socket of this user; want nothing there, so look where it comes from and remove it"
+            f"{path} is not a socket of this user; find out where it comes from, and remove it"
         )
     path.unlink()
 
 
 def _peer(connection: socket.socket) -> int:
-    """Return the user of the process at the other end."""
+    """Return the user id of the process at the other end."""
     data = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     return int(_CREDENTIALS.unpack(data)[1])

@@ -1,6 +1,6 @@
-"""Tell what went wrong as ``application/problem+json`` (RFC 9457): a stable code, and nothing of what came.
+"""Report errors as ``application/problem+json`` (RFC 9457): a stable code, and nothing of the request.
 
-An error's own message is never sent: it quotes what the caller wrote, and may hold text that is not on record.
+An error's own message is never sent: it quotes what the caller wrote, and may contain text that is not recorded.
 """
 
 from __future__ import annotations
@@ -24,57 +24,57 @@ MEDIA_TYPE: Final = "application/problem+json"
 
 _UNAUTHORIZED: Final = {
     "TOKEN_MISSING": "The request has no bearer token.",
-    "TOKEN_MALFORMED": "This is no token.",
-    "TOKEN_ALGORITHM": "The token's algorithm is not the one of its key.",
-    "TOKEN_KEY_UNKNOWN": "The issuer publishes no such key.",
-    "TOKEN_SIGNATURE": "The token's signature does not fit.",
+    "TOKEN_MALFORMED": "The token is malformed.",
+    "TOKEN_ALGORITHM": "The token's algorithm is not that of its key.",
+    "TOKEN_KEY_UNKNOWN": "The issuer does not publish the token's key.",
+    "TOKEN_SIGNATURE": "The token's signature is not valid.",
     "TOKEN_EXPIRED": "The token has expired.",
     "TOKEN_NOT_YET_VALID": "The token is not valid yet.",
-    "TOKEN_LIFE": "The token is valid for longer than is accepted here.",
-    "TOKEN_ISSUER": "The token is of another issuer.",
+    "TOKEN_LIFE": "The token is valid for longer than this service accepts.",
+    "TOKEN_ISSUER": "The token is from another issuer.",
     "TOKEN_AUDIENCE": "The token is for another audience.",
     "TOKEN_CLAIM_MISSING": "The token lacks a claim.",
     "TOKEN_CLAIM_INVALID": "A claim of the token is not valid.",
 }
 TITLES: Final[dict[str, tuple[int, str]]] = {
     **{code: (401, title) for code, title in _UNAUTHORIZED.items()},
-    "TOKEN_CELL": (403, "The token grants no such role and purpose."),
-    "TOKEN_CELL_UNCLEAR": (403, "The token grants several roles and purposes; name one."),
-    "TOKEN_DUTY": (403, "The token grants no such duty."),
-    "TOKEN_SUBJECT": (403, "The token is another person's."),
-    "TOKEN_TOO_LONG": (413, "The token is longer than a browser keeps in a cookie."),
+    "TOKEN_CELL": (403, "The token does not grant this role and purpose."),
+    "TOKEN_CELL_UNCLEAR": (403, "The token grants several roles and purposes; name one of each."),
+    "TOKEN_DUTY": (403, "The token does not grant this duty."),
+    "TOKEN_SUBJECT": (403, "The token belongs to another person."),
+    "TOKEN_TOO_LONG": (413, "The token is too long for a cookie."),
     "CROSS_SITE": (403, "The form was not sent from a page of this console."),
-    "TOKEN_KEYS_UNAVAILABLE": (503, "The issuer's keys cannot be had at the moment."),
-    "JSON_MALFORMED": (400, "The body is no JSON object in UTF-8 whose numbers are finite."),
-    "JSON_DUPLICATE_KEY": (400, "The body states a key twice."),
+    "TOKEN_KEYS_UNAVAILABLE": (503, "The issuer's keys are not available at the moment."),
+    "JSON_MALFORMED": (400, "The body must be a JSON object in UTF-8 with finite numbers."),
+    "JSON_DUPLICATE_KEY": (400, "The body has the same key twice."),
     "IDEMPOTENCY_KEY_MISSING": (400, "The request needs one Idempotency-Key of 1 to 128 visible characters."),
     "NOT_FOUND": (404, "There is nothing here, or nothing of yours."),
-    "METHOD_NOT_ALLOWED": (405, "This address takes another method."),
+    "METHOD_NOT_ALLOWED": (405, "This address needs another method."),
     "BODY_TOO_LARGE": (413, "The body is too large."),
     "CONTENT_TYPE": (415, "The body must be application/json."),
-    "INVALID_REQUEST": (422, "The request does not have the form that the interface describes."),
+    "INVALID_REQUEST": (422, "The request does not match the interface's description."),
     "INVALID_ARGUMENT": (422, "A value of the request cannot be used."),
-    "IDEMPOTENCY_KEY_REUSED": (422, "The Idempotency-Key stands for another body."),
-    "FILINGS_ONLY": (422, "This store holds filings, which no request brings."),
+    "IDEMPOTENCY_KEY_REUSED": (422, "The Idempotency-Key was used for another body."),
+    "FILINGS_ONLY": (422, "This store holds filings, which cannot be added by a request."),
     "RATE_LIMITED": (429, "You ask too often."),
-    "TOKEN_UNCHECKED": (429, "So many tokens are refused at the moment that this one was not looked at."),
-    "TOO_MANY_AT_ONCE": (429, "Too many of your requests are in work."),
+    "TOKEN_UNCHECKED": (429, "Too many tokens are being refused at the moment; this one was not checked."),
+    "TOO_MANY_AT_ONCE": (429, "Too many of your requests are being worked on."),
     "INTERNAL": (500, "The service failed."),
-    "STORE_CORRUPT": (500, "The store fails its own checks."),
+    "STORE_CORRUPT": (500, "The store failed its own checks."),
     "AUDIT_UNAVAILABLE": (503, "The audit log cannot be written, so nothing is answered."),
     "MODEL_UNAVAILABLE": (503, "An embedder or generator failed."),
     "STORE_LOCKED": (503, "Another process holds the store."),
-    "GRANTS_UNREADABLE": (503, "The file of grants cannot be read, so nothing is granted."),
-    "BUSY": (503, "Too many requests are in work."),
-    "QUEUE_FULL": (503, "Too many jobs wait."),
-    "DRAINING": (503, "The service is about to end."),
-    "TIME_LIMIT": (504, "It took too long; what was done is on record."),
+    "GRANTS_UNREADABLE": (503, "The grants file cannot be read, so nothing is granted."),
+    "BUSY": (503, "Too many requests are being worked on."),
+    "QUEUE_FULL": (503, "Too many jobs are waiting."),
+    "DRAINING": (503, "The service is shutting down."),
+    "TIME_LIMIT": (504, "The request took too long; what was done is recorded."),
 }
 """Status and title of each code."""
 
 
 class ProblemBody(BaseModel):
-    """What is sent instead of an answer."""
+    """What is sent in place of an answer."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -84,23 +84,17 @@ class ProblemBody(BaseModel):
     status: int
     code: str
     at: list[str] | None = None
-    """Of ``INVALID_REQUEST`` and ``INVALID_ARGUMENT``: which of the interface's own fields are meant."""
+    """The fields in question, by the interface's own names."""
     wanted: dict[str, str] | None = None
-    """What each of these should be, or ``request`` for the whole; never what came."""
+    """What each of these should be; ``request`` stands for the whole. Never what was sent."""
 
 
 class Problem(Exception):
-    """Ends a request with one of :data:`TITLES`.
+    """End a request with one of :data:`TITLES`.
 
-    Parameters
-    ----------
-    code : str
-    at : list of str, optional
-        Fields of the interface, by their own names.
-    wanted : dict of str, optional
-        By field, what it should be, in words of the interface alone.
-    retry_after : int, optional
-        Seconds after which to ask again.
+    - ``at``: the fields in question, by the interface's own names.
+    - ``wanted``: what each field should be, never what was sent.
+    - ``retry_after``: seconds.
     """
 
     def __init__(
@@ -116,7 +110,7 @@ class Problem(Exception):
         self.status, self.title = TITLES[code]
 
     def body(self) -> bytes:
-        """Return the document."""
+        """Return the JSON document."""
         made = ProblemBody(
             type=f"urn:carag:error:{self.code}",
             title=self.title,
@@ -128,11 +122,11 @@ class Problem(Exception):
         return made.model_dump_json(exclude_none=True).encode()
 
     def headers(self) -> dict[str, str]:
-        """Return the headers that go with it."""
+        """Return the headers for it."""
         found = {"Cache-Control": "no-store"}
         if self.retry_after is not None:
             found["Retry-After"] = str(self.retry_after)
-        if self.status == 401:  # RFC 6750 section 3: without a token no error is named
+        if self.status == 401:  # RFC 6750 section 3: no error code without a token
             found["WWW-Authenticate"] = (
                 "Bearer" if self.code == "TOKEN_MISSING" else 'Bearer error="invalid_token"'
             )
@@ -140,7 +134,7 @@ class Problem(Exception):
 
 
 def problem_of(error: BaseException) -> Problem:
-    """Return the problem that an error is told as."""
+    """Return the problem that reports an error."""
     if isinstance(error, Problem):
         return error
     if isinstance(error, Refused):

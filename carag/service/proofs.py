@@ -1,6 +1,6 @@
-"""Serve what proves records: receipts to those who asked, checkpoint and tiles as files.
+"""Serve what proves records: receipts to those who asked, and checkpoints and tiles as files.
 
-The log is read by a reader of its own, beside the engine that writes it, in one state of it.
+The log is read by a reader of its own, in one state, while the engine writes it.
 """
 
 from __future__ import annotations
@@ -24,15 +24,10 @@ __all__ = ["bare_receipt", "own_receipt", "tile"]
 
 
 def own_receipt(log: AuditLog, seq: int, session: Session) -> bytes:
-    """Make the receipt of one of the session's own records again, without what it opens and without passages.
+    """Make the receipt of one of the session's own records once more, with nothing opened and no passages.
 
-    A record is somebody's own if its token was of the same issuer and its commitment to a subject opens to the same
-    name. That another's record exists is not told from that none does.
-
-    Raises
-    ------
-    Problem
-        ``NOT_FOUND``.
+    A record is the session's own if it names the same issuer and its commitment to a subject opens to the same name.
+    The error for another person's record is the same as for one that does not exist. Raises Problem ``NOT_FOUND``.
     """
     if not 0 <= seq < log.size or session.subject is None:
         raise Problem("NOT_FOUND")
@@ -63,13 +58,7 @@ def bare_receipt(record: Record, proof: str) -> bytes:
 
 
 def tile(home: Path, vkey: str, asked: Tile | None) -> bytes:
-    """Return the bytes of a tile, or of a bundle of records.
-
-    Raises
-    ------
-    Problem
-        ``NOT_FOUND`` if it is none, or the log has not all of it.
-    """
+    """Return the bytes of a tile or entry bundle; raise Problem ``NOT_FOUND`` if the log does not hold all of it."""
     if asked is None:
         raise Problem("NOT_FOUND")
     with LogReader(home, vkey=vkey) as reader:

@@ -1,13 +1,13 @@
-"""Let responses leave at instants that tell nothing: a slot after the request, or two, four, eight of them.
+"""Send responses at times that reveal nothing: one slot after the request, or two, four, eight of them.
 
-What a session may not know that it exists can still cost time: a row more to walk past, a page more to read. So a
-response waits, complete, until ``arrival + n x slot``, ``n`` a power of two and the smallest at which it is ready, and
-its body is padded to one of few sizes. An observer learns ``n`` and the size. The schedule and its penalty for
-overruns follow Askarov, Zhang and Myers, *Predictive Black-Box Mitigation of Timing Channels* (CCS 2010), and Zhang,
-Askarov and Myers (CCS 2011). Random delays instead would not do: an average takes them away.
+Even what a session must not know of can cost time: one more row to walk past, one more page to read. So a finished
+response waits until ``arrival + n x slot``, where ``n`` is the smallest power of two at which it is ready, and its body
+is padded to one of a few sizes. An observer learns only ``n`` and the size. The schedule and its penalty for overruns
+follow Askarov, Zhang and Myers, *Predictive Black-Box Mitigation of Timing Channels* (CCS 2010), and Zhang, Askarov and
+Myers (CCS 2011). Random delays would not do: averaging removes them.
 
-Whoever may know what is hidden does not wait. All else does, also what is refused, unknown or broken: a way out that is
-faster tells that it was taken.
+Sessions that may know what is hidden do not wait. Everything else does, including refused, unknown and failed requests:
+a faster path would reveal that it was taken.
 """
 
 from __future__ import annotations
@@ -32,38 +32,32 @@ __all__ = ["OPERATIONS", "Asker", "ExactLoop", "Released", "Schedule", "level_of
 _logger = logger(__name__)
 
 OPERATIONS: Final = ("ask", "retrieve", "explain", "receipts", "policy", "other")
-"""What has a slot of its own; each but the last is a part of the paths that it serves."""
+"""Operations with a slot of their own; each but the last is a segment of the paths it serves."""
 EPOCH_REQUESTS: Final = 1_000
-"""Requests of one person for which an overrun lengthens what follows."""
+"""Requests of one person that are lengthened after an overrun."""
 EPOCH_SECONDS: Final = 3600.0
-"""Seconds for which it does, if they are over sooner."""
+"""Seconds after which the lengthening ends, if that is sooner."""
 WINDOW: Final = 1_000
 """Requests of one role over which overruns are counted."""
 RATION: Final = 10
 """Overruns in a window, 1 %, beyond which the role's slot doubles."""
 MOST_DOUBLINGS: Final = 4
-"""How often a role's slot doubles at most, to 16 times its length, whatever its own people provoke."""
+"""Most doublings of a role's slot, to 16 times its length, whatever its own people provoke."""
 _MAX_EPOCHS: Final = 100_000
-"""Greatest number of epochs remembered, as of the persons in :mod:`carag.service.admission`."""
+"""Most epochs remembered; as many as persons in :mod:`carag.service.admission`."""
 _CLASSES: Final = (1 << 10, 4 << 10, 16 << 10, 64 << 10)
-"""Sizes of bodies in bytes; above the last its multiples."""
+"""Sizes of bodies in bytes; beyond the last, its multiples."""
 _SPIN: Final = 0.002
-"""Seconds before the instant in which a loop of coarse timers is polled instead: twice their rounding."""
+"""Seconds of polling before the instant, in a loop with coarse timers: twice their rounding."""
 _STREAM: Final = "text/event-stream"
 
 
 @dataclass(slots=True)
 class Asker:
-    """Who asks: a bearer token, and what was verified of it so far. The work on a request fills it in.
+    """Who asks: a bearer token, and what has been verified of it so far. The work on a request fills it in.
 
-    Attributes
-    ----------
-    token : str
-    person : Person or None
-        None until the token is verified.
-    role : str or None
-    may_know : bool
-        Whether the session may know what is hidden from it; only then its response does not wait.
+    - ``person``: None until the token is verified.
+    - ``may_know``: whether the session may know what is hidden from it, so that its response need not wait.
     """
 
     token: str = field(default="", repr=False)
@@ -87,14 +81,10 @@ class _Ration:
 
 
 class Schedule:
-    """Decides when a response leaves, by its operation's slot and by the overruns before. For one thread.
+    """Decide when a response leaves, from its operation's slot and earlier overruns. For one thread.
 
-    Parameters
-    ----------
-    slots : mapping
-        Seconds by operation, of all :data:`OPERATIONS`.
-    metrics : Metrics, optional
-        Where overruns are counted.
+    - ``slots``: seconds for each of :data:`OPERATIONS`.
+    - ``metrics``: counts overruns.
     """
 
     def __init__(self, slots: Mapping[str, float], metrics: Metrics | None = None) -> None:
@@ -104,10 +94,7 @@ class Schedule:
         self._rations: dict[tuple[str, str | None], _Ration] = {}
 
     def release(self, operation: str, arrival: float, ready: float, asker: Asker | None = None) -> float:
-        """Return the instant at which a response leaves that was asked for at ``arrival`` and became ready.
-
-        It is ``arrival`` and a power of two of slots, and not before it is ready.
-        """
+        """Return when a response leaves: ``arrival`` plus a power of two of slots, not before ``ready``."""
         slot, who = self._slots[operation], asker or Asker()
         ration = self._rations.setdefault((operation, who.role), _Ration())
         epoch = None if who.person is None else self._epoch((operation, who.person), arrival)
@@ -121,7 +108,7 @@ class Schedule:
         return arrival + slot * (1 << level)
 
     def _epoch(self, key: tuple[str, Person], now: float) -> _Epoch | None:
-        """Count a request of a person against the epoch that an overrun of theirs began, unless it is over."""
+        """Count a request against the epoch that the person's last overrun began, unless that is over."""
         epoch = self._epochs.get(key)
         if epoch is not None:
             epoch.left -= 1
@@ -148,7 +135,7 @@ class Schedule:
 
 
 def level_of(took: float, slot: float, *, at_least: int = 0) -> int:
-    """Return how often a slot is doubled until work that took some time is done.
+    """Return how often a slot must be doubled to cover the time that the work took.
 
     Examples
     --------
@@ -164,7 +151,7 @@ def level_of(took: float, slot: float, *, at_least: int = 0) -> int:
 
 
 def operation_of(path: str) -> str:
-    """Return whose slot a path has: that of the operation it names, wherever it is served.
+    """Return the operation whose slot a path has, wherever that operation is served.
 
     Examples
     --------
@@ -175,15 +162,10 @@ def operation_of(path: str) -> str:
 
 
 def padded(body: bytes, media_type: str) -> bytes:
-    r"""Pad a body to the size of its class with what its reader skips: white space, or a comment of a stream.
+    r"""Pad a body to its size class with what readers skip.
 
-    JSON may end in white space (RFC 8259, section 2); a line that starts with a colon is a comment of a stream (HTML,
-    section 9.2.6).
-
-    Raises
-    ------
-    ValueError
-        If nothing is known that a reader of this type would skip.
+    JSON may end in white space (RFC 8259, section 2); in an event stream a line that starts with a colon is a comment
+    (HTML, section 9.2.6). Raises ValueError if no padding is known for the media type.
 
     Examples
     --------
@@ -196,7 +178,9 @@ def padded(body: bytes, media_type: str) -> bytes:
     if kind == _STREAM:
         return body + b":".ljust(_size(len(body) + 3) - len(body) - 2) + b"\n\n"
     if kind and not kind.startswith("text/") and not kind.endswith(("/json", "+json")):
-        raise ValueError(f"nothing pads {kind}; serve it at a path that is public, where nothing waits")
+        raise ValueError(
+            f"no padding is known for {kind}; serve it at a public path, where responses do not wait"
+        )
     return body.ljust(_size(len(body)))
 
 
@@ -206,21 +190,16 @@ def _size(length: int) -> int:
 
 
 class Released:
-    """Holds the responses of an ASGI application back until their slots, but for those who may know.
+    """Hold the responses of an ASGI application back until their slots, except for sessions that may know.
 
-    A request arrives when all of it that is read has been read: counted from its first byte, whoever sends the last one
-    late could choose how much of the slot is left for the work, and so make the doubling measure it.
+    A request arrives when all of it that is read has been read. If time counted from its first byte, a client that
+    sends the last byte late could choose how much of the slot is left for the work, and measure it by the doubling.
 
-    Waiting holds a timer of the event loop and no thread.
+    Waiting uses a timer of the event loop and no thread.
 
-    Parameters
-    ----------
-    app : callable
-        Puts an :class:`Asker` at ``scope["state"]["asker"]``.
-    schedule : Schedule or None
-        None: nothing waits.
-    public : collection of str
-        How the paths start whose responses nothing hidden can touch; these do not wait.
+    - ``app``: puts an :class:`Asker` at ``scope["state"]["asker"]``.
+    - ``schedule``: if None, nothing waits.
+    - ``public``: prefixes of paths whose responses cannot depend on anything hidden; these do not wait.
     """
 
     def __init__(
@@ -270,7 +249,7 @@ _NOBODY: Final = Asker()
 
 
 def _sized(start: dict[str, Any], body: bytes) -> dict[str, Any]:
-    """Pad the body, and state its length in the head in place of any other."""
+    """Pad the body, and state its length in the head."""
     headers = [
         (name, value)
         for name, value in start.get("headers", ())
@@ -283,10 +262,10 @@ def _sized(start: dict[str, Any], body: bytes) -> dict[str, Any]:
 
 
 async def _until(loop: asyncio.AbstractEventLoop, instant: float) -> None:
-    """Wait until an instant, and come back as late whenever the wait began.
+    """Wait until an instant, in a way whose end does not depend on when the wait began.
 
-    An ordinary loop rounds waits up to whole milliseconds from where they begin, which is where the work ended: the
-    instant would tell its fraction. There the last of it is polled.
+    An ordinary loop rounds waits up to whole milliseconds from their beginning, which is when the work ended: the
+    instant would reveal its fraction. There the last part is polled.
     """
     is_exact = isinstance(loop, ExactLoop)
     waited = loop.create_future()
@@ -300,11 +279,11 @@ async def _until(loop: asyncio.AbstractEventLoop, instant: float) -> None:
 
 
 class _ExactSelector(selectors.DefaultSelector):
-    """Waits as long as asked for: ``epoll_wait`` counts in milliseconds, ``select`` in microseconds."""
+    """Wait exactly as long as asked: ``epoll_wait`` counts in milliseconds, ``select`` in microseconds."""
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         if timeout is not None and timeout > 0 and hasattr(self, "fileno"):
-            select.select((self.fileno(),), (), (), timeout)  # an epoll can be waited for as a file
+            select.select((self.fileno(),), (), (), timeout)  # an epoll instance can be waited for as a file
             timeout = 0
         return super().select(timeout)
 

@@ -1,4 +1,4 @@
-"""Read requests strictly: each key once, no key that is unknown, and never a wider session than the token grants."""
+"""Read requests strictly: no duplicate and no unknown keys, and never a wider session than the token grants."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ __all__ = [
 _Model = TypeVar("_Model", bound=BaseModel)
 
 _MAX_LISTED: Final = 10_000
-"""Greatest number of entities that a request lists."""
+"""Most entities in one list of a request."""
 MAX_KEY: Final = 128
-"""Greatest number of characters of an idempotency key."""
+"""Most characters in an idempotency key."""
 _IDEMPOTENCY_KEY: Final = re.compile(rf'("?)([\x21\x23-\x5b\x5d-\x7e]{{1,{MAX_KEY}}})\1')
 _BODY_SECONDS: Final = 10.0
-"""Longest time that a body may take to arrive."""
+"""Time in which a body must arrive."""
 Entities = Annotated[list[int], Field(max_length=_MAX_LISTED)]
 _ENTITIES: Final = "Entities, each a whole number from 1 to 2^32 - 1."
 _DAY: Final = (
@@ -67,30 +67,27 @@ class _Strict(BaseModel):
 
 
 class Narrow(_Strict):
-    """By what a request restricts the session that its token grants: the arguments of ``Session.narrow``."""
+    """How a request restricts the session that its token grants: the arguments of ``Session.narrow``."""
 
     allow_entities: list[int] | None = Field(default=None, max_length=_MAX_LISTED, description=_ENTITIES)
     restricted: Entities = Field(default=[], description=_ENTITIES)
     watched: Entities = Field(default=[], description=_ENTITIES)
     residency: list[str] = Field(
-        default=[], max_length=32, description="Names of jurisdictions that the store's profile has."
+        default=[], max_length=32, description="Names of jurisdictions in the store's profile."
     )
     cooling_minutes: int | None = Field(default=None, gt=0, le=MAX_COOLING // timedelta(minutes=1))
     intents: list[str] = Field(
         default=[], max_length=32, description=f"Names of up to {MAX_LABEL} printable characters."
     )
     conversation: str | None = Field(
-        default=None, min_length=1, max_length=MAX_LABEL, description="Printable characters; it only groups."
+        default=None,
+        min_length=1,
+        max_length=MAX_LABEL,
+        description="Printable characters; used only to group questions.",
     )
 
     def applied(self, session: Session, flags: type[PolicyFlag]) -> Session:
-        """Return the session narrowed; bits are those of the store's profile.
-
-        Raises
-        ------
-        Problem
-            ``INVALID_REQUEST``, if a value is not of its kind, or the profile has no such bit.
-        """
+        """Return the session narrowed; raise Problem ``INVALID_REQUEST`` if a value is not valid."""
         for name in sorted(self.model_fields_set):
             value, argument = getattr(self, name), name
             with _field(f"narrow.{name}", "INVALID_REQUEST"):
@@ -106,7 +103,7 @@ def _places(names: Sequence[str], flags: type[PolicyFlag]) -> PolicyFlag:
     found = flags(0)
     for name in names:
         if name not in flags.__members__:
-            raise InvalidArgument("residency names no bit of the store's profile")
+            raise InvalidArgument("residency must name bits of the store's profile")
         found |= flags[name]
     return found
 
@@ -120,17 +117,16 @@ class _Asked(_Strict):
     @model_validator(mode="after")
     def _whole_cell(self) -> Any:
         if (self.role is None) != (self.purpose is None):
-            raise ValueError("role and purpose are one cell; want both or neither")
+            raise ValueError("role and purpose belong together; give both or neither")
         return self
 
     @property
     def cell(self) -> Cell | None:
-        """The cell that the request chooses, if it does."""
+        """The cell that the request chooses, if any."""
         return None if self.role is None or self.purpose is None else (self.role, self.purpose)
 
 
 def _shown_by(**example: Any) -> ConfigDict:
-    """Give a schema the example that its description shows."""
     return ConfigDict(json_schema_extra={"examples": [example]})
 
 
@@ -142,19 +138,19 @@ class AskBody(_Asked):
     question: str = Field(
         min_length=1,
         max_length=MAX_QUESTION,
-        description="A text without NUL, of which not all characters are white space.",
+        description="Text without NUL, and not only white space.",
     )
     where: dict[str, Any] | None = Field(
         default=None,
         max_length=64,
         description=(
-            "Fields that the store's profile declares, each with a value of its kind, a list of such values, or a "
+            "Fields declared by the store's profile, each with a value of its kind, a list of such values, or a "
             'range such as {"gte": 2024} of numbers or dates.'
         ),
     )
 
     def check(self, kinds: Mapping[str, FieldKind]) -> None:
-        """Check what the schema cannot say; Problem ``INVALID_ARGUMENT`` if a value cannot be used."""
+        """Check what the schema cannot express; raise Problem ``INVALID_ARGUMENT``."""
         with _field("question"):
             check_question("question", self.question)
         with _field("where"):
@@ -162,7 +158,7 @@ class AskBody(_Asked):
 
 
 class RetrieveBody(AskBody):
-    """A question of which the passages are wanted."""
+    """A question for which passages are wanted."""
 
     model_config = _shown_by(question="What drove revenue?", k=8)
 
@@ -170,20 +166,20 @@ class RetrieveBody(AskBody):
 
 
 class ExplainBody(_Asked):
-    """A passage of which is asked why the session may or may not use it."""
+    """A passage, to explain why the session may or may not use it."""
 
     model_config = _shown_by(chunk_id="memo:00000")
 
     chunk_id: str = Field(
         min_length=1,
         max_length=MAX_LABEL,
-        description="A passage's id: a text without NUL, of which not all characters are white space.",
+        description="A passage's id: text without NUL, and not only white space.",
     )
 
     def check(self, _: Mapping[str, FieldKind]) -> None:
-        """Check what the schema cannot say; Problem ``INVALID_ARGUMENT`` if a value cannot be used."""
+        """Check what the schema cannot express; raise Problem ``INVALID_ARGUMENT``."""
         with _field("chunk_id"):
-            check_question("chunk id", self.chunk_id)  # as the engine, which searches for it as a text
+            check_question("chunk id", self.chunk_id)  # as the engine, which searches for it as text
 
 
 class ActBody(_Strict):
@@ -198,23 +194,25 @@ Plain = str | int | float | bool | None
 
 
 class DocumentBody(_Strict):
-    """A document as :class:`carag.Document` has it; bits by their names, times as text with an offset, or days."""
+    """A document as in :class:`carag.Document`; bits by name, times as text with an offset, or days."""
 
     id: str = Field(description=_ID)
-    text: str = Field(description="A text without NUL.")
-    bits: list[str] | None = Field(default=None, description="Names of bits; this or facts, and not both.")
+    text: str = Field(description="Text without NUL.")
+    bits: list[str] | None = Field(
+        default=None, description="Names of bits; either these or facts, not both."
+    )
     facts: dict[str, Plain | list[Plain]] | None = Field(
         default=None,
         description=(
             "At most 256 facts with names such as case_number, each a value or a list of up to 1,000; texts of up to "
-            "1,000 characters without NUL, and finite numbers, of 64 bits if they are whole."
+            "1,000 characters without NUL, and finite numbers; whole numbers must fit in 64 bits."
         ),
     )
     metadata: dict[str, Plain] = Field(
         default={},
         description=(
             "At most 64 fields with names such as case_number; texts of up to 1,000 characters without NUL, and finite "
-            "numbers, of 64 bits if they are whole."
+            "numbers; whole numbers must fit in 64 bits."
         ),
     )
     entities: list[int] = Field(default=[], description=_ENTITIES)
@@ -226,11 +224,11 @@ class DocumentBody(_Strict):
     in_force_at: str | None = Field(default=None, description=_DAY)
     language: str | None = Field(default=None, description="A BCP 47 tag such as en or de-CH.")
     pages: list[int] = Field(
-        default=[], description="Ascending offsets in the text, in characters, at which its pages begin."
+        default=[], description="Offsets in the text, in characters and ascending, at which its pages begin."
     )
 
     def document(self) -> Document:
-        """Return the document; InvalidArgument if a value is not of its kind."""
+        """Return the document; raise InvalidArgument if a value is not valid."""
         said: dict[str, Any] = {name: getattr(self, name) for name in type(self).model_fields}
         for name in ("public_at", "expires_at", "in_force_at"):
             said[name] = _moment(said[name])
@@ -238,12 +236,12 @@ class DocumentBody(_Strict):
         return Document(**{**said, "acts": tuple(acts)})
 
     def unusable(self) -> list[str]:
-        """Return the fields that no document could have; none if they only contradict each other."""
+        """Return the fields that are not valid in any document; empty if they only contradict each other."""
         usual: dict[str, Any] = {"id": "x", "text": " " * len(self.text), "bits": ()}
         found = []
         for name in sorted(self.model_fields_set):
             if name in ("bits", "facts") and getattr(self, name) is None:
-                continue  # the other is wanted, or this
+                continue  # the other one is given
             alone = {**usual, **({"bits": None} if name == "facts" else {}), name: getattr(self, name)}
             try:
                 DocumentBody.model_construct(**alone).document()
@@ -253,7 +251,7 @@ class DocumentBody(_Strict):
 
 
 class IngestBody(_Strict):
-    """Documents to take in, each in place of the one that has its id; or ids of documents to remove."""
+    """Documents to add, each replacing the one with its id; or ids of documents to remove."""
 
     model_config = _shown_by(
         documents=[{"id": "memo", "text": "The canteen opens at noon.", "bits": ["INTERNAL"]}]
@@ -265,15 +263,9 @@ class IngestBody(_Strict):
     )
 
     def checked(self) -> Self:
-        """Return this if it says one of the two, and each document is one.
-
-        Raises
-        ------
-        Problem
-            ``INVALID_REQUEST``; it tells which document by its place.
-        """
+        """Return self if valid; else raise Problem ``INVALID_REQUEST`` with the first invalid document's place."""
         if bool(self.documents) == bool(self.remove):
-            either = "Either documents to take in or ids of documents to remove"
+            either = "Either documents to add or ids of documents to remove"
             raise _unusable("INVALID_REQUEST", {"documents": either, "remove": either})
         for place, one in enumerate(self.documents):
             try:
@@ -286,19 +278,19 @@ class IngestBody(_Strict):
 
 
 _AGREE: Final = (
-    "One of bits and facts, an expires_at later than public_at, and another document's id in supersedes"
+    "Either bits or facts, an expires_at later than public_at, and another document's id in supersedes"
 )
 _BODIES: Final = (RetrieveBody, ExplainBody, IngestBody, Narrow, DocumentBody, ActBody)
-"""Schemas that have every field of a request between them."""
+"""Schemas that together have every field of a request."""
 _FIELDS: Final = {name: field for schema in _BODIES for name, field in schema.model_fields.items()}
 
 
 _OPEN: Final = ("where", "facts", "metadata")
-"""Fields whose keys are the caller's own."""
+"""Fields whose keys the caller chooses."""
 
 
 def _wanted(place: str) -> str:
-    """Return what a field should be, in the words of the interface's description."""
+    """Return what a field should be, from the interface's description."""
     field = _FIELDS.get(place.rpartition(".")[2])
     return ((field and field.description) or "As described").removesuffix(".")
 
@@ -309,7 +301,7 @@ def _unusable(code: str, wanted: dict[str, str]) -> Problem:
 
 @contextmanager
 def _field(place: str, code: str = "INVALID_ARGUMENT") -> Iterator[None]:
-    """Tell that what is checked is a field of the request, and what is wanted of it."""
+    """Report an invalid value as this field of the request."""
     try:
         yield
     except InvalidArgument:
@@ -317,14 +309,9 @@ def _field(place: str, code: str = "INVALID_ARGUMENT") -> Iterator[None]:
 
 
 def idempotency_key(stated: Sequence[str]) -> str:
-    """Return the one key that a request states, so that a repeated one is not done twice.
+    """Return the request's one key, quoted or not (draft-ietf-httpapi-idempotency-key-header-07).
 
-    The header is that of draft-ietf-httpapi-idempotency-key-header-07; quoted or not, it is one key.
-
-    Raises
-    ------
-    Problem
-        ``IDEMPOTENCY_KEY_MISSING`` for none, several, or what is not 1 to 128 visible ASCII characters.
+    Raises Problem ``IDEMPOTENCY_KEY_MISSING`` unless there is exactly one, of 1 to 128 visible ASCII characters.
 
     Examples
     --------
@@ -341,13 +328,7 @@ def _moment(text: str | None) -> datetime | date | None:
 
 
 async def read_body(request: Request, most: int) -> bytes:
-    """Read a body of limited size in limited time, whatever its header says of its length.
-
-    Raises
-    ------
-    Problem
-        ``BODY_TOO_LARGE`` or ``TIME_LIMIT``.
-    """
+    """Read a body, whatever length its header states; raise Problem ``BODY_TOO_LARGE`` or ``TIME_LIMIT``."""
     data = bytearray()
     try:
         async with asyncio.timeout(_BODY_SECONDS):
@@ -363,11 +344,8 @@ async def read_body(request: Request, most: int) -> bytes:
 def read_json(data: bytes) -> Any:
     """Read a JSON object.
 
-    Raises
-    ------
-    Problem
-        ``JSON_DUPLICATE_KEY`` where a key stands twice: readers differ in which of the two counts (RFC 8259 section
-        4), so one in front of the service could have seen another question. ``JSON_MALFORMED`` for all else.
+    Raises Problem ``JSON_DUPLICATE_KEY``: readers differ in which of two equal keys counts (RFC 8259 section 4), so a
+    proxy in front could have seen another question. ``JSON_MALFORMED`` for any other error.
     """
     try:
         found = json.loads(data.decode("utf-8"), object_pairs_hook=_once, parse_constant=_not_finite)
@@ -379,18 +357,12 @@ def read_json(data: bytes) -> Any:
 
 
 def parsed(schema: type[_Model], data: bytes) -> _Model:
-    """Read the body of a request.
-
-    Raises
-    ------
-    Problem
-        As :func:`read_json`; ``INVALID_REQUEST`` where the body is not of the schema.
-    """
+    """Read and check the body of a request; errors as for :func:`read_json` and :func:`validated`."""
     return validated(schema, read_json(data))
 
 
 def validated(schema: type[_Model], said: Mapping[str, Any]) -> _Model:
-    """Check a JSON object by a schema; ``INVALID_REQUEST`` where it does not fit."""
+    """Check a JSON object against a schema; raise Problem ``INVALID_REQUEST`` if it does not match."""
     try:
         return schema.model_validate(said)
     except ValidationError as error:
@@ -403,7 +375,7 @@ def validated(schema: type[_Model], said: Mapping[str, Any]) -> _Model:
 
 
 def _told(error: ErrorDetails, fields: set[str]) -> tuple[str, str]:
-    """Return the place and the wish of a validation error; keys that are the caller's own are not told."""
+    """Return the place of a validation error and what is wanted there, without keys that the caller chose."""
     is_unknown = error["type"] == "extra_forbidden"
     stated = error["loc"][:-1] if is_unknown else error["loc"]
     start = next((number for number, part in enumerate(stated, 1) if part in _OPEN), len(stated))
@@ -411,7 +383,7 @@ def _told(error: ErrorDetails, fields: set[str]) -> tuple[str, str]:
     place = ".".join(str(part) for part in named)
     if is_unknown:
         wish = "Only fields that the interface describes"
-    elif len(named) < len(stated):  # within a value whose keys are the caller's, or of one of several kinds
+    elif len(named) < len(stated):  # in a union, or a value whose keys the caller chose
         wish = _wanted(place)
     else:
         wish = error["msg"].removeprefix("Value error, ")
@@ -426,4 +398,4 @@ def _once(pairs: list[tuple[str, Any]]) -> Mapping[str, Any]:
 
 
 def _not_finite(_: str) -> NoReturn:
-    raise ValueError("JSON has no such number")
+    raise ValueError("JSON has no NaN or Infinity")

@@ -1,8 +1,7 @@
 """Take one request from its token to its answer: verify, admit, read, narrow, ask the engine, write.
 
-A session comes from the token alone. The request chooses one of the cells that the token grants, and may narrow it.
-All of this runs in a thread, so that neither a signature nor a disk holds up other requests, and whatever it ends
-with is told by its code.
+A session comes only from the token; the request chooses one of the cells that it grants, and may narrow it. All of this
+runs in a thread, so that neither a signature nor a disk delays other requests, and any error is reported by its code.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ __all__ = ["Service"]
 
 _logger = logger(__name__)
 _MAX_DIGITS: Final = 16
-"""Of a record's number: as many as the greatest integer of a receipt has."""
+"""Digits of a record's number: as many as the greatest integer of a receipt has."""
 _OPERATIONS: Final = frozenset((*INTERFACE, "may_bring", "console"))
 """Methods of :class:`Service` that a request may name."""
 _Asked = TypeVar("_Asked", AskBody, RetrieveBody, ExplainBody)
@@ -55,26 +54,16 @@ _Result = TypeVar("_Result")
 
 
 class Service:
-    """What every request needs: one engine, the issuer's keys, the grants and the limits.
+    """Everything a request needs: one engine, the issuer's keys, the grants and the limits.
 
-    Making one puts the hash of the grants on record.
+    Creating one records the hash of the grants.
 
-    Parameters
-    ----------
-    engine : Engine
-        Stays the caller's to close, after :meth:`close`.
-    home : Path
-        The engine's store.
-    settings : ServiceSettings
-    keys : KeySource, optional
-        The issuer's keys; by default those of ``settings.jwks``.
+    - ``engine``: the caller closes it, after :meth:`close`.
+    - ``home``: the engine's store.
+    - ``keys``: the issuer's keys; by default those of ``settings.jwks``.
 
-    Raises
-    ------
-    InvalidArgument
-        If the grants cannot be read or name a cell that the store's policy has not.
-    AuditUnavailable
-        If the grants cannot be put on record.
+    Raises InvalidArgument if the grants cannot be read, or name a cell that the store's policy does not have;
+    AuditUnavailable if the grants cannot be recorded.
     """
 
     def __init__(
@@ -101,27 +90,27 @@ class Service:
         self.strangers = Strangers(settings.refused_rate)
         self._unchecked = Denials(engine.log, engine.log.now)
         self.slots = settings.slot_seconds(*engine.paces)
-        """Seconds that responses wait for, by operation; None: they do not wait."""
+        """Seconds of each operation's slot; None: responses do not wait."""
         if self.slots is not None:
             engine.keep_to_admissible_rows()
         self.is_draining = False
         self.is_writable = True
-        """Whether the last record that was to be written was."""
+        """Whether the last attempt to write a record succeeded."""
         self._granting = GrantsFile(Path(settings.grants), table, engine.log)
         self.jobs = Jobs(engine, home, most=settings.max_jobs)
         self._threads = ThreadPoolExecutor(settings.concurrency, thread_name_prefix="carag-service")
 
     @property
     def grants(self) -> Grants:
-        """What the file of grants says now; errors as for :meth:`carag.service.grants.GrantsFile.now`."""
+        """The current grants; errors as for :meth:`carag.service.grants.GrantsFile.now`."""
         return self._granting.now()
 
     def stop(self) -> None:
-        """Take no more requests, so that whoever serves this ends; from any thread, or from a signal."""
+        """Accept no more requests, which ends the serving loop; from any thread, or from a signal."""
         self.is_draining = True
 
     def close(self) -> None:
-        """Wait for the requests in work; later ones are refused."""
+        """Wait for the requests in progress; later ones are refused."""
         self.stop()
         self._threads.shutdown(wait=True)
         self.jobs.close()
@@ -129,42 +118,36 @@ class Service:
             self._count_unchecked()
             self._unchecked.flush()
         except AuditUnavailable as error:
-            _logger.error("tokens that were not looked at are not on record: %s", type_and_place(error))  # noqa: TRY400
+            _logger.error("tokens that were not checked are not on record: %s", type_and_place(error))  # noqa: TRY400
 
     @property
     def max_body(self) -> int:
-        """Greatest number of bytes of a request's body."""
+        """Most bytes in a request's body."""
         return self.settings.max_body
 
     @property
     def max_ingest(self) -> int:
-        """The same of a body that brings documents."""
+        """Most bytes in a body that brings documents."""
         return self.settings.max_ingest
 
     async def answered(self, operation: str, asker: Asker, asked: bytes = b"") -> bytes:
-        """Answer a request of one of :data:`_OPERATIONS` in a thread; errors as for :meth:`done`."""
+        """Answer a request for one of :data:`_OPERATIONS` in a thread; errors as for :meth:`done`."""
         self._check_stranger(operation, asker.token)
         return await self.done(partial(self._operation(operation), asker, asked))
 
     async def done(self, work: Callable[[], _Result]) -> _Result:
-        """Do the work of one request in a thread, within the limits of number and time.
-
-        Raises
-        ------
-        Problem
-            Whatever it ends with, if not with a result.
-        """
+        """Do the work of one request in a thread, within the limits of number and time; raise errors as Problems."""
         if self.is_draining:
             raise Problem("DRAINING", retry_after=5)
         self.admission.enter_all()
         try:
-            told = partial(copy_context().run, self._told, work)  # with the span of the request
+            told = partial(copy_context().run, self._told, work)  # in the request's span
             future = asyncio.get_running_loop().run_in_executor(self._threads, told)
         except RuntimeError:  # closed meanwhile
             self.admission.leave_all()
             raise Problem("DRAINING", retry_after=5) from None
         try:
-            # The thread goes on to its record: what a person was about to get is known even if they did not.
+            # The thread runs on to its record, which thus also covers an answer that came too late.
             found = await asyncio.wait_for(asyncio.shield(future), self.settings.seconds)
         except TimeoutError:
             raise Problem("TIME_LIMIT") from None
@@ -192,7 +175,7 @@ class Service:
         return self._narrowed(asker, RetrieveBody, body, retrieve)
 
     def explain(self, asker: Asker, body: bytes) -> bytes:
-        """Say why a passage may or may not be used."""
+        """Explain why a passage may or may not be used."""
 
         def explain(asked: ExplainBody, session: Session) -> dict[str, Any]:
             return explanation_json(self.engine.explain(asked.chunk_id, session))
@@ -200,11 +183,11 @@ class Service:
         return self._narrowed(asker, ExplainBody, body, explain)
 
     def may_bring(self, asker: Asker, _: bytes = b"") -> bytes:
-        """Check that a token grants to bring documents."""
+        """Check that a token may bring documents."""
         return self._on_duty(asker, "operate", lambda _: b"")
 
     def ingest(self, asker: Asker, asked: bytes) -> bytes:
-        """Take documents in, as a job; what is asked is the key under which it was sent, and its body."""
+        """Accept documents as a job; ``asked`` is the idempotency key, a line feed and the body."""
         key, _, body = asked.partition(b"\n")
 
         def ingest(person: Person) -> bytes:
@@ -216,19 +199,19 @@ class Service:
         return self._on_duty(asker, "operate", ingest)
 
     def job(self, asker: Asker, id_: bytes) -> bytes:
-        """Tell how one of the person's own jobs stands."""
+        """Return the state of one of the person's own jobs."""
         return self._on_duty(
             asker, "operate", lambda person: encoded(self.jobs.job(person, id_.decode()).to_json())
         )
 
     def receipt(self, asker: Asker, seq: bytes) -> bytes:
-        """Make a receipt of the asker's own again, by the record's number in decimal digits."""
+        """Return the receipt of one of the caller's own records, by its number in decimal digits."""
         if not seq.isdigit() or len(seq) > _MAX_DIGITS:
             raise Problem("NOT_FOUND")
         return self._verified(asker, lambda _, session: own_receipt(self.engine.log, int(seq), session))
 
     def policy(self, asker: Asker, _: bytes = b"") -> bytes:
-        """Tell the cells that a token grants, and the slots; nothing of it depends on the corpus."""
+        """Return the cells that a token grants, and the slots; none of it depends on the corpus."""
 
         def policy(verifier: GrantVerifier, _: Session) -> bytes:
             table = self.engine.profile.table
@@ -267,7 +250,7 @@ class Service:
         return self._verified(asker, lambda *_: log.checkpoint().encode())
 
     def tile(self, asker: Asker, path: bytes) -> bytes:
-        """Return a tile of the log's tree; to auditors also a bundle of its records, which say who asked when."""
+        """Return a tile of the log's tree; for auditors also a bundle of its records, which say who asked when."""
         asked = Tile.parse(path.decode("utf-8", "replace"))
         found = partial(tile, self.home, self.engine.vkey, asked)
         if asked is not None and asked.is_entries:
@@ -277,7 +260,7 @@ class Service:
         return self._verified(asker, lambda *_: found())
 
     def gauges(self) -> dict[str, float]:
-        """Return what is as it is now, for the metrics."""
+        """Return the gauges for the metrics."""
         exposure = self.engine.exposure
         found: dict[str, float] = {"working": self.admission.working, "records": exposure.size}
         found["jobs"] = self.jobs.waiting
@@ -290,20 +273,20 @@ class Service:
         return found
 
     def try_log(self) -> None:
-        """After a record that could not be written, try one: what is asked nothing would else never be ready again.
+        """After a record that could not be written, try again by recording the grants.
 
-        It is the record of the grants, by which the service goes on to answer.
+        Without this a service that is not ready would get no requests, and so never become ready again.
         """
         if not self.is_writable:
             try:
                 record_grants(self.engine.log, self.engine.profile.table, self.grants)
             except AuditUnavailable as error:
-                _logger.info("the log is tried, and takes no record: %s", type_and_place(error))
+                _logger.info("the log still cannot be written: %s", type_and_place(error))
             else:
                 self.is_writable = True
 
     def unready(self) -> list[str]:
-        """Return why nothing should be asked here now, as codes; none if the service is ready."""
+        """Return the codes of why the service is not ready; empty if it is."""
         standing = self.engine.exposure.standing
         said = {
             "DRAINING": self.is_draining,
@@ -322,10 +305,10 @@ class Service:
         return list(dict.fromkeys(codes))
 
     def _told(self, work: Callable[[], _Result]) -> _Result | Problem:
-        """Do the work; return what it ends with as a problem, for an error keeps the frames that hold passages."""
+        """Do the work; return an error as a new Problem, because the error itself keeps frames that hold passages."""
         try:
             found = work()
-        except Exception as error:  # noqa: BLE001 - told by its code, and named by type and place in our own log
+        except Exception as error:  # noqa: BLE001 - answered by its code, logged by type and place
             problem = problem_of(error)
             if isinstance(error, AuditUnavailable):
                 self.is_writable = False
@@ -352,32 +335,31 @@ class Service:
             self.strangers.check(token)
 
     def _count_unchecked(self) -> None:
-        """Put on record how many tokens nobody looked at; a flood lets enough others through for that to be soon."""
+        """Record how many tokens were turned away unchecked; even in a flood other requests get here soon."""
         if count := self.strangers.take_unchecked():
             issuer, audience = self.settings.issuer, self.settings.audience
             self._unchecked.add("TOKEN_UNCHECKED", issuer=issuer, audience=audience, count=count)
 
     def _on_duty(self, asker: Asker, duty: Duty, work: Callable[[Person], _Result]) -> _Result:
-        """Verify a token that grants a duty, and do what its person has it for; no session comes of it."""
+        """Verify that a token grants a duty, and do its work; no session is involved."""
         verifier = GrantVerifier(self._tokens, self.grants, self.settings.groups, duty=duty)
         return self._admitted(asker, verifier, lambda _: work(asker.person or ("", "")))
 
     def _verified(
         self, asker: Asker, work: Callable[[GrantVerifier, Session], _Result], *, duties_do: bool = False
     ) -> _Result:
-        """Verify a token, and do what its person may do now."""
         verifier = GrantVerifier(
             self._tokens, self.grants, self.settings.groups, is_any=True, duties_do=duties_do
         )
         return self._admitted(asker, verifier, lambda session: work(verifier, session))
 
     def _admitted(self, asker: Asker, verifier: GrantVerifier, work: Callable[[Session], _Result]) -> _Result:
-        """Verify a token, which is on record if it is refused, and work within the limits of its person."""
+        """Verify a token, record it if it is refused, and work within the limits of its person."""
         self._count_unchecked()
         try:
             session = self.engine.session(asker.token, verifier)
         except Refused as refusal:
-            if refusal.code != "TOKEN_KEYS_UNAVAILABLE":  # then nobody knows whether it is a good one
+            if refusal.code != "TOKEN_KEYS_UNAVAILABLE":  # whether the token is good is then unknown
                 self.strangers.refused(asker.token)
             raise
         self.strangers.accepted(asker.token)
@@ -397,7 +379,7 @@ class Service:
         work: Callable[[_Asked, Session], dict[str, Any]],
     ) -> bytes:
         def narrowed(verifier: GrantVerifier, _: Session) -> bytes:
-            asked = parsed(schema, body)  # after the token: strangers' bodies are not read
+            asked = parsed(schema, body)  # after the token: a stranger's body is not parsed
             verifier.chosen, verifier.subject, verifier.is_any = asked.cell, asked.subject, False
             session = self.engine.session(asker.token, verifier)
             cell = self.engine.profile.table.get(session.role, session.purpose)

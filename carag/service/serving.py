@@ -1,4 +1,4 @@
-"""Run a service: two listeners in one event loop, until a signal; then drain, and close in order."""
+"""Run a service: two listeners in one event loop until a signal; then drain, and close in order."""
 
 from __future__ import annotations
 
@@ -24,23 +24,16 @@ __all__ = ["serve"]
 
 _logger = logger(__name__)
 _POLL_SECONDS: Final = 0.05
-"""How soon a request to stop is seen; the servers themselves look every 0.1 s."""
+"""How soon a request to stop is noticed; the servers themselves check every 0.1 s."""
 
 
 def serve(service: Service, *, started: Callable[[int, int], None] = lambda *_: None) -> None:
-    """Serve until SIGTERM or SIGINT: then take no more, end what is in work, and return.
+    """Serve until SIGTERM or SIGINT; then accept no more, finish what is in progress, and return.
 
-    Parameters
-    ----------
-    service : Service
-        Closed when this returns; its engine is not.
-    started : callable
-        Told the ports of the two listeners once they listen.
+    - ``service``: closed on return; its engine is not.
+    - ``started``: called with the ports of the two listeners once they listen.
 
-    Raises
-    ------
-    InvalidArgument
-        If an address cannot be listened on, or the certificate cannot be used.
+    Raises InvalidArgument if an address cannot be listened on, or the certificate is not usable.
     """
     try:
         _check_certificate(service.settings.certificate)
@@ -85,7 +78,7 @@ async def _serve(service: Service, started: Callable[[int, int], None], stack: c
             _logger.info("serving", extra={"event": "SERVING"})
         while not (service.is_draining or any(task.done() for task in running)):
             await asyncio.sleep(_POLL_SECONDS)
-        # The second listener says that the service drains until the first has ended.
+        # Until the first listener has ended, the second reports that the service is draining.
         first.should_exit = True
         await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -97,7 +90,7 @@ async def _serve(service: Service, started: Callable[[int, int], None], stack: c
 
 
 def _check_certificate(path: str | None) -> None:
-    """Read it once before anything listens; uvicorn's own error would not say what is wanted."""
+    """Load it before anything listens: uvicorn's own error would not say what is wanted."""
     if path is not None:
         try:
             ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(path)
@@ -109,15 +102,15 @@ def _check_certificate(path: str | None) -> None:
 
 
 def _listening(host: str, port: int) -> socket.socket:
-    """Bind an address; uvicorn would end the process where it cannot."""
+    """Bind an address; uvicorn would exit the process if it could not."""
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as error:
         raise InvalidArgument(
-            f"cannot listen on {host}, port {port}: {error.strerror}; choose another"
+            f"cannot listen on {host}, port {port}: {error.strerror}; choose another address or port"
         ) from error
-    # asyncio asks for it only where a socket names its protocol, and without it an answer's body waits 40 ms for the
-    # acknowledgement of its head (RFC 9293, 3.7.4). What is accepted here takes it over.
+    # asyncio sets it only on sockets that name their protocol. Without it an answer's body waits 40 ms for the
+    # acknowledgement of its head (RFC 9293, 3.7.4). Accepted connections inherit it.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener

@@ -1,4 +1,4 @@
-"""Read the table ``[service]`` of a file of settings: whose tokens count, where to listen, and the limits."""
+"""Read the table ``[service]`` of a settings file: whose tokens count, where to listen, and the limits."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 __all__ = ["ServiceSettings", "SlotSettings", "is_loopback"]
 
 _ALGORITHMS: Final = ("RS256", "PS256", "ES256", "ES384", "EdDSA")
-"""As :data:`carag.engine.tokens.ALGORITHMS`, which needs more than a file of settings; a test compares."""
+"""The same as :data:`carag.engine.tokens.ALGORITHMS`, without importing it; a test compares them."""
 
 
 _PACES: Final[dict[str, dict[str, int]]] = {
     "retrieve": {"quick": 25, "local": 250, "remote": 1000},
     "ask": {"quick": 50, "local": 250, "remote": 1000},
 }
-"""Milliseconds of a slot by the pace of the models that search, or that search and answer."""
+"""Milliseconds of a slot by the pace of the models that search, or search and answer."""
 _Milliseconds = Annotated[int, Field(ge=1, le=60_000)]
 
 
 class SlotSettings(BaseModel):
-    """What the table ``[service.slots]`` says: milliseconds in which nearly every response is ready."""
+    """The table ``[service.slots]``: milliseconds in which nearly every response is ready."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, hide_input_in_errors=True)
 
@@ -43,7 +43,7 @@ class SlotSettings(BaseModel):
 
 
 class ServiceSettings(BaseModel):
-    """What the table ``[service]`` says; ``docs/reference/configuration.md`` describes every key."""
+    """The table ``[service]``; ``docs/reference/configuration.md`` describes every key."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, hide_input_in_errors=True)
 
@@ -76,15 +76,15 @@ class ServiceSettings(BaseModel):
     drain_seconds: int = Field(default=10, ge=0, le=600)
     log: Literal["json", "text"] = "json"
     slots: SlotSettings | None = SlotSettings()
-    """None: off."""
+    """None if off."""
 
     @model_validator(mode="before")
     @classmethod
     def _one_process(cls, value: object) -> object:
         if isinstance(value, dict) and "workers" in value:
             raise ValueError(
-                "workers is no longer a setting; remove it, and for more requests a second let several services share "
-                "one store (docs/how-to/run-the-service.md)"
+                "workers is no longer a setting; remove it, and to serve more requests let several services share one "
+                "store (docs/how-to/run-the-service.md)"
             )
         return value
 
@@ -93,18 +93,18 @@ class ServiceSettings(BaseModel):
     def _asymmetric(cls, value: list[str]) -> list[str]:
         for one in value:
             if one not in _ALGORITHMS:
-                raise ValueError(f"is {quoted(one)}; want of {', '.join(_ALGORITHMS)}")
+                raise ValueError(f"is {quoted(one)}; want one or more of {', '.join(_ALGORITHMS)}")
         return value
 
     @field_validator("jwks")
     @classmethod
     def _safe(cls, value: str) -> str:
-        """Whoever answers in the issuer's place signs any token, so plain HTTP is for this machine alone."""
+        """Allow plain HTTP only on this machine: anyone who can answer for the issuer can sign any token."""
         if "://" in value:
             parts = urlsplit(value)
             is_near = parts.scheme == "http" and is_loopback(parts.hostname or "")
             if not parts.hostname or not (parts.scheme == "https" or is_near):
-                raise ValueError(f"is {quoted(value)}; want https://, or the path of a file")
+                raise ValueError(f"is {quoted(value)}; want an https:// address, or the path of a file")
         return value
 
     @field_validator("slots", mode="before")
@@ -123,35 +123,32 @@ class ServiceSettings(BaseModel):
             try:
                 ipaddress.ip_address(value)
             except ValueError:
-                raise ValueError(f"is {quoted(value)}; want an address such as 127.0.0.1") from None
+                raise ValueError(f"is {quoted(value)}; want an IP address such as 127.0.0.1") from None
         return value
 
     @model_validator(mode="after")
     def _private(self) -> Self:
         if not is_loopback(self.listen) and self.certificate is None and not self.behind_proxy:
             raise ValueError(
-                f"listen is {self.listen}, where tokens and answers would travel in clear; want certificate, or "
-                "behind_proxy = true where a proxy ends TLS"
+                f"listen is {self.listen}, where tokens and answers would travel unencrypted; set certificate, or "
+                "behind_proxy = true if a proxy terminates TLS"
             )
         if not is_loopback(self.operations_listen) and not self.behind_proxy:
             raise ValueError(
-                f"operations_listen is {self.operations_listen}, where anybody could read the metrics; want a loopback "
+                f"operations_listen is {self.operations_listen}, where anyone could read the metrics; want a loopback "
                 "address, or behind_proxy = true"
             )
         return self
 
     @property
     def most_connections_each(self) -> int:
-        """Connections that one peer may have; behind a proxy all are the proxy's, which has to limit its clients."""
+        """Connections per peer; behind a proxy all are the proxy's, which must limit its own clients."""
         return self.connections_each or (512 if self.behind_proxy else 64)
 
     def slot_seconds(self, searching: str, answering: str) -> dict[str, float] | None:
         """Return the seconds of each operation's slot; None if slots are off.
 
-        Parameters
-        ----------
-        searching, answering : str
-            The paces of the models in use, as :attr:`carag.Engine.paces` has them.
+        - ``searching``, ``answering``: the paces of the models in use, as in :attr:`carag.Engine.paces`.
         """
         if self.slots is None:
             return None
@@ -160,12 +157,9 @@ class ServiceSettings(BaseModel):
         return {name: value / 1000 for name, value in {**by_models, **stated}.items()}
 
     def with_options(self, given: Mapping[str, int]) -> ServiceSettings:
-        """Return the settings with those of a command line in their place.
+        """Return the settings, with those of a command line in place of the file's.
 
-        Raises
-        ------
-        InvalidArgument
-            If they do not go together with the others.
+        Raises InvalidArgument if the combination is not valid.
         """
         try:
             slots = self.slots or "off"
@@ -174,7 +168,7 @@ class ServiceSettings(BaseModel):
             raise InvalidArgument(error.errors(include_input=False)[0]["msg"]) from None
 
     def at(self, home: Path) -> ServiceSettings:
-        """Return the settings with paths that start at a directory."""
+        """Return the settings with relative paths resolved against a directory."""
         paths = {"grants": self.grants, "certificate": self.certificate}
         if "://" not in self.jwks:
             paths["jwks"] = self.jwks
@@ -184,7 +178,7 @@ class ServiceSettings(BaseModel):
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether an address is this machine's own.
+    """Return whether an address is this machine's own.
 
     Examples
     --------

@@ -1,9 +1,8 @@
-"""Describe each request in one OpenTelemetry span, by an allow-list of attributes and of their values.
+"""Describe each request in one OpenTelemetry span, with an allow-list of attributes and of their values.
 
-No question, answer, passage, id of a passage, similarity, count of rows, subject, token, time asked about, address or
-message of an error is one. Without the package ``opentelemetry-api`` nothing happens here; without an SDK that the
-deployer sets up, nothing is recorded. No variable of the environment is read here, so none can add content: not those
-of the GenAI conventions either.
+The list has no question, answer, passage, passage id, similarity, row count, subject, token, date asked about, address
+or error message. Without the package ``opentelemetry-api`` nothing happens here; without an SDK set up by the deployer,
+nothing is recorded. No environment variable is read, not even those of the GenAI conventions, so none can add content.
 """
 
 from __future__ import annotations
@@ -30,15 +29,15 @@ __all__ = ["ALLOWED", "attribute", "describe", "note", "request"]
 
 _METHODS: Final = frozenset({"GET", "POST"})
 _OTHER_METHOD: Final = "_OTHER"
-"""As the semantic conventions of HTTP write a method that is not known."""
+"""How the semantic conventions of HTTP write an unknown method."""
 _K: Final = (1, 5, 10, 20, 50, 100, 200, 400)
-"""Upper bounds of the passages asked for: the number itself would tell two askers apart."""
+"""Upper bounds of the passages asked for: the exact number could tell two people apart."""
 _PLANS: Final = frozenset({"exact", "graph", "scan", "certified"})
-"""As :class:`carag.index.Plan`, which this room does not import; a test compares."""
+"""The same as :class:`carag.index.Plan`, without importing it; a test compares them."""
 
 
 class _Names:
-    """Names of models: what an operator configured, as records state them, and never of a request."""
+    """Model names, which an operator configured and records state; they never come from a request."""
 
     _FORM: Final = re.compile(r"[\w.:/@+-]{1,100}", re.ASCII)
 
@@ -60,27 +59,20 @@ ALLOWED: Final[Mapping[str, Container[object]]] = {
     "carag.embedder": _Names(),
     "carag.generator": _Names(),
 }
-"""Every attribute that a span may have, and the values it may take; those of role and purpose are the policy table's,
-those of the plan one of each list or several, joined by ``/``."""
+"""Every attribute that a span may have, with its values; those of role and purpose are the policy table's, a plan may
+be several of its values joined by ``/``.
+"""
 _OTHER: Final = "other"
-"""What stands for a value that is not on the list."""
+"""Stands for a value that is not listed."""
 
 
 def attribute(name: str, value: object, table: PolicyTable | None = None) -> str | int:
-    """Return the value that an attribute is given: its own if it is allowed, else ``other``.
+    """Return the value for an attribute: the given one if it is allowed, else ``other``.
 
-    Parameters
-    ----------
-    name : str
-        One of :data:`ALLOWED`.
-    value : object
-    table : PolicyTable, optional
-        Whose roles and purposes are allowed; without it none is.
+    - ``name``: one of :data:`ALLOWED`.
+    - ``table``: its roles and purposes are allowed; without it none are.
 
-    Raises
-    ------
-    InvalidArgument
-        If there is no such attribute.
+    Raises InvalidArgument if there is no such attribute.
 
     Examples
     --------
@@ -97,7 +89,7 @@ def attribute(name: str, value: object, table: PolicyTable | None = None) -> str
         return value
     if type(value) is str and not isinstance(
         ALLOWED[name], range
-    ):  # which would be searched number by number
+    ):  # a range would be searched number by number
         if name == "carag.plan":
             is_allowed = _PLANS.issuperset(value.split("/"))
         elif table is not None and name in {"carag.role", "carag.purpose"}:
@@ -111,10 +103,10 @@ def attribute(name: str, value: object, table: PolicyTable | None = None) -> str
 
 @contextmanager
 def request(method: str, traceparent: str | None) -> Iterator[None]:
-    """Open the span of one request, which :func:`note` describes; it goes on the trace that the asker's header names.
+    """Open the span of one request, which :func:`note` describes, within the trace that its header names.
 
-    Of the asker's trace only the two ids and the flags are taken (W3C Trace Context): ``tracestate`` and ``baggage``
-    are free text, and are not read.
+    Only the two ids and the flags of that trace are used (W3C Trace Context): ``tracestate`` and ``baggage`` are free
+    text, and are not read.
     """
     tracer = _tracer()
     if tracer is None:
@@ -128,7 +120,7 @@ def request(method: str, traceparent: str | None) -> Iterator[None]:
         "request",
         context=TraceContextTextMapPropagator().extract(carrier),
         kind=SpanKind.SERVER,
-        record_exception=False,  # its text may be content
+        record_exception=False,  # its message may contain content
         set_status_on_exception=False,
     ):
         note({"http.request.method": method if method in _METHODS else _OTHER_METHOD})
@@ -136,12 +128,9 @@ def request(method: str, traceparent: str | None) -> Iterator[None]:
 
 
 def note(facts: Mapping[str, object], table: PolicyTable | None = None) -> None:
-    """Give the present request's span attributes, each through :func:`attribute`; those that are None are left out.
+    """Set attributes on the current request's span, each through :func:`attribute`, except those that are None.
 
-    Raises
-    ------
-    InvalidArgument
-        If there is no such attribute.
+    Raises InvalidArgument if there is no such attribute.
     """
     span = _recording()
     if span is None:
@@ -157,15 +146,10 @@ def note(facts: Mapping[str, object], table: PolicyTable | None = None) -> None:
 
 
 def describe(found: Mapping[str, Any], table: PolicyTable, k: int | None) -> None:
-    """Give the present request's span what its record says of it, as far as :data:`ALLOWED` names it.
+    """Set attributes on the current request's span from its record, as far as :data:`ALLOWED` has them.
 
-    Parameters
-    ----------
-    found : mapping
-        An answer, retrieval or explanation as :mod:`carag.service.wire` writes it.
-    table : PolicyTable
-    k : int or None
-        How many passages were asked for.
+    - ``found``: an answer, retrieval or explanation as :mod:`carag.service.wire` writes it.
+    - ``k``: how many passages were asked for.
     """
     if _recording() is None:
         return
@@ -196,7 +180,7 @@ def _tracer() -> Any:
 
 
 def _recording() -> Any:
-    """Return the present span, if there is one that anybody will see."""
+    """Return the current span if it is being recorded."""
     if _tracer() is None:
         return None
     from opentelemetry.trace import get_current_span

@@ -1,7 +1,7 @@
-"""Write results as JSON and read them back: what a client returns equals what the engine returned.
+"""Write results as JSON and read them back: a client returns objects equal to the engine's.
 
-The JSON is that of ``carag ask --json`` and ``carag explain --json``, with what these leave out: the passages whole,
-and the receipt as the text of its file. Only what a record commits to is written here, after the record.
+The JSON is that of ``carag ask --json`` and ``carag explain --json``, plus the full passages and the receipt as the
+text of its file. Only what a record commits to is written, after the record.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ _DERIVED: Final = {"document_id", "version"}
 
 
 class _Body(BaseModel):
-    # A later service may say more, and its clients read on.
+    # A later service may send more fields, which clients ignore.
     model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
 
 
 class HeadBody(_Body):
-    """The head rows of a table that a passage was torn from."""
+    """The head rows of the table that a passage was cut from."""
 
     chunk_id: str
     start: int
@@ -81,7 +81,7 @@ class PassageBody(_Body):
     head: HeadBody | None = None
     document_id: str = ""
     version: int = 1
-    """Of which the id of the passage is made; an earlier service does not say them."""
+    """A part of the passage's id, like ``document_id``; an earlier service does not send them."""
 
 
 class BitBody(_Body):
@@ -115,7 +115,7 @@ class WithheldBody(_Body):
 
 
 class ExplainedBody(ReasonBody):
-    """A reason with its grounds and its remedy."""
+    """A reason with its basis and its remedy."""
 
     basis: list[str]
     regulation: str
@@ -137,11 +137,11 @@ class CitationBody(_Body):
     source: str
     document_id: str = ""
     version: int = 1
-    """Of which the id of the passage is made; an earlier service does not say them."""
+    """A part of the passage's id, like ``document_id``; an earlier service does not send them."""
 
 
 class SupersededBody(_Body):
-    """A cited document, and what has become of it."""
+    """A cited document, and what became of it."""
 
     act: str
     cited: int
@@ -210,12 +210,12 @@ class CellBody(_Body):
 
 
 class JobBody(_Body):
-    """How a job stands: documents by what became of them, and passages; all 0 until it has ended."""
+    """The state of a job: counts of documents by what became of them, and of passages; 0 until it has ended."""
 
     id: str
     state: Literal["queued", "running", "done", "failed"]
     code: str | None
-    """Why it failed, as a problem's code."""
+    """The problem code of its failure."""
     added: int
     changed: int
     unchanged: int
@@ -225,18 +225,18 @@ class JobBody(_Body):
 
 
 class PolicyBody(_Body):
-    """What a token grants, under which table and which grants."""
+    """What a token grants, under which policy table and which grants."""
 
     profile: str
     table: str
     grants: str
     slots: dict[str, int] | None = None
-    """Milliseconds that responses to sessions that may not know wait for, by operation; None: they do not wait."""
+    """Milliseconds of the slots of sessions that may not know, by operation; None: responses do not wait."""
     cells: list[CellBody]
 
 
 def retrieval_json(found: Retrieval) -> dict[str, Any]:
-    """Return a retrieval as plain values."""
+    """Return a retrieval as JSON values."""
     return {
         "outcome": found.outcome.value,
         "why": found.why,
@@ -250,13 +250,13 @@ def retrieval_json(found: Retrieval) -> dict[str, Any]:
 
 
 def answer_json(answer: Answer) -> dict[str, Any]:
-    """Return an answer as plain values: :meth:`carag.Answer.to_json` and what that leaves out."""
+    """Return an answer as JSON values: :meth:`carag.Answer.to_json`, the passages and the receipts."""
     follows = None if answer.follows is None else answer.follows.to_bytes().decode()
     return {**answer.to_json(), **retrieval_json(answer), "follows_receipt": follows}
 
 
 def explanation_json(found: Explanation) -> dict[str, Any]:
-    """Return an explanation as plain values: :meth:`carag.Explanation.to_json` and what that leaves out."""
+    """Return an explanation as JSON values: :meth:`carag.Explanation.to_json`, the details and the receipt."""
     reasons = [
         {**_reason_json(one.reason), "basis": list(one.basis), "regulation": one.regulation, "lift": one.lift}
         for one in found.reasons
@@ -265,18 +265,12 @@ def explanation_json(found: Explanation) -> dict[str, Any]:
 
 
 def encoded(found: dict[str, Any]) -> bytes:
-    """Write a result as JSON; what is no number there becomes null, which no reader takes for one."""
-    return to_json(found, inf_nan_mode="null")  # in a seventh of the time of the standard library's
+    """Encode as JSON; NaN and infinities become null, which no reader takes for a number."""
+    return to_json(found, inf_nan_mode="null")  # seven times as fast as the standard library
 
 
 def retrieval_of(said: RetrievalBody) -> Retrieval:
-    """Make a retrieval of what a service sent.
-
-    Raises
-    ------
-    CorruptFile
-        If its receipt is none.
-    """
+    """Make a retrieval from what a service sent; raise CorruptFile if its receipt is not valid."""
     return Retrieval(
         Outcome(said.outcome),
         said.why,
@@ -289,7 +283,7 @@ def retrieval_of(said: RetrievalBody) -> Retrieval:
 
 
 def answer_of(said: AnswerBody) -> Answer:
-    """Make an answer of what a service sent; errors as for :func:`retrieval_of`."""
+    """Make an answer from what a service sent; errors as for :func:`retrieval_of`."""
     found = retrieval_of(said)
     citations = tuple(_citation_of(one) for one in said.citations)
     by_number = {one.number: one for one in citations}
@@ -316,7 +310,7 @@ def answer_of(said: AnswerBody) -> Answer:
 
 
 def explanation_of(said: ExplanationBody) -> Explanation:
-    """Make an explanation of what a service sent; errors as for :func:`retrieval_of`."""
+    """Make an explanation from what a service sent; errors as for :func:`retrieval_of`."""
     reasons = tuple(
         Explained(_reason_of(one), tuple(one.basis), one.regulation, one.lift) for one in said.reasons
     )
@@ -332,12 +326,9 @@ def explanation_of(said: ExplanationBody) -> Explanation:
 
 
 def receipt_of(text: str) -> Receipt:
-    """Read a receipt's file as the object that wrote it; nothing in it is verified.
+    """Read a receipt's file back into the object that wrote it, without verifying it.
 
-    Raises
-    ------
-    CorruptFile
-        If it is no receipt, or one of which a part was left out.
+    Raises CorruptFile if it is not a receipt, or parts of it were left out.
     """
     data = text.encode()
     envelope = open_envelope(data)
@@ -355,9 +346,9 @@ def receipt_of(text: str) -> Receipt:
             () if None in proofs else tuple(StateProof.from_json(one) for one in proofs),
         )
     except MALFORMED as error:
-        raise CorruptFile("the receipt has parts that are none") from error
+        raise CorruptFile("the receipt has parts that are not valid; ask the service once more") from error
     if made.to_bytes() != data:
-        raise CorruptFile("the receipt is not whole")
+        raise CorruptFile("parts of the receipt are missing; ask the service once more")
     return made
 
 
@@ -396,10 +387,12 @@ def _reason_of(said: ReasonBody) -> Reason:
 
 
 def _flags_of(bits: Iterable[BitBody]) -> Iterable[PolicyFlag]:
-    """Make flags of bits as the service names them; the store's profile need not be known here."""
+    """Make flags from the bits that the service names, without knowing the store's profile."""
     named = {one.name: one.value for one in bits}
     if any(not 0 < value <= POLICY_BITS or value.bit_count() > 1 for value in named.values()):
-        raise CorruptFile("a reason names bits that are none")
+        raise CorruptFile(
+            "a reason names bits that cannot exist; check what answers at the service's address"
+        )
     made: Any = PolicyFlag("ServedBit", list(named.items())) if named else ()  # type: ignore[call-arg,arg-type]
     return tuple(made)
 

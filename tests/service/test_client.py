@@ -182,7 +182,7 @@ def test_what_a_session_narrows_arrives(engine: Engine, client: Client) -> None:
 def test_what_only_a_token_may_say_is_refused_before_it_is_sent(stated: dict[str, Any]) -> None:
     """A service would not read it, and an answer for another session than was asked for is none."""
     client = Client("http://127.0.0.1:9", token=token())
-    with pytest.raises(InvalidArgument, match="from the token alone"):
+    with pytest.raises(InvalidArgument, match="only from the token"):
         client.ask(QUESTION, replace(ANALYST, **stated))
 
 

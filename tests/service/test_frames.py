@@ -81,11 +81,11 @@ def test_half_a_frame_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
         with one, other:
             one.sendall(whole[:size])
             one.close()
-            with pytest.raises(BrokenFrame, match="half"):
+            with pytest.raises(BrokenFrame, match="frame"):
                 FrameReader(other, BOUNDS).receive()
     monkeypatch.setattr("carag.service.frames._SECONDS", 0.05)
     one, other = pair()
     with one, other:
         one.sendall(whole[:-1])
-        with pytest.raises(BrokenFrame, match="half"):
+        with pytest.raises(BrokenFrame, match="frame"):
             FrameReader(other, BOUNDS).receive()

@@ -155,7 +155,7 @@ def test_a_killed_service_s_socket_is_replaced_and_nothing_else(engine: Engine, 
         lambda: (home / NAME).write_text("kept"),
     ):
         make()
-        with pytest.raises(InvalidArgument, match="no socket of this user"):
+        with pytest.raises(InvalidArgument, match="is not a socket of this user"):
             OwnerSocket(engine, home, SETTINGS)
         assert (home / NAME).is_symlink() or (home / NAME).read_text() == "kept"
         (home / NAME).unlink()
@@ -169,7 +169,7 @@ def test_what_is_no_command_is_sent_away(engine: Engine, home: Path, held: Owner
         (b"GET / HTTP/1.1\r\n\r\n", b""),
         (Frame(7).to_bytes(), b""),
         (Frame(0, b"head").to_bytes(), b""),
-        (Frame(0, body=b'{"text": "x"}').to_bytes(), b"another version"),
+        (Frame(0, body=b'{"text": "x"}').to_bytes(), b"different versions"),
     ):
         with socket.socket(socket.AF_UNIX) as one, owner._directory(home) as place:
             one.settimeout(10)

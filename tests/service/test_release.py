@@ -191,7 +191,7 @@ def test_a_stream_ends_in_a_comment_of_the_size_that_is_missing(length: int) -> 
 
 def test_what_no_reader_would_skip_is_not_padded_but_refused() -> None:
     """An image on the grid is a mistake of ours, and seen at once."""
-    with pytest.raises(ValueError, match="image/png; serve it at a path that is public"):
+    with pytest.raises(ValueError, match="image/png; serve it at a public path"):
         padded(b"", "image/png")
 
 

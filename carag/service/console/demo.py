@@ -1,4 +1,4 @@
-"""Try the console without an issuer: made-up people, whose tokens this process signs with a key that ends with it."""
+"""Try the console without an issuer: made-up people, whose tokens this process signs with a temporary key."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["PEOPLE", "Demo", "Person"]
 _ISSUER: Final = "urn:carag:demo"
 _KEY: Final = "demo"
 _SECONDS: Final = 3600
-"""How long a token lasts."""
+"""Lifetime of a token."""
 _GRANTS: Final = """\
 schema = 1
 
@@ -42,7 +42,7 @@ duties = ["audit"]
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody made up."""
+    """A made-up person."""
 
     subject: str
     name: str
@@ -54,14 +54,14 @@ PEOPLE: Final = {
     "olga": Person("olga@bank.example", "Olga, compliance officer", ("officers",)),
     "eve": Person("eve@audit.example", "Eve, auditor", ("auditors",)),
 }
-"""By the word that the page of the login sends; for a store of EDGAR's profile."""
+"""By the value that the login page sends; for a store with EDGAR's profile."""
 
 
 class Demo:
-    """An issuer of tokens for :data:`PEOPLE`, and the source of its one key; a service that has it lets anybody choose.
+    """An issuer of tokens for :data:`PEOPLE`, and the source of its one key; lets anyone choose who to be.
 
-    Give it as the ``keys`` of a :class:`carag.service.service.Service`, with the settings that :meth:`settings` makes:
-    a service on another address than loopback gets no such page, and is refused.
+    Pass it as the ``keys`` of a :class:`carag.service.service.Service`, with the settings that :meth:`settings` makes;
+    any address but loopback is refused.
 
     Examples
     --------
@@ -76,21 +76,15 @@ class Demo:
         self._key = ec.generate_private_key(ec.SECP256R1())
 
     def get(self, kid: str, /) -> tuple[str, PublicKeyTypes] | None:
-        """Return the key that its tokens are verified with (:class:`carag.engine.tokens.KeySource`)."""
+        """Return the key that verifies its tokens (:class:`carag.engine.tokens.KeySource`)."""
         return ("ES256", self._key.public_key()) if kid == _KEY else None
 
     def token(self, name: str) -> str:
-        """Sign a token for one of the people.
-
-        Raises
-        ------
-        InvalidArgument
-            If there is nobody of that name.
-        """
+        """Sign a token for one of the people; raise InvalidArgument for an unknown name."""
         import jwt
 
         if name not in PEOPLE:
-            raise InvalidArgument(f"nobody here is called {quoted(name)}; want one of {', '.join(PEOPLE)}")
+            raise InvalidArgument(f"the demo has no person {quoted(name)}; want one of {', '.join(PEOPLE)}")
         now, person = int(time.time()), PEOPLE[name]
         claims = {"iss": _ISSUER, "aud": _ISSUER, "sub": person.subject, "iat": now, "exp": now + _SECONDS}
         return jwt.encode(
@@ -98,13 +92,13 @@ class Demo:
         )
 
     def settings(self, directory: Path, *, port: int = 0) -> ServiceSettings:
-        """Write the grants into a directory, and return settings of a service on this machine alone."""
+        """Write the grants file into a directory; return settings for a service that only this machine can reach."""
         grants = directory / "grants.toml"
         grants.write_text(_GRANTS, "utf-8")
         return ServiceSettings(
             issuer=_ISSUER,
             audience=_ISSUER,
-            jwks=str(directory / "no-such-file"),  # never read: its keys are given
+            jwks=str(directory / "no-such-file"),  # never read: the keys are passed to the service
             algorithms=["ES256"],
             grants=str(grants),
             port=port,
@@ -112,14 +106,8 @@ class Demo:
         )
 
     def check(self, settings: ServiceSettings) -> None:
-        """Refuse to let anybody be anybody where others could reach it.
-
-        Raises
-        ------
-        InvalidArgument
-            If the service listens on another address than loopback, or behind a proxy.
-        """
+        """Raise InvalidArgument if the service listens on another address than loopback, or behind a proxy."""
         if not is_loopback(settings.listen) or settings.behind_proxy or settings.issuer != _ISSUER:
             raise InvalidArgument(
-                "a demo lets anybody choose who to be; want the settings that it makes: 127.0.0.1, and no proxy"
+                "a demo lets anyone choose who to be; use the settings that it makes: 127.0.0.1 and no proxy"
             )

@@ -1,7 +1,6 @@
-"""Read what the pages of the console show: who may see it is decided here, and what leaves is plain JSON.
+"""Read what the pages of the console show; who may see it is decided here, and the result is plain JSON.
 
-Pages know neither engine nor log nor store. A question is no matter of this desk: it goes the way of every question,
-and so does an explanation.
+Pages have no access to engine, log or store. Questions and explanations do not come here: they are ordinary requests.
 """
 
 from __future__ import annotations
@@ -42,10 +41,10 @@ __all__ = ["PAGES", "Desk"]
 _LISTED: Final = 50
 """Records on one page."""
 _LOOKED_AT: Final = 20_000
-"""Records that one page of a search reads; older ones are the next page's."""
+"""Records that one page of a search reads; older ones are left to the next page."""
 _BRIEFLY: Final = ("record", "logged", "kind", "role", "purpose", "outcome", "code")
 _CODE: Final = r"^[A-Za-z0-9][A-Za-z0-9_.:/@-]{0,63}$"
-"""As records have codes (:class:`carag.audit.Disclosure`)."""
+"""The form of codes in records (:class:`carag.audit.Disclosure`)."""
 _Word = Annotated[str, Field(min_length=1, max_length=MAX_LABEL)]
 _Day = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d$")]
 
@@ -55,7 +54,7 @@ class _Strict(BaseModel):
 
 
 class Nothing(_Strict):
-    """A page that takes nothing."""
+    """For a page without parameters."""
 
 
 class Records(_Strict):
@@ -79,14 +78,14 @@ class OneRecord(_Strict):
 
 
 class Opening(OneRecord):
-    """A value that a record commits to, and what it is opened for."""
+    """A value that a record commits to, and the purpose of opening it."""
 
     field: str = Field(pattern=_CODE)
     purpose: str = Field(pattern=_CODE)
 
 
 class Chunk(_Strict):
-    """A passage whose labels are wanted; a cell, if they are wanted by its right."""
+    """A passage whose labels are wanted; and the cell by whose right, if any."""
 
     chunk_id: _Word
     role: _Word | None = None
@@ -94,22 +93,16 @@ class Chunk(_Strict):
 
 
 class Proposal(_Strict):
-    """A table to compare with the one in force: the text of a ``roles.toml``."""
+    """The text of a ``roles.toml`` to compare with the policy table in force."""
 
     proposed: str | None = Field(default=None, min_length=1)
 
 
 class Desk:
-    """Answers the pages of the console, each for the person of one token.
+    """Answer the pages of the console, each for the person of one token.
 
-    Parameters
-    ----------
-    engine : Engine
-    home : Path
-        The engine's store.
-    grants : Grants
-    gauges : callable
-        How the service stands, as for its metrics.
+    - ``home``: the engine's store.
+    - ``gauges``: the service's gauges, as for its metrics.
     """
 
     def __init__(
@@ -118,14 +111,10 @@ class Desk:
         self._engine, self._home, self._grants, self._gauges = engine, home, grants, gauges
 
     def answer(self, token: str, asked: bytes, verifier: GrantVerifier, session: Session) -> dict[str, Any]:
-        """Answer one page: a JSON object with the name of the ``page``, and what that takes.
+        """Answer one page: ``asked`` is a JSON object with the ``page``'s name and its parameters.
 
-        Raises
-        ------
-        Problem
-            ``NOT_FOUND``, also where a record is another person's; ``INVALID_REQUEST``.
-        Refused
-            ``TOKEN_DUTY``, on record, where the page is for those who have a duty.
+        Raises Problem ``NOT_FOUND``, also for another person's record; ``INVALID_REQUEST``; Refused ``TOKEN_DUTY``,
+        recorded, if the page needs a duty that the token does not grant.
         """
         said = dict(read_json(asked))
         page = said.pop("page", None)
@@ -143,16 +132,16 @@ class Desk:
         return {"viewer": viewer, **work(self, validated(schema, said), token, verifier, session)}
 
     def viewer(self, *_: Any) -> dict[str, Any]:
-        """Tell nothing but who asks and what the token grants."""
+        """Return only who asks and what the token grants."""
         return {"profile": self._engine.profile.name, "origin": self._engine.log.origin}
 
     def bits(self, *_: Any) -> dict[str, Any]:
-        """Tell what the bits mean, by which rule, and who could lift that; nothing of the corpus."""
+        """Return what the bits mean, by which rule, and who could lift it; nothing about the corpus."""
         vocabulary = self._engine.profile.vocabulary
         return {"bits": {name: one.model_dump() for name, one in vocabulary.meanings.items()}}
 
     def records(self, said: Records, *_: Any) -> dict[str, Any]:
-        """List records, newest first, each proved under the signed checkpoint."""
+        """List records, newest first, each proved against the signed checkpoint."""
         wanted = {"kind": said.kind, "role": said.role, "purpose": said.purpose}
         wanted |= {"outcome": said.outcome, "why": said.code}
         with self._reader() as reader:
@@ -182,7 +171,7 @@ class Desk:
     def record(
         self, said: OneRecord, token: str, verifier: GrantVerifier, session: Session
     ) -> dict[str, Any]:
-        """Show one record with its proof: to an auditor any, to whoever asked their own."""
+        """Show one record with its proof: any for an auditor, else the viewer's own."""
         is_auditor = "audit" in verifier.duties
         if is_auditor:
             self._check_audit(token, verifier)
@@ -193,7 +182,7 @@ class Desk:
                 receipt = None if record is None else bare_receipt(record, reader.prove(said.record))
         else:
             receipt = own_receipt(self._engine.log, said.record, session)
-        if receipt is None:  # of a kind that a newer version wrote
+        if receipt is None:  # its kind is from a newer version
             raise Problem("NOT_FOUND")
         checked = verify_receipt(receipt, self._engine.vkey)
         envelope = open_envelope(receipt)
@@ -214,7 +203,7 @@ class Desk:
         return found
 
     def open(self, said: Opening, token: str, verifier: GrantVerifier, session: Session) -> dict[str, Any]:
-        """Open a value that a record commits to; that it was opened, by whom and what for, is on record before."""
+        """Open a value that a record commits to; who opened it and why is recorded first."""
         if said.record >= self._engine.log.size or session.subject is None:
             raise Problem("NOT_FOUND")
         opened = disclose(
@@ -233,10 +222,10 @@ class Desk:
         }
 
     def history(self, said: Chunk, token: str, verifier: GrantVerifier, _: Session) -> dict[str, Any]:
-        """Tell all labels of a passage on both time axes, to auditors, and to whom a cell gives the right to know them.
+        """Return all labels of a passage on both time axes, to auditors and to cells that have the right to know them.
 
-        That cell's role may know of hidden passages, and ask about every past; so each of these labels is what an
-        explanation of that day would tell.
+        Such a cell's role may know of hidden passages and ask about any past, so an explanation could show it each of
+        these labels.
         """
         cell = self._engine.profile.table.get(said.role or "", said.purpose or "")
         is_granted = cell is not None and (cell.role, cell.purpose) in verifier.granted
@@ -246,9 +235,9 @@ class Desk:
         return {"history": None if found is None else self._history(found)}
 
     def policy(self, said: Proposal, token: str, verifier: GrantVerifier, _: Session) -> dict[str, Any]:
-        """Tell who may use what for which purpose; to auditors, what a proposed table would widen or tighten.
+        """Return who may use what for which purpose; for auditors, also what a proposed table would widen or tighten.
 
-        Comparing is for them alone because it can take long: whoever may propose any table could stop the service.
+        Comparing is for auditors because it can take long: anyone who may propose tables could stop the service.
         """
         if said.proposed is not None:
             self._check_audit(token, verifier)
@@ -268,13 +257,13 @@ class Desk:
         if said.proposed is not None:
             try:
                 changes = compare(table, PolicyTable.from_toml(said.proposed, vocabulary))
-            except InvalidArgument as error:  # its message quotes the proposal alone, to whoever wrote it
+            except InvalidArgument as error:  # its message quotes only the proposal, to its author
                 return {**found, "mistake": str(error)}
             found["changes"] = [change.to_json() for change in changes]
         return found
 
     def health(self, *_: Any) -> dict[str, Any]:
-        """Tell how log, anchors, labels and service stand."""
+        """Return the state of log, anchors, labels and service."""
         engine, exposure, counts = self._engine, self._engine.exposure, self._engine.counts()
         with self._reader() as reader:
             newest = describe_record(record) if (record := proved(reader, reader.size - 1)) else {}
@@ -304,7 +293,7 @@ class Desk:
         }
 
     def _check_audit(self, token: str, verifier: GrantVerifier) -> None:
-        """Refuse, on record, whoever has no duty to audit."""
+        """Refuse, and record, a viewer without the duty to audit."""
         verifier.duty = "audit"
         self._engine.session(token, verifier)
 
@@ -319,7 +308,7 @@ class Desk:
 
     def _brief(self, seq: int, record: Any) -> dict[str, Any]:
         if record is None:
-            return {"record": seq, "kind": "of a kind that this version cannot read"}
+            return {"record": seq, "kind": "a kind that this version cannot read"}
         said = describe_record(record, self._meanings)
         return {name: said[name] for name in _BRIEFLY if name in said} | {"passages": len(record.hits)}
 
@@ -395,11 +384,10 @@ PAGES: Final[dict[str, tuple[type[BaseModel], Callable[..., dict[str, Any]], boo
     "policy": (Proposal, Desk.policy, False),
     "health": (Nothing, Desk.health, True),
 }
-"""By page, what it takes, what answers it, and whether it is for those with the duty to audit alone."""
+"""For each page its parameters, its method, and whether it needs the duty to audit."""
 
 
 def _midnight(day: str | None, *, days: int = 0) -> int | None:
-    """Read a UTC day as microseconds since 1970."""
     if day is None:
         return None
     try:

@@ -1,6 +1,6 @@
-"""Keep a verified token in a cookie, and refuse what another site sends in its name.
+"""Keep a verified token in a cookie, and refuse forms that another site sends in its name.
 
-There is no session: the cookie is the token, and every request verifies it again.
+There is no server-side session: the cookie is the token, and every request verifies it.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 __all__ = ["HEADERS", "VERIFY_HEADERS", "check_same_site", "cookie", "forgotten", "posted", "token_in"]
 
 _COOKIE: Final = "__Host-carag"
-"""Browsers take a cookie of this prefix only from this host itself, over TLS or loopback, and for all of its paths."""
+"""Browsers accept a cookie with this prefix only from this host, over TLS or loopback, and for all its paths."""
 _ATTRIBUTES: Final = "Path=/; HttpOnly; Secure; SameSite=Strict"
 _MAX_TOKEN: Final = 3800
-"""Longest token that a cookie can hold: browsers keep 4,096 bytes of name, value and attributes (RFC 6265 6.1)."""
+"""Longest token for a cookie: browsers keep 4,096 bytes of name, value and attributes (RFC 6265 6.1)."""
 _MAX_FIELDS: Final = 32
 HEADERS: Final = {
     "Content-Security-Policy": (
@@ -34,34 +34,28 @@ HEADERS: Final = {
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
 }
-"""Of every page."""
+"""For every page."""
 VERIFY_HEADERS: Final = {
     **HEADERS,
     "Content-Security-Policy": "frame-ancestors 'none'",
 }
-"""Of the page that verifies receipts: it states its own policy, by the hashes of its script and style, and no host."""
+"""For the page that verifies receipts: it states its own policy, with hashes of its script and style, and no host."""
 
 
 def cookie(token: str, expires: int) -> str:
-    """Return the header that keeps a token until it expires.
-
-    Raises
-    ------
-    Problem
-        ``TOKEN_TOO_LONG``.
-    """
+    """Return the header that keeps a token until it expires; raise Problem ``TOKEN_TOO_LONG``."""
     if len(token) > _MAX_TOKEN:
         raise Problem("TOKEN_TOO_LONG")
     return f"{_COOKIE}={token}; {_ATTRIBUTES}; Max-Age={max(0, expires - int(time.time()))}"
 
 
 def forgotten() -> str:
-    """Return the header that removes it."""
+    """Return the header that removes the cookie."""
     return f"{_COOKIE}=; {_ATTRIBUTES}; Max-Age=0"
 
 
 def token_in(request: Request) -> str:
-    """Return the token of a request; nothing if there is none, or two of which one must be another's."""
+    """Return the token of a request; empty if there is none, or several, of which one must be another's."""
     found = [
         value.strip()
         for header in request.headers.getlist("cookie")
@@ -72,16 +66,11 @@ def token_in(request: Request) -> str:
 
 
 def check_same_site(request: Request) -> None:
-    """Refuse a form that was not sent from a page of this console.
+    """Raise Problem ``CROSS_SITE`` unless a form was sent from a page of this console.
 
-    ``Sec-Fetch-Site`` decides, which no page can set (W3C Fetch Metadata). ``Origin`` alone could not: under
+    ``Sec-Fetch-Site``, which no page can set, decides (W3C Fetch Metadata). ``Origin`` alone could not: with
     ``Referrer-Policy: no-referrer`` browsers send ``null`` with a form (Fetch standard, "append a request Origin
-    header"). Where it names an origin it must be this one.
-
-    Raises
-    ------
-    Problem
-        ``CROSS_SITE``.
+    header"). If it names an origin, it must be this one.
     """
     site, origin = request.headers.getlist("sec-fetch-site"), request.headers.getlist("origin")
     is_own = not origin or origin == ["null"] or urlsplit(origin[0]).netloc == request.headers.get("host")
@@ -90,12 +79,9 @@ def check_same_site(request: Request) -> None:
 
 
 async def posted(request: Request, most: int) -> dict[str, str]:
-    """Read a form; each field once, and those left empty not at all.
+    """Read a form, with each field once; empty fields are left out.
 
-    Raises
-    ------
-    Problem
-        ``CROSS_SITE``, ``BODY_TOO_LARGE``, ``TIME_LIMIT`` or ``INVALID_REQUEST``.
+    Raises Problem ``CROSS_SITE``, ``BODY_TOO_LARGE``, ``TIME_LIMIT`` or ``INVALID_REQUEST``.
     """
     check_same_site(request)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()

@@ -1,4 +1,4 @@
-"""Route the pages of the console: read what a page needs as its viewer, and write it."""
+"""Route the pages of the console: read what a page needs as its viewer, and render it."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ if TYPE_CHECKING:
 __all__ = ["ROUTES", "console", "mount_console"]
 
 _STATIC_HEADERS: Final = {**HEADERS, "Cache-Control": "max-age=31536000, immutable"}
-"""The address of a file holds its hash."""
+"""The address of a file contains its hash."""
 _REFUSED: Final = frozenset(code for code, (status, _) in TITLES.items() if status == 401)
 _FILTERS: Final = ("since", "until", "kind", "role", "purpose", "outcome", "code")
 
 
 class _NoLogin(Exception):
-    """Nobody is logged in, so nothing was asked of the service."""
+    """No token was sent, so the service was not asked."""
 
 
 def mount_console(app: Starlette, service: Service) -> None:
-    """Put the pages over a service under ``/console`` of an application, and that of its interface under ``/docs``."""
+    """Serve the pages of a service under ``/console`` of an application, and that of its interface under ``/docs``."""
     for path in ("/", "/console"):
         app.add_route(path, _to_home)
     app.add_route("/docs", docs)
@@ -52,12 +52,9 @@ def mount_console(app: Starlette, service: Service) -> None:
 
 
 def console(service: Service) -> Starlette:
-    """Return the pages over a service; of one that has the key of a demo, with its people to choose from.
+    """Return the pages of a service; if its keys are a :class:`Demo`'s, the login page offers its people.
 
-    Raises
-    ------
-    InvalidArgument
-        If others than this machine could reach a demo.
+    Raises InvalidArgument if a demo could be reached from another machine.
     """
     app = Starlette(
         routes=ROUTES,
@@ -77,17 +74,17 @@ def console(service: Service) -> Starlette:
 
 
 async def docs(_: Request) -> Response:
-    """Show the description of the interface, with forms that send its requests; without a login, as openapi.json is."""
+    """Show the description of the interface, with forms that send requests; without a login, like openapi.json."""
     return _written("docs.html", {"viewer": None})
 
 
 async def console_home(request: Request) -> Response:
-    """Say who is logged in and what the token grants."""
+    """Show who is logged in and what the token grants."""
     return _written("home.html", await _read(request, "viewer"))
 
 
 async def console_login(request: Request) -> Response:
-    """Take a token, have it verified, and keep it in a cookie until it expires."""
+    """Verify a token, and keep it in a cookie until it expires."""
     if request.method == "GET":
         return _login(request)
     said = await posted(request, _service(request).max_body)
@@ -116,7 +113,7 @@ async def console_logout(request: Request) -> Response:
 
 
 async def console_ask(request: Request) -> Response:
-    """Ask one question in two sessions of the viewer, side by side; each is a request of its own, on record."""
+    """Ask one question in two sessions of the viewer, side by side; each is a request of its own, and recorded."""
     if request.method == "GET":
         return _written("ask.html", {**await _read(request, "bits"), "asked": None})
     said = await posted(request, _service(request).max_body)
@@ -153,7 +150,7 @@ async def console_record(request: Request) -> Response:
 
 
 async def console_open(request: Request) -> Response:
-    """Open a value that a record commits to, for a purpose; that is on record before the value leaves."""
+    """Open a value that a record commits to, for a purpose, which is recorded before the value is shown."""
     said = await posted(request, _service(request).max_body)
     if said.keys() != {"field", "purpose"}:
         raise Problem("INVALID_REQUEST", at=["purpose"])
@@ -161,7 +158,7 @@ async def console_open(request: Request) -> Response:
 
 
 async def console_receipts(request: Request) -> Response:
-    """Lead to the path of a record, and to the page that verifies a receipt without this service."""
+    """Link to the path of a record, and to the page that verifies a receipt without this service."""
     found = await _read(request, "viewer")
     if "record" in request.query_params:
         return RedirectResponse(
@@ -171,7 +168,7 @@ async def console_receipts(request: Request) -> Response:
 
 
 async def console_chunk(request: Request) -> Response:
-    """Tell a passage's labels on both time axes, and why a session may or may not use it; never its text."""
+    """Show a passage's labels on both time axes, and why a session may or may not use it; never its text."""
     if request.method == "GET":
         return _written("chunk.html", {**await _read(request, "viewer"), "asked": None})
     said = await posted(request, _service(request).max_body)
@@ -212,23 +209,23 @@ async def console_policy(request: Request) -> Response:
 
 
 async def console_health(request: Request) -> Response:
-    """Show how log, anchors, labels and service stand."""
+    """Show the state of log, anchors, labels and service."""
     return _written("health.html", await _read(request, "health"))
 
 
 async def console_benchmarks(request: Request) -> Response:
-    """Show what was measured of this version, as it was shipped."""
+    """Show the measurements that were shipped with this version."""
     return _written("benchmarks.html", await _read(request, "viewer"))
 
 
 async def console_verify(_: Request) -> Response:
-    """Hand out the page that verifies receipts by itself, to the byte."""
+    """Serve the page that verifies receipts by itself, byte for byte."""
     data, kind = STATIC["verify.html"]
     return Response(data, headers={**VERIFY_HEADERS, "Content-Type": kind})
 
 
 async def console_static(request: Request) -> Response:
-    """Hand out a file of the console."""
+    """Serve a file of the console."""
     if (name := request.path_params["name"]) not in STATIC or name == "verify.html":
         raise Problem("NOT_FOUND")
     data, kind = STATIC[name]
@@ -251,12 +248,11 @@ ROUTES: Final = (
     Route("/verify", console_verify),
     Route("/static/{name}", console_static),
 )
-"""One route a page."""
+"""One route per page."""
 
 
 async def _answered(request: Request, operation: str, token: str, said: dict[str, Any]) -> dict[str, Any]:
-    """Ask the service for one of its operations."""
-    # Whoever looks at two sessions is told nothing sooner than the slower may be, so no asker is shown to the release.
+    # A page can show two sessions, and must wait for the slower, so the release is not told who asks.
     found: dict[str, Any] = json.loads(
         await _service(request).answered(operation, Asker(token), json.dumps(said).encode())
     )
@@ -264,19 +260,18 @@ async def _answered(request: Request, operation: str, token: str, said: dict[str
 
 
 async def _read(request: Request, page_name: str, **said: Any) -> dict[str, Any]:
-    """Read what a page shows whoever is logged in."""
     return await _answered(request, "console", _logged_in(request), {"page": page_name, **said})
 
 
 def _logged_in(request: Request) -> str:
-    """Return the token of whoever is logged in; what comes of nobody is not looked at."""
+    """Return the viewer's token; without one the rest of the request is not read."""
     if not (token := token_in(request)):
         raise _NoLogin
     return token
 
 
 async def _pane(request: Request, question: str, cell: str) -> dict[str, Any]:
-    """Ask in one session; what it ends with is told in its own half."""
+    """Ask in one session; an error is shown in its own half."""
     role, _, purpose = cell.partition("/")
     try:
         said = {"question": question, "role": role, "purpose": purpose}
@@ -321,7 +316,7 @@ async def _to_login(*_: Any) -> Response:
 
 
 async def _failed(request: Request, error: Exception) -> Response:
-    """Tell any error by its code and title, and nothing of what came."""
+    """Show an error's code and title, and nothing of the request."""
     if isinstance(error, HTTPException):
         problem = Problem(
             {404: "NOT_FOUND", 405: "METHOD_NOT_ALLOWED"}.get(error.status_code, "INVALID_REQUEST")
@@ -329,7 +324,7 @@ async def _failed(request: Request, error: Exception) -> Response:
     else:
         problem = problem_of(error)
     _service(request).metrics.problem(problem.code)
-    if problem.code in _REFUSED:  # the token has expired, or its key is gone: another is wanted
+    if problem.code in _REFUSED:  # the token has expired, or its key is gone: log in again
         response = _login(request, problem)
         response.headers.append("Set-Cookie", forgotten())
     else:

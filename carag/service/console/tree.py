@@ -1,4 +1,4 @@
-"""Walk the path from a record to the signed root, step by step, so that it can be drawn."""
+"""List the steps of the path from a record to the signed root, to draw them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,7 @@ __all__ = ["path_of"]
 def path_of(record: bytes, proof: str) -> dict[str, Any]:
     """Return the path of RFC 9162 section 2.1.3.2 in hexadecimal: the leaf, each sibling and parent, and the root.
 
-    Parameters
-    ----------
-    record : bytes
-    proof : str
-        A file of a proof whose inclusion was verified; this only says how the hashes lie.
+    - ``proof``: the file of a proof that has been verified; only the position of the hashes is read here.
 
     Examples
     --------
@@ -40,7 +36,7 @@ def path_of(record: bytes, proof: str) -> dict[str, Any]:
         is_left = bool(index & 1) or index == last
         node = node_hash(sibling, node) if is_left else node_hash(node, sibling)
         steps.append({"side": "left" if is_left else "right", "sibling": sibling.hex(), "parent": node.hex()})
-        while is_left and index and not index & 1:  # a last node without a partner rises by itself
+        while is_left and index and not index & 1:  # the last node of a level may have no sibling
             index, last = index >> 1, last >> 1
         index, last = index >> 1, last >> 1
     return {

@@ -1,4 +1,4 @@
-"""Write pages from templates: every value escaped and visible, and drawings laid out before they are drawn."""
+"""Render pages from templates, with every value escaped and made visible, and lay out their drawings."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ _TYPES: Final = {
 STATIC: Final = {
     name: (_PACKAGE.joinpath("static", name).read_bytes(), kind) for name, kind in _TYPES.items()
 }
-"""Files of the console as they are served, each with its media type."""
+"""The console's files with their media types."""
 _BENCHMARKS: Final = json.loads(_PACKAGE.joinpath("benchmarks.json").read_text("utf-8"))
 _STEP: Final = 84
-"""Height of one step of a drawn path, in units of its picture."""
+"""Height of one step in the drawing of a path."""
 _COLUMN: Final = 168
-"""Width of one part of a drawn history."""
+"""Width of one column in the drawing of a history."""
 _ROW: Final = 64
-"""Its height."""
+"""Height of one row in it."""
 
 
 def page(template: str, **values: Any) -> str:
-    """Write a page.
+    r"""Render a page.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def page(template: str, **values: Any) -> str:
 
 
 def path_drawing(path: dict[str, Any]) -> dict[str, Any]:
-    """Lay a Merkle path out, the leaf below and the root above; see :func:`carag.service.console.tree.path_of`."""
+    """Lay out a Merkle path, the leaf at the bottom; see :func:`carag.service.console.tree.path_of`."""
     count, node, rows = len(path["steps"]), path["leaf"], []
     for number, step in enumerate(path["steps"]):
         x = 8 if step["side"] == "left" else 432
@@ -65,9 +65,10 @@ def path_drawing(path: dict[str, Any]) -> dict[str, Any]:
 
 
 def history_drawing(labels: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Lay a passage's labels out as rectangles: to the right when a label holds, upwards when it was known.
+    """Lay out a passage's labels as rectangles: to the right when a label holds, upwards when it was known.
 
-    Parts are drawn of one size, whatever time they take: two changes of one day are as visible as two of a decade.
+    Columns and rows have one size, whatever time they span, so that two changes in a day are as visible as two in a
+    decade.
     """
     words = {
         word: chr(65 + number % 26)
@@ -106,7 +107,7 @@ def history_drawing(labels: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _edges(labels: Sequence[dict[str, Any]], since: str, until: str) -> list[int | None]:
-    """Return all edges of one axis in order, None for no end as the last; a label that lasts no time gets a part."""
+    """Return all edges of an axis in order, with None (no end) last; a label of zero duration still gets a column."""
     edges = sorted({edge for one in labels for edge in (one[since], one[until]) if edge is not None})
     found: list[int | None] = [*edges, None] if any(one[until] is None for one in labels) else [*edges]
     return found if len(found) > 1 else [*found, None]
@@ -117,7 +118,7 @@ def _minute(minutes: int | None) -> str:
         return "no end"
     try:
         return f"{_EPOCH + timedelta(minutes=minutes):%Y-%m-%d %H:%M}"
-    except OverflowError:  # Python's calendar ends before 32 bits of minutes do
+    except OverflowError:  # 32 bits of minutes reach beyond Python's calendar
         return "after 9999"
 
 
@@ -130,19 +131,19 @@ def _moment(microseconds: int | None) -> str:
 
 
 def _shown(value: object) -> object:
-    """Take the characters away that a reader would not see; what a template has written itself is left as it is."""
+    """Make invisible characters visible; leave what the template itself wrote."""
     if value is None:
         return ""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _versioned(name: str) -> str:
-    """Return the address of a file, other for other bytes, so that it may be kept for long."""
+    """Return the address of a file, which changes with its bytes, so that it can be cached for long."""
     return f"/console/static/{name}?v={hashlib.sha256(STATIC[name][0]).hexdigest()[:16]}"
 
 
 def _as_link(text: str) -> str:
-    """Return a text as a link that needs no further request, to the byte."""
+    """Return a text as a data link, byte for byte."""
     return f"data:application/json;base64,{base64.b64encode(text.encode()).decode()}"
 
 

@@ -180,7 +180,7 @@ def test_a_demo_lets_anybody_on_this_machine_choose_and_nobody_else(
     service.close()
     for changes in ({"listen": "0.0.0.0"}, {"behind_proxy": True}, {"issuer": "https://login.example"}):  # noqa: S104
         service.settings = said.model_copy(update=changes)
-        with pytest.raises(ValueError, match=r"want the settings that it makes: 127\.0\.0\.1"):
+        with pytest.raises(ValueError, match=r"use the settings that it makes: 127\.0\.0\.1"):
             application(service)
 
 

@@ -207,7 +207,7 @@ def test_the_desk_itself_refuses_a_history_without_the_right(service: Service, e
         {"role": "buy_side"},
     ):
         asked = json.dumps({"page": "history", "chunk_id": HISTORY, **said}).encode()
-        with pytest.raises(Refused, match="no such duty"):
+        with pytest.raises(Refused, match="does not grant this duty"):
             service.console(Asker(token()), asked)
     assert "TOKEN_DUTY" in denials(engine)
 
