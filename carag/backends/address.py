@@ -1,4 +1,4 @@
-"""Read where a backend is, keep its secret out of sight, and be patient with it.
+"""Read a backend's address, keep its secret out of messages, and repeat calls that fail for the moment.
 
 ``SCHEME://[USER[:SECRET]@]HOST:PORT[,HOST:PORT…][/COLLECTION]``
 """
@@ -18,25 +18,26 @@ from carag.errors import BackendUnavailable, InvalidArgument
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["DEFAULT_COLLECTION", "Address", "check_collection", "patiently"]
+__all__ = ["DEFAULT_COLLECTION", "BackendAddress", "check_collection", "patiently"]
 
 DEFAULT_COLLECTION: Final = "carag"
 _COLLECTION: Final = re.compile(r"(?=.{1,63}$)[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*", re.ASCII)
-"""What every engine takes as part of a name, and none as more than that: no brace, slash, dot or space. Two underscores
-are ours: they part a collection from what is beside it."""
+"""What every engine accepts as part of a name without a meaning of its own: no brace, slash, dot or space. Two
+underscores are reserved: they separate a collection's name from that of the tables with it.
+"""
 _NAME: Final = "at most 63 letters and digits, the first a letter, with single underscores between"
 _LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 _TRIES: Final = 4
-"""How often what may be repeated is tried."""
+"""Most attempts of a call that may be repeated."""
 _PAUSE: Final = 0.1
-"""Seconds, at most, before the second try; doubled for each that follows."""
+"""Longest pause before the second try, in seconds; doubled before each further one."""
 
 _Made = TypeVar("_Made")
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
-    """Where a backend is."""
+class BackendAddress:
+    """The address of a backend."""
 
     hosts: tuple[tuple[str, int], ...]
     collection: str
@@ -45,29 +46,20 @@ class Address:
     secret: str = field(default="", repr=False)
 
     @classmethod
-    def parse(cls, text: object, schemes: Mapping[str, bool], port: int, variable: str) -> Address:
+    def parse(cls, text: object, schemes: Mapping[str, bool], port: int, variable: str) -> BackendAddress:
         """Read an address.
 
-        Parameters
-        ----------
-        text : str
-        schemes : mapping of str to bool
-            The schemes that are taken, and whether each is encrypted.
-        port : int
-            Where none is named.
-        variable : str
-            The environment variable that holds the secret where the address does not.
+        - ``schemes``: the accepted schemes, and whether each is encrypted.
+        - ``port``: the default.
+        - ``variable``: the environment variable with the secret, if the address has none.
 
-        Raises
-        ------
-        InvalidArgument
-            If it is no such address, or a secret would be sent in the clear to another machine. The message does not
-            quote it.
+        Raises InvalidArgument if it is not a valid address, or a secret would be sent unencrypted to another machine.
+        The message does not quote it.
 
         Examples
         --------
-        >>> Address.parse("redis://node-1,node-2:7001/filings", {"redis": False}, 6379, "NO_SUCH_VARIABLE")
-        Address(hosts=(('node-1', 6379), ('node-2', 7001)), collection='filings', is_encrypted=False)
+        >>> BackendAddress.parse("redis://node-1,node-2:7001/filings", {"redis": False}, 6379, "NO_SUCH_VARIABLE")
+        BackendAddress(hosts=(('node-1', 6379), ('node-2', 7001)), collection='filings', is_encrypted=False)
         """
         known = ", ".join(schemes)
         wanted = f"want {next(iter(schemes))}://HOST:PORT/COLLECTION, a name of {_NAME}; schemes are {known}"
@@ -81,35 +73,31 @@ class Address:
             hosts = tuple((one.hostname or "", one.port or port) for one in parts)
             is_whole = all(one.hostname and not (one.path or one.query or one.fragment) for one in parts)
         except (KeyError, ValueError):
-            raise InvalidArgument(f"this is no address of a backend; {wanted}") from None
+            raise InvalidArgument(f"this is not the address of a backend; {wanted}") from None
         collection = collection or DEFAULT_COLLECTION
         if not is_whole or not _COLLECTION.fullmatch(collection):
-            raise InvalidArgument(f"this is no address of a backend; {wanted}")
+            raise InvalidArgument(f"this is not the address of a backend; {wanted}")
         secret = unquote(secret) or os.environ.get(variable, "")
         if secret and not is_encrypted and any(host not in _LOOPBACK for host, _ in hosts):
-            raise InvalidArgument(f"a secret would be sent in the clear; take a scheme with TLS, of {known}")
+            raise InvalidArgument(
+                f"a secret would be sent unencrypted; use a scheme with TLS, one of {known}"
+            )
         return cls(hosts, collection, is_encrypted, unquote(user), secret)
 
     def only_host(self, engine: str, part: str) -> tuple[str, int]:
-        """Return host and port of an engine whose machines are not named one by one.
-
-        Raises
-        ------
-        InvalidArgument
-            If there are several; the message says of which part of the engine one is wanted.
-        """
+        """Return host and port for an engine with one address; raise InvalidArgument if there are several."""
         host, *others = self.hosts
         if others:
             raise InvalidArgument(
-                f"{engine} is asked at one address; want HOST:PORT of one {part}, or of what is before them"
+                f"{engine} has one address; want HOST:PORT of one {part}, or of a load balancer"
             )
         return host
 
 
 def check_collection(name: object) -> None:
-    """Check the name of a collection, for whoever gives one without an address."""
+    """Check a collection's name that was given without an address."""
     if not (isinstance(name, str) and _COLLECTION.fullmatch(name)):
-        raise InvalidArgument(f"this is no name of a collection; want {_NAME}")
+        raise InvalidArgument(f"this is not the name of a collection; want {_NAME}")
 
 
 def patiently(
@@ -119,22 +107,14 @@ def patiently(
     failures: tuple[type[BaseException], ...],
     again: Callable[[BaseException], bool],
 ) -> _Made:
-    """Call what may be repeated, and try again, a random pause later, where the failure may pass.
+    """Make a call that may be repeated; try again, after a random pause, if the failure may pass.
 
-    Parameters
-    ----------
-    what : str
-        The engine, without an address.
-    call : callable
-    failures : tuple of type
-        What the engine's client raises.
-    again : callable
-        Whether a failure may pass.
+    - ``what``: the engine, without an address.
+    - ``failures``: what the engine's client raises.
+    - ``again``: whether a failure may pass.
 
-    Raises
-    ------
-    BackendUnavailable
-        If it failed for good; the message names the type of the failure alone, for its text may hold an address.
+    Raises BackendUnavailable if every try failed; the message has only the failure's type, for its text may contain an
+    address.
     """
     for attempt in range(_TRIES):
         try:
@@ -143,9 +123,9 @@ def patiently(
             if attempt + 1 == _TRIES or not again(error):
                 tries = f"{attempt + 1} tries" if attempt else "one try"
                 raise BackendUnavailable(
-                    f"{what} failed after {tries}: {type(error).__name__}; nothing was returned. See that all of its "
-                    "machines are up, then ask again; a change under the same batch name is made once"
+                    f"{what} failed after {tries}: {type(error).__name__}; nothing was returned. Check that all of its "
+                    "machines are up, then try again; repeating a change with the same batch name is safe"
                 ) from None
-            # Not for secrecy: writers that failed together should not come back together.
+            # Not cryptographic: it keeps writers that failed together from coming back together.
             time.sleep(random.uniform(0, _PAUSE * 2**attempt))  # noqa: S311
     raise AssertionError

@@ -1,19 +1,19 @@
-"""Search a backend and believe nothing that it returns: what the engine holds of this room.
+"""Search a backend without trusting it: the part of this package that the engine uses.
 
-A policy is compiled to the words that it admits at an epoch, and the backend asked at that epoch. Every hit is then
-tested by the word, times and entity that came with it, and by the word that the label store has; it is scored again by
-our own kernel; and the number of hits must be the number there must be.
+A policy is compiled to the words that it admits at an epoch, and the backend is asked at that epoch. Every hit is then
+tested by the word, times and entity that came with it and by the word in the label store, and scored again by our own
+kernel; and the number of hits must be right.
 
-What is refused with :class:`~carag.errors.BackendFault` is listed at :func:`carag.backends.judged.judge`. A hit that
-fails by the label store alone is lag, no lie: the label was closed and the backend is behind. The backend must say the
-same of the row when it is asked for it by key; then it is dropped, another is asked for, and both are counted.
+:func:`carag.backends.judged.judge` lists what is refused with :class:`~carag.errors.BackendFault`. A hit that fails
+only by the label store is lag: its label was closed and the backend is behind. The backend must report the same row
+when asked for it by key; then it is dropped, another is asked for, and both are counted.
 
-What cannot be noticed from here: a backend that leaves a row out of every answer and of its count alike; an exact plan
-that puts a farther admissible row in the place of a nearer one while more rows are admissible than were asked for; and
-one row's vector in the place of another's, if both are of unit length and the score fits. Only the oracle of
-``tests/backends/conformance.py``, which knows all rows, sees those. What is compared here is the list with the count of
-the search, that count with the one of :meth:`~carag.backends.VectorBackend.count`, which is asked by itself, and a
-short list with a second one by an exact plan.
+Three faults cannot be noticed here: a row left out of every answer and of the count alike; an exact plan that returns a
+farther admissible row in place of a nearer one while more rows are admissible than were asked for; and one row's vector
+in place of another's, if both have unit length and the score fits. Only the oracle of
+``tests/backends/conformance.py``, which knows all rows, sees those. The checks compare the list with the count of the
+search, that count with :meth:`~carag.backends.VectorBackend.count`, which is asked separately, and a short list with
+that of an exact plan.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ if TYPE_CHECKING:
 __all__ = ["Checked"]
 
 _TRIES: Final = 16
-"""How often a search begins anew because its epoch is gone: a writer was there between the two questions."""
+"""Times that a search starts again because a writer has moved the epoch away under it."""
 _COUNTS: Final = 1024
-"""Counts that are kept."""
+"""Most counts that are cached."""
 _MOST: Final = 2**31 - 1
 _ANYTHING: Final = Search(Policy(Mask()), NEVER - 1)
 
@@ -59,7 +59,7 @@ _Answer = TypeVar("_Answer")
 
 
 class Checked:
-    """A backend of vectors, of which every answer is checked.
+    """A backend of vectors whose every answer is checked.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ class Checked:
         return self._backend.capabilities
 
     def __len__(self) -> int:
-        """Count the live rows, as of the last epoch that was seen."""
+        """Count the live rows as of the last epoch seen."""
         return sum(shard.rows for shard in self._last.shards)
 
     def __repr__(self) -> str:
@@ -111,50 +111,44 @@ class Checked:
         return f"<Checked {seen.backend}, {seen.collection!r}, epoch {seen.epoch}: {len(self)} rows>"
 
     def state(self) -> IndexState:
-        """Read the last epoch.
-
-        Raises
-        ------
-        BackendFault
-            If it is earlier than one that was seen before, or of another collection.
-        """
+        """Read the last epoch; raise BackendFault if it is earlier than one seen before, or of another collection."""
         return self._newest(self._backend.state)
 
     def close(self) -> None:
-        """Give up the backend's connections; idempotent."""
+        """Close the backend's connections; idempotent."""
         self._backend.close()
 
     # ------------------------------------------------------------ change
 
     def add(self, rows: Rows, *, batch: str) -> IndexState:
-        """Add rows, as :func:`carag.backends.rows_of` makes them; see :class:`~carag.backends.VectorBackend`.
+        """Add rows made by :func:`carag.backends.rows_of`.
 
         Raises
         ------
         InvalidArgument
             If a key is in use, or vectors have another length.
         BackendUnavailable
-            If it is not sure that they were added; do it again, by the same name.
+            If it is not certain that they were added; repeat with the same batch name.
         """
         if rows.vectors.shape[1:] != (self._dim,):
             raise InvalidArgument(f"vectors have shape {rows.vectors.shape}; want (n, {self._dim})")
         return self._newest(lambda: self._backend.add(rows, batch=batch))
 
     def relabel(self, keys: Sequence[int], words: Sequence[int], *, batch: str) -> IndexState:
-        """Give rows new words; what these close is closed from now on, whenever the backend confirms it.
+        """Give rows new words; what these close is closed at once, even before the backend confirms it.
 
         Raises
         ------
         InvalidArgument
             If a key is unknown; no row was changed.
         BackendUnavailable
-            If it is not sure that they were changed: what was to be closed stays so. Do it again, by the same name.
+            If it is not certain that they were changed: rows to be closed stay closed. Repeat with the same batch name.
         """
         with self._labels.holding(dict(zip(keys, words, strict=True))):
             return self._newest(lambda: self._backend.relabel(keys, words, batch=batch))
 
     def delete(self, keys: Sequence[int], *, batch: str) -> IndexState:
-        """Delete rows, as :meth:`relabel` closes them."""
+        """Delete rows; they are closed at once, and errors are as for :meth:`relabel`."""
         with self._labels.holding(dict.fromkeys(keys, QUARANTINE)):
             return self._newest(lambda: self._backend.delete(keys, batch=batch))
 
@@ -173,29 +167,29 @@ class Checked:
         also_hidden: int = 0,
         hidden_among: Search | None = None,
     ) -> CheckedResult:
-        """Find the ``k`` nearest rows among those the policy admits; parameters as of :meth:`carag.Index.search`.
+        """Find the ``k`` nearest rows that the policy admits; parameters as of :meth:`carag.Index.search`.
 
-        ``"certified"`` is the exact plan where the backend has no certified one, and the result's ``stats.plans`` say
-        so; nothing less than exact takes its place. ``"auto"`` is the backend's own choice, or its graph, above
-        ``exact_limit`` admissible rows.
+        ``"certified"`` is the exact plan if the backend has no certified one, and ``stats.plans`` of the result say so;
+        it is never less than exact. ``"auto"`` is the backend's own choice, or its graph, above ``exact_limit``
+        admissible rows.
 
         Raises
         ------
         InvalidArgument
-            On a wrong argument, a plan that the backend does not have, or more words than one search may name.
+            If an argument is not valid, or the backend lacks the plan or cannot search for that many words.
         BackendUnavailable
             If the backend, or a part of it, does not answer.
         BackendFault
-            If it returned what cannot be true.
+            If its answer cannot be true.
         Incomplete
-            If it returned fewer rows than are admissible, by an exact plan, too.
+            If it returned fewer rows than are admissible, even with an exact plan.
         """
         asked = Queries.of(queries, self._dim)
         wanted = _number("k", k, 1)
         beside = _number("also_hidden", also_hidden, 0)
         if hidden_among is not None and not beside:
             raise InvalidArgument(
-                "hidden_among says where to look for hidden rows, and also_hidden is 0; want how many"
+                "hidden_among says where to look for hidden rows, but also_hidden is 0; set it to their number"
             )
         limit = _number("exact_limit", exact_limit, 0)
         other = hidden_among or _ANYTHING
@@ -218,7 +212,7 @@ class Checked:
         as_of: datetime | date | int | None = None,
         alive_at: datetime | date | int | None = None,
     ) -> int:
-        """Count the rows that a policy admits, as the backend does."""
+        """Count the rows that a policy admits, as the backend reports it."""
 
         def answer(at: IndexState) -> int:
             admitted = self._admitted(policy, as_of, alive_at, at)
@@ -227,19 +221,19 @@ class Checked:
         return self._at_one_epoch(answer)
 
     def similarities(self, query: ArrayLike, keys: ArrayLike) -> NDArray[np.float32]:
-        """Compute how similar some rows are to a query; as :meth:`carag.Index.similarities`."""
+        """Compute the similarities of some rows to a query, as :meth:`carag.Index.similarities`."""
         wanted = np.asarray(keys, np.int64)
         with self._rows(wanted) as index:
             return index.similarities(query, wanted)
 
     def vectors(self, keys: ArrayLike) -> NDArray[np.float32]:
-        """Read the vectors of some rows, in the order of their keys; as :meth:`carag.Index.vectors`."""
+        """Read the vectors of some rows, in the order of their keys, as :meth:`carag.Index.vectors`."""
         wanted = np.asarray(keys, np.int64)
         with self._rows(wanted) as index:
             return index.vectors(wanted)
 
     def words(self, keys: Sequence[int]) -> dict[int, int]:
-        """Read the words of those of some rows that the backend has."""
+        """Read the words of those of the given rows that the backend has."""
         rows = self._get(keys)
         return dict(zip(rows.keys.tolist(), rows.words.tolist(), strict=True))
 
@@ -255,15 +249,17 @@ class Checked:
     # ------------------------------------------------------------ one epoch
 
     def _newest(self, ask: Callable[[], IndexState]) -> IndexState:
-        """Ask for a state: it is no earlier than what was seen before, if than what others saw meanwhile."""
+        """Ask for a state, which must not be earlier than what was seen before."""
         seen = self._last
         state = ask()
         if state.collection != seen.collection:
-            raise BackendFault(f"the backend turned from {seen.collection!r} to {state.collection!r}")
+            raise BackendFault(
+                f"the backend changed from collection {seen.collection!r} to {state.collection!r}; check its address"
+            )
         if state.epoch < seen.epoch:
             raise BackendFault(
-                f"the backend is at epoch {state.epoch}, and was at {seen.epoch}: it lost changes that it had "
-                "confirmed, or an older copy answered; put the newest in its place"
+                f"the backend is at epoch {state.epoch} but was at {seen.epoch}: it lost confirmed changes, or an "
+                "older copy answered; restore the newest copy"
             )
         if any(left >= right for left, right in pairwise(state.words)):
             raise BackendFault("the backend's words are not in order")
@@ -273,13 +269,13 @@ class Checked:
         return state
 
     def _at_one_epoch(self, ask: Callable[[IndexState], _Answer]) -> _Answer:
-        """Take the epoch first; begin anew where it is gone, because a writer moved it meanwhile."""
+        """Ask at the last epoch; start again if a writer has moved on and that epoch is gone."""
         for _ in range(_TRIES):
             at = self.state()
             try:
                 return ask(at)
             except BackendFault:
-                self._counts.clear()  # which of two counts was the lie is not known
+                self._counts.clear()  # it is unknown which of two counts was wrong
                 raise
             except BackendUnavailable:
                 if self.state().epoch == at.epoch:
@@ -297,13 +293,13 @@ class Checked:
         most = self.capabilities.most_words
         if admitted is not None and len(admitted.words) > most:
             raise InvalidArgument(
-                f"the policy admits {len(admitted.words):,} words, and one search of {at.backend} may name {most:,}; "
-                "narrow the policy, or take a backend that takes more"
+                f"the policy admits {len(admitted.words):,} words, but one search of {at.backend} can name {most:,}; "
+                "narrow the policy, or use a backend with a higher limit"
             )
         return admitted
 
     def _count(self, admitted: Admitted, at: IndexState) -> int:
-        """Count what is admitted at an epoch: a question that is asked once, for its answer cannot change."""
+        """Count what is admitted at an epoch; cached, since it cannot change."""
         question = admitted.policy, admitted.as_of, admitted.alive_at, at.epoch
         count = self._counts.get(question)
         if count is None:

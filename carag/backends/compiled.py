@@ -1,4 +1,4 @@
-"""Compile a policy to the words that it admits among those known at an epoch; what is not known then is closed."""
+"""Compile a policy to the words that it admits among those known at an epoch; unknown words are closed."""
 
 from __future__ import annotations
 
@@ -23,20 +23,12 @@ def admitted_at(
     as_of: datetime | date | int | None,
     alive_at: datetime | date | int | None,
 ) -> Admitted | None:
-    """Compile a policy and its instants; None if no row can be admissible, and then no backend is asked.
+    """Compile a policy and its times; None if no row can be admissible, so that no backend need be asked.
 
-    Parameters
-    ----------
-    words : tuple of int
-        Known at the epoch that is asked.
-    policy : Policy or Mask
-    as_of, alive_at : datetime, date or int, optional
-        As for :meth:`carag.Index.search`.
+    - ``words``: known at the epoch.
+    - ``as_of``, ``alive_at``: as for :meth:`carag.Index.search`.
 
-    Raises
-    ------
-    InvalidArgument
-        If there is no policy, an instant is none, or an entity has more than 32 bits.
+    Raises InvalidArgument if there is no policy, a time is not valid, or an entity has more than 32 bits.
 
     Examples
     --------
@@ -54,8 +46,8 @@ def admitted_at(
     for listed in (allowed or (), denied):
         if listed and listed[-1] > MAX_ENTITY:
             raise InvalidArgument(
-                f"the policy lists entity {listed[-1]}; a backend's rows have 0 to {MAX_ENTITY}: give the numbers of "
-                "its rows"
+                f"the policy lists entity {listed[-1]}; want 0 to {MAX_ENTITY}, the entity numbers of the "
+                "backend's rows"
             )
     open_words = _admitted(whole, words)
     if not open_words or allowed == ():

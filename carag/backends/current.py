@@ -1,6 +1,6 @@
-"""Know which words hold by now: what the label store says, and what a change that is under way will close.
+"""Know which words hold now: those of the label store, restricted by changes that are under way.
 
-A backend may be behind: its rows are of an epoch. What was closed since is closed.
+A backend may be behind: its rows are as of an epoch. What has been closed since is closed.
 """
 
 from __future__ import annotations
@@ -25,21 +25,15 @@ __all__ = ["CurrentWords", "Words"]
 
 
 class Words(Protocol):
-    """The store of labels, as far as a search asks it."""
+    """The label store, as far as a search needs it."""
 
     def words_of(self, keys: Sequence[int]) -> Mapping[int, int]:
-        """Return the words that rows have now, one that is closed if a row was deleted; unknown keys are left out."""
+        """Return the current words of rows, a closed one for deleted rows; unknown keys are left out."""
         ...
 
 
 class CurrentWords:
-    """A label store beside a backend.
-
-    Parameters
-    ----------
-    labels : Words
-    backend : VectorBackend
-    """
+    """A label store and a backend."""
 
     def __init__(self, labels: Words, backend: VectorBackend) -> None:
         self._labels = labels
@@ -49,7 +43,7 @@ class CurrentWords:
 
     @contextmanager
     def holding(self, words: dict[int, int]) -> Iterator[None]:
-        """Admit rows only if their new words are admitted, too, until a change is confirmed, or was refused."""
+        """Admit rows only if their new words are admitted too, until the change is confirmed or refused."""
         with self._lock:
             self._held = self._held | words
         try:
@@ -66,12 +60,10 @@ class CurrentWords:
     def lagged(self, rows: Rows, admitted: Admitted, at: IndexState) -> NDArray[np.int64]:
         """Return the keys of those rows, found at an epoch, that are closed by now.
 
-        Raises
-        ------
-        BackendFault
-            If the store never had a row, or the backend says other things of a closed one when asked for it by key.
+        Raises BackendFault if the store never had a row, or the backend describes a closed one differently when asked
+        for it by key.
         """
-        # The list is read first: what is released after that is in the label store.
+        # Read before the label store, which already has whatever is released afterwards.
         held, keys = self._held, rows.keys.tolist()
         words = self._labels.words_of(keys)
         if len(words) < len(keys):
@@ -91,6 +83,6 @@ class CurrentWords:
 
 
 def _told(rows: Rows) -> Iterator[tuple[int, ...]]:
-    """Yield of each row its key, and what a policy tests."""
+    """Yield the key of each row and what a policy tests."""
     columns = rows.keys, rows.words, rows.public_at, rows.expires_at, rows.entities
     return zip(*(column.tolist() for column in columns), strict=True)

@@ -1,12 +1,11 @@
-"""Say which epoch of several backends holds: what makes one collection of shards that know nothing of each other.
+"""Keep the epochs of several backends, which make independent shards one collection.
 
-Every shard counts its own epochs. A published epoch names one of each, so a reader that takes it first, and asks every
-shard at its own, sees a state that was whole once. A writer changes the shards and then publishes; until then nobody
-asks for what it wrote.
+Every shard counts its own epochs. A published epoch names one epoch of each shard, so a reader that reads it first and
+asks every shard at its own epoch sees a consistent state. A writer changes the shards and then publishes; until then
+nothing asks for what it wrote.
 
-A writer that ends in between leaves an intent. Whoever writes next settles it first: it is told which rows were meant,
-and under which name every shard knows the batch. One writer at a time has its turn, and publishes within it or not at
-all.
+A writer that ends in between leaves an intent, which the next writer settles first: it names the rows, and the batch at
+every shard. Writers take turns, and can publish only within their turn.
 """
 
 from __future__ import annotations
@@ -24,49 +23,45 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from contextlib import AbstractContextManager
 
-__all__ = ["Epochs", "Intent", "MemoryEpochs", "Published", "Turn"]
+__all__ = ["Epochs", "MemoryEpochs", "Published", "Turn", "WriteIntent"]
 
 
 class Published(NamedTuple):
-    """An epoch, and where every shard stands at it."""
+    """An epoch, and the state of every shard at it."""
 
     epoch: int
     parts: tuple[IndexState, ...]
 
     def text(self) -> str:
-        """Write the parts as JSON."""
+        """Return the parts as JSON."""
         return json.dumps([(*part[:4], part.shards) for part in self.parts], separators=(",", ":"))
 
     @classmethod
     def read(cls, epoch: int, text: str) -> Published:
-        """Read what :meth:`text` wrote.
-
-        Raises
-        ------
-        BackendFault
-            If it is not that.
-        """
+        """Read what :meth:`text` wrote; raise BackendFault if it is not that."""
         try:
             parts = [
                 IndexState(backend, collection, own, tuple(words), tuple(ShardState(*one) for one in shards))
                 for backend, collection, own, words, shards in json.loads(text)
             ]
         except MALFORMED as error:
-            raise BackendFault(f"what was published as epoch {epoch} cannot be read; restore it") from error
+            raise BackendFault(
+                f"the record of epoch {epoch} cannot be read; restore the database of epochs"
+            ) from error
         return cls(epoch, tuple(parts))
 
 
-class Intent(NamedTuple):
+class WriteIntent(NamedTuple):
     """What a writer is about to do."""
 
     number: int
-    """No two intents have the same; part of the name that the shards know the batch by."""
+    """Unique; part of the batch name at the shards."""
     batch: str
     kind: str
     """``"add"``, ``"relabel"`` or ``"delete"``."""
     keys: tuple[int, ...]
     words: tuple[int, ...]
-    """Of a relabel: one a key."""
+    """For a relabel: one per key."""
 
     @property
     def name(self) -> str:
@@ -75,7 +70,7 @@ class Intent(NamedTuple):
 
 
 class Turn(Protocol):
-    """What the one writer may do."""
+    """What the writer whose turn it is may do."""
 
     def last(self) -> Published:
         """Return the last epoch."""
@@ -85,46 +80,46 @@ class Turn(Protocol):
         """Return the epoch that a batch made, if it did."""
         ...
 
-    def left(self) -> Intent | None:
-        """Return what a writer left that ended before it published."""
+    def left(self) -> WriteIntent | None:
+        """Return the intent of a writer that ended before it published."""
         ...
 
-    def intend(self, kind: str, batch: str, keys: tuple[int, ...], words: tuple[int, ...]) -> Intent:
-        """Keep what is about to be done."""
+    def intend(self, kind: str, batch: str, keys: tuple[int, ...], words: tuple[int, ...]) -> WriteIntent:
+        """Record what is about to be done."""
         ...
 
-    def publish(self, intent: Intent, parts: tuple[IndexState, ...]) -> Published:
-        """Make the next epoch of an intent, which is done."""
+    def publish(self, intent: WriteIntent, parts: tuple[IndexState, ...]) -> Published:
+        """Make the next epoch from a completed intent."""
         ...
 
-    def abandon(self, intent: Intent) -> None:
+    def abandon(self, intent: WriteIntent) -> None:
         """Forget an intent that was undone."""
         ...
 
 
 class Epochs(Protocol):
-    """Where epochs are kept. Every method may raise :class:`~carag.errors.BackendUnavailable`."""
+    """Storage of epochs. Every method may raise :class:`~carag.errors.BackendUnavailable`."""
 
     def bind(self, shards: tuple[IndexState, ...]) -> Published:
-        """Take shards for those of the collection, from now on or again; return the last epoch.
+        """Bind the collection to its shards, now or again; return the last epoch.
 
         Raises
         ------
         InvalidArgument
-            If they are others, or in another order, or hold rows that no epoch knows of.
+            If the shards or their order differ from before, or they hold rows that no epoch covers.
         """
         ...
 
     def at(self, epoch: int | None) -> Published:
-        """Return an epoch, by default the last; one that is not yet is refused with InvalidArgument."""
+        """Return an epoch, by default the last; a future one is refused with InvalidArgument."""
         ...
 
     def turn(self) -> AbstractContextManager[Turn]:
-        """Wait for one's turn to write, and have it."""
+        """Wait for the turn to write, and hold it."""
         ...
 
     def close(self) -> None:
-        """Give up connections; idempotent."""
+        """Close connections; idempotent."""
         ...
 
 
@@ -137,23 +132,22 @@ def check_new(shards: tuple[IndexState, ...]) -> None:
     """Check that shards hold nothing."""
     if any(part.rows for one in shards for part in one.shards):
         raise InvalidArgument(
-            "the shards hold rows that no epoch knows of here; name the shards of before in their order and the same "
-            "server of epochs, or take empty collections"
+            "the shards hold rows that no epoch covers; name the same shards in the same order with the same server "
+            "of epochs, or use empty collections"
         )
 
 
 def check_same(known: list[str], shards: tuple[IndexState, ...]) -> None:
-    """Check that shards are those that are known."""
     named = names_of(shards)
     if known == named:
         return
     if sorted(known) == sorted(named):
         raise InvalidArgument(
-            "these shards are those of the collection in another order; name them as at first, for key and order say "
-            "which shard a row is in"
+            "these are the collection's shards in another order; name them in the original order, which together with "
+            "the key decides which shard a row is in"
         )
     raise InvalidArgument(
-        f"these {len(shards)} shards are not the {len(known)} of the collection; name those, in their order"
+        f"these {len(shards)} shards are not the {len(known)} of the collection; name those, in the original order"
     )
 
 
@@ -164,8 +158,8 @@ class MemoryEpochs:
         self._names: list[str] = []
         self._published: list[Published] = []
         self._batches: dict[str, Published] = {}
-        self._intents: list[Intent] = []
-        self._open: Intent | None = None
+        self._intents: list[WriteIntent] = []
+        self._open: WriteIntent | None = None
         self._lock = threading.Lock()
 
     def bind(self, shards: tuple[IndexState, ...]) -> Published:
@@ -184,7 +178,7 @@ class MemoryEpochs:
         if epoch is None:
             return last
         if not 0 <= epoch <= last.epoch:
-            raise InvalidArgument(f"epoch {quoted(epoch)} is not yet; the last is {last.epoch}")
+            raise InvalidArgument(f"epoch {quoted(epoch)} does not exist yet; the last is {last.epoch}")
         return self._published[epoch]
 
     @contextmanager
@@ -201,17 +195,17 @@ class MemoryEpochs:
         """See ``Turn``."""
         return self._batches.get(batch)
 
-    def left(self) -> Intent | None:
+    def left(self) -> WriteIntent | None:
         """See ``Turn``."""
         return self._open
 
-    def intend(self, kind: str, batch: str, keys: tuple[int, ...], words: tuple[int, ...]) -> Intent:
+    def intend(self, kind: str, batch: str, keys: tuple[int, ...], words: tuple[int, ...]) -> WriteIntent:
         """See ``Turn``."""
-        self._open = Intent(len(self._intents), batch, kind, keys, words)
+        self._open = WriteIntent(len(self._intents), batch, kind, keys, words)
         self._intents.append(self._open)
         return self._open
 
-    def publish(self, intent: Intent, parts: tuple[IndexState, ...]) -> Published:
+    def publish(self, intent: WriteIntent, parts: tuple[IndexState, ...]) -> Published:
         """See ``Turn``."""
         made = Published(self._published[-1].epoch + 1, parts)
         self._published.append(made)
@@ -219,7 +213,7 @@ class MemoryEpochs:
         self._open = None
         return made
 
-    def abandon(self, intent: Intent) -> None:
+    def abandon(self, intent: WriteIntent) -> None:
         """See ``Turn``."""
         assert intent == self._open  # noqa: S101 - ours
         self._open = None

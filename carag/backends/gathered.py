@@ -1,4 +1,4 @@
-"""Ask a backend at one epoch until the best rows are sure, and are as many as there must be."""
+"""Ask a backend at one epoch until the best rows are certain and complete."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from carag.backends.judged import Asked, error_of, judge
+from carag.backends.judged import SearchAsked, error_of, judge
 from carag.backends.results import CheckedResult, CheckedStats
 from carag.errors import BackendFault, Incomplete, InvalidArgument
 from carag.index import Plan
@@ -17,37 +17,33 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from carag.backends.judged import Judged
+    from carag.backends.judged import CheckedAnswer
     from carag.backends.protocol import Admitted, IndexState, Rows, VectorBackend
 
 __all__ = ["Gatherer", "Queries"]
 
 _PAGE: Final = 16
-"""Rows asked for beyond ``k``: two engines order rows of nearly one similarity differently."""
+"""Rows asked for beyond ``k``: two engines order rows of almost equal similarity differently."""
 _EXACT: Final = (Plan.CERTIFIED, Plan.EXACT)
 
 
 class Queries(NamedTuple):
-    """Queries, (nq, dim), as they were given and of unit length."""
+    """Queries, (nq, dim), as given and scaled to unit length."""
 
     given: NDArray[np.float32]
     unit: NDArray[np.float32]
 
     @classmethod
     def of(cls, values: ArrayLike, dim: int) -> Queries:
-        """Convert one or many queries.
-
-        Raises
-        ------
-        InvalidArgument
-            If they have another shape or no direction.
-        """
+        """Convert one or many queries; raise InvalidArgument if they have another shape or no direction."""
         try:
             array = np.asarray(values)
             with np.errstate(over="ignore"):
                 given = np.atleast_2d(np.array(array, np.float32))
         except (ValueError, TypeError, OverflowError) as error:
-            raise InvalidArgument(f"queries make no array: {error}; want rows of equal length") from error
+            raise InvalidArgument(
+                f"queries do not form an array: {error}; want rows of equal length"
+            ) from error
         if array.dtype.kind not in "fiu" or given.ndim != 2 or given.shape[1] != dim:
             raise InvalidArgument(
                 f"queries are {array.dtype} of shape {array.shape}; want real numbers, (nq, {dim})"
@@ -59,8 +55,6 @@ class Queries(NamedTuple):
 
 
 class _Gathered(NamedTuple):
-    """What all queries found, and how."""
-
     keys: list[NDArray[np.int64]]
     similarities: list[NDArray[np.float32]]
     plan: Plan
@@ -75,14 +69,14 @@ class Gatherer(NamedTuple):
     backend: VectorBackend
     at: IndexState
     counted: Callable[[Admitted, IndexState], int]
-    """Counts by a question of its own."""
+    """Counts by a separate question."""
     lagged: Callable[[Rows, Admitted, IndexState], NDArray[np.int64]]
     """Returns the keys of those rows that are closed by now."""
 
     def found(
         self, queries: Queries, k: int, admitted: Admitted | None, plan: Plan | str, exact_limit: int
     ) -> CheckedResult:
-        """Find the ``k`` nearest rows that are admitted; arguments and errors as of :meth:`Checked.search`."""
+        """Find the ``k`` nearest admitted rows; arguments and errors as of :meth:`Checked.search`."""
         chosen = self._plan(plan, exact_limit, admitted)
         if admitted is None:
             nothing = _Gathered([], [], self._exact or chosen, 0, 0, 0)
@@ -93,7 +87,7 @@ class Gatherer(NamedTuple):
             gathered = self._gather(queries, k, admitted, self._exact)
         if gathered is None:
             raise Incomplete(
-                f"{self.at.backend} returned fewer rows than are admissible, also when it was asked again; check its "
+                f"{self.at.backend} returned fewer rows than are admissible, even when asked again; check its "
                 "parts"
             )
         return self._result(gathered, len(queries.given), k, retried=retried)
@@ -127,18 +121,18 @@ class Gatherer(NamedTuple):
         return asked
 
     def _gather(self, queries: Queries, k: int, admitted: Admitted, plan: Plan) -> _Gathered | None:
-        """Ask for a page more than ``k``, and for twice as much until the ``k`` best are sure; None: it is short."""
+        """Ask for a page beyond ``k``, then twice as much, until the ``k`` best are certain; None if too few."""
         extra, refilled = _PAGE, 0
         admissible = self.counted(admitted, self.at)
         while True:
-            # Also where none is said to be admissible: that the backend must say twice.
+            # At least 1, so that a backend must report twice that no row is admissible.
             wanted = max(1, min(k + extra, admissible))
-            asked = Asked(queries.given, wanted, admitted, plan, self.at)
+            asked = SearchAsked(queries.given, wanted, admitted, plan, self.at)
             found = self.backend.search(queries.unit, wanted, admitted, plan=plan, at=self.at.epoch)
             judged = judge(found, asked)
             if self.backend.capabilities.exact_count and judged.admissible != admissible:
                 raise BackendFault(
-                    f"the backend counts {judged.admissible} admissible rows, and {admissible} when asked for the count"
+                    f"the backend counts {judged.admissible} admissible rows, but {admissible} when asked for the count"
                 )
             if any(len(keys) < min(wanted, admissible) for keys in judged.keys):
                 return None
@@ -177,8 +171,8 @@ class Gatherer(NamedTuple):
 _Best = tuple["NDArray[np.int64]", "NDArray[np.float32]"]
 
 
-def _best(judged: Judged, query: int, lagged: NDArray[np.int64]) -> _Best:
-    """Return the rows of one query that are open, in our own order."""
+def _best(judged: CheckedAnswer, query: int, lagged: NDArray[np.int64]) -> _Best:
+    """Return the open rows of one query, in our own order."""
     keys, similarities = judged.keys[query], judged.similarities[query]
     if lagged.size:
         is_open = ~np.isin(keys, lagged)
@@ -187,10 +181,10 @@ def _best(judged: Judged, query: int, lagged: NDArray[np.int64]) -> _Best:
     return keys[order], similarities[order]
 
 
-def _is_sure(judged: Judged, query: int, k: int, best: _Best, admissible: int) -> bool:
-    """Tell whether no row that was not returned belongs among the ``k`` best of those that the plan finds.
+def _is_sure(judged: CheckedAnswer, query: int, k: int, best: _Best, admissible: int) -> bool:
+    """Return whether no row that was left out can be among the ``k`` best that the plan finds.
 
-    It has at most the least score that the backend told, and by our kernel hardly more.
+    Such a row has at most the least score that the backend reported, and hardly more by our kernel.
     """
     _, similarities = best
     if len(judged.keys[query]) >= admissible:

@@ -1,7 +1,4 @@
-"""Judge what a backend returned, and refuse the whole of it if any part cannot be true.
-
-Nothing here asks the backend, or the label store: what is judged is the answer beside the question.
-"""
+"""Judge a backend's answer from the question and the answer alone, and refuse all of it if any part cannot be true."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ if TYPE_CHECKING:
 
     from carag.backends.protocol import Admitted, Found, IndexState, Rows
 
-__all__ = ["Asked", "Judged", "error_of", "judge"]
+__all__ = ["CheckedAnswer", "SearchAsked", "error_of", "judge"]
 
 _MAY_BE: Final = {
     Plan.AUTO: frozenset(Plan) - {Plan.AUTO},
@@ -29,11 +26,11 @@ _MAY_BE: Final = {
     Plan.EXACT: frozenset({Plan.EXACT, Plan.CERTIFIED}),
     Plan.CERTIFIED: frozenset({Plan.CERTIFIED}),
 }
-"""The plans that may run where one was asked for: itself, and what is better."""
+"""The plans that may run for each requested one: itself, and better ones."""
 
 
-class Asked(NamedTuple):
-    """What a backend was asked."""
+class SearchAsked(NamedTuple):
+    """The question to a backend."""
 
     queries: NDArray[np.float32]
     """(nq, dim)"""
@@ -41,40 +38,37 @@ class Asked(NamedTuple):
     admitted: Admitted
     plan: Plan
     state: IndexState
-    """At whose epoch."""
+    """As of the epoch that was asked."""
 
 
-class Judged(NamedTuple):
-    """An answer in which nothing was found that cannot be true."""
+class CheckedAnswer(NamedTuple):
+    """An answer that passed all checks."""
 
     keys: list[NDArray[np.int64]]
-    """Of each query, in the backend's order."""
+    """For each query, in the backend's order."""
     similarities: list[NDArray[np.float32]]
     """By our own kernel."""
     least: NDArray[np.float32]
-    """(nq,) the least score of each query by the backend; no row that it left out has a greater one."""
+    """(nq,) the least score of each query, by the backend; no row that it left out has a greater one."""
     admissible: int
     plan: Plan
     rows: Rows
 
 
 def error_of(dim: int) -> float:
-    """Return how far apart two float32 similarities of unit vectors may be, whatever the order of the sum.
+    """Return how much two float32 similarities of unit vectors may differ through the order of summation.
 
-    A sum of ``dim`` products is within ``dim`` roundings of the true one, by Cauchy and Schwarz, in either of the two;
-    a few more are of the query's length and of what an engine makes of a distance.
+    By Cauchy and Schwarz each of the two sums of ``dim`` products is within ``dim`` roundings of the true one; a few
+    more are for the query's length and for the engine's conversion of a distance.
     """
     return 2.0 * (dim + 8) * 2.0**-24
 
 
-def judge(found: Found, asked: Asked) -> Judged:
-    """Judge an answer and score it anew.
+def judge(found: Found, asked: SearchAsked) -> CheckedAnswer:
+    """Judge an answer, and score it again.
 
-    Raises
-    ------
-    BackendFault
-        If it is of another epoch or plan than was asked for, if a column has another form, if a row is inadmissible,
-        comes twice, is not of unit length or does not have the score that was told, or if the count cannot be.
+    Raises BackendFault if its epoch or plan is another than was asked for, a column has the wrong form, a row is
+    inadmissible, repeated, not of unit length or has a wrong score, or the count is impossible.
     """
     _of_what_was_asked(found, asked)
     lengths = _lengths(found, asked)
@@ -86,7 +80,7 @@ def judge(found: Found, asked: Asked) -> Judged:
                 raise BackendFault("the backend returned a row twice")
         named = np.unique(np.concatenate([*keys, np.empty(0, np.int64)]))
         if not np.array_equal(named, np.sort(found.rows.keys)):
-            raise BackendFault("the backend described other rows than those that it found")
+            raise BackendFault("the backend described other rows than it found")
         scores = [
             index.similarities(query, one) if one.size else np.empty(0, np.float32)
             for query, one in zip(asked.queries, keys, strict=True)
@@ -94,19 +88,19 @@ def judge(found: Found, asked: Asked) -> Judged:
     least = np.full(len(keys), np.inf, np.float32)
     for at, (ours, told) in enumerate(zip(scores, found.scores, strict=True)):
         theirs = told[: ours.size]
-        if not (np.abs(theirs - ours) <= error_of(asked.queries.shape[1])).all():  # of NaN neither is true
+        if not (np.abs(theirs - ours) <= error_of(asked.queries.shape[1])).all():  # False for NaN
             raise BackendFault("the backend returned a score that is not the row's")
         if ours.size:
             least[at] = theirs.min()
     count = found.admissible
     if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < named.size:
         raise BackendFault(f"the backend counts {count!r} admissible rows and returned {named.size}")
-    return Judged(keys, scores, least, int(count), found.plan, found.rows)
+    return CheckedAnswer(keys, scores, least, int(count), found.plan, found.rows)
 
 
-def _of_what_was_asked(found: Found, asked: Asked) -> None:
+def _of_what_was_asked(found: Found, asked: SearchAsked) -> None:
     if found.plan not in _MAY_BE[asked.plan]:
-        raise BackendFault(f"the backend ran the plan {found.plan!r}; {asked.plan.value!r} was asked for")
+        raise BackendFault(f"the backend ran the plan {found.plan!r}; want {asked.plan.value!r}")
     then, now = asked.state, found.state
     if (now.backend, now.collection, now.epoch, now.words) != (
         then.backend,
@@ -114,15 +108,17 @@ def _of_what_was_asked(found: Found, asked: Asked) -> None:
         then.epoch,
         then.words,
     ):
-        raise BackendFault(f"the backend answered of epoch {now.epoch!r}; {then.epoch} was asked for")
+        raise BackendFault(f"the backend answered for epoch {now.epoch!r}; want {then.epoch}")
 
 
-def _lengths(found: Found, asked: Asked) -> NDArray[np.int64]:
-    """Return how many rows each query found: keys of 0 or more, and behind them -1 alone."""
+def _lengths(found: Found, asked: SearchAsked) -> NDArray[np.int64]:
+    """Return how many rows each query found; keys are 0 or more, followed only by -1."""
     wanted = (len(asked.queries), asked.wanted)
     for name, array, dtype in (("keys", found.keys, np.int64), ("scores", found.scores, np.float32)):
         if not isinstance(array, np.ndarray) or array.dtype != dtype or array.shape != wanted:
-            raise BackendFault(f"the backend returned {name} that are no {wanted} {np.dtype(dtype)}")
+            raise BackendFault(
+                f"the backend returned {name} that are not {np.dtype(dtype)} of shape {wanted}"
+            )
     lengths: NDArray[np.int64] = np.count_nonzero(found.keys >= 0, axis=1)
     padding = np.where(np.arange(asked.wanted) < lengths[:, np.newaxis], np.int64(0), np.int64(-1))
     if not np.array_equal(np.minimum(found.keys, 0), padding):
@@ -130,11 +126,11 @@ def _lengths(found: Found, asked: Asked) -> NDArray[np.int64]:
     return lengths
 
 
-def _admissible(rows: Rows, asked: Asked) -> None:
-    """Refuse rows whose word, times or entity do not pass, as they came with the hit."""
+def _admissible(rows: Rows, asked: SearchAsked) -> None:
+    """Refuse rows whose own word, times or entity do not pass."""
     admitted, known = asked.admitted, frozenset(asked.admitted.words)
     if not (rows.public_at <= admitted.as_of).all() or not (rows.expires_at > admitted.alive_at).all():
-        raise BackendFault("the backend returned a row outside of its times")
+        raise BackendFault("the backend returned a row that is not public yet, or has expired")
     for word, entity in _pairs(rows):
         if word not in known or not admitted.policy.admits(word, entity):
             raise BackendFault("the backend returned a row that the policy does not admit")

@@ -1,4 +1,4 @@
-"""State what backends that take loads refuse, in the same words: a second load, a gap, another change meanwhile."""
+"""Say in the same words what every backend with loads refuses: a second load, a gap, another change meanwhile."""
 
 from __future__ import annotations
 
@@ -14,27 +14,18 @@ __all__ = ["is_new", "load_is_open", "loading", "no_load"]
 
 
 def loading(backend: VectorBackend) -> LoadingBackend:
-    """Return a backend as one that takes loads.
-
-    Raises
-    ------
-    InvalidArgument
-        If it takes none.
-    """
+    """Return a backend as one that takes loads; raise InvalidArgument if it does not."""
     if not isinstance(backend, LoadingBackend):
         raise InvalidArgument(
-            f"{backend.state().backend} takes no load, so rows would be seen before all are there; take another"
+            f"{backend.state().backend} takes no loads, so rows would be visible too early; use another backend"
         )
     return backend
 
 
 def is_new(position: int, begin: int, end: int) -> bool:
-    """Tell whether the rows from ``begin`` to ``end`` of a stream are to be written, of which ``position`` are there.
+    """Return whether rows ``begin`` to ``end`` of a stream remain to be written after ``position`` rows.
 
-    Raises
-    ------
-    InvalidArgument
-        If they leave a gap, or are there in part.
+    Raises InvalidArgument if they leave a gap, or are partly written.
 
     Examples
     --------
@@ -45,19 +36,20 @@ def is_new(position: int, begin: int, end: int) -> bool:
         return False
     if begin != position:
         raise InvalidArgument(
-            f"{position:,} rows of the load are written, and those from {begin:,} to {end:,} came; go on from there"
+            f"{position:,} rows of the load are written, but those from {begin:,} to {end:,} were sent; go on from "
+            f"{position:,}"
         )
     return True
 
 
 def load_is_open() -> InvalidArgument:
-    """Return what refuses a change, or another load, while a load is open."""
+    """Return the error that refuses a change, or another load, while a load is open."""
     return InvalidArgument(
-        "a load of this collection is open, and nothing else changes it meanwhile; run what began it again to finish "
-        "it, or give it up: unload(), and for a copy --restart"
+        "a load of this collection is open, and nothing else may change it meanwhile; repeat the call that began it "
+        "to finish it, or discard it: unload(), or --restart for a copy"
     )
 
 
 def no_load() -> InvalidArgument:
-    """Return what refuses to go on with a load that is not open: it was given up, or never begun."""
-    return InvalidArgument("no load by this name is open; it was given up, so begin it anew")
+    """Return the error for a load that was discarded or never begun."""
+    return InvalidArgument("no load of this name is open; it may have been discarded, so begin it again")

@@ -1,19 +1,19 @@
 """Store rows as entities of Milvus, and search them exactly.
 
-A version of a row is an entity, its epochs, word, times and group are integer fields, and the register is a second
-collection beside. The index is ``FLAT``, which scores every entity that passes the filter; the metric is the inner
-product, so vectors come back as they were given.
+A version of a row is an entity with integer fields for its epochs, word, times and entity; the register is a second
+collection. The index is ``FLAT``, which scores every entity that passes the filter; the metric is the inner product, so
+vectors come back as they were given.
 
-Every read is of consistency ``Strong``: with less, a relabel that was confirmed was not seen for seconds. Strong waits
-for the next tick of the server's clock, 200 ms apart by default, and that is the least that a question takes here. A
-version ends by being written anew, since Milvus changes no single field.
+Every read has consistency ``Strong``: with less, a confirmed relabel was not seen for seconds. Strong waits for the
+next tick of the server's clock, by default up to 200 ms, so no question takes less. A version is ended by writing it
+again, since Milvus cannot change a single field.
 
-A server that was killed and started again says within seconds that it is healthy, and refuses every question until
-the session of the one before has run out, ``common.session.ttl``, 30 seconds by default. With sessions of 10, 30 and 90
-it answered after 16, 35 and 96 seconds, with all that it had confirmed.
+A server that was killed and started again reports that it is healthy within seconds, but refuses every question until
+the earlier session has expired (``common.session.ttl``, 30 seconds by default). With 10, 30 and 90 seconds it answered
+after 16, 35 and 96 seconds, with everything that it had confirmed.
 
-What was tested is the real server of 2.3.5, one process; its cluster could not be started without a broker that no
-package index has. It returns 16,384 rows of a query at most, and is asked for no more.
+Tested with the real server 2.3.5 in one process; its cluster needs a broker that no package index has. It returns at
+most 16,384 rows for a query.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
-from carag.backends.address import Address, patiently
+from carag.backends.address import BackendAddress, patiently
 from carag.backends.versioned import (
     KEEP,
     NEVER,
@@ -50,15 +50,15 @@ __all__ = ["MilvusBackend"]
 _SCHEMES: Final = {"milvus": False, "milvus+tls": True, "http": False, "https": True}
 _PORT: Final = 19_530
 _SECRET: Final = "CARAG_MILVUS_TOKEN"  # noqa: S105 - its name
-"""The environment variable that holds the token, or the password where the address names a user."""
+"""The environment variable with the token, or with the password if the address names a user."""
 _TIMEOUT: Final = 30.0
-"""Seconds for a call and the client's own repetitions of it."""
+"""Seconds for a call including the client's own retries."""
 _AT_ONCE: Final = 1000
-"""Entities of one request."""
+"""Entities per request."""
 _MOST: Final = 16_384
-"""The greatest number of rows that Milvus returns of a query."""
+"""Most rows that Milvus returns for a query."""
 _LONGEST: Final = 65_535
-"""The greatest length of a text field, in bytes."""
+"""Most bytes in a text field."""
 _STRONG: Final = {"consistency_level": "Strong"}
 
 
@@ -68,17 +68,17 @@ class MilvusBackend(VersionedLoads):
     Parameters
     ----------
     uri : str
-        ``milvus://HOST:PORT/COLLECTION``, with TLS ``milvus+tls://``, or ``http://`` and ``https://`` likewise. A user
-        may stand before the host; the token or password is in the environment, as ``CARAG_MILVUS_TOKEN``.
+        ``milvus://HOST:PORT/COLLECTION``, with TLS ``milvus+tls://``, or ``http://`` and ``https://`` likewise, with an
+        optional user before the host. The token or password comes from the environment variable ``CARAG_MILVUS_TOKEN``.
     keep : float, optional
         See :class:`~carag.backends.versioned.VersionedBackend`.
     timeout : float
-        Seconds for a call and the client's own repetitions of it.
+        Seconds for a call including the client's own retries.
 
     Raises
     ------
     InvalidArgument
-        If that is no such address.
+        If the address is not valid.
     BackendUnavailable
         If the server does not answer.
     MissingExtra
@@ -89,7 +89,7 @@ class MilvusBackend(VersionedLoads):
 
     def __init__(self, uri: str, *, keep: float | None = KEEP, timeout: float = _TIMEOUT) -> None:
         require("a backend in Milvus", "milvus")
-        address = Address.parse(uri, _SCHEMES, _PORT, _SECRET)
+        address = BackendAddress.parse(uri, _SCHEMES, _PORT, _SECRET)
         super().__init__(address.collection, "milvus", keep)
         self._register_name = f"{address.collection}__register"
         self._timeout = timeout
@@ -99,7 +99,7 @@ class MilvusBackend(VersionedLoads):
         self._kind = f"milvus {str(version).removeprefix('v')}"
 
     def close(self) -> None:
-        """Give up connections; idempotent."""
+        """Close connections; idempotent."""
         if self._is_open:
             self._is_open = False
             self._client.close()
@@ -113,7 +113,7 @@ class MilvusBackend(VersionedLoads):
         from grpc import RpcError
         from pymilvus.exceptions import MilvusException
 
-        # The client itself repeats what may pass, until the time is over.
+        # The client itself retries until the timeout.
         return patiently("Milvus", call, failures=(MilvusException, RpcError, OSError), again=lambda _: False)
 
     # ------------------------------------------------------------ collections
@@ -148,7 +148,7 @@ class MilvusBackend(VersionedLoads):
         self._talk("create_collection", name, schema=schema, index_params=index, **_STRONG)
 
     def _exists(self) -> bool:
-        """Whether there is a register: it is made last."""
+        """Return whether there is a register, which is created last."""
         self._is_there = self._is_there or bool(self._talk("has_collection", self._register_name))
         return self._is_there
 
@@ -227,7 +227,7 @@ class MilvusBackend(VersionedLoads):
         self, queries: NDArray[np.float32], k: int, admitted: Admitted, register: Register
     ) -> Nearest:
         if k > _MOST:
-            raise InvalidArgument(f"{k:,} rows are wanted; Milvus returns {_MOST:,} at most")
+            raise InvalidArgument(f"k is {k:,}; Milvus returns at most {_MOST:,} rows")
         answers = self._talk(
             "search",
             self._collection,
@@ -247,7 +247,7 @@ class MilvusBackend(VersionedLoads):
         )
 
 
-def _connected(address: Address, timeout: float) -> Any:
+def _connected(address: BackendAddress, timeout: float) -> Any:
     from pymilvus import MilvusClient
 
     host, port = address.only_host("Milvus", "proxy")
@@ -255,7 +255,7 @@ def _connected(address: Address, timeout: float) -> Any:
         uri=f"{'https' if address.is_encrypted else 'http'}://{host}:{port}",
         token=f"{address.user}:{address.secret}" if address.user else address.secret,
         timeout=timeout,
-        dedicated=True,  # or closing this one would close another's
+        dedicated=True,  # a shared connection would be closed with this one
     )
 
 
@@ -264,7 +264,7 @@ def _item(entity: dict[str, Any]) -> tuple[object, ...]:
 
 
 def _quoted(names: Sequence[str]) -> str:
-    """List names of the register, which are ours: letters, digits and slashes."""
+    """List names of the register, which consist of letters, digits and slashes."""
     return "[" + ", ".join(f'"{name}"' for name in names) + "]"
 
 
@@ -273,7 +273,7 @@ def _holds(epoch: int) -> str:
 
 
 def _filter(admitted: Admitted, epoch: int) -> str:
-    """Write the filter expression: whole numbers alone."""
+    """Write the filter expression, of integers only."""
     conditions = [
         _holds(epoch),
         f"public_at <= {admitted.as_of} and expires_at > {admitted.alive_at}",

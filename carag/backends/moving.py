@@ -1,9 +1,8 @@
-"""Bring very many rows into a backend, all at one epoch, and copy a collection from one backend to another.
+"""Load any number of rows into a backend at one epoch, and copy a collection from one backend to another.
 
-A stream of rows is written block by block: the next block is asked for once the one before is confirmed, so whoever
-makes rows goes at the pace of the backend, and the memory is that of a block. Nobody sees a row before all are there:
-staged, written, verified, published. A run that was killed leaves nothing visible, and the same call goes on from the
-rows that were confirmed.
+A stream of rows is written block by block. The next block is requested when the one before is confirmed, so the stream
+adapts to the backend's speed, and memory holds one block. No row is visible before all are written, verified and
+published. A run that was killed leaves nothing visible, and the same call continues after the confirmed rows.
 """
 
 from __future__ import annotations
@@ -31,14 +30,14 @@ _SAMPLE: Final = 8
 
 
 class Moved(Protocol):
-    """Receives how far a stage is, ``"written"`` or ``"verified"``: rows done, and rows in all, 0 if unknown."""
+    """Receives the progress of a stage, ``"written"`` or ``"verified"``: rows done, and rows in total, 0 if unknown."""
 
     def __call__(self, stage: str, done: int, total: int, /) -> None:
         """Receive one report."""
 
 
 class Copied(NamedTuple):
-    """What a copy came to."""
+    """The result of a copy."""
 
     rows: int
     root: str
@@ -50,30 +49,30 @@ class Copied(NamedTuple):
 def load_rows(
     backend: VectorBackend, blocks: Iterable[Rows], *, batch: str, progress: Moved | None = None
 ) -> IndexState:
-    """Add the rows of a stream, however many they are, all at one epoch.
+    """Add the rows of a stream, of any length, all at one epoch.
 
-    What was written by an earlier call of this name is passed over, some rows of each block compared; so the stream
-    must be the same again, and where the backend is sharded in blocks of the same size.
+    Rows that an earlier call with this name wrote are skipped, and some of each block compared; so the stream must be
+    the same, and for a sharded backend in blocks of the same size.
 
     Parameters
     ----------
     backend : VectorBackend
-        One that takes loads: all of this package do (:class:`~carag.backends.LoadingBackend`).
+        One that takes loads, as all in this package do (:class:`~carag.backends.LoadingBackend`).
     blocks : iterable of Rows
-        As :func:`carag.backends.rows_of` makes them. No key twice.
+        Made by :func:`carag.backends.rows_of`, without duplicate keys.
     batch : str
-        The name of the whole. Once it is published, the same name again changes nothing, and no block is asked for.
+        Names the whole load. After publication the same name changes nothing, and no block is requested.
     progress : Moved, optional
 
     Raises
     ------
     InvalidArgument
-        If the backend takes no loads or another is open, a key is in use, the stream is empty, or is not the one that
+        If the backend takes no loads or another is open, a key is in use, or the stream is empty or is not the one that
         was begun.
     BackendFault
-        If rows are not there as they were written; none is visible.
+        If rows read back differ from those written; none is visible.
     BackendUnavailable
-        If it does not answer; do it again, by the same name.
+        If it does not answer; repeat with the same name.
 
     Examples
     --------
@@ -95,11 +94,11 @@ def load_rows(
 def _written(
     target: LoadingBackend, blocks: Iterable[Rows], batch: str, position: int, progress: Moved | None
 ) -> int:
-    """Write what is not written yet; return how many rows the stream has."""
+    """Write what remains; return the number of rows in the stream."""
     end = 0
     for block in blocks:
         begin, end = end, end + len(block.keys)
-        if begin < position < end:  # blocks of another size: a part of this one is there
+        if begin < position < end:  # other block size: this one is partly written
             _check_sample(target, _part(block, slice(0, position - begin)), batch)
             block, begin = _part(block, slice(position - begin, None)), position
         if begin < end:
@@ -110,22 +109,22 @@ def _written(
             progress("written", end, 0)
     if end < position:
         raise InvalidArgument(
-            f"the stream ended after {end:,} rows, and {position:,} of it were written before; give the same one"
+            f"the stream ended after {end:,} rows, but {position:,} of it were written before; pass the same stream"
         )
     if not end:
-        raise InvalidArgument("the stream has no rows; there is nothing to load")
+        raise InvalidArgument("the stream has no rows; pass at least one")
     return end
 
 
 def _check_sample(target: LoadingBackend, block: Rows, batch: str) -> None:
-    """Read some rows of a block, the first and the last among them, and compare them to the last bit."""
+    """Read back some rows of a block, including the first and last, and compare every bit."""
     places = np.unique(np.linspace(0, len(block.keys) - 1, _SAMPLE).astype(np.int64))
     some = _part(block, places)
     read = target.get_loaded(some.keys.tolist(), batch=batch)
     if wrong := differing(some, read):
         raise BackendFault(
-            f"{wrong} of {len(places)} rows read back are not as they were given: rows were changed on the way, or "
-            "the stream is another than the one that was begun; nothing was published"
+            f"{wrong} of {len(places)} rows read back differ from those given: rows were changed on the way, or "
+            "the stream is not the one that was begun; nothing was published"
         )
 
 
@@ -133,7 +132,7 @@ def _check_count(target: LoadingBackend, batch: str, expected: int) -> None:
     counted = target.count_loaded(batch)
     if counted != expected:
         raise BackendFault(
-            f"{counted:,} rows are there of {expected:,} that were written: a key came twice, or rows were lost; "
+            f"{counted:,} of {expected:,} written rows are there: a key came twice, or rows were lost; "
             "nothing was published"
         )
 
@@ -146,32 +145,31 @@ def copy_rows(
     restart: bool = False,
     progress: Moved | None = None,
 ) -> Copied:
-    """Copy all rows of a backend into one that holds none, and make sure that both hold the same.
+    """Copy all rows of a backend into an empty one, and make sure that both hold the same rows.
 
-    Before the copy is published all of it is read back: count, every row and so the state root are the source's, or
-    nothing is published. A run that was killed goes on by the same call; one after it has been published compares.
+    All of the copy is read back before it is published: count, rows and state root must be the source's. A run that was
+    killed continues with the same call; a call after publication compares.
 
     Parameters
     ----------
     source : VectorBackend
-        A change of it meanwhile is not copied, or ends the copy.
+        A change meanwhile is not copied, or ends the copy.
     target : VectorBackend
         One that takes loads (:class:`~carag.backends.LoadingBackend`).
     keys : (n,) int64
-        Of all rows of the source, in any order: whoever keeps labels knows them. Another number than the source holds
-        is refused, so none can be missing.
+        All rows of the source, in any order, from the label store. Their number must be that of the source.
     restart : bool
-        Whether what is written of another load, or of another epoch of the source, is given up.
+        Whether to discard what is written of another load, or from another epoch of the source.
     progress : Moved, optional
 
     Raises
     ------
     InvalidArgument
-        If the source holds other keys, the target takes no loads, holds other rows, or has another load open.
+        If the source holds other keys, or the target takes no loads, holds other rows, or has another load open.
     BackendFault
-        If a row read back is not the source's; none is visible.
+        If a row read back differs from the source's; none is visible.
     BackendUnavailable
-        If one of them does not answer; do it again.
+        If one of them does not answer; repeat the call.
 
     Examples
     --------
@@ -212,13 +210,7 @@ def same_root(
     keys: NDArray[np.int64],
     progress: Moved | None = None,
 ) -> str:
-    """Read rows twice, compare them, and return their state root.
-
-    Raises
-    ------
-    BackendFault
-        If they are not the same; the message tells how many differ, and never which.
-    """
+    """Read rows from two places, and return their state root; raise BackendFault if any rows differ."""
     root, wrong, done = StateRoot(), 0, 0
     for rows, copies in _side_by_side(one, other, keys):
         root.add(rows)
@@ -228,8 +220,8 @@ def same_root(
             progress("verified", done, len(keys))
     if wrong:
         raise BackendFault(
-            f"{wrong:,} of {len(keys):,} rows are missing or differ, so the state roots are not the same; nothing was "
-            "published or switched: copy all anew (restart), into another collection where these rows are published"
+            f"{wrong:,} of {len(keys):,} rows are missing or differ, so the state roots differ; nothing was "
+            "published or switched: copy all again (restart), into another collection if these rows are published"
         )
     return root.hex()
 
@@ -245,7 +237,7 @@ def _side_by_side(
 
 
 def differing(rows: Rows, copies: Rows) -> int:
-    """Count the rows of which there is no copy that is the same to the last bit; and rows that are no copies."""
+    """Count the rows without an identical copy, or the copies without an identical row, whichever are more."""
     if rows.vectors.shape[1] != copies.vectors.shape[1]:
         return max(len(rows.keys), len(copies.keys))
     ours, theirs = (dict.fromkeys(record.tobytes() for record in records_of(one)) for one in (rows, copies))

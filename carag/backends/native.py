@@ -1,7 +1,7 @@
-"""Serve a :class:`carag.Index` as a backend: what every other is compared with, and the one that can certify.
+"""Serve a :class:`carag.Index` as a backend: the reference for all others, and the only one that can certify.
 
-In a file, it is what a store has beside it where its rows are in no other backend. A load there is a second file, named
-after its batch, which takes the place of the first in the end.
+With a file, it holds a store's rows if no other backend does. A load is then a second file, named after its batch,
+which replaces the first on publication.
 """
 
 from __future__ import annotations
@@ -31,29 +31,29 @@ __all__ = ["NativeBackend"]
 
 _NAME: Final = f"native, file format {FILE_VERSION}"
 _SAVE_ROWS: Final = 1 << 16
-"""Rows of a load between two savings of its file, at least: what a kill makes one write again."""
+"""Least number of rows between two saves of a load: what is written again after a kill."""
 _SAVE_FRACTION: Final = 4
-"""Save a load once more than 1/4 of its rows are new: each time writes all of them."""
+"""Save a load once more than 1/4 of its rows are new: each save writes all of them."""
 
 
 class NativeBackend:
-    """An index in this process; an epoch is a number of changes, and the last is the only one that can be asked.
+    """An index in this process; its epoch is the number of changes, and only the last can be asked.
 
     Parameters
     ----------
     dim : int
         Length of every vector.
     collection : str
-        What records call it.
+        The name in records.
     path : path, optional
-        A file to keep the rows in, which need not be there. Loads alone are saved in it, and no other change.
+        A file for the rows, which need not exist. Only loads are saved to it, no other change.
     index : Index, optional
-        One that is there, in place of a new one; it stays its owner's to close.
+        An existing index, which its owner closes.
 
     Raises
     ------
     CorruptFile
-        If the file is no index.
+        If the file is not an index.
     InvalidArgument
         If its vectors have another length.
     """
@@ -213,11 +213,13 @@ class NativeBackend:
                 file.unlink()
 
     def _load(self, batch: str) -> Index:
-        """Return the rows of a load, none if it is not begun; another that is open is refused."""
+        """Return the rows of a load, empty if it has not begun; refuse if another is open."""
         if self._loading is not None and self._loading[0] == batch:
             return self._loading[1]
         if self._path is not None and len(self._index):
-            raise InvalidArgument(f"{self._path} holds rows, and a file takes a load while it holds none")
+            raise InvalidArgument(
+                f"{self._path} holds rows already, and only an empty file takes a load; use another path"
+            )
         if self._loading is not None or [one for one in self._files() if one != self._file_of(batch)]:
             raise load_is_open()
         if self._path is None or not self._file_of(batch).exists():
@@ -254,7 +256,7 @@ class NativeBackend:
 
     def _at(self, epoch: int | None) -> IndexState:
         if epoch is not None and epoch > self._epoch:
-            raise InvalidArgument(f"epoch {epoch} is not yet; the last is {self._epoch}")
+            raise InvalidArgument(f"epoch {epoch} does not exist yet; the last is {self._epoch}")
         if epoch is not None and epoch < self._epoch:
             raise BackendUnavailable(f"epoch {epoch} is gone, and {self._epoch} is the last; ask again")
         return self.state()

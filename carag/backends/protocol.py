@@ -1,12 +1,11 @@
-"""What a backend of vectors is: it stores rows and searches them, and states as data what it can promise.
+"""The contract of a vector backend: it stores rows and searches them, and states as data what it can promise.
 
-A backend knows keys, vectors, words, times, entities and epochs. No text ever enters one, and no policy logic lives
-in one: :class:`carag.backends.Checked` compiles a policy to the words that it admits, and believes nothing that comes
-back.
+A backend knows keys, vectors, words, times, entities and epochs. It never holds text or policy logic:
+:class:`carag.backends.Checked` compiles a policy to the words that it admits, and trusts no answer.
 
-Every change is an epoch. A row holds from the epoch that brought it until before the one that ended it, ``[e0, e1)``;
-a reader takes the epoch first and asks for what holds at it; a writer moves the epoch last, once every write is
-confirmed. So no reader sees half a change, on however many machines it was made.
+Every change is an epoch. A row holds from the epoch that brought it until before the one that ended it, ``[e0, e1)``. A
+reader takes the epoch first and asks for what holds at it; a writer moves the epoch last, once every write is
+confirmed. So no reader sees half a change, on any number of machines.
 """
 
 from __future__ import annotations
@@ -37,46 +36,46 @@ __all__ = [
 
 
 class Capabilities(NamedTuple):
-    """What a backend can promise; what a deployment asks for and it cannot do is refused at start."""
+    """What a backend can promise; a deployment that needs more is refused at start."""
 
     plans: frozenset[Plan]
-    """The plans that it runs. ``certified`` only where a search reads admissible rows alone."""
+    """The plans that it runs; ``certified`` only if a search reads admissible rows alone."""
     exact_count: bool
-    """Whether the number of admissible rows that a search reports is exact, and of its own epoch."""
+    """Whether the count of admissible rows that a search reports is exact, at its own epoch."""
     read_your_writes: bool
     """Whether a search that begins after a change was confirmed sees it, from any connection."""
     atomic_batches: bool
-    """Whether no search sees a part of a batch."""
+    """Whether no search ever sees a part of a batch."""
     replay_by_epoch: bool
     """Whether an earlier epoch can be asked again."""
     recall: float | None
-    """Least mean recall@10 of the ``graph`` plan, measured by the conformance suite; None where there is none."""
+    """Least mean recall@10 of the ``graph`` plan in the conformance suite; None without that plan."""
     most_words: int
-    """The greatest number of words that one search may name."""
+    """Most words in one search."""
     server_side_policy: bool
-    """Whether the server itself can refuse rows to an account, as a second fence."""
+    """Whether the server itself can hide rows from an account, as a second barrier."""
 
 
 class ShardState(NamedTuple):
-    """Where one part of a backend stood when it answered."""
+    """The state of one part of a backend when it answered."""
 
     id: str
     at: str
-    """In its own terms: a snapshot, a position in its log, a sequence number."""
+    """In the engine's own terms: a snapshot, a position in its log, a sequence number."""
     rows: int
     """Live rows that it holds."""
 
 
 class IndexState(NamedTuple):
-    """Which rows a search was asked of; what a record says of the index."""
+    """The rows that a search covered, as a record describes the index."""
 
     backend: str
-    """Its kind and version, such as ``"postgresql 18.6, pgvector 0.8.6"``."""
+    """Kind and version, such as ``"postgresql 18.6, pgvector 0.8.6"``."""
     collection: str
-    """The name of the rows within it; never an address or a credential."""
+    """The collection's name; never an address or a credential."""
     epoch: int
     words: tuple[int, ...]
-    """Every word that a live row has at the epoch, ascending."""
+    """Every word of a live row at the epoch, ascending."""
     shards: tuple[ShardState, ...]
 
     @property
@@ -86,10 +85,10 @@ class IndexState(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Rows, column by column."""
+    """Rows as columns."""
 
     keys: NDArray[np.int64]
-    """(n,) 0 or more, none twice."""
+    """(n,) 0 or more, without duplicates."""
     vectors: NDArray[np.float32]
     """(n, dim) of unit length, as :meth:`carag.Index.add` keeps them."""
     words: NDArray[np.uint32]
@@ -97,45 +96,45 @@ class Rows(NamedTuple):
     public_at: NDArray[np.uint32]
     """(n,) minutes since 1970-01-01T00:00Z."""
     expires_at: NDArray[np.uint32]
-    """(n,) likewise."""
+    """(n,) minutes since 1970-01-01T00:00Z."""
     entities: NDArray[np.uint32]
-    """(n,) the number of the entity, or set of entities, that a row is about; 0 is none."""
+    """(n,) the number of the entity, or set of entities, that a row is about; 0 for none."""
 
 
 class Admitted(NamedTuple):
-    """A policy, compiled at an epoch: what a backend is asked for.
+    """A policy compiled at an epoch: what a backend is asked for.
 
-    A row is admissible if its word is one of ``words``, ``public_at <= as_of``, ``alive_at < expires_at``, and the
-    lists of the policy admit its entity. A word that was not known at the epoch is not named, and so is closed.
+    A row is admissible if its word is in ``words``, ``public_at <= as_of``, ``alive_at < expires_at``, and the policy's
+    lists admit its entity. A word unknown at the epoch is not listed, and so is closed.
     """
 
     words: tuple[int, ...]
-    """Ascending; never empty: where no word is admitted no backend is asked."""
+    """Ascending; never empty: if no word is admitted, no backend is asked."""
     as_of: int
     """Minutes since 1970-01-01T00:00Z."""
     alive_at: int
-    """Likewise, ``as_of`` or later."""
+    """Minutes since 1970-01-01T00:00Z, ``as_of`` or later."""
     allow_entities: tuple[int, ...] | None
-    """The only entities of a row, ascending; None: any. Never empty."""
+    """The only entities that a row may have, ascending; None: any. Never empty."""
     deny_entities: tuple[int, ...]
-    """Entities that a row may not have, ascending."""
+    """Entities that a row must not have, ascending."""
     policy: Policy
-    """What was compiled, for a backend that tests words by their bits."""
+    """The policy itself, for a backend that tests words by their bits."""
 
 
 class Found(NamedTuple):
-    """What a backend found, with all that it takes to check it."""
+    """A backend's answer, with everything needed to check it."""
 
     keys: NDArray[np.int64]
-    """(nq, k) nearest first; -1 where there are no more."""
+    """(nq, k) nearest first, then -1."""
     scores: NDArray[np.float32]
     """(nq, k) cosine similarity, as the backend computes it."""
     rows: Rows
-    """The distinct rows named in ``keys``, in any order, with what the backend holds of them at the epoch."""
+    """The distinct rows in ``keys``, in any order, as the backend holds them at the epoch."""
     admissible: int
     """Number of admissible rows at the epoch."""
     plan: Plan
-    """The plan that ran, ``AUTO`` never."""
+    """The plan that ran, never ``AUTO``."""
     state: IndexState
     """Of the epoch that was asked."""
 
@@ -143,45 +142,44 @@ class Found(NamedTuple):
 class VectorBackend(Protocol):
     """A place to store rows and search them.
 
-    Changes name a ``batch``: the same batch again changes nothing and returns as if it had been the first time, so a
-    writer that was killed may repeat what it is not sure of. They return when the next search, from any connection,
-    sees the whole of the change. Every method may raise :class:`~carag.errors.BackendUnavailable`, and then no change
-    is visible in part.
+    Changes name a ``batch``: repeating a batch changes nothing and returns as the first time, so a writer that was
+    killed can repeat what may not have arrived. A change returns when the next search, from any connection, sees all of
+    it. Every method may raise :class:`~carag.errors.BackendUnavailable`, and then no change is partly visible.
     """
 
     @property
     def capabilities(self) -> Capabilities:
-        """What it can promise."""
+        """What the backend promises."""
         ...
 
     def add(self, rows: Rows, *, batch: str) -> IndexState:
-        """Add rows; a key that a live row has is refused with InvalidArgument, and none is added."""
+        """Add rows; a key of a live row is refused with InvalidArgument, and nothing is added."""
         ...
 
     def relabel(self, keys: Sequence[int], words: Sequence[int], *, batch: str) -> IndexState:
-        """Give rows new words, all at one epoch; an unknown key is refused, and none is changed."""
+        """Give rows new words, all at one epoch; an unknown key is refused, and nothing is changed."""
         ...
 
     def delete(self, keys: Sequence[int], *, batch: str) -> IndexState:
-        """Delete rows, all at one epoch; an unknown key is refused, and none is deleted."""
+        """Delete rows, all at one epoch; an unknown key is refused, and nothing is deleted."""
         ...
 
     def search(
         self, queries: NDArray[np.float32], k: int, admitted: Admitted, *, plan: Plan, at: int | None = None
     ) -> Found:
-        """Find the ``k`` nearest admissible rows of each query, at an epoch; by default the last.
+        """Find the ``k`` nearest admissible rows of each query, at an epoch, by default the last.
 
-        Queries are (nq, dim) and of unit length. A plan that it does not have is refused with InvalidArgument, an epoch
-        that is not any more with BackendUnavailable.
+        Queries are (nq, dim) of unit length. An unknown plan is refused with InvalidArgument, an epoch that is gone
+        with BackendUnavailable.
         """
         ...
 
     def count(self, admitted: Admitted, *, at: int | None = None) -> int:
-        """Count exactly the admissible rows at an epoch; by default the last."""
+        """Count exactly the admissible rows at an epoch, by default the last."""
         ...
 
     def get(self, keys: Sequence[int], *, at: int | None = None) -> Rows:
-        """Read rows by key, those that are live at an epoch, in any order; unknown keys are left out."""
+        """Read rows by key as of an epoch, in any order; keys without a live row are left out."""
         ...
 
     def state(self) -> IndexState:
@@ -189,39 +187,36 @@ class VectorBackend(Protocol):
         ...
 
     def close(self) -> None:
-        """Give up connections; idempotent."""
+        """Close connections; idempotent."""
         ...
 
 
 @runtime_checkable
 class LoadingBackend(VectorBackend, Protocol):
-    """A backend that takes very many rows block by block, unseen, and shows them all at one epoch.
+    """A backend that accepts any number of rows block by block, invisibly, and shows them all at one epoch.
 
-    A *load* is a stream of rows under the name of a batch. What is written of it belongs to the epoch that it makes,
-    for which nobody asks before :meth:`publish`; it outlives the process that wrote it, and the next goes on from
-    :meth:`loaded`. A collection takes one load at a time, and no other change while one is open.
+    A *load* is a stream of rows with the name of a batch. Its rows belong to the next epoch, which nothing asks for
+    before :meth:`publish`. It outlives the process that wrote it, and another continues at :meth:`loaded`. A collection
+    takes one load at a time, and no other change while one is open.
     """
 
     def loaded(self, batch: str) -> int | None:
-        """Return how many rows of a load are written; None once it is published, or nothing but that is left to do.
+        """Return how many rows of a load are written; None if only publishing is left.
 
-        Raises
-        ------
-        InvalidArgument
-            If a load by another name is open.
+        Raises InvalidArgument if another load is open.
         """
         ...
 
     def load(self, rows: Rows, *, batch: str, begin: int, end: int) -> None:
         """Write the rows of a load between two positions of its stream, and return once they are confirmed.
 
-        Positions count the rows of the stream. What is written already is not written again; a gap, rows that overlap
-        what is written, and a key that a live row has are refused with InvalidArgument. The first block opens the load.
+        Positions count rows of the stream. Rows already written are skipped; a gap, a partial overlap and a key of a
+        live row are refused with InvalidArgument. The first block opens the load.
         """
         ...
 
     def count_loaded(self, batch: str) -> int:
-        """Count the rows that are there of an open load: what is stored, not what was confirmed."""
+        """Count the stored rows of an open load."""
         ...
 
     def get_loaded(self, keys: Sequence[int], *, batch: str) -> Rows:
@@ -229,29 +224,29 @@ class LoadingBackend(VectorBackend, Protocol):
         ...
 
     def publish(self, batch: str) -> IndexState:
-        """Make an epoch of an open load, so that the next search sees all of it; again, it changes nothing."""
+        """Make an epoch of an open load, so that the next search sees all of it; repeating changes nothing."""
         ...
 
     def unload(self) -> None:
-        """Give up the load that is open, if one is, whatever its name: remove what was written of it."""
+        """Discard the open load, if any, whatever its name, and remove its rows."""
         ...
 
 
 @runtime_checkable
 class GraphBackend(VectorBackend, Protocol):
-    """A backend that has the plan ``graph`` once its graph is built."""
+    """A backend with the plan ``graph`` once its graph is built."""
 
     def build_graph(self, *, memory_mb: int | None = None) -> None:
-        """Build the graph over all rows; those that are added later enter it. Writers wait meanwhile.
+        """Build the graph over all rows; rows added later enter it. Writers wait meanwhile.
 
         Parameters
         ----------
         memory_mb : int, optional
-            Megabytes in which a server may build it; by default its own limit. What does not fit is built slower.
+            Megabytes for the build, by default the server's own limit. What does not fit is built more slowly.
 
         Raises
         ------
         InvalidArgument
-            If there are no rows, or the memory is no whole number that the server takes.
+            If there are no rows, or the server does not accept that much memory.
         """
         ...

@@ -1,16 +1,14 @@
 """Store rows as points of Qdrant, and search them exactly.
 
-A version of a row is a point, its epochs, word, times and entity are integers of its payload, and the register is a
-second collection beside. Vectors are compared by their dot product, since Qdrant keeps them as they were given only so;
-where it is told that they are compared by cosine it normalises them. No graph is built, because nothing searches one:
-``exact`` scores every point that passes the filter.
+A version of a row is a point with integers for its epochs, word, times and entity as payload; the register is a second
+collection. Vectors are compared by dot product, because with cosine Qdrant would normalise them and not keep them as
+given. No graph is built: ``exact`` scores every point that passes the filter.
 
-Every write waits, in the strong order of a shard's leader, for as many replicas as there are, and every read asks all
-replicas. Qdrant's own page says that with less, replicas of one point may stay different.
+Every write waits, in the strong order of the shard's leader, for all replicas, and every read asks all replicas. By
+Qdrant's documentation replicas of a point may otherwise stay different.
 
-What was tested is the client's local mode, on one machine and without replicas: no server of Qdrant can be had from a
-package index. So what is said here of replicas is what the calls ask for, and not what was seen. Ranges compare
-doubles, so no epoch has more than 53 bits.
+Tested with the client's local mode, without replicas, because no package index has a Qdrant server; what is said of
+replicas is what the calls request, and has not been observed. Ranges compare doubles, so epochs have at most 53 bits.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 from uuid import UUID, uuid5
 
-from carag.backends.address import DEFAULT_COLLECTION, Address, check_collection, patiently
+from carag.backends.address import DEFAULT_COLLECTION, BackendAddress, check_collection, patiently
 from carag.backends.versioned import (
     KEEP,
     NEVER,
@@ -48,13 +46,13 @@ __all__ = ["QdrantBackend"]
 _SCHEMES: Final = {"qdrant": False, "qdrant+tls": True, "http": False, "https": True}
 _PORT: Final = 6333
 _SECRET: Final = "CARAG_QDRANT_API_KEY"  # noqa: S105 - its name
-"""The environment variable that holds the key of the interface."""
+"""The environment variable with the API key."""
 _TIMEOUT: Final = 30
 """Seconds that the server may take to answer."""
 _AT_ONCE: Final = 500
-"""Points of one request."""
+"""Points per request."""
 _NAMES: Final = UUID("9c2f5b52-6c0e-4f43-8f0c-3f0f6d2d7a41")
-"""The space of the names of texts in the register (RFC 9562, version 5)."""
+"""The namespace for names of texts in the register (RFC 9562, version 5)."""
 
 
 class QdrantBackend(VersionedLoads):
@@ -63,19 +61,19 @@ class QdrantBackend(VersionedLoads):
     Parameters
     ----------
     url_or_client : str or qdrant_client.QdrantClient
-        ``qdrant://HOST:PORT/COLLECTION``, with TLS ``qdrant+tls://``, or ``http://`` and ``https://`` likewise; the key
-        of the interface is in the environment, as ``CARAG_QDRANT_API_KEY``. Or a client, which the caller closes.
+        ``qdrant://HOST:PORT/COLLECTION``, with TLS ``qdrant+tls://``, or ``http://`` and ``https://`` likewise; the API
+        key comes from the environment variable ``CARAG_QDRANT_API_KEY``. Or a client, which the caller closes.
     collection : str, optional
-        With a client, the name of the rows.
+        The name of the rows, if a client is given.
     replicas : int
-        How many copies of a point a new collection has; all of them confirm a write.
+        Copies of each point in a new collection, all of which confirm a write.
     keep : float, optional
         See :class:`~carag.backends.versioned.VersionedBackend`.
 
     Raises
     ------
     InvalidArgument
-        If that is no such address or name.
+        If the address or name is not valid.
     BackendUnavailable
         If the server does not answer.
     MissingExtra
@@ -96,7 +94,7 @@ class QdrantBackend(VersionedLoads):
         self._is_ours = isinstance(url_or_client, str)
         self._client: Any = url_or_client
         if self._is_ours:
-            address = Address.parse(url_or_client, _SCHEMES, _PORT, _SECRET)
+            address = BackendAddress.parse(url_or_client, _SCHEMES, _PORT, _SECRET)
             collection, self._client = address.collection, _connected(address)
         check_collection(collection)
         super().__init__(collection, "qdrant", keep)
@@ -106,7 +104,7 @@ class QdrantBackend(VersionedLoads):
         self._kind = f"qdrant {self._talk('info').version}"
 
     def close(self) -> None:
-        """Give up connections, unless the client is the caller's; idempotent."""
+        """Close connections, unless the client is the caller's; idempotent."""
         if self._is_ours and self._is_open:
             self._client.close()
         self._is_open = False
@@ -164,7 +162,7 @@ class QdrantBackend(VersionedLoads):
         self._is_there = True
 
     def _exists(self) -> bool:
-        """Whether there is a register: it is made last."""
+        """Return whether there is a register, which is created last."""
         self._is_there = self._is_there or bool(self._talk("collection_exists", self._register_name))
         return self._is_there
 
@@ -272,7 +270,7 @@ class QdrantBackend(VersionedLoads):
         )
 
 
-def _connected(address: Address) -> Any:
+def _connected(address: BackendAddress) -> Any:
     from qdrant_client import QdrantClient
 
     host, port = address.only_host("Qdrant", "node")
@@ -282,7 +280,7 @@ def _connected(address: Address) -> Any:
         https=address.is_encrypted,
         api_key=address.secret or None,
         timeout=_TIMEOUT,
-        check_compatibility=False,  # it only warns; the version is asked for, and recorded
+        check_compatibility=False,  # it only warns; the version is read and recorded
     )
 
 
@@ -293,13 +291,13 @@ def _rpc_errors() -> tuple[type[BaseException], ...]:
 
 
 def _may_pass(error: BaseException) -> bool:
-    """Whether a failure may pass: the network, or a server that is busy or starting; not what it refuses."""
+    """Return whether a failure may pass: the network, or a busy or starting server; not a refusal."""
     status = getattr(error, "status_code", None)
     return not isinstance(status, int) or status in (408, 429) or status >= 500
 
 
 def _point(key: int, e0: int) -> str:
-    """Make the id of a version: the key and the epoch that brought it, as one number of 128 bits."""
+    """Make a version's id: the key and the epoch that brought it, as one number of 128 bits."""
     return str(UUID(int=key << 64 | e0))
 
 

@@ -1,22 +1,20 @@
 """Store rows in the vector sets of a Redis 8 cluster, and search them exactly.
 
 A vector set lies on one node, so rows are spread over as many sets as the cluster had primaries when the first rows
-came, each pinned by a hash tag to its part of the slots. A search asks all of them and merges; one that does not answer
-makes the whole fail. Every set has a hash beside it, in the same slot and changed in the same transaction, that holds
-each row's versions with the bytes of its vector: a vector set normalises what it is given, and does not give it back.
+came, each pinned to its share of the slots by a hash tag. A search asks all of them and merges; if one does not answer,
+the search fails. Every set has a hash in the same slot, changed in the same transaction, with each row's versions and
+the bytes of its vector: a vector set normalises vectors and cannot return the original.
 
-What was measured on three nodes of one machine: the exact plan (``TRUTH``) reads a JSON text of every *stored* row to
-filter it, so its cost hardly falls where few are admissible, and is three times as great with 1,000 words, ten times
-with 5,000. A count is such a search that returns all names, so it is asked once an epoch and policy. All rows are in
-memory, where no node may evict any (``noeviction``): a part that is gone is noticed and refused. Replication is
-asynchronous: a batch that was confirmed can be lost when a replica takes over, which a reader that had seen its epoch
-notices and refuses. The graph plan is not offered: under a filter it returned short lists and two thirds of the
-nearest.
+Measured on three nodes of one machine: the exact plan (``TRUTH``) reads a JSON text of every *stored* row to filter it,
+so its cost hardly falls if few rows are admissible, and is three times as high with 1,000 words and ten times with
+5,000. A count is such a search that returns all names, so it is cached by epoch and policy. All rows are in memory, and
+no node may evict any (``noeviction``): missing rows are noticed and refused. Replication is asynchronous: a confirmed
+batch can be lost when a replica takes over, which a reader that had seen its epoch notices and refuses. There is no
+graph plan: with a filter it returned short lists with two thirds of the nearest rows.
 
-A row leaves a vector set by a script, not by a bare ``VREM``, which crashes a node of Redis 8.2 and 8.4 once in about
-10,000 rows of small sets (redis/redis#15424). The script was never seen to, in 1.6 million rows. But a node that reads
-its append-only file again, or a replica, is given the ``VREM`` alone and draws levels of its own: it may crash there,
-and starts when it is started once more.
+A row is removed by a script, not by ``VREM`` alone, which crashes a node of Redis 8.2 and 8.4 about once in 10,000 rows
+of small sets (redis/redis#15424). The script did not in 1.6 million rows. But a replica, or a node that reloads its
+append-only file, replays only the ``VREM`` and draws its own levels: it may crash, and comes up when started again.
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 import numpy as np
 
-from carag.backends.address import Address, patiently
+from carag.backends.address import BackendAddress, patiently
 from carag.backends.versioned import KEEP, NEVER, Nearest, VersionedLoads, Versions
 from carag.errors import BackendFault, BackendUnavailable
 from carag.extras import require
@@ -48,16 +46,16 @@ __all__ = ["RedisBackend"]
 _SCHEMES: Final = {"redis": False, "rediss": True}
 _PORT: Final = 6379
 _SECRET: Final = "CARAG_REDIS_PASSWORD"  # noqa: S105 - its name
-"""The environment variable that holds the password."""
+"""The environment variable with the password."""
 _SLOTS: Final = 16_384
 _TIMEOUT: Final = 30.0
 """Seconds that a node may take to answer."""
 _CONNECT: Final = 5.0
-"""Seconds that a node may take to be reached."""
+"""Seconds that a connection to a node may take."""
 _AT_ONCE: Final = 200
-"""Rows written in one transaction, during which a node serves nobody else."""
+"""Rows per transaction, during which a node serves nothing else."""
 _GRAPH: Final = ("NOQUANT", "EF", 1, "M", 4)
-"""With whole vectors, the smallest graph that there may be: a vector set makes one, and nothing here searches it."""
+"""Whole vectors, and the smallest possible graph: a vector set builds one, and nothing here searches it."""
 _REMOVAL: Final = """
 local set, vector, left = KEYS[1], table.remove(ARGV, 1), ARGV
 local function top()
@@ -90,12 +88,13 @@ while #left > 0 do
     end
 end
 """.replace("GRAPH", ", ".join(map(repr, _GRAPH)))
-"""Removes elements from a vector set without a crash: of a node that reaches above the entry point of the graph, which
-may be where entry points were removed, Redis looks for neighbours past the end of the entry point. So such a node waits
-until points that are added beside it, whose levels are drawn, reach as high; then all of them go. Of 40,000 rows, the
-highest removed first, one waited for 933 points, 34 ms; in the order in which rows are usually removed, none did."""
+"""Removes elements from a vector set without the crash. Redis looks for neighbours of a removed node past the end of
+the graph's entry point if the node reaches above it, which can happen after entry points were removed. Such a node
+waits until added points, whose levels are random, reach as high; then all of them are removed. Of 40,000 rows, removed
+from the highest down, one waited for 933 points, 34 ms; in the usual order of removal, none did.
+"""
 _FIXED: Final = struct.Struct("<qqIIIII")
-"""Of a stored version: ``e0``, ``e1``, word, public_at, expires_at, entity, dim; its vector follows."""
+"""The fixed part of a stored version: ``e0``, ``e1``, word, public_at, expires_at, entity, dim; its vector follows."""
 
 _Stored: TypeAlias = dict[int, bytes]
 """The versions of a key, by ``e0``."""
@@ -108,8 +107,8 @@ class RedisBackend(VersionedLoads):
     ----------
     nodes : str or sequence of str
         Some nodes of the cluster, which name the others: ``redis://HOST:PORT,HOST:PORT/COLLECTION``, with TLS
-        ``rediss://``; or ``HOST:PORT`` each. A user and a password may stand before the hosts; a password is better
-        kept in the environment, as ``CARAG_REDIS_PASSWORD``.
+        ``rediss://``; or a list of ``HOST:PORT``. A user and password may precede the hosts; a password is better kept
+        in the environment variable ``CARAG_REDIS_PASSWORD``.
     keep : float, optional
         See :class:`~carag.backends.versioned.VersionedBackend`.
     timeout : float
@@ -118,7 +117,7 @@ class RedisBackend(VersionedLoads):
     Raises
     ------
     InvalidArgument
-        If that is no such address.
+        If the address is not valid.
     BackendUnavailable
         If no node answers, or not all slots are served.
     MissingExtra
@@ -132,7 +131,7 @@ class RedisBackend(VersionedLoads):
     ) -> None:
         require("a backend in Redis", "redis")
         text = nodes if isinstance(nodes, str) else ",".join(map(str, nodes))
-        address = Address.parse(text if "://" in text else f"redis://{text}", _SCHEMES, _PORT, _SECRET)
+        address = BackendAddress.parse(text if "://" in text else f"redis://{text}", _SCHEMES, _PORT, _SECRET)
         super().__init__(address.collection, "redis", keep)
         self._tags: list[str] = []
         self._is_open = True
@@ -141,7 +140,7 @@ class RedisBackend(VersionedLoads):
         self._kind = f"redis {info['redis_version']}"
 
     def close(self) -> None:
-        """Give up connections; idempotent."""
+        """Close connections; idempotent."""
         self._is_open = False
         self._client.close()
 
@@ -150,13 +149,13 @@ class RedisBackend(VersionedLoads):
     def _shards(self) -> int:
         return len(self._of_parts())
 
-    def _prepare(self, dim: int) -> None:  # noqa: ARG002 - a vector set learns it
-        """Fix the number of parts; a vector set is made by its first row."""
+    def _prepare(self, dim: int) -> None:  # noqa: ARG002 - a vector set takes it from its first row
+        """Fix the number of parts; a vector set is created by its first row."""
         parts = len(self._of_parts())
         self._talk(lambda: self._client.hsetnx(self._key, "parts", parts))
 
     def _of_parts(self) -> list[str]:
-        """Hash tags of the parts: as many as were fixed, or as the cluster has primaries while none were."""
+        """Return the hash tags of the parts, fixed by the first write; before it, one per primary."""
         if not self._tags:
             fixed = self._talk(lambda: self._client.hget(self._key, "parts"))
             tags = list(_tags(self._collection, int(fixed or len(self._client.get_primaries()))))
@@ -184,7 +183,7 @@ class RedisBackend(VersionedLoads):
         )
 
     def _ask(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """Send commands to whichever nodes they are for, at once; all are answered, or none is."""
+        """Send commands to their nodes in one round trip; all are answered, or none."""
 
         def asked() -> list[Any]:
             with self._client.pipeline(transaction=False) as pipe:
@@ -238,7 +237,7 @@ class RedisBackend(VersionedLoads):
         )
 
     def _matching(self, condition: str) -> list[int]:
-        """Find the keys of versions by their attributes: every one of a set, all as near to the zero vector."""
+        """Find the keys of versions by their attributes, among all of a set."""
         sets = [f"{tag}:vectors" for tag in self._of_parts()]
         sizes = self._ask([("VCARD", one) for one in sets])
         filled = [(one, size) for one, size in zip(sets, sizes, strict=True) if size]
@@ -249,7 +248,7 @@ class RedisBackend(VersionedLoads):
         return list({_key_of(name) for names in found for name in names})
 
     def _rewrite(self, keys: Iterable[int], change: Callable[[int, _Stored], _Stored]) -> None:
-        """Change what is stored of rows, the hash and the vector set of a part in one transaction."""
+        """Change the stored rows of a part, its hash and vector set in one transaction."""
         by_part = defaultdict(list)
         tags = self._of_parts()
         for key in keys:
@@ -327,7 +326,7 @@ class RedisBackend(VersionedLoads):
         keys, scores = [], []
         for start in range(0, len(answers), len(sets)):
             each = answers[start : start + len(sets)]
-            # It tells (1 + cosine) / 2.
+            # Scores are (1 + cosine) / 2.
             merged = sorted(
                 (1.0 - 2.0 * score, _key_of(name)) for one in each for name, score in one.items()
             )[:k]
@@ -340,7 +339,7 @@ class RedisBackend(VersionedLoads):
         return Nearest(keys, scores, rows)
 
     def _filled(self, register: Register) -> list[tuple[str, int]]:
-        """Name the vector sets that hold rows at an epoch, and how many."""
+        """Return the vector sets with rows at an epoch, and how many."""
         pairs = zip(self._of_parts(), register.rows, strict=True)
         return [(f"{tag}:vectors", rows) for tag, rows in pairs if rows]
 
@@ -348,13 +347,13 @@ class RedisBackend(VersionedLoads):
 def _all_of(vectors: str, rows: int, dim: int, condition: str) -> tuple[Any, ...]:
     """Ask for every row of a vector set that meets a condition.
 
-    All are as far from the zero vector. Redis keeps what it finds in order by inserting, so to have them in the order
-    of any other distance takes time by the square of their number.
+    All rows are equally far from the zero vector. Redis sorts its results by insertion, so sorting them by any other
+    distance takes quadratic time.
     """
     return ("VSIM", vectors, "FP32", bytes(4 * dim), "COUNT", rows, "TRUTH", "FILTER", condition)
 
 
-def _connected(address: Address, timeout: float) -> Any:
+def _connected(address: BackendAddress, timeout: float) -> Any:
     from redis.backoff import NoBackoff
     from redis.cluster import ClusterNode, RedisCluster
     from redis.maint_notifications import MaintNotificationsConfig
@@ -368,14 +367,14 @@ def _connected(address: Address, timeout: float) -> Any:
         socket_timeout=timeout,
         socket_connect_timeout=_CONNECT,
         require_full_coverage=True,
-        retry=Retry(NoBackoff(), 0),  # tried again in one place: `patiently`
+        retry=Retry(NoBackoff(), 0),  # retried in one place: `patiently`
         protocol=3,
-        maint_notifications_config=MaintNotificationsConfig(enabled=False),  # of a hosted Redis alone
+        maint_notifications_config=MaintNotificationsConfig(enabled=False),  # only hosted Redis has them
     )
 
 
 def _tags(collection: str, parts: int) -> Iterator[str]:
-    """Yield hash tags whose slots lie in equal parts of all slots, in order."""
+    """Yield hash tags whose slots lie in equal shares of all slots, in order."""
     from redis.crc import key_slot
 
     for part in range(parts):
@@ -385,7 +384,7 @@ def _tags(collection: str, parts: int) -> Iterator[str]:
 
 
 def _filter(admitted: Admitted, epoch: int) -> str:
-    """Write the filter expression: whole numbers alone, which a double holds exactly."""
+    """Write the filter expression, of integers only, which a double holds exactly."""
     conditions = [
         f".a <= {epoch} and .z > {epoch}",
         f".p <= {admitted.as_of} and .x > {admitted.alive_at}",
@@ -431,7 +430,7 @@ def _ended(version: bytes, epoch: int) -> bytes:
 
 
 def _commands(name: str, key: int, old: _Stored, new: _Stored) -> Iterator[tuple[Any, ...]]:
-    """Yield what makes the vector set hold the new versions of a row, beside the old."""
+    """Yield the commands that add and change versions of a row in the vector set."""
     for e0, version in new.items():
         if e0 not in old:
             element, attributes = _element(key, e0), _attributes(version)
@@ -445,12 +444,11 @@ def _vector(version: bytes) -> bytes:
 
 
 def _attributes(version: bytes) -> str:
-    """Write what the filter tests of a version."""
+    """Write the attributes of a version that the filter tests."""
     return json.dumps(dict(zip("azwpxn", _FIXED.unpack_from(version), strict=False)))
 
 
 def _element(key: int, e0: int) -> str:
-    """Name a version of a row in a vector set."""
     return f"{key}:{e0}"
 
 

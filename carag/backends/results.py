@@ -1,4 +1,4 @@
-"""Define what a checked search found: a search result of the index, which also says what was asked and dropped."""
+"""The result of a checked search: that of an index search, and what was asked and dropped."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ __all__ = ["CheckedResult", "CheckedStats"]
 
 @dataclass(frozen=True, slots=True)
 class CheckedStats:
-    """How a search was answered, and what of a backend's answer was not believed."""
+    """How a search was answered, and which parts of the backend's answer were dropped."""
 
     plans: tuple[Plan, ...]
-    """Of each query; never ``AUTO``."""
+    """One per query; never ``AUTO``."""
     admissible: int
-    """Number of admissible rows, without those that were ``lagged``."""
+    """Number of admissible rows, without the ``lagged`` ones."""
     rows: int
     """Live rows of the backend."""
     state: IndexState
-    """Of the epoch that was searched."""
+    """As of the epoch that was searched."""
     lagged: int = 0
     """Rows found that the label store has closed since; they were dropped."""
     refilled: int = 0
-    """How often more rows were asked for: rows were dropped, or near the last one the engine's order is in doubt."""
+    """Requests for more rows: some were dropped, or the engine's order near the last is uncertain."""
     retried: bool = False
-    """Whether a short answer was asked for again with an exact plan."""
+    """Whether a short answer was requested again with an exact plan."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CheckedResult:
-    """The nearest admissible rows of each query, nearest first, ties by smaller key; as the index's own result."""
+    """The nearest admissible rows of each query, nearest first, ties by smaller key; like :class:`carag.Index`'s."""
 
     keys: NDArray[np.int64]
     """(nq, k); -1 beyond ``counts``."""
@@ -52,17 +52,9 @@ class CheckedResult:
 
     @property
     def wider(self) -> CheckedResult:
-        """What the wider policy admits, refused or not.
-
-        Raises
-        ------
-        InvalidArgument
-            If the search looked for no hidden rows.
-        """
+        """What the wider policy admits, hidden or not; raise InvalidArgument if the search did not look for it."""
         if self.beside is None:
-            raise InvalidArgument(
-                "this search did not look for hidden rows; search with also_hidden, how many"
-            )
+            raise InvalidArgument("this search did not look for hidden rows; set also_hidden to their number")
         return self.beside
 
     def __len__(self) -> int:

@@ -1,9 +1,9 @@
-"""Sum up the rows of a collection in one hash, its *state root*, the same from whichever backend they are read.
+"""Summarise the rows of a collection in one hash, its *state root*, the same for whichever backend they are read from.
 
-The state root is SHA-256 over ``carag rows 1``, a line feed, and every row in the order of its key: the key (8 bytes),
+The state root is SHA-256 over ``carag rows 1``, a line feed, and every row in the order of keys: the key (8 bytes),
 word, ``public_at``, ``expires_at`` and entity (4 bytes each) as unsigned integers, the length of the vector (4 bytes),
-and its coordinates as IEEE 754 numbers of 32 bits; all big-endian. Backends keep vectors to the last bit, so two that
-hold the same rows have the same root, and one row that is missing, added or changed gives another.
+and its coordinates as IEEE 754 numbers of 32 bits; all big-endian. Backends keep vectors bit for bit, so two with the
+same rows have the same root, and any missing, added or changed row gives another.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PREFIX: Final = b"carag rows 1\n"
 
 
 class StateRoot:
-    """A state root that is worked out as rows come, by ascending key.
+    """A state root computed as rows arrive, by ascending key.
 
     Examples
     --------
@@ -47,13 +47,7 @@ class StateRoot:
         self._last = -1
 
     def add(self, rows: Rows) -> None:
-        """Take in rows, in any order; their keys come after all that were taken in before.
-
-        Raises
-        ------
-        InvalidArgument
-            If one does not.
-        """
+        """Add rows, in any order; raise InvalidArgument unless their keys come after all added before."""
         if not len(rows.keys):
             return
         records = records_of(rows)
@@ -64,7 +58,7 @@ class StateRoot:
         self._hash.update(records.tobytes())
 
     def hex(self) -> str:
-        """Return the root of what was taken in, in hexadecimal."""
+        """Return the root so far, in hexadecimal."""
         return self._hash.hexdigest()
 
 
@@ -83,35 +77,25 @@ def records_of(rows: Rows) -> NDArray[Any]:
 
 
 def ascending(keys: ArrayLike) -> NDArray[np.int64]:
-    """Return keys, each once, in ascending order."""
+    """Return distinct keys in ascending order."""
     return np.unique(np.asarray(keys, np.int64))
 
 
 def rows_at(backend: VectorBackend, keys: NDArray[np.int64]) -> Callable[[Sequence[int]], Rows]:
-    """Return what reads rows of a backend as they are now: at one epoch, at which it holds the keys and no others.
-
-    Raises
-    ------
-    InvalidArgument
-        If it holds another number of rows.
-    """
+    """Return a reader of a backend's rows at its current epoch; raise InvalidArgument unless it holds as many."""
     at = backend.state()
     held = sum(shard.rows for shard in at.shards)
     if held != len(keys):
-        raise InvalidArgument(f"{at.collection!r} holds {held:,} rows; want the {len(keys):,} that are named")
+        raise InvalidArgument(
+            f"{at.collection!r} holds {held:,} rows, but {len(keys):,} keys were given; pass the keys of all its rows"
+        )
     return lambda some: backend.get(some, at=at.epoch)
 
 
 def blocks_of(
     read: Callable[[Sequence[int]], Rows], keys: NDArray[np.int64], *, block: int = BLOCK
 ) -> Iterator[Rows]:
-    """Read rows by ascending key, some at a time.
-
-    Raises
-    ------
-    BackendFault
-        If one is missing, or another was returned.
-    """
+    """Read rows block by block, by ascending key; raise BackendFault if any is missing or another returned."""
     for start in range(0, len(keys), block):
         some = keys[start : start + block]
         rows = read(some.tolist())
@@ -129,7 +113,7 @@ def state_root(backend: VectorBackend, keys: ArrayLike) -> str:
     ----------
     backend : VectorBackend
     keys : (n,) int64
-        Of all rows that it holds, in any order: whoever keeps labels knows them, and no backend is asked for them.
+        All its rows, in any order, from the label store: no backend is asked for them.
 
     Raises
     ------

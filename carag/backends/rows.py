@@ -1,7 +1,7 @@
-"""Make rows for a backend, read those that came back, and score them with the kernel of :class:`carag.Index`.
+"""Make rows for a backend, check those that it returned, and score them with the kernel of :class:`carag.Index`.
 
-What an index keeps of a vector is kept again to the last bit, so a few rows in an index of their own have the
-similarities that they have in any other.
+An index keeps a unit vector bit for bit, so a few rows in an index of their own have the same similarities as in any
+other.
 """
 
 from __future__ import annotations
@@ -38,12 +38,7 @@ def rows_of(
     expires_at: ArrayLike = NEVER,
     entities: ArrayLike = 0,
 ) -> Rows:
-    """Make rows: parameters as of :meth:`carag.Index.add`, quarantined words included.
-
-    Raises
-    ------
-    InvalidArgument
-        As from that.
+    """Make rows; parameters and errors as of :meth:`carag.Index.add`, quarantined words included.
 
     Examples
     --------
@@ -53,7 +48,7 @@ def rows_of(
     array = np.asarray(vectors, np.float32)
     if array.ndim != 2:
         raise InvalidArgument(f"vectors have shape {array.shape}; want (n, dim)")
-    # The index checks every column, and makes vectors of unit length.
+    # The index checks every column, and normalises the vectors.
     index = Index(array.shape[1], M=2, ef_construction=1)
     with index:
         given = np.atleast_1d(np.asarray(keys))
@@ -70,7 +65,7 @@ def rows_of(
 
 
 def few_rows(index: Index, keys: ArrayLike) -> Rows:
-    """Read rows of an index by key, in the order of the keys."""
+    """Read rows of an index, in the order of the keys."""
     wanted = np.asarray(keys, np.int64)
     return Rows(
         wanted,
@@ -83,33 +78,32 @@ def few_rows(index: Index, keys: ArrayLike) -> Rows:
 
 
 def index_of(rows: Rows, dim: int) -> Index:
-    """Put rows that a backend returned into an index of their own, to score them; close it.
+    """Put rows that a backend returned into an index of their own, to score them; the caller closes it.
 
-    Raises
-    ------
-    BackendFault
-        If columns have not the form that :class:`~carag.backends.Rows` states, a key is negative or comes twice, or a
-        vector is not what an index keeps: not finite, or not of unit length.
+    Raises BackendFault if a column does not have the form stated in :class:`~carag.backends.Rows`, a key is negative or
+    repeated, or a vector is not finite or not of unit length.
     """
     count = len(rows.keys)
     for name, dtype in _COLUMNS.items():
         column = getattr(rows, name)
         if not isinstance(column, np.ndarray) or column.dtype != dtype or column.shape != (count,):
-            raise BackendFault(f"the backend returned {name} that are no ({count},) {np.dtype(dtype)}")
+            raise BackendFault(
+                f"the backend returned {name} that are not {np.dtype(dtype)} of shape ({count},)"
+            )
     vectors = rows.vectors
     if not isinstance(vectors, np.ndarray) or vectors.dtype != np.float32 or vectors.shape != (count, dim):
-        raise BackendFault(f"the backend returned vectors that are no ({count}, {dim}) float32")
+        raise BackendFault(f"the backend returned vectors that are not float32 of shape ({count}, {dim})")
     index = Index(dim, M=2, ef_construction=1)
     try:
-        # Their words are judged elsewhere; here a vector and its key are all that counts.
+        # Words are checked elsewhere; here only keys and vectors count.
         index.add(vectors, np.full(count, VERSION_WORD, np.uint32), rows.keys, threads=1)
         is_kept = np.array_equal(index.vectors(rows.keys), vectors)
     except InvalidArgument as error:
         index.close()
-        raise BackendFault(f"the backend returned rows that cannot be: {error}") from error
+        raise BackendFault(f"the backend returned impossible rows: {error}") from error
     if not is_kept:
         index.close()
         raise BackendFault(
-            "the backend returned a vector that is not of unit length, as the rows it was given are"
+            "the backend returned a vector that is not of unit length, unlike the rows it was given"
         )
     return index

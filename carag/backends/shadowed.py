@@ -1,11 +1,11 @@
-"""Ask a second place what the first one answers, and count in what they differ, before a store is moved there.
+"""Ask a second place the same as the first, and count the differences, before a store is moved there.
 
-The first answers; what the second says reaches nobody. Nothing of what differs is kept or logged but how often: no key,
-no text, no question. A question takes as long as both.
+The first one answers; no caller sees the second one's answers. Only numbers of differences are kept or logged: no key,
+text or question. A question takes as long as both together.
 
-Only what cannot differ is compared: the number of admissible rows always, rows and similarities where both ran a plan
-that finds the nearest for certain, and the words of the rows found. While the second place is not of the same instant
-as the first, it is not asked at all.
+Only what must be equal is compared: the number of admissible rows always, rows and similarities if both ran a plan that
+finds the nearest with certainty, and the words of the rows found. While the second place is not at the same instant as
+the first, it is not asked.
 """
 
 from __future__ import annotations
@@ -42,42 +42,42 @@ _DIFFERENCES: Final = ("keys", "counts", "words")
 
 @dataclass(frozen=True, slots=True)
 class ShadowReport:
-    """In what a shadow differed from the place that answers, since it was opened: numbers alone."""
+    """How a shadow has differed from the first place since it was opened, in numbers."""
 
     is_level: bool
-    """Whether it holds the rows of the same instant now."""
+    """Whether it now holds the rows of the same instant."""
     missing: int
-    """How many live rows fewer it holds than the first, or more, if that is negative."""
+    """How many live rows fewer it holds than the first place; negative if more."""
     changes_failed: int
-    """How often it did not follow a change; the next change, or opening, makes up for it."""
+    """Changes that it did not follow; the next change, or opening, catches up."""
     asked: int
-    """Searches that it answered, and that were compared."""
+    """Searches that it answered and that were compared."""
     unasked: int
-    """Searches that it was not asked, because it was not level."""
+    """Searches that it was not asked because it was not level."""
     failed: int
-    """Searches that it did not answer, or answered with what cannot be true."""
+    """Searches that it did not answer, or answered impossibly."""
     approximate: int
-    """Of those asked: searches of which the number of admissible rows alone was compared."""
+    """Of those asked: only the number of admissible rows was compared."""
     keys: int
-    """Of those asked: searches of which the rows or their similarities differ."""
+    """Of those asked: rows or similarities differed."""
     counts: int
-    """Of those asked: searches of which the number of admissible rows differs."""
+    """Of those asked: the number of admissible rows differed."""
     words: int
-    """Rows found that have another word there, or are not there."""
+    """Rows found that have another word there, or are missing there."""
 
     @property
     def differs(self) -> bool:
-        """Whether anything is not as it is in the first place."""
+        """Whether anything differs from the first place."""
         wrong = (self.missing, self.changes_failed, self.failed, self.keys, self.counts, self.words)
         return not self.is_level or any(wrong)
 
     def gauges(self) -> dict[str, float]:
-        """Return the numbers by the names under which a service tells them."""
+        """Return the numbers by the names of a service's metrics."""
         return {f"shadow_{name}": float(value) for name, value in asdict(self).items()}
 
 
 class Shadowed:
-    """What is searched, and a second place that is asked the same.
+    """A place that is searched, and a second one that is asked the same.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class Shadowed:
         Answers.
     second : Checked
     is_level : callable
-        Tells whether both hold the rows of one instant, and will until the search that asks it has ended.
+        Returns whether both hold the rows of one instant, and will until the current search has ended.
 
     Examples
     --------
@@ -124,7 +124,7 @@ class Shadowed:
         return f"<Shadowed {self._first!r} by {self._second!r}>"
 
     def report(self) -> ShadowReport:
-        """Return what differed so far."""
+        """Return the differences so far."""
         with self._lock:
             known = dict(self._counts)
         fields = ("changes_failed", "asked", "unasked", "failed", "approximate", "keys", "counts", "words")
@@ -135,10 +135,11 @@ class Shadowed:
         )
 
     def fell_behind(self, error: CaragError) -> None:
-        """Count a change that the second place did not follow, and say so in the log, by the type of the error."""
+        """Count a change that the second place did not follow, and log the type of the error."""
         self._count(changes_failed=1)
         _logger.warning(
-            "the shadow did not follow a change (%s), and is not asked until it has", type(error).__name__
+            "the shadow failed to follow a change (%s), and is not asked until it has caught up",
+            type(error).__name__,
         )
 
     # ------------------------------------------------------------ what is searched
@@ -158,7 +159,7 @@ class Shadowed:
             if self._count(failed=1) == 1:
                 _logger.warning("the shadow did not answer a search: %s", type(error).__name__)
             return found
-        # A search of two lists is one search, whichever of them differs.
+        # A search with two lists counts once, whichever of them differs.
         once = {name: min(1, number) for name, number in differences.items() if name != "words"}
         self._count(asked=1, **once, words=differences["words"])
         return found
@@ -195,13 +196,13 @@ class Shadowed:
         return sum(theirs.get(key) != word for key, word in ours.items())
 
     def _count(self, **numbers: int) -> int:
-        """Add to what is counted, and say in the log when it differs first; return how many searches failed."""
+        """Add to the counters, and log the first difference; return how many searches failed."""
         with self._lock:
             had = sum(self._counts[name] for name in _DIFFERENCES)
             self._counts.update(numbers)
             has, failed = sum(self._counts[name] for name in _DIFFERENCES), self._counts["failed"]
         if has and not had:
-            _logger.warning("the shadow differs from what was answered; its report counts in what")
+            _logger.warning("the shadow differs from what was answered; its report counts the differences")
         return failed
 
 

@@ -1,14 +1,14 @@
 """Make one collection of several backends: rows by a hash of their key, every shard asked, one epoch for all.
 
-The ``k`` nearest of a collection are among the ``k`` nearest of its shards, and the number of admissible rows is the
-sum of theirs, because every key has one shard. So an exact answer needs all of them: one that is away is
+The ``k`` nearest of a collection are among the ``k`` nearest of its shards, and its admissible rows are the sum of
+theirs, because every key has one shard. So an exact answer needs all of them: a missing one is
 :class:`~carag.errors.BackendUnavailable`, never a shorter list.
 
-A batch reaches the shards one by one, and no transaction spans them: atomic commit alone would still let a reader see
-one shard before it and another after. So shards must replay their epochs, and readers ask for what was published
-(:mod:`carag.backends.epochs`). A batch whose writer ended is settled by the next: labels and deletions are finished,
-rows are taken out again; and every name that the lost writer may still use is used up, so that what it sends late
-changes nothing.
+A batch reaches the shards separately, and no transaction spans them; even with atomic commit a reader could see one
+shard before it and another after. So shards must replay their epochs, and readers ask for what was published
+(:mod:`carag.backends.epochs`). A batch whose writer ended is settled by the next one: labels and deletions are
+completed, added rows removed. Every name that the lost writer may still use is used up, so that a late message changes
+nothing.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from carag.backends.epochs import Epochs, Intent, Published, Turn
+    from carag.backends.epochs import Epochs, Published, Turn, WriteIntent
     from carag.backends.protocol import Admitted, VectorBackend
 
 __all__ = ["ShardedBackend", "shard_of"]
 
 _CALLERS: Final = 4
-"""Searches that run at the same time; each has a thread a shard."""
+"""Searches at the same time; each has one thread per shard."""
 _WEAKEST_FIRST: Final = (Plan.GRAPH, Plan.SCAN, Plan.EXACT, Plan.CERTIFIED)
 
 _Made = TypeVar("_Made")
 
 
 def shard_of(keys: Sequence[int] | NDArray[np.int64], shards: int) -> NDArray[np.int64]:
-    """Return the shard of each key: splitmix64 of it, by the number of shards.
+    """Return the shard of each key: its splitmix64 modulo the number of shards.
 
     Examples
     --------
@@ -61,34 +61,34 @@ class ShardedBackend(ShardedLoads):
     Parameters
     ----------
     shards : sequence of VectorBackend
-        Which, and in which order, is fixed by the first use.
+        The first use fixes which ones, and their order.
     epochs : Epochs
-        Where the one epoch is kept.
+        Stores the common epoch.
 
     Raises
     ------
     InvalidArgument
-        If there are none, one cannot replay its epochs, or they are not those of the epochs.
+        If ``shards`` is empty, one cannot replay its epochs, or they differ from those bound in ``epochs``.
     BackendFault
-        If a shard is behind what was published of it: it was restored from an older copy.
+        If a shard is behind its published epoch, as after a restore from an older copy.
     """
 
     def __init__(self, shards: Sequence[VectorBackend], epochs: Epochs) -> None:
         if not shards:
-            raise InvalidArgument("there are no shards; want one or more")
+            raise InvalidArgument("there are no shards; pass at least one")
         if not all(shard.capabilities.replay_by_epoch for shard in shards):
             raise InvalidArgument(
-                "a shard cannot be asked at an earlier epoch, so a change could be seen in part; take others"
+                "a shard cannot answer at an earlier epoch, so a change could be partly visible; use others"
             )
         self._shards, self._epochs = tuple(shards), epochs
         self._threads = ThreadPoolExecutor(_CALLERS * len(shards), thread_name_prefix="carag-shard")
         published = epochs.bind(tuple(self._all(lambda shard, _: shard.state())))
-        # Asked anew: another process may have published since.
+        # Asked again: another process may have published since.
         states = self._all(lambda shard, _: shard.state())
         for number, (now, then) in enumerate(zip(states, published.parts, strict=True)):
             if now.epoch < then.epoch:
                 raise BackendFault(
-                    f"shard {number} is at epoch {now.epoch}, and {then.epoch} was published; restore it from its "
+                    f"shard {number} is at epoch {now.epoch}, but {then.epoch} was published; restore it from its "
                     "newest copy"
                 )
 
@@ -97,7 +97,7 @@ class ShardedBackend(ShardedLoads):
 
     @property
     def capabilities(self) -> Capabilities:
-        """What all of them can promise."""
+        """What all shards promise."""
         own = [shard.capabilities for shard in self._shards]
         recalls = [one.recall for one in own if one.recall is not None]
         return Capabilities(
@@ -112,18 +112,10 @@ class ShardedBackend(ShardedLoads):
         )
 
     def build_graph(self, *, memory_mb: int | None = None) -> None:
-        """Have all shards build their graphs, each server in so much memory.
-
-        See :class:`~carag.backends.GraphBackend`.
-
-        Raises
-        ------
-        InvalidArgument
-            Also if a shard is of a kind that builds none; then none is built.
-        """
+        """Have all shards build their graphs (:class:`~carag.backends.GraphBackend`); InvalidArgument if one cannot."""
         able = [shard for shard in self._shards if isinstance(shard, GraphBackend)]
         if len(able) < len(self._shards):
-            raise InvalidArgument("a shard is of a kind that builds no graph; those of PostgreSQL do")
+            raise InvalidArgument("a shard cannot build a graph; those of PostgreSQL can")
         self._all(lambda _, number: able[number].build_graph(memory_mb=memory_mb))
 
     def close(self) -> None:
@@ -147,7 +139,7 @@ class ShardedBackend(ShardedLoads):
     def relabel(self, keys: Sequence[int], words: Sequence[int], *, batch: str) -> IndexState:
         """See :class:`~carag.backends.VectorBackend`."""
         if len(keys) != len(words):
-            raise InvalidArgument(f"{len(keys)} keys and {len(words)} words; want one word a key")
+            raise InvalidArgument(f"got {len(keys)} keys and {len(words)} words; want one word per key")
         return self._change("relabel", batch, np.asarray(keys), tuple(int(word) for word in words), None)
 
     def delete(self, keys: Sequence[int], *, batch: str) -> IndexState:
@@ -164,7 +156,7 @@ class ShardedBackend(ShardedLoads):
     ) -> IndexState:
         _check_change(keys, words)
         with self._epochs.turn() as turn:
-            self._settle(turn)  # by which this very batch may be done
+            self._settle(turn)  # which may complete this very batch
             if turn.done(batch) is not None:
                 return self._state(turn.last())
             self._check_keys(keys, is_new=kind == "add")
@@ -179,7 +171,7 @@ class ShardedBackend(ShardedLoads):
             return self._state(turn.publish(intent, parts))
 
     def _settle(self, turn: Turn) -> None:
-        """Finish what a writer left, or undo it; a load that is open is refused, for it can go on."""
+        """Complete or undo what a writer left; an open load is refused, because it can be continued."""
         left = turn.left()
         if left is None:
             return
@@ -191,8 +183,8 @@ class ShardedBackend(ShardedLoads):
         else:
             self._finish(turn, left)
 
-    def _finish(self, turn: Turn, intent: Intent) -> Published:
-        """Relabel or delete; what a shard did already it does not do again."""
+    def _finish(self, turn: Turn, intent: WriteIntent) -> Published:
+        """Relabel or delete; a shard that has done it already does nothing."""
         keys, words = np.array(intent.keys, np.int64), np.array(intent.words, np.int64)
 
         def write(shard: VectorBackend, places: NDArray[np.int64]) -> IndexState:
@@ -206,10 +198,10 @@ class ShardedBackend(ShardedLoads):
     def _each(
         self,
         turn: Turn,
-        intent: Intent,
+        intent: WriteIntent,
         write: Callable[[VectorBackend, NDArray[np.int64]], IndexState],
     ) -> tuple[IndexState, ...]:
-        """Write to every shard that an intent is about; return where all shards stand then."""
+        """Write to every shard that an intent concerns; return the state of all shards afterwards."""
         places = self._places(np.array(intent.keys, np.int64))
         before = turn.last().parts
         return tuple(
@@ -283,12 +275,12 @@ class ShardedBackend(ShardedLoads):
     # ------------------------------------------------------------ all shards
 
     def _places(self, keys: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-        """Return, of each shard, where its keys are among some."""
+        """Return for each shard the positions of its keys."""
         shards = shard_of(keys, len(self._shards))
         return [np.flatnonzero(shards == number) for number in range(len(self._shards))]
 
     def _all(self, ask: Callable[[VectorBackend, int], _Made]) -> list[_Made]:
-        """Ask all shards at once; an answer is one of all, and an error that of the first that failed."""
+        """Ask all shards at once; return all answers, or raise the error of the first that failed."""
         asked = [self._threads.submit(ask, shard, number) for number, shard in enumerate(self._shards)]
         failed = [(number, one.exception()) for number, one in enumerate(asked)]
         for number, error in failed:
@@ -306,13 +298,13 @@ def _check_change(keys: NDArray[np.int64], words: tuple[int, ...]) -> None:
     if len(np.unique(keys)) < keys.size:
         raise InvalidArgument("a key is named twice; name each row once")
     if words and not (min(words) >= 0 and max(words) < 2**32):
-        raise InvalidArgument(f"words range over [{min(words)}, {max(words)}]; want 0 to {2**32 - 1}")
+        raise InvalidArgument(f"words range from {min(words)} to {max(words)}; want 0 to {2**32 - 1}")
 
 
-def _taken_out(shard: VectorBackend, intent: Intent, places: NDArray[np.int64]) -> IndexState:
-    """Take out what an unfinished batch added to a shard, and use up the names that its writer may still send."""
+def _taken_out(shard: VectorBackend, intent: WriteIntent, places: NDArray[np.int64]) -> IndexState:
+    """Remove what an unfinished batch added to a shard, and use up the names that its writer may still send."""
     shard.delete([], batch=intent.name)
-    # No row had these keys when the batch began, and nothing was written since.
+    # No row had these keys when the batch began, and nothing has been written since.
     there = shard.get([intent.keys[place] for place in places]).keys
     return shard.delete(there.tolist(), batch=f"{intent.name} undone")
 
@@ -320,14 +312,12 @@ def _taken_out(shard: VectorBackend, intent: Intent, places: NDArray[np.int64]) 
 def _of_epoch(found: Found, where: Published, number: int) -> Found:
     then = where.parts[number]
     if (found.state.epoch, found.state.words) != (then.epoch, then.words):
-        raise BackendFault(
-            f"shard {number} answered of epoch {found.state.epoch}; {then.epoch} was asked for"
-        )
+        raise BackendFault(f"shard {number} answered for epoch {found.state.epoch}; want {then.epoch}")
     return found
 
 
 def _merged(found: list[Found], k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Merge the lists of each query: the greatest score first, ties by smaller key."""
+    """Merge the lists of each query: greatest score first, ties by smaller key."""
     keys = np.concatenate([one.keys for one in found], axis=1)
     scores = np.concatenate([one.scores for one in found], axis=1)
     is_nothing = keys < 0
@@ -341,6 +331,6 @@ def _rows_of(parts: list[Rows], keys: NDArray[np.int64]) -> Rows:
 
 
 def _joined(parts: list[Rows]) -> Rows:
-    """Join rows; a shard that never had one does not know how long a vector is."""
+    """Join rows; a shard that has never had any does not know the length of vectors."""
     some = [one for one in parts if len(one.keys)] or parts[:1]
     return Rows._make(np.concatenate(columns) for columns in zip(*some, strict=True))

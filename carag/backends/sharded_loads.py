@@ -1,8 +1,8 @@
-"""Loads of several backends as one: each shard has its part of every block, and all are published at one epoch.
+"""Loads of several backends as one: each shard gets its part of every block, and all are published at one epoch.
 
-A shard knows how far the stream is written to it, not how many rows of it are its own; so a block that reached some
-shards before a kill is written again, and those have it already. While a load is open its intent keeps every other
-change out; once one shard has published, what is left is to publish the others, and then the epoch that names them.
+A shard's position counts rows of the stream, not its own; so a block that reached only some shards before a kill is
+written again, and skipped by those. While a load is open its intent keeps every other change out; once one shard has
+published, the others must, and then the epoch that names them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from carag.backends.epochs import Epochs, Intent, Published, Turn
+    from carag.backends.epochs import Epochs, Published, Turn, WriteIntent
     from carag.backends.protocol import IndexState, VectorBackend
 
     _Made = TypeVar("_Made")
@@ -34,7 +34,7 @@ LOAD: Final = "load"
 
 
 class ShardedLoads(ABC):
-    """What :class:`~carag.backends.ShardedBackend` does as a :class:`~carag.backends.LoadingBackend`."""
+    """:class:`~carag.backends.ShardedBackend` as a :class:`~carag.backends.LoadingBackend`."""
 
     _epochs: Epochs
 
@@ -44,11 +44,11 @@ class ShardedLoads(ABC):
 
     @abstractmethod
     def _places(self, keys: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-        """Return, of each shard, where its keys are among some."""
+        """Return for each shard the positions of its keys."""
 
     @abstractmethod
     def _settle(self, turn: Turn) -> None:
-        """Finish what a writer left, or undo it."""
+        """Complete or undo what a writer left."""
 
     @abstractmethod
     def _state(self, where: Published) -> IndexState:
@@ -113,22 +113,24 @@ class ShardedLoads(ABC):
             return self._state(turn.publish(intent, tuple(parts)))
 
     def unload(self) -> None:
-        """See :class:`~carag.backends.LoadingBackend`; one that is published in part is refused."""
+        """See :class:`~carag.backends.LoadingBackend`; a partly published load is refused."""
         with self._epochs.turn() as turn:
             left = turn.left()
             if left is None or left.kind != LOAD:
                 return
             if self._position(left) is None:
-                raise InvalidArgument("the load is being published; run what began it again to finish it")
+                raise InvalidArgument(
+                    "the load is partly published; repeat the call that began it to finish it"
+                )
             self._all(lambda shard, _: loading(shard).unload())
             turn.abandon(left)
 
-    def _position(self, intent: Intent) -> int | None:
+    def _position(self, intent: WriteIntent) -> int | None:
         positions = self._all(lambda shard, _: loading(shard).loaded(intent.name))
         known = [one for one in positions if one is not None]
         return min(known) if len(known) == len(positions) else None
 
-    def _open(self, batch: str) -> Intent:
+    def _open(self, batch: str) -> WriteIntent:
         with self._epochs.turn() as turn:
             intent = _own(turn, batch)
         if intent is None:
@@ -136,8 +138,8 @@ class ShardedLoads(ABC):
         return intent
 
 
-def _own(turn: Turn, batch: str) -> Intent | None:
-    """Return the intent of a load by this name, if it is open; another that is open is refused."""
+def _own(turn: Turn, batch: str) -> WriteIntent | None:
+    """Return the intent of a load of this name, if open; refuse if another is open."""
     left = turn.left()
     if left is None or left.kind != LOAD:
         return None

@@ -1,7 +1,7 @@
-"""Make a backend from a URL, or from several: the shards of one collection. Its client is imported then.
+"""Make a backend from a URL, or a sharded one from several; the client is imported only then.
 
-Several URLs are parted by spaces or line breaks, which no URL holds; a comma would not do, since libpq takes
-``HOST,HOST`` for one server and its standby.
+Several URLs are separated by white space, which no URL contains; a comma would not do, since libpq takes ``HOST,HOST``
+for one server and its standby.
 """
 
 from __future__ import annotations
@@ -35,25 +35,25 @@ _BACKENDS: Final = {
     "redis": ("carag.backends.redis", "RedisBackend"),
     "rediss": ("carag.backends.redis", "RedisBackend"),
 }
-"""Module and class by the scheme of a URL."""
+"""Module and class by URL scheme."""
 _SHARDS: Final = "postgresql://"
-"""How the addresses of shards begin: these servers replay their epochs, and know nothing of each other."""
+"""The start of a shard's address: these servers replay their epochs, and are independent of each other."""
 
 
 def backend_by_url(url: str) -> VectorBackend:
-    """Make the backend that a URL names; several, those of PostgreSQL servers, are the shards of one collection.
+    """Make the backend that a URL names; several URLs name the PostgreSQL servers of one sharded collection.
 
     Parameters
     ----------
     url : str
-        Several are parted by white space, and stay in the order in which they were named first, for key and order say
-        which shard a row is in. The first keeps the epochs, too.
+        Several are separated by white space. Their order must stay the same, since with the key it decides which shard
+        a row is in. The first server also stores the epochs.
 
     Raises
     ------
     InvalidArgument
-        If its scheme is none that is known, or several URLs are not the shards of one collection, in their order. The
-        message does not show the rest, which may hold a password.
+        If the scheme is unknown, or several URLs are not the shards of one collection in their order. The message shows
+        nothing else of the URL, which may contain a password.
     BackendUnavailable
         If a server does not answer.
 
@@ -65,13 +65,13 @@ def backend_by_url(url: str) -> VectorBackend:
     """
     urls = url.split()
     if any(one.count("://") > 1 or one.endswith(",") for one in urls):
-        raise InvalidArgument("several addresses are parted by spaces or line breaks; leave the commas out")
+        raise InvalidArgument("several addresses are separated by spaces or line breaks; remove the commas")
     if len(urls) > 1:
         return _sharded(urls)
     scheme, mark, _ = url.partition("://")
     if not mark or scheme not in _BACKENDS:
         known = ", ".join(f"{one}://" for one in sorted(_BACKENDS))
-        # Without the mark all of it could be a password.
+        # Without :// all of it could be a password.
         raise InvalidArgument(
             f"there is no backend of vectors {quoted(scheme) if mark else 'of this name'}; want a URL that begins with "
             f"{known}, or 'native'"
@@ -82,7 +82,6 @@ def backend_by_url(url: str) -> VectorBackend:
 
 
 def _sharded(urls: list[str]) -> VectorBackend:
-    """Make one backend of the servers that URLs name, each of which holds a part of the collection."""
     for number, url in enumerate(urls):
         if not url.startswith(_SHARDS):
             raise InvalidArgument(
@@ -92,7 +91,7 @@ def _sharded(urls: list[str]) -> VectorBackend:
     named = [collection_in(url)[1] or DEFAULT_COLLECTION for url in urls]
     if len(set(named)) > 1:
         raise InvalidArgument(
-            f"the shards name the collections {', '.join(quoted(one) for one in named)}; name one in all addresses"
+            f"the shards name the collections {', '.join(quoted(one) for one in named)}; use one name in all addresses"
         )
     with ExitStack() as undo:
         shards = []
@@ -110,7 +109,7 @@ def _sharded(urls: list[str]) -> VectorBackend:
 
 @contextmanager
 def _told(what: str) -> Iterator[None]:
-    """Say of which shard an error is."""
+    """Name the shard in an error."""
     try:
         yield
     except (BackendUnavailable, InvalidArgument) as error:
@@ -121,12 +120,12 @@ def _check_distinct(databases: list[str]) -> None:
     for number, database in enumerate(databases):
         if (first := databases.index(database)) < number:
             raise InvalidArgument(
-                f"shards {first} and {number} are the same database, whatever their addresses say; name each once"
+                f"shards {first} and {number} are the same database; name each database once"
             )
 
 
 def in_collection(url: str, name: str) -> str:
-    """Name another collection of the same server, or of the same shards.
+    """Name another collection on the same server, or the same shards.
 
     Examples
     --------

@@ -277,7 +277,7 @@ def _asker(request: Request) -> Asker:
 
 
 def _token(request: Request) -> str:
-    """Return the bearer token; empty if there is none, an invalid one if there are two."""
+    """Return the bearer token; empty without one, invalid if there are two."""
     stated = request.headers.getlist("authorization")
     if len(stated) > 1:
         return "."

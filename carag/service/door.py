@@ -22,7 +22,7 @@ from carag.service.release import ExactLoop
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["MAX_HEAD", "Door", "DoorLoop", "Listener"]
+__all__ = ["MAX_HEAD", "Door", "DoorLoop", "PeerListener"]
 
 MAX_HEAD: Final = 16 << 10
 """Most bytes in a request's head, give or take one piece; a token with many groups has a few thousand."""
@@ -37,7 +37,7 @@ _FULL: Final = (
 )
 
 
-class Listener(socket.socket):
+class PeerListener(socket.socket):
     """A listening socket that limits the connections of one peer and closes any beyond the limit at once.
 
     - ``listener``: the socket that this one replaces.

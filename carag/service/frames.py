@@ -75,7 +75,7 @@ def _announced(header: bytes | bytearray, bounds: Bounds) -> tuple[int, int, int
     """Return the kind and the two lengths that a header states; raise BrokenFrame if they are not valid."""
     magic, kind, head, body = _HEADER.unpack(header)
     if magic != _MAGIC:
-        raise BrokenFrame("the header is of another protocol, or of another version of this one")
+        raise BrokenFrame("the header belongs to another protocol, or to another version of this one")
     if kind >= bounds.kinds or head > bounds.head or body > bounds.body:
         raise BrokenFrame("the header states a kind or a length out of bounds")
     return kind, head, body

@@ -57,7 +57,7 @@ class Job:
         return {"id": self.id, "state": self.state, "code": self.code, **counts}
 
 
-class _Waiting(NamedTuple):
+class _QueuedJob(NamedTuple):
     number: int
     text: str
     """The body, as JSON."""
@@ -119,7 +119,7 @@ class _Journal(SqliteStore):
             ).fetchone()
         return None if row is None else _job(row)
 
-    def next(self) -> _Waiting | None:
+    def next(self) -> _QueuedJob | None:
         """Return the oldest waiting job, and mark it as running."""
         with self._mutex:
             with self._reading():
@@ -131,7 +131,7 @@ class _Journal(SqliteStore):
             number, body, subject, state = row
             with self._transaction() as db:
                 db.execute("UPDATE job SET state = 'running' WHERE number = ?", (number,))
-        return _Waiting(number, body, subject, state == "running")
+        return _QueuedJob(number, body, subject, state == "running")
 
     def end(self, number: int, counts: dict[str, int], code: str | None, *, now: int) -> None:
         """Note how a job ended, and erase its text from the file and the write-ahead log."""
@@ -215,7 +215,7 @@ class Jobs:
                 _logger.error("jobs.db: %s", type_and_place(error))  # noqa: TRY400 - a traceback quotes it
                 return
 
-    def _do(self, waiting: _Waiting) -> None:
+    def _do(self, waiting: _QueuedJob) -> None:
         code: str | None = None
         counts: dict[str, int] = {}
         try:
@@ -229,7 +229,7 @@ class Jobs:
         self._journal.end(waiting.number, counts, code, now=self._clock())
         _logger.info("job %d: %s", waiting.number, code or "done")
 
-    def _brought(self, waiting: _Waiting) -> dict[str, int]:
+    def _brought(self, waiting: _QueuedJob) -> dict[str, int]:
         body = IngestBody.model_validate_json(waiting.text)
         if body.remove:
             return {"removed": self._removed(body.remove, waiting)}
@@ -237,7 +237,7 @@ class Jobs:
         done = self._engine.add(documents, by=waiting.subject, stop=self._ended.is_set)
         return {name: getattr(done, name) for name in _COUNTS if name != "removed"}
 
-    def _removed(self, ids: list[str], waiting: _Waiting) -> int:
+    def _removed(self, ids: list[str], waiting: _QueuedJob) -> int:
         try:
             return self._engine.remove(ids, by=waiting.subject)
         except InvalidArgument:

@@ -62,7 +62,7 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, hide_input_in_errors=True)
 
 
-class _Asked(_Strict):
+class _Command(_Strict):
     text: str
     role: str
     purpose: str
@@ -198,10 +198,10 @@ class OwnerSocket:
 
     def _found(self, frame: Frame) -> dict[str, Any]:
         try:
-            asked = _Asked.model_validate_json(frame.body)
+            asked = _Command.model_validate_json(frame.body)
         except ValidationError:
             raise InvalidArgument(
-                "the command and the service are of different versions; use the same version of carag for both"
+                "the command and the service have different versions; use the same version of carag for both"
             ) from None
         if differ := [name for name, one in asked.stated.items() if self._settings.get(name) != one]:
             raise InvalidArgument(
@@ -236,7 +236,7 @@ def asked_there(
     if not IS_THERE:
         return None
     as_of: Any = session.as_of
-    asked = _Asked(
+    asked = _Command(
         text=text,
         role=session.role,
         purpose=session.purpose,

@@ -108,7 +108,7 @@ def _places(names: Sequence[str], flags: type[PolicyFlag]) -> PolicyFlag:
     return found
 
 
-class _Asked(_Strict):
+class _CellBody(_Strict):
     role: str | None = Field(default=None, max_length=MAX_LABEL)
     purpose: str | None = Field(default=None, max_length=MAX_LABEL)
     subject: str | None = Field(default=None, max_length=MAX_LABEL)
@@ -130,7 +130,7 @@ def _shown_by(**example: Any) -> ConfigDict:
     return ConfigDict(json_schema_extra={"examples": [example]})
 
 
-class AskBody(_Asked):
+class AskBody(_CellBody):
     """A question, in plain words."""
 
     model_config = _shown_by(question="What drove revenue?")
@@ -165,7 +165,7 @@ class RetrieveBody(AskBody):
     k: int = Field(default=8, ge=1, le=400)
 
 
-class ExplainBody(_Asked):
+class ExplainBody(_CellBody):
     """A passage, to explain why the session may or may not use it."""
 
     model_config = _shown_by(chunk_id="memo:00000")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from carag.errors import InvalidArgument
 from carag.service.app import application, operations
-from carag.service.door import DoorLoop, Listener
+from carag.service.door import DoorLoop, PeerListener
 from carag.service.http import BACKLOG, first_server, plain_server
 from carag.visible import logger
 
@@ -48,7 +48,7 @@ async def _serve(service: Service, started: Callable[[int, int], None], stack: c
     first_listener = _listening(settings.listen, settings.port)
     is_plain = settings.certificate is None
     listeners = [
-        stack.enter_context(Listener(first_listener, settings.most_connections_each, is_plain=is_plain)),
+        stack.enter_context(PeerListener(first_listener, settings.most_connections_each, is_plain=is_plain)),
         stack.enter_context(_listening(settings.operations_listen, settings.operations_port)),
     ]
     first = first_server(

@@ -188,7 +188,7 @@ class Loads:
             lambda: backend.count_loaded("load"),
             lambda: backend.get_loaded([1], batch="load"),
         ):
-            with pytest.raises(InvalidArgument, match="no load by this name is open"):
+            with pytest.raises(InvalidArgument, match="no load of this name is open"):
                 late()
         assert 0 == backend.loaded("load")
         load_rows(backend, blocks(), batch="load")

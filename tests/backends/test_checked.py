@@ -233,8 +233,8 @@ def test_an_epoch_that_goes_back_is_no_epoch():
     _, checked, _ = opened(plain_rows(5, DIM), state=lambda own: own()._replace(**back))
     checked.relabel([0], [CLOSED], batch="close")
     for one, said in (
-        ({"epoch": 1}, "was at 2"),
-        ({"collection": "other"}, "turned from"),
+        ({"epoch": 1}, "but was at 2"),
+        ({"collection": "other"}, "changed from collection"),
         ({"words": (3, 3)}, "not in order"),
     ):
         back.clear()

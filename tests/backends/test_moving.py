@@ -96,7 +96,7 @@ def test_a_root_takes_ascending_keys_alone_and_names_all_rows():
     for late in (part(ROWS, 9, 12), part(ROWS, 0, 3)):
         with pytest.raises(InvalidArgument, match="ascending"):
             root.add(late)
-    with pytest.raises(InvalidArgument, match="holds 200 rows; want the 199"):
+    with pytest.raises(InvalidArgument, match="holds 200 rows, but 199 keys"):
         state_root(filled(), KEYS[1:])
     with pytest.raises(BackendFault, match="returned 199"):
         state_root(filled(), [*KEYS[1:], 777])
@@ -242,7 +242,7 @@ def test_another_stream_of_the_same_name_is_refused():
     backend = MemoryBackend(Store())
     with pytest.raises(Ended):
         load_rows(backend, cut(80), batch="load")
-    with pytest.raises(InvalidArgument, match="ended after 40 rows, and 80 of it were written"):
+    with pytest.raises(InvalidArgument, match="ended after 40 rows, but 80 of it were written"):
         load_rows(backend, [part(ROWS, 0, 40)], batch="load")
     with pytest.raises(BackendFault, match="8 of 8 rows read back"):
         load_rows(backend, [part(ROWS, 100, 140)], batch="load")
@@ -280,8 +280,8 @@ def _turned(versions):
 @pytest.mark.parametrize(
     ("harm", "said"),
     [
-        (_lost, "11 rows are there of 12"),
-        (_other_word, "there of 12|1 of 12 rows"),
+        (_lost, "11 of 12 written rows"),
+        (_other_word, "of 12 written rows|1 of 12 rows"),
         (_turned, "1 of 12 rows"),
     ],
 )
@@ -307,14 +307,14 @@ def test_a_copy_that_was_changed_since_is_told_apart(harm, said):
     harm(store.versions)
     with pytest.raises(BackendFault, match=said):
         copy_rows(source, MemoryBackend(store), FEW.keys)
-    with pytest.raises(InvalidArgument, match="holds 200 rows; want the 12"):
+    with pytest.raises(InvalidArgument, match="holds 200 rows, but 12"):
         copy_rows(source, filled(), FEW.keys)
 
 
 def test_keys_that_are_not_all_of_the_source_are_refused():
     """Then rows would be left behind."""
     target = NativeBackend(DIM)
-    with pytest.raises(InvalidArgument, match="holds 200 rows; want the 199"):
+    with pytest.raises(InvalidArgument, match="holds 200 rows, but 199 keys"):
         copy_rows(filled(), target, KEYS[1:])
     with pytest.raises(BackendFault, match="returned 199"):
         copy_rows(filled(), target, [*KEYS[1:], 500])
@@ -345,7 +345,7 @@ def test_a_backend_that_takes_no_loads_is_a_source_alone():
     """Rows would be seen there before all of them are."""
     source = EightMembers(filled())
     assert copy_rows(source, NativeBackend(DIM), KEYS).root == state_root(filled(), KEYS)
-    with pytest.raises(InvalidArgument, match="takes no load"):
+    with pytest.raises(InvalidArgument, match="takes no loads"):
         copy_rows(filled(), EightMembers(NativeBackend(DIM)), KEYS)
-    with pytest.raises(InvalidArgument, match="takes no load"):
+    with pytest.raises(InvalidArgument, match="takes no loads"):
         load_rows(EightMembers(NativeBackend(DIM)), blocks(), batch="load")

@@ -389,7 +389,7 @@ def test_a_server_that_is_away_is_told_without_address_or_secret(dsn):
 )
 def test_what_is_no_address_is_refused_without_it(dsn):
     """It may hold a password."""
-    with pytest.raises(InvalidArgument, match="no address") as told:
+    with pytest.raises(InvalidArgument, match="not the address") as told:
         PostgresBackend(dsn)
     assert SECRET not in str(told.value)
 

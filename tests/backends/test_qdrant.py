@@ -263,14 +263,14 @@ def test_a_key_is_sent_and_told_to_nobody_else(server, monkeypatch):
     with pytest.raises(BackendUnavailable) as said:
         backend.state()
     assert "hunter2" not in "".join(traceback.format_exception(said.value))
-    with pytest.raises(InvalidArgument, match="in the clear"):
+    with pytest.raises(InvalidArgument, match="unencrypted"):
         QdrantBackend("qdrant://db.example")
 
 
 @pytest.mark.parametrize("name", ["a b", "a/b", "a__register", "../a", "a?x", "", "1a", "a" * 64])
 def test_a_hostile_name_of_a_collection_is_refused(name):
     """With a client, and with an address."""
-    with pytest.raises(InvalidArgument, match="no name of a collection"):
+    with pytest.raises(InvalidArgument, match="not the name of a collection"):
         QdrantBackend(Local(), collection=name)
     if name:
         with pytest.raises(InvalidArgument, match="want qdrant://HOST:PORT/COLLECTION"):

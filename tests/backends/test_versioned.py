@@ -318,19 +318,19 @@ def test_an_epoch_that_is_known_is_not_read_again():
     [
         (lambda it: it.count(admitted()), "an empty list admits nothing"),
         (lambda it: it.count(admitted(ONE)._replace(allow_entities=())), "an empty list admits nothing"),
-        (lambda it: it.count(admitted(*range(65))), "65 words; memory 1 is asked for 64 at most"),
+        (lambda it: it.count(admitted(*range(65))), "65 words; memory 1 can search for 64 at most"),
         (lambda it: it.search(np.ones((1, 3), np.float32), 1, admitted(ONE), plan=Plan.AUTO), "want .nq, 4."),
         (lambda it: it.search(np.ones((1, 4), np.float32), 0, admitted(ONE), plan=Plan.AUTO), "k is 0"),
         (
             lambda it: it.search(np.ones((1, 4), np.float32), 1, admitted(ONE), plan=Plan.GRAPH),
-            "exact plan alone",
+            "runs only the exact plan",
         ),
-        (lambda it: it.get([1], at=9), "epoch 9 is not yet"),
+        (lambda it: it.get([1], at=9), "epoch 9 does not exist yet"),
         (lambda it: it.get([-1]), "a key is negative"),
-        (lambda it: it.add(rows([1], ONE), batch="x"), "rows 1 are there already"),
+        (lambda it: it.add(rows([1], ONE), batch="x"), "rows 1 exist already"),
         (lambda it: it.add(rows([9], ONE), batch=""), "batch is ''"),
         (lambda it: it.add(rows([9], ONE, dim=5), batch="x"), "vectors have 5 coordinates; want 4"),
-        (lambda it: it.add(rows([9, 9], ONE), batch="x"), "1 keys come twice"),
+        (lambda it: it.add(rows([9, 9], ONE), batch="x"), "1 keys are duplicates"),
         (
             lambda it: it.add(rows([9], ONE)._replace(vectors=np.ones((1, 4), np.float32)), batch="x"),
             "unit length",
@@ -343,13 +343,13 @@ def test_an_epoch_that_is_known_is_not_read_again():
         ),
         (
             lambda it: it.add(rows([9], ONE)._replace(words=np.array([1])), batch="x"),
-            "words is no array of 1 uint32",
+            "words must be an array of 1 uint32",
         ),
         (lambda it: it.add(rows(range(100, 170), range(70)), batch="x"), "distinct words"),
-        (lambda it: it.relabel([1, 1], [ONE, TWO], batch="x"), "1 keys come twice"),
+        (lambda it: it.relabel([1, 1], [ONE, TWO], batch="x"), "1 keys are duplicates"),
         (lambda it: it.relabel([1], [ONE, TWO], batch="x"), "1 keys and 2 words"),
         (lambda it: it.relabel([1], [2**32], batch="x"), "32 bits"),
-        (lambda it: it.delete([1, 77, 78], batch="x"), "no row 77, 78 is there"),
+        (lambda it: it.delete([1, 77, 78], batch="x"), "rows 77, 78 do not exist"),
     ],
 )
 def test_what_cannot_be_is_refused_and_changes_nothing(call, said):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from carag.service import door
-from carag.service.door import MAX_HEAD, Listener, _peer
+from carag.service.door import MAX_HEAD, PeerListener, _peer
 from tests.service import conftest
 from tests.service.conftest import httpx, token
 from tests.service.test_client import Served
@@ -92,7 +92,7 @@ def test_one_peer_has_so_many_connections_and_another_is_answered(served: Served
 def test_what_goes_beyond_is_closed_where_it_is_accepted() -> None:
     """Before anything is made for it, so that many cost nobody else a place; with the end of one there is room."""
     with (
-        Listener(socket.create_server(("127.0.0.1", 0)), 2, is_plain=True) as listener,
+        PeerListener(socket.create_server(("127.0.0.1", 0)), 2, is_plain=True) as listener,
         ExitStack() as stack,
     ):
         listener.setblocking(False)

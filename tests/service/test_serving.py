@@ -164,9 +164,7 @@ def test_slots_that_are_off_are_said_aloud(home: Path, files: Path, said: str, i
 
 def test_a_setting_of_former_versions_says_what_to_do_instead(files: Path) -> None:
     """A service is one process: whoever states how many speak HTTP is told, and not served by one without a word."""
-    with pytest.raises(
-        ValueError, match="remove it, and to serve more requests let several services share"
-    ):
+    with pytest.raises(ValueError, match="remove it, and to serve more requests let several services share"):
         conftest.settings(files, workers=2)
 
 

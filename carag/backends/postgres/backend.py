@@ -1,14 +1,14 @@
 """Keep vectors in PostgreSQL with pgvector: transactions, exact counts, and every epoch there ever was.
 
 A batch is one transaction, under a lock on its collection, and moves the epoch last; a search is one read-only
-transaction, so the epoch, the count and the rows are of one snapshot. Exact plans read every admissible row; the graph
-walks until enough rows pass, and what it promises is a recall (:data:`RECALL`), not an answer; it is not walked where
-few rows are admissible. What the graph leaves short is asked again exactly, in the same snapshot.
+transaction, so that epoch, count and rows come from one snapshot. Exact plans read every admissible row; the graph
+walks until enough rows pass, and promises a recall (:data:`RECALL`), not exactness; it is not walked if few rows are
+admissible. If its list is short, the search is repeated exactly, in the same snapshot.
 
-What an exact answer does not say: pages that PostgreSQL reads hold inadmissible rows as well, and its planner's
-statistics know them. So there is no certified plan here.
+There is no certified plan: the pages that PostgreSQL reads also hold inadmissible rows, and its planner's statistics
+include them.
 
-Rows that ended are kept, for earlier epochs; nothing is ever removed by itself.
+Rows that ended are kept for earlier epochs; nothing is removed automatically.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from carag.backends.postgres.place import Place
+    from carag.backends.postgres.place import PostgresCollection
     from carag.backends.protocol import Admitted, Rows
 
 __all__ = ["DEFAULT_COLLECTION", "RECALL", "PostgresBackend"]
@@ -50,22 +50,24 @@ __all__ = ["DEFAULT_COLLECTION", "RECALL", "PostgresBackend"]
 DEFAULT_COLLECTION: Final = "carag"
 DEFAULT_SCHEMA: Final = "carag_vectors"
 RECALL: Final = 0.9
-"""Least mean recall@10 of the graph plan, by tests/backends/conformance.py on 3,000 rows, clustered or not. Of many
-more rows without any structure it finds fewer: measure yours, or ask for the exact plan."""
+"""Least mean recall@10 of the graph plan, by tests/backends/conformance.py on 3,000 rows, clustered or not. On many
+more rows without structure it is lower: measure yours, or use the exact plan.
+"""
 _WIDTH: Final = 400
-"""Rows that a walk of the graph keeps at a time, ``hnsw.ef_search``."""
+"""Rows that a walk of the graph keeps, ``hnsw.ef_search``."""
 _LINKS: Final = 16
 _BUILD_WIDTH: Final = 128
 _MOST_MB: Final = 2**21 - 1
-"""Megabytes: the greatest ``maintenance_work_mem`` there is."""
+"""Largest ``maintenance_work_mem``, in megabytes."""
 _EXACT_ROWS: Final = 20_000
-"""Admissible rows up to which scoring all of them takes less time than a walk, as measured at 20,000 x 384."""
+"""Admissible rows up to which scoring all of them is faster than a walk, measured at 20,000 x 384."""
 _LEAST_SHARE: Final = 0.1
-"""Part of all rows that must be admissible for a walk; else all of them are scored, whichever plan was asked for. A
-walk ends once it has met enough admissible rows, near or not: of 1,000,000 x 128 its recall was 0.98 for a fifth of
-them, 0.91 for a twentieth and 0.66 for a hundredth, and scoring took no longer from a fifth down."""
+"""Share of all rows that must be admissible for a walk; below it all are scored, whichever plan was requested. A walk
+ends once it has met enough admissible rows, near or not: with 1,000,000 x 128 its recall was 0.98 for a fifth of them,
+0.91 for a twentieth and 0.66 for a hundredth, and from a fifth down scoring took no longer.
+"""
 _MOST_WORDS: Final = 10_000
-"""Words of one search: 41 ms for as many on 6,668 rows, and half a second for ten times as many."""
+"""Words in one search: on 6,668 rows this many took 41 ms, ten times as many half a second."""
 
 
 class PostgresBackend(PostgresLoads):
@@ -74,26 +76,26 @@ class PostgresBackend(PostgresLoads):
     Parameters
     ----------
     dsn : str
-        Such as ``postgresql://carag_app@db.example/vectors``; what it does not say comes from libpq's environment. To
-        another machine TLS is required, and its certificate verified, unless ``sslmode`` says otherwise.
+        Such as ``postgresql://carag_app@db.example/vectors``; the rest comes from libpq's environment. To another
+        machine TLS and a verified certificate are required, unless ``sslmode`` says otherwise.
     collection : str, optional
-        A tenant, as a rule: part of every key and of every statement. By default what the address names,
+        Usually a tenant: part of every key and of every statement. By default the one in the address,
         ``?collection=NAME``, or ``carag``.
     dim : int, optional
-        Length of every vector, 2,000 at most; by default that of the first batch.
+        Length of every vector, at most 2,000; by default that of the first batch.
     schema : str
-        Where the tables are. They are made if they are missing and the account may.
+        Holds the tables, which are created if missing and the account may.
     timeout : float
-        Seconds within which a transaction must be answered.
+        Seconds for a transaction.
     connections : int
-        At the same time, at most.
+        Most connections at once.
 
     Raises
     ------
     BackendUnavailable
         If the database cannot be reached or used.
     InvalidArgument
-        If an argument cannot be used, or the collection has vectors of another length.
+        If an argument is not valid, or the collection has vectors of another length.
     MissingExtra
         If psycopg is not installed.
     """
@@ -111,7 +113,7 @@ class PostgresBackend(PostgresLoads):
         url, named = collection_in(dsn)
         if collection is not None and named not in (None, collection):
             raise InvalidArgument(
-                f"the address names the collection {quoted(named)}; want {quoted(collection)}"
+                f"the address names the collection {quoted(named)}, but collection is {quoted(collection)}; use one"
             )
         self._collection = name = collection or named or DEFAULT_COLLECTION
         check_label("collection", name)
@@ -127,7 +129,7 @@ class PostgresBackend(PostgresLoads):
 
     @property
     def capabilities(self) -> Capabilities:
-        """What it can promise."""
+        """What the backend promises."""
         has_graph = self._place.has_graph
         return Capabilities(
             plans=frozenset({Plan.AUTO, Plan.EXACT, Plan.GRAPH} if has_graph else {Plan.EXACT}),
@@ -155,7 +157,7 @@ class PostgresBackend(PostgresLoads):
         wanted = _distinct(keys)
         given = _whole("words", words, 2**32 - 1)
         if len(given) != len(wanted):
-            raise InvalidArgument(f"{len(wanted)} keys and {len(given)} words; want one word a key")
+            raise InvalidArgument(f"got {len(wanted)} keys and {len(given)} words; want one word per key")
 
         def make(db: Any, epoch: int) -> None:
             self._end(db, wanted, epoch)
@@ -177,48 +179,50 @@ class PostgresBackend(PostgresLoads):
         return self._change(batch, wanted, make)
 
     def build_graph(self, *, memory_mb: int | None = None) -> None:
-        """Build the graph over all rows, so that there is a graph plan; the tables' owner alone may.
+        """Build the graph over all rows, which makes the graph plan available; only the tables' owner may.
 
-        Rows that are added later enter it one by one, which takes longer: build it after the first load. Writers wait
-        meanwhile, and its time is not limited.
+        Rows added later enter it one at a time, which takes longer, so build it after the first load. Writers wait
+        meanwhile, and there is no time limit.
 
         Parameters
         ----------
         memory_mb : int, optional
-            Megabytes in which the server may build it; by default its ``maintenance_work_mem``. What does not fit is
-            built on disk, several times slower: a row takes four bytes a coordinate and some 500 for its links.
+            Megabytes for the build, by default ``maintenance_work_mem``. What does not fit is built on disk, several
+            times slower: a row takes four bytes per coordinate and about 500 for its links.
 
         Raises
         ------
         InvalidArgument
-            If there are no rows, or the memory is no whole number that the server takes.
+            If there are no rows, or ``memory_mb`` is not valid.
         """
         if memory_mb is not None and not (type(memory_mb) is int and 1 <= memory_mb <= _MOST_MB):
             raise InvalidArgument(
                 f"memory_mb is {quoted(memory_mb)}; want 1 to {_MOST_MB:,} megabytes, or None"
             )
 
-        def build(db: Any) -> Place:
+        def build(db: Any) -> PostgresCollection:
             if memory_mb is not None:
                 db.execute("SELECT set_config('maintenance_work_mem', %s, true)", (f"{memory_mb}MB",))
             dim = self._dim(db)
             if dim is None:
-                raise InvalidArgument("there are no rows to build a graph of; add them first")
+                raise InvalidArgument("there are no rows to build a graph from; add rows first")
             make_graph(db, self._place.id, dim, _LINKS, _BUILD_WIDTH)
             return read_place(db, self._collection)
 
         self._place = self._link.unhurried(build)
 
     def let_use(self, account: str) -> None:
-        """Let an account, which must exist, use this collection and see no other; the tables' owner alone may.
+        """Let an existing account use this collection and see no other; only the tables' owner may.
 
-        The collection must have its length of vectors: the account can make no tables.
+        The length of vectors must be known, since the account cannot create tables.
         """
         check_label("account", account)
 
         def let(db: Any) -> None:
             if self._dim(db) is None:
-                raise InvalidArgument("the collection has no length of vectors yet; open it with dim")
+                raise InvalidArgument(
+                    "the length of the collection's vectors is not known yet; open it with dim"
+                )
             let_use(db, self._link.schema, self._place.id, account)
 
         self._link.write(let)
@@ -260,7 +264,7 @@ class PostgresBackend(PostgresLoads):
         keys = _distinct(rows.keys)
         if rows.vectors.ndim != 2 or any(len(column) != len(keys) for column in rows):
             raise InvalidArgument(
-                f"rows have columns of shapes {[column.shape for column in rows]}; want one entry a row"
+                f"rows have columns of shapes {[column.shape for column in rows]}; want one entry per row"
             )
         if self._dim(db) is None:
             make_place(db, self._place.id, rows.vectors.shape[1])
@@ -273,7 +277,7 @@ class PostgresBackend(PostgresLoads):
     def _copy(self, db: Any, rows: Rows, epoch: int) -> None:
         columns = "collection, key, e0, word, public_at, expires_at, entity, v"
         into = "live"
-        if self._place.is_fenced:  # COPY into a table under row-level security is refused
+        if self._place.is_fenced:  # COPY into a table with row-level security is refused
             db.execute("CREATE TEMPORARY TABLE staged (LIKE live) ON COMMIT DROP")
             into = "pg_temp.staged"
         with db.cursor().copy(f"COPY {into} ({columns}) FROM STDIN (FORMAT binary)") as copy:
@@ -342,8 +346,10 @@ class PostgresBackend(PostgresLoads):
         row = db.execute(sql.STATE, {"c": self._place.id, "at": at}).fetchone()
         if row is None:
             if at is None:
-                raise BackendUnavailable(f"the collection {quoted(self._collection)} is gone; open it anew")
-            raise InvalidArgument(f"epoch {quoted(at)} is not yet; the last is {self._state(db, None).epoch}")
+                raise BackendUnavailable(f"the collection {quoted(self._collection)} is gone; open it again")
+            raise InvalidArgument(
+                f"epoch {quoted(at)} does not exist yet; the last is {self._state(db, None).epoch}"
+            )
         epoch, where, rows, words = row
         shard = ShardState(self._place.shard, where, rows)
         return IndexState(self._place.version, self._collection, epoch, tuple(words), (shard,))
@@ -352,19 +358,19 @@ class PostgresBackend(PostgresLoads):
         if self._place.dim is not None:
             return self._place.dim
         found = dim_of(db, self._place.id)  # another process may have added the first batch
-        if db.read_only:  # what a writer reads may yet be undone
+        if db.read_only:  # a writer's transaction may still be rolled back
             self._place = self._place._replace(dim=found)
         return found
 
 
 def _scored(db: Any, admitted: Admitted, asked: dict[str, Any]) -> tuple[list[tuple[Any, ...]], int]:
-    """Find the nearest of all that is admissible, and how much that is."""
+    """Find the nearest of all admissible rows, and their number."""
     found = db.execute(sql.exact(admitted), asked, binary=True).fetchall()
     return [row[:-1] for row in found], found[0][-1] if found else 0
 
 
 def _walked(db: Any, admitted: Admitted, asked: dict[str, Any], admissible: int) -> list[tuple[Any, ...]]:
-    """Find near ones by the graph, or all of the nearest where it leaves the list short."""
+    """Find near rows by the graph, or the nearest exactly if its list is short."""
     found = db.execute(sql.graph(admitted, len(asked["q"])), asked, binary=True).fetchall()
     if len(found) < min(asked["k"], admissible):
         return _scored(db, admitted, asked)[0]
@@ -394,7 +400,7 @@ def _distinct(keys: Sequence[int] | NDArray[np.int64]) -> list[int]:
 def _whole(name: str, values: Sequence[int] | NDArray[Any], most: int) -> list[int]:
     array = np.asarray(values)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-        raise InvalidArgument(f"{name} are {array.dtype} of shape {array.shape}; want whole numbers in a row")
+        raise InvalidArgument(f"{name} are {array.dtype} of shape {array.shape}; want a list of integers")
     if array.size and not (int(array.min()) >= 0 and int(array.max()) <= most):
-        raise InvalidArgument(f"{name} range over [{array.min()}, {array.max()}]; want 0 to {most}")
+        raise InvalidArgument(f"{name} range from {array.min()} to {array.max()}; want 0 to {most}")
     return [int(value) for value in array]

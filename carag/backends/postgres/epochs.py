@@ -1,7 +1,7 @@
 """Keep the epochs of sharded collections in a PostgreSQL database.
 
-A turn is a lock that belongs to one connection, and all that its writer keeps or publishes goes over that connection: a
-writer whose connection is gone has lost its turn, and cannot publish any more, whatever it believes.
+A turn is a lock held by one connection, over which its writer also records and publishes: a writer that has lost its
+connection has lost its turn, and cannot publish.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from carag.backends.epochs import Intent, Published, check_new, check_same, names_of
+from carag.backends.epochs import Published, WriteIntent, check_new, check_same, names_of
 from carag.backends.postgres.link import PostgresLink
 from carag.errors import InvalidArgument
 from carag.limits import check_label, quoted
@@ -48,13 +48,13 @@ CREATE TABLE IF NOT EXISTS intent (
 );
 """
 _REMEMBERED: Final = 64
-"""Epochs that are not read again."""
+"""Epochs that are cached."""
 _KEEPALIVE: Final = {"idle": 30, "interval": 10, "count": 3}  # seconds, seconds, tries
-"""By which the server gives the turn of a writer whose machine is gone to the next within a minute."""
+"""Settings with which the server passes the turn of a vanished machine to the next writer within a minute."""
 
 
 class PostgresEpochs:
-    """Epochs of one sharded collection, in a database that may be one of its shards.
+    """Epochs of one sharded collection, in a database that may also be one of its shards.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class PostgresEpochs:
         As of :class:`~carag.backends.PostgresBackend`.
     collection : str
     schema : str
-        Where the tables are; they are made if they are missing.
+        Holds the tables, which are created if missing.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class PostgresEpochs:
 
     def at(self, epoch: int | None) -> Published:
         """See :class:`~carag.backends.epochs.Epochs`."""
-        if epoch is not None and epoch in self._seen:  # what was published never changes
+        if epoch is not None and epoch in self._seen:  # a published epoch never changes
             return self._seen[epoch]
         found = self._link.read(lambda db: self.read(db, epoch))
         kept = self._seen if len(self._seen) < _REMEMBERED else {}
@@ -119,7 +119,7 @@ class PostgresEpochs:
         with self._link.own() as db:
             for name, value in _KEEPALIVE.items():
                 db.execute(f"SET tcp_keepalives_{name} TO {value}")
-            # The writer before may have to finish: its time is limited, not ours.
+            # No limit for waiting: the previous writer's time is limited.
             db.execute("SELECT pg_advisory_lock(hashtextextended(%s, %s))", (self._link.schema, self._id))
             yield _PostgresTurn(self, db, self._id)
 
@@ -143,7 +143,7 @@ class PostgresEpochs:
         query = "SELECT epoch, parts FROM published WHERE sharded = %s AND epoch = %s"
         row = db.execute(query, (self._id, wanted)).fetchone()
         if row is None:
-            raise InvalidArgument(f"epoch {quoted(wanted)} is not yet; the last is {last}")
+            raise InvalidArgument(f"epoch {quoted(wanted)} does not exist yet; the last is {last}")
         return Published.read(*row)
 
 
@@ -162,12 +162,12 @@ class _PostgresTurn:
         row = self._db.execute(query, (self._id, batch)).fetchone()
         return None if row is None else Published.read(*row)
 
-    def left(self) -> Intent | None:
+    def left(self) -> WriteIntent | None:
         query = "SELECT number, batch, kind, keys, words FROM intent WHERE sharded = %s"
         row = self._db.execute(query, (self._id,), binary=True).fetchone()
-        return None if row is None else Intent._make((*row[:3], tuple(row[3]), tuple(row[4])))
+        return None if row is None else WriteIntent._make((*row[:3], tuple(row[3]), tuple(row[4])))
 
-    def intend(self, kind: str, batch: str, keys: tuple[int, ...], words: tuple[int, ...]) -> Intent:
+    def intend(self, kind: str, batch: str, keys: tuple[int, ...], words: tuple[int, ...]) -> WriteIntent:
         with self._db.transaction():
             next_number = "UPDATE sharded SET number = number + 1 WHERE id = %s RETURNING number"
             (number,) = self._db.execute(next_number, (self._id,)).fetchone()
@@ -175,9 +175,9 @@ class _PostgresTurn:
                 "INSERT INTO intent VALUES (%s, %s, %s, %s, %s, %s)",
                 (self._id, number, batch, kind, list(keys), list(words)),
             )
-        return Intent(number, batch, kind, keys, words)
+        return WriteIntent(number, batch, kind, keys, words)
 
-    def publish(self, intent: Intent, parts: tuple[IndexState, ...]) -> Published:
+    def publish(self, intent: WriteIntent, parts: tuple[IndexState, ...]) -> Published:
         with self._db.transaction():
             moved = "UPDATE sharded SET epoch = epoch + 1 WHERE id = %s RETURNING epoch"
             (epoch,) = self._db.execute(moved, (self._id,)).fetchone()
@@ -188,6 +188,6 @@ class _PostgresTurn:
             self.abandon(intent)
         return made
 
-    def abandon(self, intent: Intent) -> None:
+    def abandon(self, intent: WriteIntent) -> None:
         gone = "DELETE FROM intent WHERE sharded = %s AND number = %s"
         assert self._db.execute(gone, (self._id, intent.number)).rowcount == 1  # noqa: S101 - our turn

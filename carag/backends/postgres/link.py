@@ -1,11 +1,11 @@
-"""Talk to a PostgreSQL server: few connections that are kept, a limit of time, and another try where that is safe.
+"""Connect to a PostgreSQL server: a few pooled connections, time limits, and retries where they are safe.
 
-A statement here is either a read, which may be repeated, or a batch, which is known by its name and so may be repeated,
-too. What fails because a connection broke is tried again on a new one, after a random pause; the old ones are given up
-together, for they led to the same server. After a few failures in a row the server is not asked at all for a second, so
-that callers are refused at once instead of waiting for what is not there.
+Work here is either a read, or a batch identified by its name, so both may be repeated. If a connection breaks, the work
+is retried on a new one after a random pause, and all pooled connections are closed, for they led to the same server.
+After a few failures in a row the server is not asked for a second, so that callers are refused at once instead of
+waiting.
 
-No address, account or password is in an error, and nothing is logged.
+No error contains an address, account or password, and nothing is logged.
 """
 
 from __future__ import annotations
@@ -28,32 +28,32 @@ if TYPE_CHECKING:
 __all__ = ["PostgresLink", "collection_in", "driver"]
 
 _TRIES: Final = 3
-"""How often a transaction is tried."""
+"""Most attempts of a transaction."""
 _PAUSE: Final = 0.05
-"""Seconds, at most, before the second try; doubled before the third."""
+"""Longest pause before the second try, in seconds; doubled before the third."""
 _FAILURES: Final = 3
 """Failures in a row after which the server is left alone."""
 _REST: Final = 1.0
-"""Seconds for which it is."""
+"""Seconds for which it is left alone."""
 _PASSING: Final = {"40001", "40P01"}
-"""Not serializable, deadlock (PostgreSQL, "Error Codes")."""
+"""Serialization failure, deadlock (PostgreSQL, Appendix A: Error Codes)."""
 _ENDED: Final = ("08", "57P", "25P03")
-"""How codes begin after which there is no connection: it broke, the server ended or ended it, it was idle too long."""
+"""Prefixes of codes that end a connection: it broke, the server shut down or ended it, it was idle too long."""
 _LATE: Final = "no answer in time"
 _LOCAL: Final = {"", "localhost", "127.0.0.1", "::1"}
 _SCHEMA: Final = re.compile(r"[a-z_][a-z0-9_]{0,62}", re.ASCII)
 _ALIVE: Final = {
-    # By which a silent network is an error within a minute; libpq, "Parameter Key Words".
+    # A silent network becomes an error within a minute; libpq, "Parameter Key Words".
     "keepalives_idle": 30,  # seconds
     "keepalives_interval": 10,  # seconds
     "keepalives_count": 3,
     "tcp_user_timeout": 30_000,  # milliseconds
 }
 _SETTINGS: Final = {
-    "search_path": "",  # by __init__
+    "search_path": "",  # set by __init__
     "TimeZone": "UTC",
-    "synchronous_commit": "on",  # what is confirmed survives a crash
-    "jit": "off",  # which costs more than statements of milliseconds do
+    "synchronous_commit": "on",  # confirmed changes survive a crash
+    "jit": "off",  # compiling takes longer than statements of a few milliseconds
     "row_security": "on",
 }
 
@@ -63,35 +63,25 @@ _Made = TypeVar("_Made")
 class PostgresLink:
     """Connections to one database.
 
-    Parameters
-    ----------
-    dsn : str
-        As libpq reads it; what it does not say is read from the environment, ``~/.pgpass`` and the service file. To
-        another machine, and where only that file names the host, the connection is encrypted and the server's
-        certificate verified, unless ``sslmode`` says otherwise here or in the environment; and only a server that
-        takes writes is asked, because a standby may be behind.
-    schema : str
-        Where the tables are.
-    timeout : float
-        Seconds within which a statement must be answered.
-    most : int
-        Connections at the same time.
+    - ``dsn``: as libpq reads it; the rest comes from the environment, ``~/.pgpass`` and the service file. To another
+      machine, or if only the service file names the host, the connection is encrypted and the certificate verified,
+      unless ``sslmode`` says otherwise here or in the environment. Only a server that accepts writes is used, because a
+      standby may be behind.
+    - ``schema``: holds the tables.
+    - ``timeout``: seconds for a statement.
+    - ``most``: most connections at once.
 
-    Raises
-    ------
-    InvalidArgument
-        If the address cannot be read; it is not quoted, because it may hold a password.
-    MissingExtra
-        If psycopg is not installed.
+    Raises InvalidArgument if the address is not valid; it is not quoted, because it may contain a password;
+    MissingExtra if psycopg is not installed.
     """
 
     def __init__(self, dsn: str, schema: str, *, timeout: float = 30.0, most: int = 16) -> None:
         if not (isinstance(schema, str) and _SCHEMA.fullmatch(schema)):
-            raise InvalidArgument(f"schema is {schema!r}; want lower case letters, digits and underscores")
+            raise InvalidArgument(f"schema is {schema!r}; want lower-case letters, digits and underscores")
         self._fields = {"connect_timeout": max(2, min(10, int(timeout))), **_fields_of(dsn)}  # seconds
         self._settings = {
             **_SETTINGS,
-            # Behind our own tables those of nobody else, temporary ones last.
+            # No other user's tables after our own, and temporary ones last.
             "search_path": f"{schema}, public, pg_temp",
             "statement_timeout": f"{timeout * 1000:.0f}ms",
             "lock_timeout": f"{timeout * 1000:.0f}ms",
@@ -108,15 +98,15 @@ class PostgresLink:
         return f"<PostgresLink, schema {self.schema}>"
 
     def read(self, work: Callable[[Any], _Made]) -> _Made:
-        """Do some work in one snapshot, in which nothing can be changed."""
+        """Do some work in one read-only snapshot."""
         return self._patiently(work, driver().IsolationLevel.REPEATABLE_READ, is_read=True)
 
     def write(self, work: Callable[[Any], _Made]) -> _Made:
-        """Do some work that may be done twice, in one transaction: all of it or none."""
+        """Do some work that may be repeated in one transaction."""
         return self._patiently(work, driver().IsolationLevel.READ_COMMITTED, is_read=False)
 
     def unhurried(self, work: Callable[[Any], _Made]) -> _Made:
-        """Do some work in one transaction whose time is not limited, on a connection of its own; it is tried once."""
+        """Do some work once, in one transaction without a time limit, on a connection of its own."""
         with self.own() as db:
             db.limit = float("inf")
             db.execute("SET statement_timeout TO 0")
@@ -124,13 +114,13 @@ class PostgresLink:
                 return work(db)
 
     def close(self) -> None:
-        """Give up all connections; idempotent."""
+        """Close all connections; idempotent."""
         self._closed = True
         self._give_up()
 
     @contextlib.contextmanager
     def own(self) -> Iterator[Any]:
-        """Lend a connection of one's own, to be closed afterwards, which ends all that it holds."""
+        """Lend a new connection; closing it afterwards releases everything that it holds."""
         with self._told():
             db = self._connected()
         try:
@@ -150,7 +140,7 @@ class PostgresLink:
                     self._failures += _is_lost(error)
                     if attempt + 1 == _TRIES or not _may_pass(error):
                         raise
-                    # Not for secrecy: callers that failed together should not come back together.
+                    # Not cryptographic: it keeps callers that failed together from coming back together.
                     time.sleep(random.uniform(0, _PAUSE * 2**attempt))  # noqa: S311
                 else:
                     self._failures = 0
@@ -167,7 +157,7 @@ class PostgresLink:
     def _lent(self) -> Iterator[Any]:
         if not self._room.acquire(timeout=self._timeout):
             raise BackendUnavailable(
-                f"PostgreSQL is asked by as many as may at once, for {self._timeout:g} s; ask again"
+                f"all connections to PostgreSQL have been in use for {self._timeout:g} s; try again later"
             )
         try:
             with self._lock:
@@ -197,7 +187,7 @@ class PostgresLink:
         db = _connection_type().connect(autocommit=True, prepare_threshold=None, **self._fields)
         with contextlib.ExitStack() as undo:
             undo.callback(db.close)
-            db.limit = self._timeout + 1  # by then the server's own limit should have said so
+            db.limit = self._timeout + 1  # the server's own limit should come first
             names = list(self._settings)
             db.execute(
                 "SELECT set_config(name, value, false) FROM unnest(%s::text[], %s::text[]) AS s (name, value)",
@@ -216,10 +206,10 @@ class PostgresLink:
     def _check_rest(self) -> None:
         now = time.monotonic()
         if self._failures >= _FAILURES and now >= self._until:
-            self._until = now + _REST  # this caller tries; whoever comes within the next second does not
+            self._until = now + _REST  # this caller tries; others within the next second do not
         elif now < self._until and self._failures >= _FAILURES:
             raise BackendUnavailable(
-                f"PostgreSQL could not be reached {self._failures} times in a row; ask again in {_REST:g} s"
+                f"PostgreSQL could not be reached {self._failures} times in a row; try again in {_REST:g} s"
             )
 
     @contextlib.contextmanager
@@ -232,7 +222,7 @@ class PostgresLink:
             ) from None
 
     def _said(self, error: Any) -> str:
-        """Say what went wrong, without what stands before the reason: host, port and account."""
+        """Return what went wrong, without host, port and account."""
         if error.sqlstate:
             said = f"{error.diag.message_primary or type(error).__name__} ({error.sqlstate})"
         else:
@@ -244,7 +234,7 @@ class PostgresLink:
 
 
 def collection_in(dsn: str) -> tuple[str, str | None]:
-    """Take the collection out of an address, where it names one, ``?collection=NAME``: libpq does not know of it.
+    """Take the collection, ``?collection=NAME``, out of an address, since libpq does not know it.
 
     Examples
     --------
@@ -258,11 +248,11 @@ def collection_in(dsn: str) -> tuple[str, str | None]:
         rest = urlencode([one for one in asked if one[0] != "collection"])
         return (parts._replace(query=rest).geturl(), named[-1]) if named else (dsn, None)
     except (AttributeError, TypeError, ValueError):
-        return dsn, None  # no address at all, which is told where it is used
+        return dsn, None  # not an address, which is reported where it is used
 
 
 def driver() -> Any:
-    """Import psycopg; MissingExtra if it is not installed."""
+    """Import psycopg; raise MissingExtra if it is not installed."""
     try:
         import psycopg
     except ImportError as error:
@@ -278,8 +268,8 @@ def _fields_of(dsn: str) -> dict[str, Any]:
         fields = {}
     if not is_url or not fields:
         raise InvalidArgument(
-            "this is no address of a PostgreSQL database; want postgresql://ACCOUNT@HOST/DATABASE, the password in "
-            "~/.pgpass or PGPASSWORD"
+            "this is not the address of a PostgreSQL database; want postgresql://ACCOUNT@HOST/DATABASE, with the "
+            "password in ~/.pgpass or PGPASSWORD"
         )
     fields = {"target_session_attrs": "read-write", **_ALIVE, **fields}
     address = fields.get("hostaddr") or os.environ.get("PGHOSTADDR")
@@ -292,7 +282,7 @@ def _fields_of(dsn: str) -> dict[str, Any]:
 
 
 def _connection_type() -> Any:
-    """Define a connection that waits so long and no longer: a server that hangs does not keep its own limits."""
+    """Define a connection with a time limit of its own: a server that hangs does not keep its limits."""
     psycopg = driver()
 
     class Timed(psycopg.Connection):  # type: ignore[misc, name-defined]
@@ -305,7 +295,7 @@ def _connection_type() -> Any:
 
 
 def _limited(gen: Any, limit: float, error: type[Exception]) -> Generator[Any, Any, Any]:
-    """Pass on what a generator of psycopg waits for, for some seconds."""
+    """Run a generator of psycopg for a limited time."""
     until = time.monotonic() + limit
     try:
         wanted = next(gen)
@@ -320,7 +310,7 @@ def _limited(gen: Any, limit: float, error: type[Exception]) -> Generator[Any, A
 
 
 def _is_lost(error: Any) -> bool:
-    """Tell whether it is the connection that failed, and not a statement on it."""
+    """Return whether the connection failed, not a statement on it."""
     if error.sqlstate is None:
         return isinstance(error, (driver().OperationalError, driver().InterfaceError))
     return bool(error.sqlstate.startswith(_ENDED))
@@ -328,5 +318,5 @@ def _is_lost(error: Any) -> bool:
 
 def _may_pass(error: Any) -> bool:
     if str(error) == _LATE or isinstance(error, driver().errors.ConnectionTimeout):
-        return False  # the caller has waited long enough
+        return False  # the caller has waited long enough already
     return _is_lost(error) or error.sqlstate in _PASSING

@@ -1,8 +1,8 @@
-"""Loads in PostgreSQL: rows lie among the live ones at once, under the epoch after the last, for which nobody asks.
+"""Loads in PostgreSQL: rows are put among the live ones at once, for the next epoch, which nothing asks for.
 
-A block is one transaction, under the lock of the collection: its rows, and the note of how far the load is. So after a
-kill the note is true, and publishing moves numbers alone, however many rows there are; it has the server look at some
-of them, for its statistics.
+A block is one transaction, under the collection's lock: its rows and the position of the load. So the position is right
+even after a kill, and publishing changes only numbers, however many rows there are; it also has the server sample some
+rows for its statistics.
 """
 
 from __future__ import annotations
@@ -21,17 +21,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from carag.backends.postgres.link import PostgresLink
-    from carag.backends.postgres.place import Place
+    from carag.backends.postgres.place import PostgresCollection
     from carag.backends.protocol import IndexState, Rows
 
 __all__ = ["PostgresLoads"]
 
 
 class _Load(NamedTuple):
-    """A load by a name."""
-
     epoch: int
-    """That it makes, unless it is published."""
+    """The epoch that it makes, unless it is published."""
     is_published: bool
     is_open: bool
     position: int
@@ -39,14 +37,14 @@ class _Load(NamedTuple):
 
 
 class PostgresLoads(ABC):
-    """What :class:`~carag.backends.PostgresBackend` does as a :class:`~carag.backends.LoadingBackend`."""
+    """:class:`~carag.backends.PostgresBackend` as a :class:`~carag.backends.LoadingBackend`."""
 
     _link: PostgresLink
-    _place: Place
+    _place: PostgresCollection
 
     @abstractmethod
     def _put(self, db: Any, rows: Rows, epoch: int) -> None:
-        """Add rows that hold from an epoch on."""
+        """Add rows that hold from an epoch."""
 
     @abstractmethod
     def _state(self, db: Any, at: int | None) -> IndexState:
@@ -114,7 +112,7 @@ class PostgresLoads(ABC):
                 db.execute(sql.LOADED_CHANGE, place)
                 db.execute(
                     f"ANALYZE live_{self._place.id:d}"
-                )  # or the next searches are planned as if it were empty
+                )  # else the next searches are planned as if it were empty
                 db.execute("UPDATE collection SET epoch = %(epoch)s WHERE id = %(c)s", place)
                 db.execute("DELETE FROM loading WHERE collection = %(c)s", place)
             return self._state(db, None)
@@ -122,7 +120,7 @@ class PostgresLoads(ABC):
         return self._link.unhurried(work)
 
     def unload(self) -> None:
-        """See :class:`~carag.backends.LoadingBackend`. Its time is not limited."""
+        """See :class:`~carag.backends.LoadingBackend`; without a time limit."""
 
         def work(db: Any) -> None:
             place = {"c": self._place.id, "epoch": lock_epoch(db, self._place.id) + 1}
@@ -138,11 +136,11 @@ class PostgresLoads(ABC):
         return load
 
     def _load(self, db: Any, batch: str) -> _Load:
-        """Read a load; another that is open is refused."""
+        """Read a load; refuse if another is open."""
         check_batch(batch)
         row = db.execute(sql.LOADING, {"c": self._place.id, "batch": batch}).fetchone()
         if row is None:
-            raise BackendUnavailable("the collection is gone; open it anew")
+            raise BackendUnavailable("the collection is gone; open it again")
         epoch, is_published, name, position, words, counts = row
         if not is_published and name not in (None, batch):
             raise load_is_open()

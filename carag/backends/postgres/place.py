@@ -1,4 +1,4 @@
-"""Open a collection in PostgreSQL: make what is missing, and read what this account may do there, and with what."""
+"""Open a collection in PostgreSQL: create what is missing, and read versions and the account's rights."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from carag.limits import check_text, quoted
 from carag.visible import logger
 
 __all__ = [
-    "Place",
+    "PostgresCollection",
     "check_batch",
     "check_dim",
     "check_version",
@@ -27,50 +27,46 @@ __all__ = [
 _logger = logger(__name__)
 
 _BEFORE_ALL: Final = ""
-"""Name of the batch that makes epoch 0; no other can be empty."""
+"""Batch name of epoch 0; no other can be empty."""
 _MAX_DIM: Final = 2000
-"""That a graph of pgvector takes."""
+"""The limit of a graph in pgvector."""
 _LONGEST_BATCH: Final = 1000
-"""Characters of the name of a batch."""
+"""Most characters in the name of a batch."""
 
 
-class Place(NamedTuple):
-    """A collection, as this process knows it."""
+class PostgresCollection(NamedTuple):
+    """A collection as this process knows it."""
 
     id: int
     shard: str
-    """The server's own number, and that of the database on it."""
+    """The identifiers of the server and of the database on it."""
     version: str
     dim: int | None
     """None before the first batch."""
     has_graph: bool
     is_fenced: bool
-    """Whether row-level security holds for this account."""
+    """Whether row-level security applies to this account."""
 
 
-def open_place(db: Any, schema: str, collection: str, dim: int | None) -> Place:
-    """Open a collection, or make it.
+def open_place(db: Any, schema: str, collection: str, dim: int | None) -> PostgresCollection:
+    """Open a collection, or create it.
 
-    Raises
-    ------
-    BackendUnavailable
-        If the account may not, or the server does not have pgvector.
-    InvalidArgument
-        If its vectors have another length.
+    Raises BackendUnavailable if the account may not, or the server lacks pgvector; InvalidArgument if its vectors have
+    another length.
     """
     errors = driver().errors
     try:
         make_tables(db, schema)
-        adapt_vectors(db)  # a type that this connection may not have known when it was made
+        adapt_vectors(db)  # the type may not have existed when this connection was made
         _make_collection(db, collection)
     except errors.InsufficientPrivilege:
         raise BackendUnavailable(
-            f"the account may not use or make schema {schema}, or the collection {quoted(collection)} in it; have "
-            "their owner open it with dim, and let_use() the account"
+            f"the account may not use or create schema {schema}, or the collection {quoted(collection)} in it; have "
+            "the owner open it with dim, and let the account use it with let_use()"
         ) from None
     except (errors.FeatureNotSupported, errors.UndefinedFile):
         raise BackendUnavailable(
-            "the server does not have the extension vector; install pgvector 0.8 or later on it"
+            "the server does not have the extension `vector`; install pgvector 0.8 or later on it"
         ) from None
     place = read_place(db, collection)
     if dim is None:
@@ -78,7 +74,7 @@ def open_place(db: Any, schema: str, collection: str, dim: int | None) -> Place:
     if place.dim is None:
         db.execute(
             "SELECT FROM collection WHERE id = %s FOR UPDATE", (place.id,)
-        )  # who comes second finds it made
+        )  # a second process finds it created
         if dim_of(db, place.id) is None:
             make_place(db, place.id, dim)
         place = read_place(db, collection)
@@ -86,8 +82,8 @@ def open_place(db: Any, schema: str, collection: str, dim: int | None) -> Place:
     return place
 
 
-def read_place(db: Any, collection: str) -> Place:
-    """Read a collection that there is."""
+def read_place(db: Any, collection: str) -> PostgresCollection:
+    """Read an existing collection."""
     row = db.execute(
         "SELECT c.id, (SELECT system_identifier FROM pg_control_system()) || '/' || d.oid, c.dim, "
         "split_part(current_setting('server_version'), ' ', 1), e.extversion, row_security_active('live') "
@@ -97,7 +93,7 @@ def read_place(db: Any, collection: str) -> Place:
     ).fetchone()
     if row is None:
         raise BackendUnavailable(
-            f"the account may not see the collection {quoted(collection)}; have its owner let_use() the account"
+            f"the account may not see the collection {quoted(collection)}; have its owner let the account use it"
         )
     own, shard, dim, server, extension, is_fenced = row
     check_version(extension)
@@ -105,19 +101,19 @@ def read_place(db: Any, collection: str) -> Place:
         "SELECT EXISTS (SELECT FROM pg_index WHERE indexrelid = to_regclass(%s) AND indisvalid)",
         (graph_name(own),),
     ).fetchone()
-    return Place(own, shard, f"postgresql {server}, pgvector {extension}", dim, has_graph, is_fenced)
+    return PostgresCollection(
+        own, shard, f"postgresql {server}, pgvector {extension}", dim, has_graph, is_fenced
+    )
 
 
 def check_version(extension: str) -> None:
-    """Refuse a pgvector that is too old, and warn of one with a known hole."""
+    """Refuse a pgvector that is too old, and warn of one with a known vulnerability."""
     version = tuple(int(part) for part in re.findall(r"\d+", extension)[:3])
     if version < (0, 8):
-        raise BackendUnavailable(
-            f"pgvector is {extension}; want 0.8 or later, whose scans go on until enough"
-        )
+        raise BackendUnavailable(f"pgvector is {extension}; want 0.8 or later, which has iterative scans")
     if version < (0, 8, 7):
         _logger.warning(
-            "pgvector %s can write beyond a buffer while it builds an index; update the server to "
+            "pgvector %s can write beyond a buffer while building an index; update the server to "
             "0.8.7 or later",
             extension,
         )
@@ -130,30 +126,30 @@ def dim_of(db: Any, own: int) -> int | None:
 
 
 def make_place(db: Any, own: int, dim: int) -> None:
-    """Make room for the vectors of a collection, of a length."""
+    """Create the partition for a collection's vectors."""
     if not 1 <= dim <= _MAX_DIM:
         raise InvalidArgument(f"vectors have length {dim}; want 1 to {_MAX_DIM}")
     make_collection(db, own, dim)
 
 
 def check_dim(dim: int, known: int | None) -> None:
-    """Check the length of vectors against that of the collection, if it has one."""
+    """Check the length of vectors against the collection's, if known."""
     if known is not None and dim != known:
         raise InvalidArgument(f"vectors have length {dim}; those of the collection have {known}")
 
 
 def check_batch(batch: str) -> None:
-    """Check the name of a batch."""
+    """Check a batch name."""
     check_text("batch", batch, _LONGEST_BATCH)
     if not batch:
-        raise InvalidArgument("batch is empty; want a name, by which it can be repeated")
+        raise InvalidArgument("batch is empty; want a name, with which it can be repeated")
 
 
 def lock_epoch(db: Any, own: int) -> int:
-    """Wait for one's turn to change a collection, until the transaction ends; return its last epoch."""
+    """Lock a collection for changes until the transaction ends; return its last epoch."""
     row = db.execute("SELECT epoch FROM collection WHERE id = %s FOR UPDATE", (own,)).fetchone()
     if row is None:
-        raise BackendUnavailable("the collection is gone; open it anew")
+        raise BackendUnavailable("the collection is gone; open it again")
     return int(row[0])
 
 

@@ -1,15 +1,15 @@
-"""Define the tables of vectors in PostgreSQL, make them, and let an account use one collection.
+"""Define the tables of vectors in PostgreSQL, create them, and let an account use one collection.
 
-``live`` has the rows that hold now, one partition a collection, so that statistics and indexes are those of one
-collection; ``past`` has what held before, ``[e0, e1)``, which an earlier epoch needs in addition. ``word`` says which
-words have live rows, and since when; ``change`` has the batches, each of which made one epoch; ``collection`` has the
-last epoch, written last. Rows of a load are in ``live`` at once, under the epoch after the last; ``loading`` says how
-far it is, and how many of its rows have which word.
+``live`` has the current rows, in one partition per collection, so that statistics and indexes are its own; ``past`` has
+ended versions, ``[e0, e1)``, which earlier epochs need in addition. ``word`` says which words have live rows and since
+when; ``change`` has the batches, each of which made one epoch; ``collection`` has the last epoch and is written last.
+Rows of a load are in ``live`` at once, for the next epoch; ``loading`` has its position and how many of its rows have
+which word.
 
-Words, times and entities are ``bigint``: of the unsigned 32 bits of each, the highest is no sign.
+Words, times and entities are ``bigint``, because all 32 bits of each are unsigned.
 
-Whoever owns the tables sees all of them. Any other account sees the collections that it is named in, by row-level
-security, whatever the statement says.
+The owner of the tables sees all of them. Row-level security limits any other account to the collections that name it,
+whatever the statement.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FOREVER: Final = (1 << 63) - 1
 """The end of a word that still has rows."""
 _FORMAT: Final = "vectors of CARAG, format 1"
 _PLAIN: Final = 1900
-"""Greatest length of a vector that is kept in its row's page of 8 kB; longer ones are kept beside, and read slower."""
+"""Greatest vector length that is kept in the row's page of 8 kB; longer ones are stored out of line, and slower."""
 _TABLES: Final = """
 CREATE TABLE collection (
     id integer PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
@@ -84,25 +84,19 @@ _SEEN: Final = {
     "past": "SELECT, INSERT",
     "loading": "SELECT, INSERT, UPDATE, DELETE",
 }
-"""What an account that owns nothing may do, within its collections."""
+"""What an account that is not the owner may do, within its collections."""
 _OF_ITS_COLLECTIONS: Final = "collection = ANY (ARRAY(SELECT id FROM collection))"
-"""In which ``collection`` is read with the account's own rights."""
+"""``collection`` is read with the account's own rights here."""
 
 
 def make_tables(db: Any, schema: str) -> None:
-    """Make schema and tables if they are missing.
-
-    Raises
-    ------
-    BackendUnavailable
-        If there are others in their place.
-    """
+    """Create schema and tables if missing; raise BackendUnavailable if the schema holds others."""
     from psycopg import sql
 
     found = "SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = %s"
     row = db.execute(found, (schema,)).fetchone()
     if row is None:
-        # Two that come at the same time: the second waits, and finds what the first made.
+        # If two processes arrive at once, the second waits and finds what the first has created.
         db.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"{_FORMAT} {schema}",))
         row = db.execute(found, (schema,)).fetchone()
     if row is None:
@@ -118,12 +112,12 @@ def make_tables(db: Any, schema: str) -> None:
         db.execute(sql.SQL("COMMENT ON SCHEMA {} IS {}").format(sql.Identifier(schema), _FORMAT))
     elif row[0] != _FORMAT:
         raise BackendUnavailable(
-            f"schema {schema} of the database is not that of {_FORMAT!r}; name another schema"
+            f"schema {schema} of the database does not hold {_FORMAT!r}; name another schema"
         )
 
 
 def make_collection(db: Any, collection: int, dim: int) -> None:
-    """Make the partition of a collection, whose vectors have a length now."""
+    """Create the partition of a collection whose length of vectors is now known."""
     from psycopg import sql
 
     name = sql.Identifier(f"live_{collection}")
@@ -138,7 +132,7 @@ def make_collection(db: Any, collection: int, dim: int) -> None:
 
 
 def make_graph(db: Any, collection: int, dim: int, links: int, width: int) -> None:
-    """Make the graph of a collection, over all rows that it has."""
+    """Create the graph of a collection over all its rows."""
     from psycopg import sql
 
     db.execute(

@@ -1,12 +1,11 @@
-"""State what PostgreSQL is asked: each statement once, with bound parameters only, for one collection and one epoch.
+"""The SQL statements, each once, with bound parameters only, for one collection and one epoch.
 
-An exact search scores and counts all that is admissible before it puts anything in order, which no index of pgvector
-can serve, whatever the planner knows; a search of the graph orders by what its index serves, while sorting is switched
-off. What was ended after the epoch lies in ``past``; of the last epoch that is nothing, and one look into an index
-tells so.
+An exact search scores and counts all admissible rows before it sorts, which no index of pgvector can serve, whatever
+the planner knows; a search of the graph sorts by what its index serves, with other sorting switched off. Versions ended
+after the epoch are in ``past``; the last epoch has none, which takes one look into an index.
 
-Rows are looked up key by key, whatever the planner knows: of rows that came a moment ago it knows nothing, and would
-read all of them to find a few thousand (``OFFSET 0`` keeps it from making one join of it).
+Rows are looked up key by key, whatever the planner knows: it knows nothing of rows that were just added, and would read
+all of them to find a few thousand (``OFFSET 0`` keeps it from merging the lookup into a join).
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ AND k.epoch = COALESCE(%(at)s::bigint, (SELECT epoch FROM collection WHERE id = 
 AT_MOST: Final = """
 SELECT COALESCE(sum(rows), 0) FROM word WHERE collection = %(c)s AND word = ANY(%(words)s::bigint[])
 """
-"""How many live rows have the words of a search: no fewer than those that it admits of the last epoch."""
+"""How many live rows have the words of a search: at least as many as it admits at the last epoch."""
 IS_DONE: Final = """
 SELECT EXISTS (SELECT FROM change WHERE collection = %(c)s AND batch = %(batch)s),
     EXISTS (SELECT FROM loading WHERE collection = %(c)s)
@@ -68,7 +67,7 @@ SELECT c.epoch + 1, EXISTS (SELECT FROM change k WHERE k.collection = c.id AND k
     l.batch, l.position, l.words, l.counts
 FROM collection c LEFT JOIN loading l ON l.collection = c.id WHERE c.id = %(c)s
 """
-"""The epoch that a load makes, whether that of a name is published, and the load that is open."""
+"""The epoch that a load makes, whether the one of this name is published, and the load that is open."""
 LOADED: Final = """
 INSERT INTO loading VALUES (%(c)s, %(batch)s, %(position)s, %(words)s, %(counts)s)
 ON CONFLICT (collection) DO UPDATE
@@ -79,7 +78,7 @@ INSERT INTO word SELECT collection, a.word, %(epoch)s::bigint, {FOREVER}, a.rows
 FROM loading, unnest(words, counts) AS a (word, rows) WHERE collection = %(c)s
 ON CONFLICT (collection, e1, word) DO UPDATE SET rows = word.rows + EXCLUDED.rows
 """  # noqa: S608 - a number of ours
-"""Count the words of a load that is published."""
+"""Count the words of a published load."""
 LOADED_CHANGE: Final = """
 INSERT INTO change (collection, epoch, batch, rows)
 SELECT k.collection, %(epoch)s, l.batch, k.rows + COALESCE((SELECT sum(n) FROM unnest(l.counts) AS a (n)), 0)
@@ -89,17 +88,17 @@ TAKEN: Final = f"""
 SELECT min(key) FROM {_WANTED},
 LATERAL (SELECT key FROM live WHERE collection = %(c)s AND key = wanted OFFSET 0) AS found
 """  # noqa: S608 - ours
-"""The least of some keys that a live row has, or NULL."""
+"""The least of the keys that a live row has, or NULL."""
 UNKNOWN: Final = """
 SELECT min(key) FROM unnest(%(keys)s::bigint[]) AS a (key)
 WHERE NOT EXISTS (SELECT FROM live WHERE live.collection = %(c)s AND live.key = a.key)
 """
-"""The least of some keys that no live row has, or NULL."""
+"""The least of the keys that no live row has, or NULL."""
 END: Final = """
 INSERT INTO past SELECT collection, key, e0, word, public_at, expires_at, entity, v, %(epoch)s::bigint FROM live
 WHERE collection = %(c)s AND key = ANY(%(keys)s::bigint[])
 """
-"""Let what live rows say end at an epoch."""
+"""End the versions of live rows at an epoch."""
 RELABEL: Final = """
 UPDATE live SET word = a.word, e0 = %(epoch)s::bigint
 FROM unnest(%(keys)s::bigint[], %(words)s::bigint[]) AS a (key, word)
@@ -116,11 +115,11 @@ WITH moved AS (
     ON CONFLICT (collection, e1, word) DO UPDATE SET rows = word.rows + EXCLUDED.rows RETURNING word.word
 ) SELECT COALESCE(sum(by), 0)::bigint FROM moved WHERE (SELECT count(*) FROM counted) >= 0
 """  # noqa: S608 - a number of ours
-"""Count the words of rows that an epoch ended or brought; returns how many more live rows there are."""
+"""Count the words of rows that an epoch ended or brought; return how many more live rows there are."""
 
 
 def parameters(collection: int, epoch: int, admitted: Admitted) -> dict[str, Any]:
-    """Return what the statements of a search are bound to."""
+    """Return the parameters of a search's statements."""
     return {
         "c": collection,
         "at": epoch,
@@ -154,9 +153,9 @@ def count(admitted: Admitted) -> str:
 
 
 def exact(admitted: Admitted) -> str:
-    """Score all that is admissible and count it, in one pass; return the nearest ``k``, each beside the count.
+    """Score and count all admissible rows in one pass; return the nearest ``k``, each with the count.
 
-    Keys and scores alone are kept on the way: a vector is a hundred times as long.
+    Only keys and scores are kept on the way: a vector is a hundred times as long.
     """
     versions = _versions(_test(admitted))
     return (
@@ -168,7 +167,7 @@ def exact(admitted: Admitted) -> str:
 
 
 def graph(admitted: Admitted, dim: int) -> str:
-    """Walk the graph of the live rows, testing each, until ``k`` are found; score what has ended since."""
+    """Walk the graph of live rows, testing each, until ``k`` are found; score what has ended since."""
     test = _test(admitted)
     return (
         f"(SELECT {_READ}, {_SCORE} FROM live WHERE {_THEN} AND {test} "  # noqa: S608
@@ -179,7 +178,7 @@ def graph(admitted: Admitted, dim: int) -> str:
 
 
 def graph_settings(width: int) -> tuple[str, dict[str, str]]:
-    """Return what makes the planner take the graph, and the graph go on until enough rows pass."""
+    """Return the statement that makes the planner use the graph, and the graph continue until enough rows pass."""
     settings = {
         "hnsw.ef_search": str(width),
         "hnsw.iterative_scan": "strict_order",

@@ -1,7 +1,7 @@
-"""Carry vectors and rows to PostgreSQL and back in its own binary form, so that not a bit of a vector changes.
+"""Send vectors and rows to PostgreSQL and back in its binary format, so that no bit of a vector changes.
 
-A ``vector`` of pgvector is its length and 0, as big-endian integers of 16 bits, and big-endian float32 numbers
-(pgvector, ``vector_send``). A row in a binary COPY is the number of its fields, and before each its length.
+A ``vector`` of pgvector is its length and 0, as big-endian 16-bit integers, and big-endian float32 numbers (pgvector,
+``vector_send``). A row in a binary COPY is the number of its fields, and each field after its length.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 __all__ = ["COLUMNS", "adapt_vectors", "copy_blocks", "rows_from"]
 
 COLUMNS: Final = ("key", "word", "public_at", "expires_at", "entity", "v")
-"""Of a row, as it is read."""
+"""A row's columns, in the order in which they are read."""
 _HEAD: Final = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 _TAIL: Final = b"\xff\xff"
 _BLOCK: Final = 4096
-"""Rows made into bytes at a time."""
+"""Rows encoded at a time."""
 
 
 def adapt_vectors(db: Any) -> None:
-    """Teach a connection the type ``vector``, if there is one; numpy arrays become vectors, vectors numpy arrays."""
+    """Register the type ``vector`` with a connection, if it exists, as numpy arrays."""
     from psycopg.adapt import Dumper, Loader
     from psycopg.pq import Format
 
-    # The function loads the extension, whose settings are unknown before.
+    # Using it loads the extension, whose settings are unknown before.
     found = db.execute("SELECT oid FROM pg_type WHERE oid = to_regtype('vector')").fetchone()
     if found is None:
         return
@@ -78,7 +78,7 @@ def copy_blocks(rows: Rows, collection: int, epoch: int) -> Iterator[bytes]:
 
 
 def rows_from(found: Sequence[tuple[Any, ...]], dim: int) -> Rows:
-    """Make rows of those that were read, each as :data:`COLUMNS` names its fields."""
+    """Make rows from tuples in the order of :data:`COLUMNS`."""
     keys, words, public_at, expires_at, entities, vectors = zip(*found, strict=True) if found else [()] * 6
     return Rows(
         np.array(keys, np.int64),

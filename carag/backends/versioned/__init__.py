@@ -1,4 +1,4 @@
-"""Keep epochs on an engine that has no transactions: what Redis, Qdrant and Milvus have in common."""
+"""Keep epochs on an engine without transactions: what Redis, Qdrant and Milvus have in common."""
 
 from __future__ import annotations
 

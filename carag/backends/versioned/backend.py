@@ -1,18 +1,19 @@
-"""Epochs on an engine without transactions: rows are versions, and one register, written last, says which hold.
+"""Epochs on an engine without transactions: rows are versions, and a register, written last, says which ones hold.
 
 Redis, Qdrant and Milvus confirm one write at a time. So a row is stored as versions, each of which holds in ``[e0,
-e1)``: a new word is a new version, and a deletion ends one. A batch writes the versions of the next epoch, which nobody
-asks for, and then the register; from this one write on, readers ask for the new epoch. A writer that was killed before
-it leaves versions that no reader sees, and the next batch removes them first.
+e1)``: a new word is a new version, and a deletion ends one. A batch writes the versions of the next epoch, which
+nothing asks for yet, and then the register; with this one write readers move to the new epoch. A writer that was killed
+before it leaves versions that no reader sees, and the next batch removes them first.
 
-A write that its client gave up may still arrive; so who is not sure of a batch repeats this one, and begins no other.
+A write that its client gave up may still arrive, so a writer that is not certain of a batch must repeat that batch, and
+begin no other.
 
-What was ended is removed for good once no reader can still ask for it. An epoch that has been replaced may be asked for
-``keep`` seconds more; then the register tells that it may not, and another ``keep`` seconds later, so that who read the
-register before has finished or was refused, the next batch sweeps.
+Ended versions are removed once no reader can still ask for them. A replaced epoch may be asked for ``keep`` seconds
+more; then the register says that it may not. Another ``keep`` seconds later, when readers of the earlier register have
+finished or were refused, the next batch sweeps.
 
-One writer at a time is the caller's to see to, as the engine does by its store's lock. An engine of this room brings a
-dozen primitives, each of which may be repeated, and no rule of its own.
+The caller must see to it that there is one writer at a time, as the engine does with its store's lock. A backend in
+this package adds only a dozen primitives, each of which may be repeated.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ import numpy as np
 
 from carag.backends.loads import load_is_open
 from carag.backends.protocol import Capabilities, Found, IndexState, ShardState
-from carag.backends.versioned.register import Opened, Register, Sweep
+from carag.backends.versioned.register import BegunBatch, Register, Sweep
 from carag.backends.versioned.versions import Versions, check_rows, no_rows, row_keys, row_words
 from carag.errors import BackendFault, BackendUnavailable, InvalidArgument
 from carag.index import Plan
@@ -45,23 +46,23 @@ if TYPE_CHECKING:
 __all__ = ["KEEP", "OPEN", "Nearest", "VersionedBackend", "batch_name"]
 
 KEEP: Final = 60.0
-"""Seconds for which an epoch that was replaced may still be asked for; no search takes as long."""
+"""Seconds for which a replaced epoch may still be asked for; no search takes as long."""
 _COUNTS: Final = 256
-"""Greatest number of counts that are remembered: of one epoch and one policy they never change."""
+"""Most counts that are cached: for one epoch and policy they never change."""
 _NOW: Final = "now"
 OPEN: Final = "open"
-"""The text that says which batch is under way."""
+"""The text with the batch that is under way."""
 
 
 class Nearest(NamedTuple):
-    """What an engine found, nearest first."""
+    """The rows that an engine found, nearest first."""
 
     keys: list[list[int]]
-    """Of each query, ``k`` at most."""
+    """For each query, at most ``k``."""
     scores: list[list[float]]
     """Cosine similarities."""
     rows: Rows
-    """The distinct rows among them."""
+    """The distinct rows in ``keys``."""
 
 
 class VersionedBackend(ABC):
@@ -70,12 +71,11 @@ class VersionedBackend(ABC):
     Parameters
     ----------
     collection : str
-        The name of the rows within the engine, checked by who gives it.
+        The name of the rows within the engine, already checked.
     kind : str
         The engine and its version, for records.
     keep : float, optional
-        Seconds for which an epoch that was replaced may still be asked for; None keeps all of them for ever, and what
-        is deleted stays stored.
+        Seconds for which a replaced epoch may still be asked for; None keeps every epoch, and with it what was deleted.
     """
 
     _most_words: ClassVar[int]
@@ -102,7 +102,7 @@ class VersionedBackend(ABC):
 
     @property
     def capabilities(self) -> Capabilities:
-        """What it can promise: the exact plan alone, and replay only where all epochs are kept."""
+        """What the backend promises: only the exact plan, and replay only if all epochs are kept."""
         return Capabilities(
             plans=frozenset({Plan.EXACT}),
             exact_count=True,
@@ -117,23 +117,21 @@ class VersionedBackend(ABC):
     # ------------------------------------------------------------ change
 
     def add(self, rows: Rows, *, batch: str) -> IndexState:
-        """Add rows; a key that a live row has is refused with InvalidArgument, and none is added."""
+        """Add rows; a key of a live row is refused with InvalidArgument, and nothing is added."""
 
         def made(now: Register) -> tuple[Rows, Versions]:
             check_rows(rows, now.dim)
             ended = self._live(rows.keys.tolist(), now)
             if len(ended.e0):
-                raise InvalidArgument(
-                    f"rows {_some(ended.rows.keys)} are there already; relabel or delete them"
-                )
+                raise InvalidArgument(f"rows {_some(ended.rows.keys)} exist already; relabel or delete them")
             return rows, ended
 
         return self._change(batch, made)
 
     def relabel(self, keys: Sequence[int], words: Sequence[int], *, batch: str) -> IndexState:
-        """Give rows new words, all at one epoch; an unknown key is refused, and none is changed."""
+        """Give rows new words, all at one epoch; an unknown key is refused, and nothing is changed."""
         if len(keys) != len(words):
-            raise InvalidArgument(f"{len(keys)} keys and {len(words)} words; want one word a key")
+            raise InvalidArgument(f"got {len(keys)} keys and {len(words)} words; want one word per key")
         word_of = dict(zip(row_keys(keys), row_words(words), strict=True))
 
         def made(now: Register) -> tuple[Rows, Versions]:
@@ -146,7 +144,7 @@ class VersionedBackend(ABC):
         return self._change(batch, made)
 
     def delete(self, keys: Sequence[int], *, batch: str) -> IndexState:
-        """Delete rows, all at one epoch; an unknown key is refused, and none is deleted."""
+        """Delete rows, all at one epoch; an unknown key is refused, and nothing is deleted."""
         distinct = row_keys(keys)
 
         def made(now: Register) -> tuple[Rows, Versions]:
@@ -157,7 +155,7 @@ class VersionedBackend(ABC):
     def _known(self, keys: list[int], now: Register) -> Versions:
         found = self._live(keys, now)
         if unknown := set(keys) - set(found.rows.keys.tolist()):
-            raise InvalidArgument(f"no row {_some(sorted(unknown))} is there; nothing was changed")
+            raise InvalidArgument(f"rows {_some(sorted(unknown))} do not exist; nothing was changed")
         return found
 
     def _change(self, batch: str, made: Callable[[Register], tuple[Rows, Versions]]) -> IndexState:
@@ -166,13 +164,13 @@ class VersionedBackend(ABC):
             current, opened, done = self._current(OPEN, name)
             if done and int(done) <= current.epoch:
                 return self._done(int(done), current)
-            if Opened.read(opened).load_after(current) is not None:
+            if BegunBatch.read(opened).load_after(current) is not None:
                 raise load_is_open()
             rows, ended = made(current)
             following = self._following(current, rows, ended)
             self._tidy(current, opened)
             self._prepare(following.dim)
-            self._keep_texts({OPEN: Opened(following.epoch, name).text()})
+            self._keep_texts({OPEN: BegunBatch(following.epoch, name).text()})
             if len(ended.e0):
                 self._end(ended, following.epoch)
             if len(rows.keys):
@@ -180,20 +178,20 @@ class VersionedBackend(ABC):
             return self._confirm(name, following)
 
     def _done(self, epoch: int, current: Register) -> IndexState:
-        """Return the state that a batch made, or the last where that epoch is swept."""
+        """Return the state that a batch made, or the last one if that epoch is swept."""
         (kept,) = self._texts(_epoch_name(epoch))
         return self._state(Register.read(kept) if kept else current)
 
     def _tidy(self, current: Register, opened: str) -> None:
-        """Remove what a killed batch left, and what no reader asks for any more."""
-        left = Opened.read(opened)
+        """Remove what a killed batch left, and what no reader can ask for any more."""
+        left = BegunBatch.read(opened)
         if left.epoch > current.epoch:
             self._undo(current.epoch, left.name)
         if current.sweep.removable > current.sweep.swept:
             self._sweep(current.sweep)
 
     def _confirm(self, name: str, following: Register) -> IndexState:
-        """Make the next epoch of what a batch wrote."""
+        """Make the next epoch from what a batch wrote."""
         text = following.text()
         self._keep_texts({name: str(following.epoch), _epoch_name(following.epoch): text})
         self._keep_texts({_NOW: text})
@@ -207,7 +205,7 @@ class VersionedBackend(ABC):
         words = +words
         if len(words) > self._most_words:
             raise InvalidArgument(
-                f"rows would have {len(words):,} distinct words; {self._kind} is asked for {self._most_words:,} at "
+                f"rows would have {len(words):,} distinct words; {self._kind} can search for {self._most_words:,} at "
                 "most: put some rows into another collection"
             )
         shards = len(now.rows)
@@ -237,9 +235,9 @@ class VersionedBackend(ABC):
     def search(
         self, queries: NDArray[np.float32], k: int, admitted: Admitted, *, plan: Plan, at: int | None = None
     ) -> Found:
-        """Find the ``k`` nearest admissible rows of each query, at an epoch; by default the last."""
+        """Find the ``k`` nearest admissible rows of each query, at an epoch, by default the last."""
         if plan not in (Plan.AUTO, Plan.EXACT):
-            raise InvalidArgument(f"{self._kind} runs the exact plan alone; got {plan.value}")
+            raise InvalidArgument(f"plan is {plan.value}; {self._kind} runs only the exact plan")
         register, began = self._at(at)
         if queries.ndim != 2 or k < 1 or (register.dim and queries.shape[1] != register.dim):
             raise InvalidArgument(
@@ -257,14 +255,14 @@ class VersionedBackend(ABC):
         return Found(keys, scores, rows, admissible, Plan.EXACT, self._state(register))
 
     def count(self, admitted: Admitted, *, at: int | None = None) -> int:
-        """Count exactly the admissible rows at an epoch; by default the last."""
+        """Count exactly the admissible rows at an epoch, by default the last."""
         register, began = self._at(at)
         found = self._count(admitted, register)
         self._in_time(began)
         return found
 
     def get(self, keys: Sequence[int], *, at: int | None = None) -> Rows:
-        """Read rows by key, those that are live at an epoch, in any order; unknown keys are left out."""
+        """Read rows by key as of an epoch, in any order; keys without a live row are left out."""
         register, began = self._at(at)
         distinct = row_keys(dict.fromkeys(keys))
         rows = self._live(distinct, register).rows
@@ -277,12 +275,10 @@ class VersionedBackend(ABC):
 
     def _count(self, admitted: Admitted, register: Register) -> int:
         if not admitted.words or admitted.allow_entities == ():
-            raise InvalidArgument(
-                "an empty list admits nothing, and no engine is asked for it; answer without one"
-            )
+            raise InvalidArgument("an empty list admits nothing; answer without asking the engine")
         if len(admitted.words) > self._most_words:
             raise InvalidArgument(
-                f"{len(admitted.words):,} words; {self._kind} is asked for {self._most_words:,} at most"
+                f"got {len(admitted.words):,} words; {self._kind} can search for {self._most_words:,} at most"
             )
         if register.epoch == 0:
             return 0
@@ -294,21 +290,21 @@ class VersionedBackend(ABC):
         return known
 
     def _at(self, at: int | None) -> tuple[Register, float]:
-        """Return the register of an epoch, and since when it is known that the epoch may be asked."""
+        """Return the register of an epoch, and the time at which that epoch was known to be allowed."""
         last, since = self._last
         if (
             at is not None
             and at == last.epoch
             and (self._keep is None or time.monotonic() - since < self._keep / 2)
         ):
-            return last, since  # a caller that took the epoch from `state` a moment ago
+            return last, since  # a caller that has just read the epoch from `state`
         since = time.monotonic()
         (newest,) = self._current()
         if at is None or at == newest.epoch:
             self._last = newest, since
             return newest, since
         if at > newest.epoch or at < 0:
-            raise InvalidArgument(f"epoch {at} is not yet; the last is {newest.epoch}")
+            raise InvalidArgument(f"epoch {at} does not exist yet; the last is {newest.epoch}")
         if at < newest.sweep.earliest:
             raise BackendUnavailable(f"epoch {at} is gone, and {newest.epoch} is the last; ask again")
         if at == 0:
@@ -316,19 +312,19 @@ class VersionedBackend(ABC):
         (then,) = self._texts(_epoch_name(at))
         if not then:
             raise BackendFault(
-                f"{self._kind}: epoch {at} is not in its register; restore it, or build it anew"
+                f"{self._kind}: epoch {at} is missing from its register; restore it, or build it again"
             )
         return Register.read(then), since
 
     def _current(self, *names: str) -> tuple[Any, ...]:
-        """Read the register, and other texts with it; refuse an epoch before one that was confirmed here already."""
-        before = self._newest  # of this instant: another thread may read a later one meanwhile
+        """Read the register, and other texts with it; refuse an earlier epoch than one confirmed here already."""
+        before = self._newest  # read first: another thread may read a later one meanwhile
         now, *others = self._texts(_NOW, *names)
         register = Register.read(now) if now else Register.empty(self._shards())
         if register.epoch < before:
             raise BackendFault(
-                f"{self._kind} went back from epoch {before} to {register.epoch}, so changes that it had confirmed are "
-                "lost; restore it, or build it anew"
+                f"{self._kind} went back from epoch {before} to {register.epoch}, so confirmed changes are "
+                "lost; restore it, or build it again"
             )
         self._newest = max(self._newest, register.epoch)
         return register, *others
@@ -337,7 +333,7 @@ class VersionedBackend(ABC):
         if self._keep is not None and time.monotonic() - began >= self._keep:
             raise BackendUnavailable(
                 f"{self._kind} took longer than the {self._keep:g} s for which an epoch is kept; ask for less, "
-                "or keep it for longer"
+                "or increase keep"
             )
 
     def _state(self, register: Register) -> IndexState:
@@ -351,16 +347,16 @@ class VersionedBackend(ABC):
         return 1
 
     def _shard_of(self, keys: NDArray[np.int64], shards: int) -> NDArray[np.int64]:
-        """Tell in which part each row is."""
+        """Return the part of each row."""
         return keys % shards
 
     @abstractmethod
     def _prepare(self, dim: int) -> None:
-        """Make what must be there before the first write."""
+        """Create what must exist before the first write."""
 
     @abstractmethod
     def _texts(self, *names: str) -> list[str]:
-        """Read texts by name as they were last confirmed; empty where there is none."""
+        """Read texts by name as last confirmed; empty if missing."""
 
     @abstractmethod
     def _keep_texts(self, texts: dict[str, str]) -> None:
@@ -372,7 +368,7 @@ class VersionedBackend(ABC):
 
     @abstractmethod
     def _put(self, versions: Versions) -> None:
-        """Write versions, each as a whole, by key and ``e0``."""
+        """Write whole versions, by key and ``e0``."""
 
     @abstractmethod
     def _end(self, versions: Versions, epoch: int) -> None:
@@ -402,19 +398,17 @@ class VersionedBackend(ABC):
     def _nearest(
         self, queries: NDArray[np.float32], k: int, admitted: Admitted, register: Register
     ) -> Nearest:
-        """Find the nearest that are admissible at an epoch, by scoring all of them."""
+        """Find the nearest admissible rows at an epoch by scoring all of them."""
 
     @abstractmethod
     def close(self) -> None:
-        """Give up connections; idempotent."""
+        """Close connections; idempotent."""
 
 
 def batch_name(batch: str) -> str:
-    """Return the name of the text that says which epoch a batch made."""
+    """Return the name of the text with the epoch that a batch made."""
     if not (isinstance(batch, str) and batch):
-        raise InvalidArgument(
-            f"batch is {quoted(batch)}; want its name, which is the same when it is repeated"
-        )
+        raise InvalidArgument(f"batch is {quoted(batch)}; want a name, the same when the batch is repeated")
     return "batch/" + sha256(batch.encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -1,8 +1,8 @@
 """Loads on an engine without transactions: versions of the next epoch, and a note of how far they are written.
 
-A load is a batch that is written in many steps. Its versions belong to the epoch after the last, for which nobody asks;
-the note of what is under way says how many rows of the stream are written, and has the register that will hold. So each
-block is two writes, and a block whose second one was lost is written again over itself.
+A load is a batch written in many steps. Its versions belong to the next epoch, which nothing asks for yet; the note of
+what is under way has its position and the register that will hold. So each block is two writes, and a block whose
+second write was lost is written over itself.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from carag.backends.loads import is_new, load_is_open, no_load
 from carag.backends.protocol import Admitted
 from carag.backends.versioned.backend import OPEN, VersionedBackend, batch_name
-from carag.backends.versioned.register import Load, Opened
+from carag.backends.versioned.register import BegunBatch, Load
 from carag.backends.versioned.versions import Versions, check_rows, no_rows, row_keys
 from carag.errors import InvalidArgument
 from carag.policy import NEVER as LAST_MINUTE
@@ -29,7 +29,7 @@ __all__ = ["VersionedLoads"]
 
 
 class VersionedLoads(VersionedBackend):
-    """A :class:`VersionedBackend` that takes loads, see :class:`~carag.backends.LoadingBackend`."""
+    """A :class:`VersionedBackend` that is a :class:`~carag.backends.LoadingBackend`."""
 
     def loaded(self, batch: str) -> int | None:
         """See :class:`~carag.backends.LoadingBackend`."""
@@ -37,7 +37,7 @@ class VersionedLoads(VersionedBackend):
         current, opened, done = self._current(OPEN, name)
         if done and int(done) <= current.epoch:
             return None
-        load = _own(Opened.read(opened), name, current)
+        load = _own(BegunBatch.read(opened), name, current)
         return 0 if load is None else load.position
 
     def load(self, rows: Rows, *, batch: str, begin: int, end: int) -> None:
@@ -47,7 +47,7 @@ class VersionedLoads(VersionedBackend):
             current, opened, done = self._current(OPEN, name)
             if done and int(done) <= current.epoch:
                 return
-            load = _own(Opened.read(opened), name, current)
+            load = _own(BegunBatch.read(opened), name, current)
             if load is None and begin > 0:
                 raise no_load()
             if load is None:
@@ -70,7 +70,7 @@ class VersionedLoads(VersionedBackend):
         self._note(name, Load(end, grown))
 
     def _note(self, name: str, load: Load) -> None:
-        self._keep_texts({OPEN: Opened(load.register.epoch, name, load).text()})
+        self._keep_texts({OPEN: BegunBatch(load.register.epoch, name, load).text()})
 
     def count_loaded(self, batch: str) -> int:
         """See :class:`~carag.backends.LoadingBackend`."""
@@ -78,7 +78,7 @@ class VersionedLoads(VersionedBackend):
         words = tuple(load.register.words)
         if not words:
             return 0
-        # Whatever its times and entity: as late as can be public, and not ended before all time.
+        # Any times and entity: the latest ``as_of``, and an ``alive_at`` before every expiry.
         everything = Admitted(words, LAST_MINUTE, -1, None, (), Policy(Mask()))
         return self._counted(everything, load.register) - sum(current.rows)
 
@@ -96,7 +96,7 @@ class VersionedLoads(VersionedBackend):
             current, opened, done = self._current(OPEN, name)
             if done and int(done) <= current.epoch:
                 return self._done(int(done), current)
-            load = _own(Opened.read(opened), name, current)
+            load = _own(BegunBatch.read(opened), name, current)
             if load is None:
                 raise no_load()
             epoch = load.register.epoch
@@ -107,7 +107,7 @@ class VersionedLoads(VersionedBackend):
         """See :class:`~carag.backends.LoadingBackend`."""
         with self._writing:
             current, opened = self._current(OPEN)
-            left = Opened.read(opened)
+            left = BegunBatch.read(opened)
             if left.load_after(current) is not None:
                 self._undo(current.epoch, left.name)
                 self._drop_texts([OPEN])
@@ -115,14 +115,14 @@ class VersionedLoads(VersionedBackend):
     def _open(self, batch: str) -> tuple[Load, Register]:
         name = batch_name(batch)
         current, opened = self._current(OPEN)
-        load = _own(Opened.read(opened), name, current)
+        load = _own(BegunBatch.read(opened), name, current)
         if load is None:
             raise no_load()
         return load, current
 
 
-def _own(opened: Opened, name: str, current: Register) -> Load | None:
-    """Return the load of this name, if it is open; another that is open is refused."""
+def _own(opened: BegunBatch, name: str, current: Register) -> Load | None:
+    """Return the load of this name, if open; refuse if another is open."""
     load = opened.load_after(current)
     if load is not None and opened.name != name:
         raise load_is_open()

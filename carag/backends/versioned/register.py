@@ -1,4 +1,4 @@
-"""The register of an engine without transactions: which epoch is the last, and what is known at it, as one text."""
+"""The register of an engine without transactions: which epoch is the last, and what holds at it, as one text."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from typing import NamedTuple
 
 from carag.errors import MALFORMED, BackendFault
 
-__all__ = ["Load", "Opened", "Register", "Sweep"]
+__all__ = ["BegunBatch", "Load", "Register", "Sweep"]
 
 
 class Sweep(NamedTuple):
-    """How far versions that were ended are removed, and may be."""
+    """How far ended versions have been removed, and may be."""
 
     swept: int
-    """Versions that were ended at this epoch or before are removed."""
+    """Versions that ended at this epoch or before have been removed."""
     removable: int
-    """Those at this epoch or before may be: no reader asks for them any more."""
+    """Those that ended at this epoch or before may be: no reader can ask for them any more."""
     earliest: int
     """The first epoch that may still be asked for."""
     mark: int
-    """The epoch that becomes ``earliest`` once it is old enough."""
+    """The epoch that becomes ``earliest`` when it is old enough."""
     marked_at: float
-    """When it was the last: seconds since 1970, by the writer's clock."""
+    """When it was the last epoch: seconds since 1970, by the writer's clock."""
 
     def moved(self, epoch: int, now: float, keep: float | None) -> Sweep:
-        """Return what holds with a new epoch, where each may be asked for ``keep`` seconds after it was replaced.
+        """Return the sweep at a new epoch, if each may be asked for ``keep`` seconds after it was replaced.
 
         Examples
         --------
@@ -49,16 +49,16 @@ class Register(NamedTuple):
     rows: tuple[int, ...]
     """Live rows of each part."""
     words: dict[int, int]
-    """How many live rows have each word, by word, ascending."""
+    """Live rows by word, ascending."""
     sweep: Sweep
 
     @classmethod
     def empty(cls, parts: int) -> Register:
-        """Return what holds before the first batch."""
+        """Return the register before the first batch."""
         return cls(0, 0, (0,) * parts, {}, Sweep(0, 0, 0, 0, 0.0))
 
     def text(self) -> str:
-        """Write it as JSON.
+        """Return it as JSON.
 
         Examples
         --------
@@ -70,60 +70,48 @@ class Register(NamedTuple):
 
     @classmethod
     def read(cls, text: str) -> Register:
-        """Read what :meth:`text` wrote.
-
-        Raises
-        ------
-        BackendFault
-            If it is not that.
-        """
+        """Read what :meth:`text` wrote; raise BackendFault if it is not that."""
         try:
             epoch, dim, rows, words, sweep = json.loads(text)
             return cls(int(epoch), int(dim), tuple(map(int, rows)), dict(words), Sweep(*sweep))
         except MALFORMED as error:
             raise BackendFault(
-                "the register of a backend is no register; restore it, or build it anew"
+                "the register of a backend is not valid; restore it, or build it again"
             ) from error
 
 
 class Load(NamedTuple):
-    """How far a load is."""
+    """The progress of a load."""
 
     position: int
     """Rows of its stream that are written."""
     register: Register
-    """What will hold once it is published."""
+    """The register once it is published."""
 
 
-class Opened(NamedTuple):
-    """Which batch a writer began; done, if the last epoch is its own."""
+class BegunBatch(NamedTuple):
+    """The batch that a writer began; complete if the last epoch is its own."""
 
     epoch: int
-    """That it makes."""
+    """The epoch that it makes."""
     name: str
     load: Load | None = None
-    """None: an ordinary change, which the next batch undoes."""
+    """None for an ordinary change, which the next batch undoes."""
 
     def text(self) -> str:
-        """Write it in a line.
+        """Return it as a line.
 
         Examples
         --------
-        >>> Opened(7, "batch/1").text(), Opened.read("7 batch/1") == Opened(7, "batch/1")
+        >>> BegunBatch(7, "batch/1").text(), BegunBatch.read("7 batch/1") == BegunBatch(7, "batch/1")
         ('7 batch/1', True)
         """
         of_load = "" if self.load is None else f" {self.load.position} {self.load.register.text()}"
         return f"{self.epoch} {self.name}{of_load}"
 
     @classmethod
-    def read(cls, text: str) -> Opened:
-        """Read what :meth:`text` wrote; of an empty text that nothing was ever begun.
-
-        Raises
-        ------
-        BackendFault
-            If it is neither.
-        """
+    def read(cls, text: str) -> BegunBatch:
+        """Read what :meth:`text` wrote, or an empty text: nothing was begun. Raise BackendFault for anything else."""
         if not text:
             return cls(0, "")
         try:
@@ -132,7 +120,7 @@ class Opened(NamedTuple):
             return cls(int(epoch), name, load)
         except (IndexError, ValueError) as error:
             raise BackendFault(
-                "a backend's note of what was begun is none; restore it, or build it anew"
+                "a backend's note of what was begun is not valid; restore it, or build it again"
             ) from error
 
     def load_after(self, current: Register) -> Load | None:

@@ -1,4 +1,4 @@
-"""Rows and their versions, column by column: what is checked before a backend stores them, and how they are packed."""
+"""Rows and their versions as columns: what is checked before a backend stores them, and how they are packed."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ __all__ = [
 ]
 
 NEVER: Final = (1 << 53) - 1
-"""The end of a version that holds: the greatest integer that is exact also where an engine compares doubles."""
+"""The end of a version that holds: the greatest integer that is exact even if an engine compares doubles."""
 NUMBERS: Final = ("key", "word", "public_at", "expires_at", "entity", "e0", "e1")
-"""What an engine holds of a version beside its vector, by name."""
+"""What an engine holds of a version in addition to its vector, by name."""
 _TYPES: Final[tuple[np.dtype[Any], ...]] = tuple(
     np.dtype(name) for name in ("int64", "float32", "uint32", "uint32", "uint32", "uint32")
 )
-"""Of the columns of rows."""
+"""The types of the columns of rows."""
 _UNIT: Final = 1e-3
-"""By how much the length of a vector may differ from 1."""
+"""Greatest difference of a vector's length from 1."""
 
 
 class Versions(NamedTuple):
@@ -47,13 +47,13 @@ class Versions(NamedTuple):
 
     @classmethod
     def of(cls, rows: Rows, epoch: int) -> Versions:
-        """Return rows as versions that hold from an epoch on."""
+        """Return rows as versions that hold from an epoch."""
         many = len(rows.keys)
         return cls(rows, np.full(many, epoch, np.int64), np.full(many, NEVER, np.int64))
 
     @classmethod
     def listed(cls, items: Sequence[Sequence[object]], dim: int) -> Versions:
-        """Make columns of versions: key, vector, word, public_at, expires_at, entity, e0, e1."""
+        """Make columns from versions: key, vector, word, public_at, expires_at, entity, e0, e1."""
         rows = rows_from(items, dim)
         e0, e1 = (np.array([item[i] for item in items], np.int64) for i in (6, 7))
         return cls(rows, e0, e1)
@@ -69,13 +69,13 @@ class Versions(NamedTuple):
 
 
 def version_item(numbers: Mapping[str, int], vector: object) -> tuple[object, ...]:
-    """Order what an engine holds of a version as :meth:`Versions.listed` takes it."""
+    """Order what an engine holds of a version as :meth:`Versions.listed` expects it."""
     key, *others = (numbers[name] for name in NUMBERS)
     return key, vector, *others
 
 
 def rows_from(items: Sequence[Sequence[object]], dim: int) -> Rows:
-    """Make columns of rows: key, vector, word, public_at, expires_at, entity, and what follows is left out."""
+    """Make columns from rows: key, vector, word, public_at, expires_at, entity; anything after is ignored."""
     if not items:
         return no_rows(dim)
     return Rows(
@@ -89,17 +89,17 @@ def no_rows(dim: int) -> Rows:
 
 
 def row_keys(keys: Iterable[int]) -> list[int]:
-    """Return keys as a list of integers, each 0 or more, and none twice."""
+    """Return keys as a list of integers, each 0 or more, without duplicates."""
     listed = [int(key) for key in keys]
     if any(not 0 <= key < 1 << 63 for key in listed):
         raise InvalidArgument("a key is negative or has more than 63 bits; want 0 to 2^63 - 1")
     if len(set(listed)) < len(listed):
-        raise InvalidArgument(f"{len(listed) - len(set(listed)):,} keys come twice; want each once")
+        raise InvalidArgument(f"{len(listed) - len(set(listed)):,} keys are duplicates; give each key once")
     return listed
 
 
 def row_words(words: Iterable[int]) -> list[int]:
-    """Return words as a list of integers of 32 bits."""
+    """Return words as a list of 32-bit integers."""
     listed = [int(word) for word in words]
     if any(not 0 <= word < 1 << 32 for word in listed):
         raise InvalidArgument("a word is negative or has more than 32 bits; want 0 to 2^32 - 1")
@@ -107,24 +107,24 @@ def row_words(words: Iterable[int]) -> list[int]:
 
 
 def check_rows(rows: Rows, dim: int) -> None:
-    """Check that rows can be stored beside vectors of a length, 0 if there are none yet.
+    """Check that rows can be stored with vectors of a length, 0 before the first.
 
     Examples
     --------
     >>> check_rows(no_rows(3), 2)
     Traceback (most recent call last):
         ...
-    carag.errors.InvalidArgument: vectors have 3 coordinates; want 2, as those that are there
+    carag.errors.InvalidArgument: vectors have 3 coordinates; want 2, as the stored ones
     """
     for name, column, kind in zip(Rows._fields, rows, _TYPES, strict=True):
         if not isinstance(column, np.ndarray) or column.dtype != kind or len(column) != len(rows.keys):
-            raise InvalidArgument(f"{name} is no array of {len(rows.keys):,} {kind}; want one a row")
+            raise InvalidArgument(f"{name} must be an array of {len(rows.keys):,} {kind}, one per row")
     row_keys(rows.keys.tolist())
     if rows.vectors.ndim != 2 or not rows.vectors.shape[1]:
         raise InvalidArgument(f"vectors are {rows.vectors.shape}; want (n, dim)")
     if dim and rows.vectors.shape[1] != dim:
         raise InvalidArgument(
-            f"vectors have {rows.vectors.shape[1]} coordinates; want {dim}, as those that are there"
+            f"vectors have {rows.vectors.shape[1]} coordinates; want {dim}, as the stored ones"
         )
     lengths = np.linalg.norm(rows.vectors.astype(np.float64), axis=1)
     if not bool(np.all(np.abs(lengths - 1) <= _UNIT)):  # NaN is not close to anything

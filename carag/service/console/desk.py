@@ -77,14 +77,14 @@ class OneRecord(_Strict):
     record: int = Field(ge=0)
 
 
-class Opening(OneRecord):
+class OpeningAsked(OneRecord):
     """A value that a record commits to, and the purpose of opening it."""
 
     field: str = Field(pattern=_CODE)
     purpose: str = Field(pattern=_CODE)
 
 
-class Chunk(_Strict):
+class ChunkAsked(_Strict):
     """A passage whose labels are wanted; and the cell by whose right, if any."""
 
     chunk_id: _Word
@@ -202,7 +202,9 @@ class Desk:
             found["commits_to"] = openable(self._home, said.record, checked.record.commitments)
         return found
 
-    def open(self, said: Opening, token: str, verifier: GrantVerifier, session: Session) -> dict[str, Any]:
+    def open(
+        self, said: OpeningAsked, token: str, verifier: GrantVerifier, session: Session
+    ) -> dict[str, Any]:
         """Open a value that a record commits to; who opened it and why is recorded first."""
         if said.record >= self._engine.log.size or session.subject is None:
             raise Problem("NOT_FOUND")
@@ -221,7 +223,7 @@ class Desk:
             **self.record(said, token, verifier, session),
         }
 
-    def history(self, said: Chunk, token: str, verifier: GrantVerifier, _: Session) -> dict[str, Any]:
+    def history(self, said: ChunkAsked, token: str, verifier: GrantVerifier, _: Session) -> dict[str, Any]:
         """Return all labels of a passage on both time axes, to auditors and to cells that have the right to know them.
 
         Such a cell's role may know of hidden passages and ask about any past, so an explanation could show it each of
@@ -379,8 +381,8 @@ PAGES: Final[dict[str, tuple[type[BaseModel], Callable[..., dict[str, Any]], boo
     "bits": (Nothing, Desk.bits, False),
     "records": (Records, Desk.records, True),
     "record": (OneRecord, Desk.record, False),
-    "open": (Opening, Desk.open, True),
-    "history": (Chunk, Desk.history, False),
+    "open": (OpeningAsked, Desk.open, True),
+    "history": (ChunkAsked, Desk.history, False),
     "policy": (Proposal, Desk.policy, False),
     "health": (Nothing, Desk.health, True),
 }

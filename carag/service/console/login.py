@@ -55,7 +55,7 @@ def forgotten() -> str:
 
 
 def token_in(request: Request) -> str:
-    """Return the token of a request; empty if there is none, or several, of which one must be another's."""
+    """Return the token of a request; empty without one, or with several, of which one must be another's."""
     found = [
         value.strip()
         for header in request.headers.getlist("cookie")

@@ -20,7 +20,7 @@ function element(name, attributes, ...children) {
 const code = (text) => element("code", {}, text);
 const anchor = (id) => element("a", { href: `#${id}` }, id);
 
-/** Name the characters that nobody would see, and those that turn the order of others around. */
+/** Name invisible characters, and those that reverse the order of others. */
 const visible = (text) =>
   text.replace(/(?![\n\t])\p{C}/gu, (one) => `\\u{${one.codePointAt(0).toString(16)}}`);
 
