@@ -1,1 +1,1 @@
-"""Serve an engine over HTTP to people whom an issuer's tokens name, and ask such a service as if it were one."""
+"""Serve an engine over HTTP to people with an issuer's tokens, and ask such a service as if it were an engine."""

@@ -1,4 +1,4 @@
-"""A store, an issuer of the tests' own, and a service over both, asked without a socket."""
+"""A store, a made-up issuer, and a service for both, asked without a socket."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import json
 import shutil
 import time
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +50,7 @@ duties = ["audit"]
 
 
 def jwk(key: Any, kid: str, algorithm: str) -> dict[str, Any]:
-    """The public half, as an issuer publishes it."""
+    """Return the public key as an issuer publishes it."""
     kind = jwt.algorithms.get_default_algorithms()[algorithm]
     return {**kind.to_jwk(key.public_key(), as_dict=True), "kid": kid, "alg": algorithm, "use": "sig"}
 
@@ -77,7 +78,7 @@ AS_OFFICER = {"role": "compliance", "purpose": "surveil"}
 
 
 class Asked:
-    """Sends requests to an application in this process, each in an event loop of its own."""
+    """Sends requests to an application in this process."""
 
     def __init__(self, app: Any) -> None:
         self._app = app
@@ -110,7 +111,7 @@ def engine(home: Path) -> Iterator[Engine]:
 
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
-    """Grants and key set."""
+    """Write grants and a key set; return their directory."""
     (tmp_path / "grants.toml").write_text(GRANTS)
     keys = [jwk(EC_KEY, "e", "ES256"), jwk(RSA_KEY, "r", "RS256")]
     (tmp_path / "jwks.json").write_text(json.dumps({"keys": keys}))
@@ -154,10 +155,20 @@ def watched(service: Service) -> Asked:
 
 
 def events(engine: Engine) -> list[Any]:
-    """All that is on record."""
+    """Return all recorded events."""
     return [engine.log.record(seq).event for seq in range(engine.log.size)]
 
 
 def denials(engine: Engine) -> list[str]:
-    """The codes of the refused tokens on record."""
+    """Return the codes of the recorded refusals of tokens."""
     return [event.why for event in events(engine) if isinstance(event, Denial)]
+
+
+def refusals(engine: Engine) -> Counter[str]:
+    """Return how many tokens were refused, by code, also those that are not recorded yet."""
+    engine._denials.flush()
+    found: Counter[str] = Counter()
+    for event in events(engine):
+        if isinstance(event, Denial):
+            found[event.why] += event.count
+    return found

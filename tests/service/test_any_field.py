@@ -1,6 +1,6 @@
-"""One law over every field of every request: whatever comes is answered and on record, or is a problem that says why.
+"""One law for every field of every request: any value is answered and recorded, or is a problem that says why.
 
-As tests/test_any_argument.py states it of Python, with its values, in JSON.
+tests/test_any_argument.py states it for Python; its values are used here as JSON.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from carag.service.requests import (
 from carag.service.service import Service
 from tests.service import conftest
 from tests.service.conftest import token
+from tests.sizes import examples
 from tests.test_any_argument import ANY
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ Place = tuple[str | int, ...]
 
 
 def places(value: Any, at: Place = ()) -> Iterator[Place]:
-    """Every place of a body, itself included."""
+    """Yield every place in a body, and the body itself."""
     yield at
     entries = (
         value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
@@ -118,7 +119,7 @@ FIELDS = [
 
 
 def body_with(name: str, place: Place, value: str) -> bytes:
-    """Return a usual body as JSON, with a value as it is written in one place."""
+    """Return a usual body as JSON, with a literal value in one place."""
     mark = "any value"
     whole: Any = {"body": copy.deepcopy(BODIES[name][1])}
     if place[:1] == ("remove",):
@@ -132,7 +133,7 @@ def body_with(name: str, place: Place, value: str) -> bytes:
 
 
 class Door:
-    """A service of which requests are asked in this process, one after another; a job has ended when it is answered."""
+    """A service that is asked in this process, one request at a time; :meth:`job` waits for the job's end."""
 
     def __init__(self, service: Service) -> None:
         self.service, self._app, self._loop = service, application(service), asyncio.new_event_loop()
@@ -207,7 +208,7 @@ def door(tmp_path: Path, files: Path) -> Iterator[Door]:
 
 
 def holds(door: Door, name: str, body: bytes, *, is_usual: bool = False) -> None:
-    """A result that is on record, a job that has ended as foreseen, or a problem with what is wanted."""
+    """Assert a recorded result, a job that has ended as expected, or a problem that says what is wanted."""
     engine = door.service.engine
     before = engine.log.size
     status, found = door.answer(name, body)
@@ -237,8 +238,8 @@ def holds(door: Door, name: str, body: bytes, *, is_usual: bool = False) -> None
             assert before == engine.log.size
 
 
-def test_every_field_is_in_a_body_that_is_tried() -> None:
-    """So that the law also holds of the field that comes next."""
+def test_every_field_is_tried() -> None:
+    """So that the law also covers new fields."""
     assert Narrow.model_fields.keys() == NARROW.keys()
     assert DocumentBody.model_fields.keys() == BY_FACTS.keys()
     assert ActBody.model_fields.keys() == DOCUMENT["acts"][0].keys()
@@ -247,14 +248,14 @@ def test_every_field_is_in_a_body_that_is_tried() -> None:
 
 
 def test_the_usual_bodies_are_answered(door: Door) -> None:
-    """Otherwise the law would say nothing of the fields that are read last."""
+    """Otherwise the law would not cover the fields that are read last."""
     for name, (_, body) in BODIES.items():
         holds(door, name, json.dumps(body).encode(), is_usual=True)
 
 
-@pytest.mark.parametrize("count", [300, pytest.param(100_000, marks=pytest.mark.full)])
+@pytest.mark.parametrize("count", [examples(600), pytest.param(100_000, marks=pytest.mark.full)])
 def test_a_field_takes_any_value(door: Door, count: int) -> None:
-    """Or refuses it as a problem of the caller's, which tells what is wanted."""
+    """Or refuses it with a problem that says what is wanted."""
 
     @settings(max_examples=count, suppress_health_check=list(HealthCheck))
     @example(("explain", ("chunk_id",)), '" "')

@@ -1,4 +1,4 @@
-"""A client is the engine: the same signatures and results, and nothing that only a token may say."""
+"""A client stands in for the engine: the same signatures and results, and nothing that only a token may state."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import inspect
 import threading
 from dataclasses import fields, replace
 from datetime import UTC, date, datetime, timedelta
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -46,7 +47,7 @@ QUESTIONS = [
 
 
 class Served:
-    """A service on a real socket, in a thread of its own."""
+    """A service on a real socket, in a thread."""
 
     def __init__(self, engine: Engine, home: Path, files: Path, **changes: Any) -> None:
         self.service = Service(engine, home, conftest.settings(files, **changes))
@@ -86,7 +87,7 @@ def client(served: Served) -> Iterator[Client]:
 
 
 def same(one: Any, other: Any) -> None:
-    """All that two results say is equal, but for the receipts, which are of two records."""
+    """Assert that two results are equal except for their receipts."""
     assert type(one) is type(other)
     for field in fields(one):
         if field.name not in ("receipt", "follows", "asked"):
@@ -105,7 +106,7 @@ def test_the_signatures_are_the_engine_s() -> None:
 @pytest.mark.release
 @pytest.mark.parametrize("session", [ANALYST, OFFICIAL], ids=["analyst", "officer"])
 def test_a_client_returns_what_the_engine_returns(engine: Engine, served: Served, session: Session) -> None:
-    """Ids, order, scores, texts, reasons and outcomes, and its receipts verify; refusals and declines too."""
+    """Ids, order, scores, texts, reasons and outcomes, also of refusals and declines; receipts verify."""
     bearer = token() if session is ANALYST else token(**OFFICER)
     with Client(served.url, token=bearer) as client:
         outcomes = set()
@@ -132,7 +133,7 @@ def test_a_client_returns_what_the_engine_returns(engine: Engine, served: Served
 
 
 def test_an_asynchronous_client_is_the_same(engine: Engine, served: Served) -> None:
-    """Several at once."""
+    """With several requests at once."""
 
     async def asked() -> list[Any]:
         async with AsyncClient(served.url, token=token()) as client:
@@ -149,7 +150,7 @@ def test_an_asynchronous_client_is_the_same(engine: Engine, served: Served) -> N
 
 
 def test_what_a_session_narrows_arrives(engine: Engine, client: Client) -> None:
-    """Each list by itself; for a cell without a mandatory list, entities that are allowed narrow like any other."""
+    """Each list separately; allowed entities narrow a cell without a mandatory list."""
     entity = 9990001
     for session in (
         replace(ANALYST, restricted=frozenset({entity})),
@@ -165,29 +166,27 @@ def test_what_a_session_narrows_arrives(engine: Engine, client: Client) -> None:
         assert mine == {one.chunk_id for one in engine.retrieve(QUESTION, session, 400).passages}
 
 
-@pytest.mark.parametrize(
-    "stated",
-    [
+def test_what_only_a_token_may_state_is_refused_before_it_is_sent() -> None:
+    """The service would ignore it, and answer for another session."""
+    client = Client("http://127.0.0.1:9", token=token())
+    deal = DealWindow(1, datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 2, 1, tzinfo=UTC))
+    stated: list[dict[str, Any]] = [
         {"as_of": date(2024, 6, 30)},
         {"known_at": datetime(2024, 6, 30, tzinfo=UTC)},
         {"deals": ()},
-        {"deals": (DealWindow(1, datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 2, 1, tzinfo=UTC)),)},
+        {"deals": (deal,)},
         {"wall_crossings": (WallCrossing(1, "invest"),)},
         {"audit_clients": frozenset({1})},
         {"eu_transfer_basis": True},
         {"legal_basis": LegalBasis("legal_obligation")},
-    ],
-    ids=lambda stated: next(iter(stated)),
-)
-def test_what_only_a_token_may_say_is_refused_before_it_is_sent(stated: dict[str, Any]) -> None:
-    """A service would not read it, and an answer for another session than was asked for is none."""
-    client = Client("http://127.0.0.1:9", token=token())
-    with pytest.raises(InvalidArgument, match="only from the token"):
-        client.ask(QUESTION, replace(ANALYST, **stated))
+    ]
+    for one in stated:
+        with pytest.raises(InvalidArgument, match="only from the token"):
+            client.ask(QUESTION, replace(ANALYST, **one))
 
 
 def test_a_session_of_another_person_or_cell_is_refused(client: Client) -> None:
-    """By the code of the token that does not fit it."""
+    """With the code of the token that does not fit."""
     with pytest.raises(Refused) as refused:
         client.ask(QUESTION, replace(ANALYST, subject="ben@bank.example"))
     assert "TOKEN_SUBJECT" == refused.value.code
@@ -197,8 +196,8 @@ def test_a_session_of_another_person_or_cell_is_refused(client: Client) -> None:
     assert client.ask(QUESTION, replace(ANALYST, subject="ana@bank.example")).passages
 
 
-def test_bad_input_is_an_error_as_of_the_engine(client: Client) -> None:
-    """Before anything is sent, where it can be told here."""
+def test_bad_input_is_the_engine_s_error(client: Client) -> None:
+    """Before anything is sent if possible."""
     for call in (
         lambda: client.ask("", ANALYST),
         lambda: client.ask("x" * 8193, ANALYST),
@@ -216,7 +215,7 @@ def test_bad_input_is_an_error_as_of_the_engine(client: Client) -> None:
             call()
 
 
-def test_no_client_shows_its_token() -> None:
+def test_a_client_does_not_show_its_token() -> None:
     """Neither in its repr nor in an error."""
     secret = token()
     client = Client("http://127.0.0.1:9", token=secret, seconds=2)
@@ -227,35 +226,34 @@ def test_no_client_shows_its_token() -> None:
     assert unreachable.value.__cause__ is None
 
 
-@pytest.mark.parametrize(
-    "error", [AuditUnavailable("x"), ModelUnavailable("x"), CorruptFile("x"), KeyError("x")], ids=repr
-)
 def test_an_error_of_the_engine_is_the_same_here(
-    engine: Engine, client: Client, monkeypatch: pytest.MonkeyPatch, error: Exception
+    engine: Engine, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So that a program's handlers need not change; what no error of ours is, is an unavailable service."""
+    """So that a program's handlers need not change; any other error is an unavailable service."""
+    for error in (AuditUnavailable("x"), ModelUnavailable("x"), CorruptFile("x"), KeyError("x")):
 
-    def fails(*_: Any, **__: Any) -> None:
-        raise error
+        def fails(*_: Any, error: Exception = error, **__: Any) -> None:
+            raise error
 
-    monkeypatch.setattr(engine, "ask", fails)
-    wanted = type(error) if isinstance(error, CaragError) else ServiceUnavailable
-    with pytest.raises(wanted):
-        client.ask(QUESTION, ANALYST)
+        monkeypatch.setattr(engine, "ask", fails)
+        wanted = type(error) if isinstance(error, CaragError) else ServiceUnavailable
+        with pytest.raises(wanted):
+            client.ask(QUESTION, ANALYST)
 
 
-@pytest.mark.parametrize("body", [b"", b"{}", b"<html>", b'{"outcome": "answer"}', b"[" * 100_000])
-@pytest.mark.parametrize("status", [200, 302, 401, 502])
-def test_what_is_no_answer_of_a_service_is_told_as_that(body: bytes, status: int) -> None:
+def test_an_answer_that_is_not_the_service_s_is_an_error() -> None:
     """A proxy's page, a redirect, half an answer."""
     client = Client("http://carag.test", token=ANY)
-    client._http = httpx.Client(transport=httpx.MockTransport(lambda _: httpx.Response(status, content=body)))
-    with pytest.raises(ServiceUnavailable):
-        client.ask(QUESTION, ANALYST)
+    bodies = (b"", b"{}", b"<html>", b'{"outcome": "answer"}', b"[" * 100_000)
+    for status, body in product((200, 302, 401, 502), bodies):
+        response = httpx.Response(status, content=body)
+        client._http = httpx.Client(transport=httpx.MockTransport(lambda _, one=response: one))
+        with pytest.raises(ServiceUnavailable):
+            client.ask(QUESTION, ANALYST)
 
 
-def test_a_receipt_of_which_a_part_is_missing_is_none(engine: Engine) -> None:
-    """It would come back as another file than the log wrote."""
+def test_a_receipt_with_a_missing_part_is_refused(engine: Engine) -> None:
+    """It would be written as another file than the log's."""
     from carag.audit import redact
 
     receipt = engine.ask(QUESTION, ANALYST).receipt

@@ -1,4 +1,4 @@
-"""The files that deploy the service hold what the page about them says, and the settings in them are read."""
+"""The deployment files match their documentation, and their settings are read."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def unit() -> list[tuple[str, str]]:
     ]
 
 
-def test_the_container_writes_nothing_but_its_store_and_gains_no_privilege(compose: dict[str, Any]) -> None:
+def test_the_container_writes_only_its_store_and_gains_no_privilege(compose: dict[str, Any]) -> None:
     (one,) = compose["services"].values()
     assert (one["read_only"], one["cap_drop"]) == (True, ["ALL"])
     assert one["security_opt"] == ["no-new-privileges:true"]
@@ -45,8 +45,8 @@ def test_the_container_writes_nothing_but_its_store_and_gains_no_privilege(compo
     assert not one.get("privileged")
 
 
-def test_every_file_that_compose_names_is_there_or_the_users_own(compose: dict[str, Any]) -> None:
-    """And each that the service is given is declared."""
+def test_every_file_named_by_compose_exists_or_is_the_users_own(compose: dict[str, Any]) -> None:
+    """And each one that the service uses is declared."""
     (one,) = compose["services"].values()
     named = {entry["file"] for entry in compose["configs"].values()}
     assert all((DEPLOY / file).is_file() for file in named)
@@ -58,7 +58,7 @@ def test_every_file_that_compose_names_is_there_or_the_users_own(compose: dict[s
 
 
 def test_no_secret_is_in_an_environment(compose: dict[str, Any], unit: list[tuple[str, str]]) -> None:
-    """Neither in that of a container, of its image, nor of the unit."""
+    """Neither of a container, its image, nor the unit."""
     (one,) = compose["services"].values()
     assert not {"environment", "env_file"} & set(one)
     variables = re.findall(r"^(?:ENV|ARG) (.+)", (DEPLOY / "Containerfile").read_text(), re.MULTILINE)
@@ -69,14 +69,14 @@ def test_no_secret_is_in_an_environment(compose: dict[str, Any], unit: list[tupl
     assert any(name == "LoadCredential" for name, _ in unit)
 
 
-def test_the_image_that_runs_has_no_compiler_and_no_root() -> None:
+def test_the_final_image_has_no_compiler_and_no_root() -> None:
     *_, last = re.split("^FROM ", (DEPLOY / "Containerfile").read_text(), flags=re.MULTILINE)
     assert "gcc" not in last
     assert re.search(r"^USER [1-9]\d*", last, re.MULTILINE)
 
 
-def test_no_key_and_no_store_is_in_what_the_image_is_built_from() -> None:
-    """The build copies the whole directory, so what is secret in it is left out by name, wherever it lies."""
+def test_the_image_is_built_without_keys_and_stores() -> None:
+    """The build copies the whole directory, so secrets in it are excluded by name."""
     left_out = set((DEPLOY.parents[2] / ".dockerignore").read_text().splitlines())
     assert {
         "**/*.key",
@@ -127,7 +127,7 @@ def test_systemd_knows_every_line_of_the_unit_and_rates_it_low(tmp_path: Path) -
     assert subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
-def test_the_settings_and_grants_beside_them_are_read(tmp_path: Path) -> None:
+def test_the_settings_and_grants_are_read(tmp_path: Path) -> None:
     found = Configuration(DEPLOY / "carag.toml").service()
     assert (found.listen, found.certificate) == ("0.0.0.0", "/run/secrets/certificate")  # noqa: S104 - with TLS
     grants = Grants.read(DEPLOY / "grants.toml", Profile.open("generic").table)

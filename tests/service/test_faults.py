@@ -1,4 +1,4 @@
-"""Whatever fails beneath a stream, no byte of an answer or passage is on the wire before its record or without one."""
+"""Whatever fails below a stream, no byte of an answer or passage is sent before its record or without one."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ from tests.audit.log.disk import environment
 from tests.service.conftest import token
 from tests.service.test_client import QUESTIONS, Served
 from tests.service.test_record import passage_words
+from tests.sizes import examples
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -42,18 +43,18 @@ Pieces = list[tuple[float, bytes]]
 
 @dataclass
 class Wire:
-    """What came over the wire in many streams, and when each record was durable."""
+    """What was received in many streams, and when each record was durable."""
 
     words: frozenset[bytes]
     committed: dict[int, float] = field(default_factory=dict)
-    """By sequence number, when the log said so."""
+    """By sequence number, when the log confirmed it."""
     statuses: Counter[int] = field(default_factory=Counter)
     early: int = 0
-    """Bytes of responses with text that came before the record was durable."""
+    """Bytes of responses with text that arrived before the record was durable."""
     bare: int = 0
-    """Responses with a word of a passage or an answer, and no record of it."""
+    """Responses with a word of a passage or an answer, but without a record."""
     texts: list[int] = field(default_factory=list)
-    """The records of the answers that came."""
+    """The records of the answers that arrived."""
 
     def take(self, pieces: Pieces) -> None:
         """Judge one response."""
@@ -74,7 +75,7 @@ class Wire:
 
 
 def streamed(port: int, bearer: str, question: str, *, upto: int | None = None) -> Pieces:
-    """Send one question as a stream; return each piece with when it arrived. With ``upto``, hang up after as many."""
+    """Ask for one stream; return each piece with its time of arrival; hang up after ``upto`` pieces."""
     body = json.dumps({"question": question}).encode()
     head = (
         f"POST /v1/ask/stream HTTP/1.1\r\nHost: carag\r\nConnection: close\r\nAuthorization: Bearer {bearer}\r\n"
@@ -89,7 +90,7 @@ def streamed(port: int, bearer: str, question: str, *, upto: int | None = None) 
 
 
 class Wrapped:
-    """A connection of SQLite's whose commits end otherwise."""
+    """A connection to SQLite whose commits are replaced."""
 
     def __init__(self, real: sqlite3.Connection, commit: Callable[[sqlite3.Connection], Any]) -> None:
         self._real, self._commit = real, commit
@@ -103,7 +104,7 @@ class Wrapped:
 
 @contextlib.contextmanager
 def running(engine: Engine, home: Path, files: Path) -> Iterator[Served]:
-    """Serve, until the end whatever it is."""
+    """Serve, and stop at the end in any case."""
     served = Served(engine, home, files)
     try:
         yield served
@@ -112,7 +113,7 @@ def running(engine: Engine, home: Path, files: Path) -> Iterator[Served]:
 
 
 def telling(home: Path, files: Path) -> frozenset[bytes]:
-    """Return words of passages that no refusal or header has, so that each tells of one."""
+    """Return words of passages that no refusal or header has, so that each reveals one."""
     with Engine.open(home) as engine:
         words = passage_words(engine)
         with running(engine, home, files) as served:
@@ -145,7 +146,7 @@ def no_room(store: Any) -> Iterator[None]:
 
 @contextlib.contextmanager
 def at_commit(store: Any, commit: Callable[[sqlite3.Connection], Any]) -> Iterator[None]:
-    """SQLite's COMMIT ends otherwise; afterwards the store may be written again, as if it had been opened again."""
+    """Replace SQLite's COMMIT; afterwards the store can be written again, as if it had been reopened."""
     real = store._db
     store._db = Wrapped(real, commit)
     yield
@@ -158,7 +159,7 @@ def slow(db: sqlite3.Connection) -> None:
 
 
 def unsure(db: sqlite3.Connection) -> None:
-    """What was to be written is, and the disk says otherwise."""
+    """Write, and report that the disk is full."""
     db.execute("COMMIT")
     raise full()
 
@@ -172,7 +173,7 @@ def nothing_after(patch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def healing(log: AuditLog, patch: pytest.MonkeyPatch) -> dict[str, Callable[[], Any]]:
-    """Faults after which the log goes on, each at another step of a record's way."""
+    """Faults after which the log continues, at each step of writing a record."""
 
     @contextlib.contextmanager
     def guarded(target: Any, name: str) -> Iterator[None]:
@@ -223,10 +224,10 @@ def episode(
     patch: pytest.MonkeyPatch,
     pool: ThreadPoolExecutor,
 ) -> int:
-    """Stream under one fault after another, and on after one that the log does not survive; return how often."""
+    """Stream during one fault after another, and after one that the log does not survive; return the number."""
     count = 0
     with (
-        contextlib.suppress(AuditUnavailable),  # what the engine cannot write at its end
+        contextlib.suppress(AuditUnavailable),  # what the engine cannot write when it closes
         Engine.open(home) as engine,
         patch.context() as within,
         running(engine, home, files) as served,
@@ -249,11 +250,11 @@ def episode(
     return count
 
 
-@pytest.mark.parametrize("streams", [160, pytest.param(10_000, marks=pytest.mark.full)])
-def test_no_text_is_on_the_wire_before_its_record_or_without_one(
+@pytest.mark.parametrize("streams", [examples(400), pytest.param(10_000, marks=pytest.mark.full)])
+def test_no_text_is_sent_before_its_record_or_without_one(
     home: Path, files: Path, monkeypatch: pytest.MonkeyPatch, streams: int
 ) -> None:
-    """The client's raw bytes hold no word of a passage or an answer but after the commit of a record of it."""
+    """The client's raw bytes have words of a passage or an answer only after the commit of its record."""
     wire = Wire(telling(home, files))
     dice, done = random.Random(7), 0  # noqa: S311
     with ThreadPoolExecutor(CLIENTS) as pool:
@@ -272,7 +273,7 @@ def test_no_text_is_on_the_wire_before_its_record_or_without_one(
 def test_the_count_finds_a_service_that_answers_without_waiting(
     home: Path, files: Path, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
-    """One that shows an earlier record where the log failed, and one that answers while the record is being written."""
+    """One that names an earlier record when the log failed, and one that answers while the record is being written."""
     wire = Wire(telling(home, files))
     with Engine.open(home) as engine, running(engine, home, files) as served:
         watched(engine.log, wire, monkeypatch)
@@ -311,7 +312,7 @@ def test_the_count_finds_a_service_that_answers_without_waiting(
 def test_no_text_leaves_a_process_whose_disk_fails_without_its_record(
     home: Path, files: Path, tmp_path: Path, fault: dict[str, int]
 ) -> None:
-    """From some sync or byte on the kernel refuses; what had text before that is in the log that is left."""
+    """After some sync or byte the kernel refuses; every earlier text is in the remaining log."""
     words = telling(home, files)
     (tmp_path / "office").mkdir()
     office = Office(tmp_path / "office")
@@ -336,8 +337,8 @@ def test_no_text_leaves_a_process_whose_disk_fails_without_its_record(
 def test_no_text_leaves_while_the_evidence_server_is_gone(
     home: Path, files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """PostgreSQL is killed amid streams and started again, over and over: what has text has both commits."""
-    from tests.audit.log.test_evidence_kills import Mortal  # skips where there is no server to start
+    """PostgreSQL is killed during streams and restarted, repeatedly: any text has both commits."""
+    from tests.audit.log.test_evidence_kills import Mortal  # skipped without a server
 
     wire, dice = Wire(telling(home, files)), random.Random(7)  # noqa: S311
     with tempfile.TemporaryDirectory(prefix="carag-pg-", ignore_cleanup_errors=True) as directory:

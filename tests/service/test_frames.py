@@ -1,4 +1,4 @@
-"""What goes between a service and a command is read strictly: a frame that is whole and within bounds, or none."""
+"""Frames between a service and a command are read strictly: complete and within bounds, or not at all."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def pair() -> tuple[socket.socket, socket.socket]:
 
 @given(st.integers(0, _KINDS - 1), st.binary(max_size=100), st.binary(max_size=1000))
 def test_a_frame_arrives_as_it_was_sent(kind: int, head: bytes, body: bytes) -> None:
-    """In whatever pieces, with the next one behind it."""
+    """In any pieces, and followed by another one."""
     frame, (one, other) = Frame(kind, head, body), pair()
     with one, other:
         data = frame.to_bytes() * 2
@@ -43,8 +43,8 @@ def test_a_frame_arrives_as_it_was_sent(kind: int, head: bytes, body: bytes) -> 
 
 
 @given(st.binary(min_size=1, max_size=60))
-def test_whatever_else_comes_is_no_frame(data: bytes) -> None:
-    """Nothing but one that is whole and within its bounds is read as one."""
+def test_other_bytes_are_refused(data: bytes) -> None:
+    """Only a complete frame within bounds is read as one."""
     one, other = pair()
     with one, other:
         one.sendall(data)
@@ -67,14 +67,14 @@ def test_whatever_else_comes_is_no_frame(data: bytes) -> None:
         ((b"CRG\x01", 0, 0xFFFFFFFF, 0xFFFFFFFF), "out of bounds"),
     ],
 )
-def test_each_wrong_header_is_refused_before_anything_is_kept(header: Any, told: str) -> None:
-    """Of another version, another protocol, an unknown kind, or longer than agreed."""
+def test_each_wrong_header_is_refused(header: Any, told: str) -> None:
+    """Of another version or protocol, an unknown kind, or a length out of bounds."""
     with pytest.raises(BrokenFrame, match=told):
         _announced(_HEADER.pack(*header), BOUNDS)
 
 
-def test_half_a_frame_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether its sender has gone or says nothing more."""
+def test_half_a_frame_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether its sender has gone or is silent."""
     whole = Frame(0, b"token", b"body").to_bytes()
     for size in range(1, len(whole)):
         one, other = pair()

@@ -1,4 +1,4 @@
-"""Who has the duty brings documents as jobs: kept, done one at a time, once each, and nobody else's to see."""
+"""People with the duty bring documents as jobs: durable, run one at a time and once each, visible to their sender."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ duties = ["audit"]
 """
 EDITOR = {"groups": ["editors"], "sub": "ed@bank.example"}
 WORKER = Session(role="employee", purpose="work")
-WORDS = "Nobody but the store may keep these words."
+WORDS = "Only the store may keep these words."
 
 
 def memo(number: int = 1, text: str = WORDS) -> dict[str, Any]:
@@ -69,7 +69,7 @@ def files(files: Path) -> Path:
 
 
 class Bringer:
-    """Sends documents, and asks for jobs, as a person."""
+    """Send documents, and ask for jobs, as a person."""
 
     def __init__(self, asked: Asked, **person: Any) -> None:
         self._asked, self._bearer = asked, token(**{**EDITOR, **person})
@@ -101,7 +101,7 @@ def found(engine: Engine) -> set[str]:
 
 
 def test_documents_are_brought_replaced_and_removed(editor: Bringer, engine: Engine) -> None:
-    """Each job says what became of its documents; what is unchanged is skipped."""
+    """Each job reports what became of its documents; unchanged ones are skipped."""
     sent = editor.send({"documents": [memo(1), memo(2)]})
     assert (sent.status_code, sent.json()["state"]) == (202, "queued")
     assert sent.headers["location"] == f"/v1/jobs/{sent.json()['id']}"
@@ -115,8 +115,8 @@ def test_documents_are_brought_replaced_and_removed(editor: Bringer, engine: Eng
     assert len(found(engine)) == 1
 
 
-def test_who_brought_what_is_on_record(editor: Bringer, engine: Engine) -> None:
-    """The record commits to the person, as of a question."""
+def test_the_person_who_brought_documents_is_recorded(editor: Bringer, engine: Engine) -> None:
+    """The record commits to the person, as for a question."""
     editor.ended(editor.send({"documents": [memo()]}))
     seq = max(seq for seq in range(engine.log.size) if isinstance(engine.log.record(seq).event, Ingest))
     assert engine.log.record(seq).event.documents == 1
@@ -124,7 +124,7 @@ def test_who_brought_what_is_on_record(editor: Bringer, engine: Engine) -> None:
 
 
 def test_a_key_stands_for_one_body_of_one_person(asked: Asked, editor: Bringer, engine: Engine) -> None:
-    """The same again is the same job, whatever blanks it has; another body is refused; another's key is another's."""
+    """The same body is the same job, however it is written; another body is refused; keys of others are separate."""
     sent = editor.send({"documents": [memo()]})
     editor.ended(sent)
     records = engine.log.size
@@ -139,8 +139,8 @@ def test_a_key_stands_for_one_body_of_one_person(asked: Asked, editor: Bringer, 
     assert emma.ended(hers)["added"] == 1
 
 
-def test_another_persons_job_is_as_absent(asked: Asked, editor: Bringer) -> None:
-    """Also of the same name at another issuer it would be; and what is no id is no job."""
+def test_another_person_s_job_looks_like_an_absent_one(asked: Asked, editor: Bringer) -> None:
+    """An invalid id is refused."""
     sent = editor.send({"documents": [memo()]})
     emma = Bringer(asked, sub="emma@bank.example")
     absent, hers = emma.job("0" * 32), emma.job(sent.json()["id"])
@@ -148,28 +148,24 @@ def test_another_persons_job_is_as_absent(asked: Asked, editor: Bringer) -> None
     assert emma.job("no-id").status_code == 422
 
 
-@pytest.mark.parametrize(
-    ("person", "code"),
-    [
+def test_without_the_duty_nothing_is_read_or_accepted(asked: Asked, engine: Engine) -> None:
+    """The refusal comes before the body is read."""
+    for person, code in (
         ({"groups": ["staff"]}, "TOKEN_DUTY"),
         ({"groups": ["auditors"]}, "TOKEN_DUTY"),
         ({"groups": []}, "TOKEN_DUTY"),
         ({"exp": 1}, "TOKEN_EXPIRED"),
-    ],
-)
-def test_without_the_duty_nothing_is_read_and_nothing_taken(
-    asked: Asked, engine: Engine, person: dict[str, Any], code: str
-) -> None:
-    stranger = Bringer(asked, **person)
-    refused = stranger.send("no object", key=None)
-    assert (refused.status_code in (401, 403), refused.json()["code"]) == (True, code)
-    assert stranger.job("0" * 32).json()["code"] == code
+    ):
+        stranger = Bringer(asked, **person)
+        refused = stranger.send("no object", key=None)
+        assert (refused.status_code in (401, 403), refused.json()["code"]) == (True, code)
+        assert stranger.job("0" * 32).json()["code"] == code
     assert not found(engine)
 
 
-@pytest.mark.parametrize(
-    ("body", "at"),
-    [
+def test_an_invalid_document_is_refused_by_its_place(editor: Bringer, engine: Engine) -> None:
+    """Before anything is stored, and without being quoted."""
+    bodies: tuple[tuple[dict[str, Any], list[str] | None], ...] = (
         ({}, ["documents", "remove"]),
         ({"documents": [memo()], "remove": ["memo/2"]}, ["documents", "remove"]),
         ({"documents": [{**memo(), "bits": None}]}, ["documents.0"]),
@@ -180,29 +176,24 @@ def test_without_the_duty_nothing_is_read_and_nothing_taken(
         ({"documents": [{**memo(), "pages": ["1"]}]}, ["documents.0.pages.0"]),
         ({"remove": [""]}, ["remove.0"]),
         ({"documents": [], "more": 1}, None),
-    ],
-    ids=str,
-)
-def test_what_is_no_document_is_refused_by_its_place(
-    editor: Bringer, engine: Engine, body: dict[str, Any], at: list[str] | None
-) -> None:
-    """Before anything is kept; nothing of what came is in the answer."""
-    refused = editor.send(body)
-    said = refused.json()
-    assert (refused.status_code, said["code"], said.get("at")) == (422, "INVALID_REQUEST", at)
-    assert "memo" not in refused.text
+    )
+    for body, at in bodies:
+        refused = editor.send(body)
+        said = refused.json()
+        assert (refused.status_code, said["code"], said.get("at")) == (422, "INVALID_REQUEST", at), body
+        assert "memo" not in refused.text
     assert not found(engine)
 
 
-def test_a_key_is_wanted(editor: Bringer) -> None:
-    """One, of visible characters."""
+def test_a_key_is_required(editor: Bringer) -> None:
+    """Exactly one, of visible characters."""
     for key in (None, "", "two words", "a" * 129, '"half'):
         refused = editor.send({"documents": [memo()]}, key)
         assert (refused.status_code, refused.json()["code"]) == (400, "IDEMPOTENCY_KEY_MISSING")
 
 
-def test_a_body_may_be_as_long_as_is_stated_and_no_longer(engine: Engine, home: Path, files: Path) -> None:
-    """Longer than a question, for documents are."""
+def test_the_length_of_a_body_is_limited(engine: Engine, home: Path, files: Path) -> None:
+    """By another limit than for questions."""
     service = Service(engine, home, stated(files, max_ingest=200_000, max_body=1024))
     try:
         editor = Bringer(Asked(application(service)))
@@ -213,10 +204,10 @@ def test_a_body_may_be_as_long_as_is_stated_and_no_longer(engine: Engine, home: 
         service.close()
 
 
-def test_a_job_that_cannot_be_done_fails_by_its_code_and_keeps_no_text(
+def test_a_job_that_cannot_be_done_fails_with_a_code_and_keeps_no_text(
     editor: Bringer, engine: Engine, home: Path
 ) -> None:
-    """An unknown bit, a document that supersedes nobody's, an id that is not there: nothing is stored."""
+    """An unknown bit, or an unknown document to supersede or remove: nothing is stored."""
     bodies = (
         {"documents": [{**memo(), "bits": ["NO_SUCH_BIT"]}]},
         {"documents": [{**memo(), "supersedes": "memo/9"}]},
@@ -230,14 +221,12 @@ def test_a_job_that_cannot_be_done_fails_by_its_code_and_keeps_no_text(
 
 
 def leftovers(home: Path) -> list[str]:
-    """The files of the queue in which a document's words stand."""
+    """Return the files of the queue that contain a document's words."""
     return [path.name for path in home.glob("jobs.db*") if WORDS.encode() in path.read_bytes()]
 
 
-def test_once_done_nothing_of_the_text_is_left_in_the_queue(
-    editor: Bringer, engine: Engine, home: Path
-) -> None:
-    """Neither in the file nor in its write-ahead log; and its owner alone reads it."""
+def test_a_completed_job_leaves_no_text_in_the_queue(editor: Bringer, engine: Engine, home: Path) -> None:
+    """Neither in the file nor in its write-ahead log; and only its owner can read it."""
     with engine._collection.writing("documents"):  # so that the job waits
         sent = editor.send({"documents": [memo()]})
         assert leftovers(home)
@@ -269,7 +258,7 @@ def test_questions_go_on_while_a_job_waits_and_the_queue_is_bounded(
 
 
 def test_a_job_survives_the_end_of_the_service(engine: Engine, home: Path) -> None:
-    """Also one that was interrupted in its midst, of which nothing is done twice."""
+    """Also one that was interrupted; nothing is done twice."""
     ed = ("https://login.example", "ed@bank.example")
     body = IngestBody(documents=[DocumentBody.model_validate(memo(number)) for number in range(5)])
     with engine._collection.writing("documents"):
@@ -293,10 +282,8 @@ def test_a_job_survives_the_end_of_the_service(engine: Engine, home: Path) -> No
     assert found(engine) == {f"memo/{number}:00000" for number in (0, 2, 3, 4)}
 
 
-def test_a_removal_that_was_done_when_its_service_was_killed_is_not_called_a_failure(
-    engine: Engine, home: Path
-) -> None:
-    """It was noted as running and not as done; without that note an absent document is one."""
+def test_a_removal_that_was_done_before_a_kill_is_not_a_failure(engine: Engine, home: Path) -> None:
+    """It was marked as running; otherwise an absent document is a failure."""
     ed = ("https://login.example", "ed@bank.example")
     engine.add([Document(id="memo/1", text="Words.", bits=())])
     jobs = Jobs(engine, home, most=9)
@@ -306,7 +293,7 @@ def test_a_removal_that_was_done_when_its_service_was_killed_is_not_called_a_fai
             time.sleep(0.001)
         engine.remove(["memo/1"])
         jobs._ended.set()
-        jobs._journal.end = lambda *_, **__: None  # type: ignore[method-assign] # killed: nobody notes how it ended
+        jobs._journal.end = lambda *_, **__: None  # type: ignore[method-assign] # killed: its end is not noted
     jobs.close()
     jobs = Jobs(engine, home, most=9)
     while jobs.waiting:
@@ -316,7 +303,7 @@ def test_a_removal_that_was_done_when_its_service_was_killed_is_not_called_a_fai
 
 
 def test_a_day_after_its_end_a_job_and_its_key_are_forgotten(engine: Engine, home: Path) -> None:
-    """Not a moment before, and never while it waits."""
+    """Not earlier, and never while it waits."""
     now = 10**15
     ed = ("https://login.example", "ed@bank.example")
     jobs = Jobs(engine, home, most=9, clock=lambda: now)
@@ -335,10 +322,8 @@ def test_a_day_after_its_end_a_job_and_its_key_are_forgotten(engine: Engine, hom
         jobs.close()
 
 
-def test_what_was_taken_in_when_a_backup_was_made_is_done_after_it_is_restored(
-    engine: Engine, home: Path, tmp_path: Path
-) -> None:
-    """An accepted job is acknowledged, as a record is."""
+def test_a_job_in_a_backup_is_done_after_the_restore(engine: Engine, home: Path, tmp_path: Path) -> None:
+    """An accepted job is acknowledged, like a record."""
     ed = ("https://login.example", "ed@bank.example")
     engine.add([Document(id="memo/0", text="Words.", bits=["INTERNAL"])])
     jobs = Jobs(engine, home, most=9)
@@ -377,8 +362,8 @@ PLAIN = st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.text(m
         },
     )
 )
-def test_a_document_comes_through_the_queue_as_it_was_sent_or_not_at_all(said: dict[str, Any]) -> None:
-    """Whatever is accepted is the same document after it was kept as JSON."""
+def test_the_queue_keeps_a_document_unchanged(said: dict[str, Any]) -> None:
+    """Whatever is accepted is the same document after it was stored as JSON."""
     body = IngestBody.model_validate({"documents": [said]})
     try:
         sent = body.documents[0].document()

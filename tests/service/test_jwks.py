@@ -1,4 +1,4 @@
-"""The issuer's keys: each for one algorithm, fetched seldom whatever tokens say, and not at all from elsewhere."""
+"""The issuer's keys: each for one algorithm, fetched rarely whatever tokens say, and from nowhere else."""
 
 from __future__ import annotations
 
@@ -17,10 +17,14 @@ from carag.service import settings as service_settings
 from carag.service.jwks import COOLDOWN_SECONDS, FRESH_SECONDS, STALE_SECONDS, JwksKeys, fetched, read_keys
 from carag.service.settings import ServiceSettings
 from tests.service.conftest import EC_KEY, RSA_KEY, jwk
+from tests.sizes import examples
+
+A_SECOND = examples(1000)
+"""Made-up key ids per second."""
 
 
 class Issuer:
-    """Publishes keys, or is down; counts who asks."""
+    """Publish keys, or be down; count requests."""
 
     def __init__(self, *keys: dict[str, Any]) -> None:
         self.keys, self.asked, self.is_down, self.now = keys, 0, False, 0.0
@@ -45,22 +49,20 @@ def keys(issuer: Issuer) -> JwksKeys:
     return JwksKeys(issuer, ["ES256", "RS256"], clock=issuer.clock)
 
 
-def test_a_thousand_made_up_ids_a_second_are_one_fetch_in_half_a_minute(
-    issuer: Issuer, keys: JwksKeys
-) -> None:
-    """And the keys that there are stay in force meanwhile."""
+def test_made_up_ids_cause_one_fetch_in_half_a_minute(issuer: Issuer, keys: JwksKeys) -> None:
+    """Known keys remain usable meanwhile."""
     assert keys.get("e") is not None
     issuer.now += COOLDOWN_SECONDS
     before = issuer.asked
-    for number in range(int(COOLDOWN_SECONDS) * 1000):
+    for number in range(int(COOLDOWN_SECONDS) * A_SECOND):
         assert keys.get(f"made-up-{number}") is None
-        issuer.now += 0.000999
+        issuer.now += 0.999 / A_SECOND
     assert issuer.asked == before + 1
     assert keys.get("e") is not None
 
 
-def test_a_new_key_is_found_at_once_where_none_was_asked_for_lately(issuer: Issuer, keys: JwksKeys) -> None:
-    """An issuer that changes its key need not wait for the old ones to age."""
+def test_a_new_key_is_found_at_once_after_the_cooldown(issuer: Issuer, keys: JwksKeys) -> None:
+    """Without waiting for the old ones to age."""
     assert keys.get("e") is not None
     issuer.now += COOLDOWN_SECONDS
     issuer.keys = (*issuer.keys, jwk(ec.generate_private_key(ec.SECP256R1()), "new", "ES256"))
@@ -68,10 +70,10 @@ def test_a_new_key_is_found_at_once_where_none_was_asked_for_lately(issuer: Issu
     assert issuer.asked == 2
 
 
-def test_a_withdrawn_key_counts_for_minutes_and_keys_of_an_issuer_that_is_down_for_an_hour(
+def test_a_withdrawn_key_counts_for_minutes_and_keys_of_an_unreachable_issuer_for_an_hour(
     issuer: Issuer, keys: JwksKeys
 ) -> None:
-    """After that nothing counts, and that is told as what it is."""
+    """After that none does, and the error says so."""
     assert keys.get("r") is not None
     issuer.keys = issuer.keys[:1]
     issuer.now += FRESH_SECONDS + 1
@@ -87,7 +89,7 @@ def test_a_withdrawn_key_counts_for_minutes_and_keys_of_an_issuer_that_is_down_f
 
 
 def test_an_issuer_that_was_never_reached_gives_no_key(issuer: Issuer, keys: JwksKeys) -> None:
-    """And is not asked with every request."""
+    """It is not asked for every request."""
     issuer.is_down = True
     for _ in range(100):
         with pytest.raises(Refused):
@@ -116,22 +118,22 @@ BAD = {
 
 @pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
 def test_a_key_that_cannot_be_used_is_left_out(bad: Any) -> None:
-    """And those beside it count; where none is left the set is none."""
+    """Other keys of the set count; a set without any is refused."""
     good = jwk(EC_KEY, "good", "ES256")
     assert {"good"} == set(read_keys(json.dumps({"keys": [bad, good]}).encode(), ["ES256", "RS256"]))
     with pytest.raises(InvalidArgument):
         read_keys(json.dumps({"keys": [bad]}).encode(), ["ES256", "RS256"])
 
 
-def test_two_keys_under_one_id_are_none() -> None:
-    """Nobody could tell which is meant."""
+def test_two_keys_with_one_id_are_refused() -> None:
+    """Which one is meant is unknown."""
     other = jwk(ec.generate_private_key(ec.SECP256R1()), "e", "ES256")
     with pytest.raises(InvalidArgument):
         read_keys(json.dumps({"keys": [jwk(EC_KEY, "e", "ES256"), other]}).encode(), ["ES256"])
 
 
 def test_a_key_without_an_algorithm_is_for_the_one_that_fits() -> None:
-    """Where one does: an RSA key could be for two."""
+    """If exactly one does: an RSA key could be for two."""
     bare = {name: value for name, value in jwk(RSA_KEY, "r", "RS256").items() if name != "alg"}
     assert "RS256" == read_keys(json.dumps({"keys": [bare]}).encode(), ["ES256", "RS256"])["r"][0]
     with pytest.raises(InvalidArgument):
@@ -141,7 +143,7 @@ def test_a_key_without_an_algorithm_is_for_the_one_that_fits() -> None:
     assert "EdDSA" == read_keys(json.dumps({"keys": [edwards]}).encode(), [*ALGORITHMS])["d"][0]
 
 
-def test_a_set_of_many_keys_is_none() -> None:
+def test_a_set_of_many_keys_is_refused() -> None:
     """An issuer has two or three."""
     many = [jwk(EC_KEY, f"k{number}", "ES256") for number in range(17)]
     with pytest.raises(InvalidArgument):
@@ -163,8 +165,8 @@ def test_a_set_of_many_keys_is_none() -> None:
         ).map(lambda value: json.dumps(value).encode()),
     )
 )
-def test_whatever_an_issuer_answers_is_keys_or_none(data: bytes) -> None:
-    """Nothing of it ends a request in another way than that there are no keys."""
+def test_any_answer_of_an_issuer_is_keys_or_an_error(data: bytes) -> None:
+    """Always the same one: that there are no keys."""
     keys = JwksKeys(lambda: data, ["ES256", "RS256"])
     with pytest.raises(Refused) as refused:
         keys.get("k")
@@ -172,7 +174,7 @@ def test_whatever_an_issuer_answers_is_keys_or_none(data: bytes) -> None:
 
 
 def test_keys_of_a_file_are_limited_too(tmp_path: Any) -> None:
-    """As those of an address."""
+    """Like those of an address."""
     (tmp_path / "keys").write_bytes(b" " * (256 << 10) + b"{}")
     with pytest.raises(InvalidArgument):
         fetched(str(tmp_path / "keys"))()
@@ -212,8 +214,8 @@ def test_settings_that_would_open_what_is_closed_are_refused(changes: dict[str, 
         ServiceSettings.model_validate(said(**changes))
 
 
-def test_settings_that_say_what_they_mean_are_taken() -> None:
-    """Any address with a certificate, or where it is said that a proxy ends TLS."""
+def test_explicit_settings_are_accepted() -> None:
+    """Any address with a certificate, or with a proxy that terminates TLS."""
     for changes in ({"listen": "::"}, {"listen": "10.0.0.1"}):
         assert ServiceSettings.model_validate(said(**changes, behind_proxy=True)).listen
         assert ServiceSettings.model_validate(said(**changes, certificate="c.pem")).listen

@@ -1,4 +1,4 @@
-"""A service that ends at any moment has lost nothing that a client got: killed, or asked to end."""
+"""A service that is killed, or asked to end, at any moment loses nothing that a client received."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     ],
 )
 def test_no_answer_that_arrived_is_lost(tmp_path: Path, by: signal.Signals, rounds: int) -> None:
-    """Each is in the log, verifies with both verifiers, and what else is on record was somebody's who was cut off."""
+    """Each is in the log and verifies with both verifiers; other records belong to requests that were cut off."""
     found = kill(tmp_path, rounds, by=by)
     assert (found.lost, found.refused, found.unaccounted, found.damaged) == (0, 0, 0, [])
     assert found.acknowledged > rounds
@@ -35,7 +35,7 @@ def test_no_answer_that_arrived_is_lost(tmp_path: Path, by: signal.Signals, roun
 
 @pytest.mark.release
 def test_the_count_finds_a_log_that_was_put_back(tmp_path: Path) -> None:
-    """With the store of before the load in its place, every answer is lost, and the log does not verify."""
+    """With the store from before the load in its place, every answer is lost, and the log does not verify."""
     office = Office(tmp_path)
     before = shutil.copytree(office.home, tmp_path / "before")
     load, kills = Load(office), Kills()

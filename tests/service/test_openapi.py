@@ -1,4 +1,4 @@
-"""The interface's description is the file in the reference, and the service keeps to it."""
+"""The interface's description is the file in the reference, and the service conforms to it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from bench.service.office import Office
+from carag import Session
 from carag.service.app import described
 from carag.service.problems import TITLES
 from carag.service.wire import AnswerBody, ExplanationBody, RetrievalBody
@@ -24,18 +25,18 @@ if TYPE_CHECKING:
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "openapi.json"
 
 
-def test_the_description_is_that_of_the_reference() -> None:
-    """A change of the interface is seen in a review."""
+def test_the_description_is_the_one_in_the_reference() -> None:
+    """So a change of the interface is visible in a review."""
     assert json.loads(PAGE.read_text("utf-8")) == described().openapi()
 
 
-def test_it_is_served_as_it_stands_there(asked: Asked) -> None:
-    """Without a token: it tells nothing of a store."""
+def test_it_is_served_unchanged(asked: Asked) -> None:
+    """Without a token, since it says nothing about a store."""
     assert json.loads(PAGE.read_text("utf-8")) == asked("GET", "/openapi.json").json()
 
 
-def test_every_address_names_every_status_that_it_may_answer() -> None:
-    """All problems of a request with a token, each as a problem."""
+def test_every_operation_names_every_status_that_it_may_answer() -> None:
+    """Including all problems of a request with a token."""
     known = {str(status) for status, _ in TITLES.values()} | {"200", "202"}
     for path, methods in described().openapi()["paths"].items():
         for operation in methods.values():
@@ -45,27 +46,20 @@ def test_every_address_names_every_status_that_it_may_answer() -> None:
                 assert status in ("200", "202") or ["application/problem+json"] == list(response["content"])
 
 
-@pytest.mark.parametrize(
-    ("operation", "body", "schema"),
-    [
+def test_answers_have_what_is_described_and_what_the_engine_s_json_has(asked: Asked, engine: Engine) -> None:
+    """No key of ``to_json`` is missing."""
+    session = Session(role="buy_side", purpose="invest")
+    cases: tuple[tuple[str, dict[str, Any], Any], ...] = (
         ("ask", {"question": QUESTION}, AnswerBody),
         ("retrieve", {"question": QUESTION}, RetrievalBody),
         ("explain", {"chunk_id": CHUNK}, ExplanationBody),
-    ],
-)
-def test_answers_hold_what_is_described_and_what_the_engine_s_json_has(
-    asked: Asked, engine: Engine, operation: str, body: dict[str, Any], schema: Any
-) -> None:
-    """No key of ``to_json`` is missing."""
-    from carag import Session
-
-    found = asked.post(operation, body, bearer=token()).json()
-    TypeAdapter(schema).validate_json(json.dumps(found))
-    session = Session(role="buy_side", purpose="invest")
-    call: Any = getattr(engine, operation)
-    of_engine = call(*body.values(), session)
-    if hasattr(of_engine, "to_json"):
-        assert set(of_engine.to_json()) <= set(found)
+    )
+    for operation, body, schema in cases:
+        found = asked.post(operation, body, bearer=token()).json()
+        TypeAdapter(schema).validate_json(json.dumps(found))
+        of_engine = getattr(engine, operation)(*body.values(), session)
+        if hasattr(of_engine, "to_json"):
+            assert set(of_engine.to_json()) <= set(found)
 
 
 @pytest.mark.parametrize(
@@ -76,12 +70,12 @@ def test_answers_hold_what_is_described_and_what_the_engine_s_json_has(
     ],
 )
 @pytest.mark.parametrize("with_token", [True, False])
-def test_the_service_keeps_to_its_description(
+def test_the_service_conforms_to_its_description(
     tmp_path: Path, phases: str, examples: int, with_token: bool
 ) -> None:
-    """Whatever the description allows, and what it does not: no check of schemathesis fails, over a real socket.
+    """Over a real socket no check of schemathesis fails, for requests that the description allows and others.
 
-    Among them that a token is needed and looked at, and that no other status, form or media type comes back.
+    The checks include that a token is required, and that no other status, schema or media type is returned.
     """
     pytest.importorskip("schemathesis")
     office = Office(tmp_path)

@@ -1,4 +1,4 @@
-"""Commands of a store's owner are answered by the service that holds it, as if they held it; nobody else's are."""
+"""Only commands of a store's owner are answered by the service that holds it, as if they held it themselves."""
 
 from __future__ import annotations
 
@@ -28,9 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-pytestmark = pytest.mark.skipif(
-    not owner.IS_THERE, reason="the system does not tell of which user a process is"
-)
+pytestmark = pytest.mark.skipif(not owner.IS_THERE, reason="the system does not report the user of a process")
 
 ANALYST = Session(role="buy_side", purpose="invest")
 SETTINGS = {"generator": "extractive", "ranker": None}
@@ -44,63 +42,55 @@ def held(engine: Engine, home: Path) -> Iterator[OwnerSocket]:
 
 
 def comparable(text: str) -> str:
-    """Printed output without the number of the record."""
+    """Return printed output without the number of the record."""
     return re.sub(r'("record":\s*|record )\d+', r"\1N", text)
 
 
-@pytest.mark.parametrize("more", [[], ["--json"]])
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["ask", QUESTION, *ROLE],
-        ["ask", QUESTION, *ROLE, "--as-of", "1990-01-01", "--subject", "ana", "--session", "c1"],
-        ["ask", QUESTION, *ROLE, "--entity", "9990001", "--entity", "2488"],
-        ["ask", QUESTION, "--role", "wizard", "--purpose", "invest"],
-        [
-            "ask",
-            QUESTION,
-            "--role",
-            "compliance",
-            "--purpose",
-            "surveil",
-            "--as-of",
-            "2024-06-30T10:00:00-04:00",
-        ],
-        ["explain", CHUNK, *ROLE],
-        ["explain", CHUNK, "--role", "compliance", "--purpose", "surveil"],
-        ["explain", "0009999999-24-000777:00000", *ROLE],
-        ["ask", "", *ROLE],
-        ["ask", QUESTION, *ROLE, "--where", "no_such_field=1"],
-    ],
-    ids=lambda words: " ".join(words[:1] + words[2:])[:60],
-)
-def test_a_command_says_the_same_while_a_service_holds_the_store(
-    home: Path, capsys: pytest.CaptureFixture[str], words: list[str], more: list[str]
+OFFICER_ROLE = ["--role", "compliance", "--purpose", "surveil"]
+COMMANDS = [
+    ["ask", QUESTION, *ROLE],
+    ["ask", QUESTION, *ROLE, "--json"],
+    ["ask", QUESTION, *ROLE, "--as-of", "1990-01-01", "--subject", "ana", "--session", "c1"],
+    ["ask", QUESTION, *ROLE, "--entity", "9990001", "--entity", "2488"],
+    ["ask", QUESTION, "--role", "wizard", "--purpose", "invest"],
+    ["ask", QUESTION, *OFFICER_ROLE, "--as-of", "2024-06-30T10:00:00-04:00"],
+    ["explain", CHUNK, *ROLE],
+    ["explain", CHUNK, *OFFICER_ROLE, "--json"],
+    ["explain", "0009999999-24-000777:00000", *ROLE],
+    ["ask", "", *ROLE],
+    ["ask", QUESTION, *ROLE, "--where", "no_such_field=1"],
+]
+
+
+def test_a_command_prints_the_same_while_a_service_holds_the_store(
+    home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Output, exit code and errors; and one line on standard error tells where it was asked."""
-    command = [*words, "--store", str(home), *more]
-    alone = run(command), capsys.readouterr()
-    with Engine.open(home) as engine, OwnerSocket(engine, home, SETTINGS):
-        there = run(command), capsys.readouterr()
-    assert alone[0] == there[0]
-    assert comparable(alone[1].out) == comparable(there[1].out)
-    is_error = alone[0] == Exit.BAD_INPUT
+    """Output, exit code and errors; one line on standard error says where it was asked."""
     told = "the store is held by a running service; asked there"
-    assert alone[1].err if is_error else told == " ".join(there[1].err.split())
-    assert not is_error or alone[1].err == there[1].err
+
+    def ran() -> list[Any]:
+        return [(run([*words, "--store", str(home)]), capsys.readouterr()) for words in COMMANDS]
+
+    alone = ran()
+    with Engine.open(home) as engine, OwnerSocket(engine, home, SETTINGS):
+        there = ran()
+    for words, (code, printed), (other, also) in zip(COMMANDS, alone, there, strict=True):
+        assert (code, comparable(printed.out)) == (other, comparable(also.out)), words
+        is_error = code == Exit.BAD_INPUT
+        assert printed.err == also.err if is_error else told == " ".join(also.err.split()), words
 
 
-def test_what_is_asked_there_is_on_record_as_stated(engine: Engine, home: Path, held: OwnerSocket) -> None:
-    """Nobody verified the session, and the record says so."""
+def test_what_is_asked_there_is_recorded_as_stated(engine: Engine, home: Path, held: OwnerSocket) -> None:
+    """The record says that the session was not verified."""
     found = asked_there(home, "ask", QUESTION, ANALYST, stated={})
     event = events(engine)[json.loads(found or b"")["record"]]
     assert (SessionSource.ASSERTED, "buy_side") == (event.source, event.role)
 
 
-def test_without_a_service_a_held_store_is_locked_as_ever(
+def test_without_a_service_a_held_store_is_locked(
     engine: Engine, home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Also where a killed service left its socket behind."""
+    """Even if a killed service left its socket behind."""
     for _ in range(2):
         assert Exit.BAD_INPUT == run(["ask", QUESTION, "--store", str(home), *ROLE])
         assert "another writer holds" in " ".join(capsys.readouterr().err.split())
@@ -111,20 +101,20 @@ def test_without_a_service_a_held_store_is_locked_as_ever(
     assert (home / NAME).exists()
 
 
-def test_a_setting_that_the_service_has_not_is_refused(
+def test_a_setting_that_differs_from_the_service_s_is_refused(
     home: Path, held: OwnerSocket, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An answer of another generator than was asked for would be a silent change."""
+    """An answer by another generator than was requested would be a silent change."""
     command = ["ask", QUESTION, "--store", str(home), *ROLE]
     assert Exit.BAD_INPUT == run([*command, "--ranker", "dense"])
     assert "another ranker than this command states" in " ".join(capsys.readouterr().err.split())
     assert Exit.OK == run([*command, "--generator", "extractive"])
 
 
-def test_nobody_else_is_answered(
+def test_other_users_are_not_answered(
     engine: Engine, home: Path, held: OwnerSocket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The file's mode keeps others out; who comes nevertheless is sent away unread, and asks nobody but the owner."""
+    """The file's mode keeps them out; the service drops their connections, and a command refuses their service."""
     found = (home / NAME).lstat()
     assert (True, 0o600) == (stat.S_ISSOCK(found.st_mode), stat.S_IMODE(found.st_mode))
     size = engine.log.size
@@ -141,8 +131,8 @@ def test_nobody_else_is_answered(
     assert asked_there(home, "ask", QUESTION, ANALYST, stated={})
 
 
-def test_a_killed_service_s_socket_is_replaced_and_nothing_else(engine: Engine, home: Path) -> None:
-    """A link, a file or a directory in its place is not followed, not removed and not used."""
+def test_only_a_killed_service_s_socket_is_replaced(engine: Engine, home: Path) -> None:
+    """A link or a file in its place is not followed, removed or used."""
     with socket.socket(socket.AF_UNIX) as left, owner._directory(home) as place:
         left.bind(place)
     with OwnerSocket(engine, home, SETTINGS):
@@ -162,8 +152,8 @@ def test_a_killed_service_s_socket_is_replaced_and_nothing_else(engine: Engine, 
     assert "kept" == (home / "elsewhere").read_text()
 
 
-def test_what_is_no_command_is_sent_away(engine: Engine, home: Path, held: OwnerSocket) -> None:
-    """Foreign bytes without a word; a command of another version with one."""
+def test_an_invalid_command_is_refused(engine: Engine, home: Path, held: OwnerSocket) -> None:
+    """Foreign bytes without an answer; a command of another version with an error."""
     size = engine.log.size
     for data, answer in (
         (b"GET / HTTP/1.1\r\n\r\n", b""),
@@ -176,7 +166,7 @@ def test_what_is_no_command_is_sent_away(engine: Engine, home: Path, held: Owner
             one.connect(place)
             one.sendall(data)
             found = b""
-            with contextlib.suppress(ConnectionResetError):  # what was not read is thrown back
+            with contextlib.suppress(ConnectionResetError):  # unread bytes reset the connection
                 found = one.recv(1 << 16)
             assert answer in found if answer else not found
     assert size == engine.log.size
@@ -186,7 +176,7 @@ def test_what_is_no_command_is_sent_away(engine: Engine, home: Path, held: Owner
 def test_an_error_there_is_the_same_error_here(
     home: Path, engine: Engine, held: OwnerSocket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One of its own with its message; any other by type and place, for its message may hold text."""
+    """CARAG's own errors with their message; others by type and place, for their message may contain text."""
 
     def fails(error: Exception) -> Any:
         def raised(*_: Any, **__: Any) -> None:
@@ -207,7 +197,7 @@ def test_an_error_there_is_the_same_error_here(
 def test_a_running_service_answers_its_owner_s_commands(
     home: Path, files: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """And when it has ended, the command opens the store itself again."""
+    """After it has ended, the command opens the store itself."""
     command = Command(home, files, config=CONFIG)
     assert command.ports()[0]
     asked = ["ask", QUESTION, "--store", str(home), *ROLE, "--receipt", str(files / "r.json")]

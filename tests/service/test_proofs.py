@@ -1,4 +1,4 @@
-"""A receipt goes to whom it belongs; checkpoint and tiles are files from which anybody makes any proof."""
+"""A receipt goes only to its owner; checkpoint and tiles are files from which any proof can be made."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from carag import Engine
 
 
-def test_a_receipt_goes_to_whom_it_belongs(asked: Asked, engine: Engine) -> None:
+def test_a_receipt_goes_to_its_owner(asked: Asked, engine: Engine) -> None:
     """It verifies, and opens nothing."""
     seq = asked.post("ask", {"question": QUESTION}, bearer=token()).json()["record"]
     answer = asked("GET", f"/v1/receipts/{seq}", bearer=token())
@@ -35,8 +35,8 @@ def test_a_receipt_goes_to_whom_it_belongs(asked: Asked, engine: Engine) -> None
     assert set(answer.json()["hits"]) == {None}
 
 
-def test_another_s_receipt_is_as_one_that_is_not_there(asked: Asked, engine: Engine) -> None:
-    """The same bytes; so is a record that is no request, and one whose person was erased."""
+def test_another_person_s_receipt_looks_like_an_absent_one(asked: Asked, engine: Engine) -> None:
+    """In the same bytes; so does a record that is not a request, and one whose person was erased."""
     seq = asked.post("ask", {"question": QUESTION}, bearer=token()).json()["record"]
     other = token(**OFFICER)
     mine = asked.post("ask", {"question": QUESTION, **AS_OFFICER}, bearer=other).json()["record"]
@@ -50,10 +50,10 @@ def test_another_s_receipt_is_as_one_that_is_not_there(asked: Asked, engine: Eng
     assert absent.content == asked("GET", f"/v1/receipts/{mine}", bearer=other).content
 
 
-def test_a_namesake_of_another_issuer_is_somebody_else(
+def test_a_namesake_from_another_issuer_is_another_person(
     asked: Asked, engine: Engine, home: Path, files: Path
 ) -> None:
-    """A subject is unique with its issuer alone (OpenID Connect Core, 2)."""
+    """A subject is unique only within its issuer (OpenID Connect Core, 2)."""
     seq = asked.post("ask", {"question": QUESTION}, bearer=token()).json()["record"]
     other = Service(engine, home, conftest.settings(files, issuer="https://other.example"))
     bearer = token(iss="https://other.example")
@@ -62,8 +62,8 @@ def test_a_namesake_of_another_issuer_is_somebody_else(
 
 
 @pytest.mark.release
-def test_any_proof_can_be_made_of_the_tiles(asked: Asked, engine: Engine) -> None:
-    """Every record's inclusion, and that every earlier log is the beginning: from what was fetched alone."""
+def test_any_proof_can_be_made_from_the_tiles(asked: Asked, engine: Engine) -> None:
+    """Inclusion of every record, and consistency with every earlier log, from the fetched files alone."""
     for _ in range(600 - engine.log.size):
         engine.log.append(Recovery("DRILL"))
     bearer = token()
@@ -74,7 +74,7 @@ def test_any_proof_can_be_made_of_the_tiles(asked: Asked, engine: Engine) -> Non
     tiles: dict[tuple[int, int], bytes] = {}
 
     def node(level: int, n: int) -> bytes:
-        """Of a node within a tile, the hash is made of those that the tile holds."""
+        """Compute the hash of a node within a tile from the hashes in the tile."""
         height, within = divmod(level, 8)
         if within:
             return merkle.node_hash(node(level - 1, 2 * n), node(level - 1, 2 * n + 1))
@@ -97,8 +97,8 @@ def test_any_proof_can_be_made_of_the_tiles(asked: Asked, engine: Engine) -> Non
     assert {(0, 0), (0, 1), (0, 2)} <= set(tiles)
 
 
-def test_the_records_themselves_go_to_auditors_alone(asked: Asked, engine: Engine) -> None:
-    """They say who may have asked what when; each stands behind its length (c2sp.org/tlog-tiles)."""
+def test_the_records_themselves_go_only_to_auditors(asked: Asked, engine: Engine) -> None:
+    """They say who asked when; each follows its length (c2sp.org/tlog-tiles)."""
     size = engine.log.size
     path = f"/log/tile/entries/000.p/{size}"
     for bearer, status, code in (
@@ -117,8 +117,8 @@ def test_the_records_themselves_go_to_auditors_alone(asked: Asked, engine: Engin
     assert [engine.log.record(seq).to_bytes() for seq in range(size)] == found
 
 
-def test_a_duty_is_no_cell(asked: Asked, engine: Engine) -> None:
-    """Whoever may read the log may ask nothing, and a claim cannot make a duty."""
+def test_a_duty_is_not_a_cell(asked: Asked, engine: Engine) -> None:
+    """An auditor cannot ask, and a claim cannot add a duty."""
     answer = asked.post("ask", {"question": QUESTION}, bearer=token(groups=["auditors"]))
     assert (403, "TOKEN_CELL") == (answer.status_code, answer.json()["code"])
     duty = {"role": "duty:audit", "purpose": "duty:audit"}
@@ -128,18 +128,18 @@ def test_a_duty_is_no_cell(asked: Asked, engine: Engine) -> None:
     assert ["TOKEN_CELL", "TOKEN_DUTY"] == denials(engine)
 
 
-@pytest.mark.parametrize(
-    "path",
-    ["0/999", "0/000", "1/000", "0/000.p/256", "0/000.p/0", "0/0", "00/000", "0/x000/001", "-1/000", "0/000.p/01",
-     "64/000", "0/x999/x999/x999/x999/x999/999", "entries/00", "", "..%2f..%2faudit.key"],
-)  # fmt: skip
-def test_what_is_no_tile_of_this_log_is_not_found(asked: Asked, path: str) -> None:
-    """Spelt otherwise, not full yet, or beyond the end."""
-    assert 404 == asked("GET", f"/log/tile/{path}", bearer=token()).status_code
+def test_other_paths_than_those_of_tiles_are_not_found(asked: Asked) -> None:
+    """Spelt differently, not full yet, or beyond the end."""
+    paths = (
+        "0/999 0/000 1/000 0/000.p/256 0/000.p/0 0/0 00/000 0/x000/001 -1/000 0/000.p/01 64/000 entries/00"
+    )
+    more = ["0/x999/x999/x999/x999/x999/999", "..%2f..%2faudit.key", ""]
+    for path in [*paths.split(), *more]:
+        assert 404 == asked("GET", f"/log/tile/{path}", bearer=token()).status_code, path
 
 
 def test_the_log_needs_a_token_unless_it_is_public(engine: Engine, home: Path, files: Path) -> None:
-    """Its size is how much was asked."""
+    """Its size tells how much was asked."""
     service = Service(engine, home, conftest.settings(files, public_log=True))
     asked = Asked(application(service))
     tree = Checkpoint.parse(Note.parse(asked("GET", "/log/checkpoint").text).text)
@@ -150,7 +150,7 @@ def test_the_log_needs_a_token_unless_it_is_public(engine: Engine, home: Path, f
 
 @given(st.integers(-1, 63), st.integers(0, 10**12), st.integers(1, 256))
 def test_each_tile_has_one_spelling(level: int, n: int, width: int) -> None:
-    """As c2sp.org/tlog-tiles has it: groups of three digits, all but the last with an x."""
+    """By c2sp.org/tlog-tiles: groups of three digits, all but the last with an x."""
     digits = f"{n:0{-(-len(str(n)) // 3) * 3}}"
     groups = [digits[start : start + 3] for start in range(0, len(digits), 3)]
     height = "entries" if level == -1 else str(level)
@@ -164,16 +164,16 @@ def test_each_tile_has_one_spelling(level: int, n: int, width: int) -> None:
 @given(
     st.text(max_size=30) | st.from_regex(r"[0-9]{1,2}/(x[0-9]{3}/)*[0-9]{3}(\.p/[0-9]{1,3})?", fullmatch=True)
 )
-def test_any_path_is_a_tile_or_none(path: str) -> None:
-    """And one that is, spells itself again."""
+def test_any_path_is_a_tile_or_not(path: str) -> None:
+    """A tile's path can be derived from it."""
     found = Tile.parse(path)
     assert found is None or (
         found.width <= TILE_WIDTH and str(found.n) in path.replace("/x", "").replace("/", "")
     )
 
 
-def test_the_policy_tells_what_a_token_grants(asked: Asked, service: Service) -> None:
-    """And nothing of other cells."""
+def test_the_policy_shows_what_a_token_grants(asked: Asked, service: Service) -> None:
+    """And no other cells."""
     said = asked("GET", "/v1/policy", bearer=token(**OFFICER)).json()
     assert [("compliance", "surveil"), ("public", "public_qa")] == sorted(
         (one["role"], one["purpose"]) for one in said["cells"]

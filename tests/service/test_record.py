@@ -1,4 +1,4 @@
-"""No text leaves without its record, and nothing of questions or passages is in logs, metrics or errors."""
+"""No text leaves without its record, and logs, metrics and errors contain no content."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import io
 import json
 import logging
 from typing import TYPE_CHECKING, Any
-
-import pytest
 
 from carag import Engine, Session
 from carag.audit import Access, Outcome
@@ -28,6 +26,8 @@ from tests.service.conftest import (
 )
 
 if TYPE_CHECKING:
+    import pytest
+
     from carag.service.service import Service
 
 CANARY = "zwyqcanary"
@@ -40,13 +40,13 @@ BODIES = {
 
 
 def passage_words(engine: Engine) -> set[str]:
-    """The longest words of every passage in the store."""
+    """Return the longest words of every passage in the store."""
     found = engine.retrieve(QUESTION, Session(role="compliance", purpose="surveil"), 400)
     return {word for one in found.passages for word in one.text.split() if len(word) > 9 and word.isalpha()}
 
 
 def sse(text: str) -> list[tuple[str, Any]]:
-    """The events of a stream."""
+    """Return the events of a stream."""
     found = []
     for block in text.strip().split("\n\n"):
         name, data = block.split("\n")
@@ -55,7 +55,7 @@ def sse(text: str) -> list[tuple[str, Any]]:
 
 
 def test_a_stream_begins_with_the_record_and_ends_with_the_answer(asked: Asked, engine: Engine) -> None:
-    """The record stands in the log when its event arrives, and the pieces of text are those of the answer."""
+    """The record is in the log when its event arrives, and the pieces of text make up the answer."""
     answer = asked.post("ask/stream", {"question": QUESTION}, bearer=token())
     assert "text/event-stream" == answer.headers["content-type"].partition(";")[0]
     said = sse(answer.text)
@@ -72,7 +72,7 @@ def test_a_stream_begins_with_the_record_and_ends_with_the_answer(asked: Asked, 
 
 
 def test_the_record_is_written_before_the_first_byte(asked: Asked, engine: Engine) -> None:
-    """Seen from the wire: at each message of the response the log already holds the request."""
+    """At each message of the response the log already has the request."""
     seen: list[tuple[str, int]] = []
     app = asked._app
 
@@ -89,69 +89,54 @@ def test_the_record_is_written_before_the_first_byte(asked: Asked, engine: Engin
     assert len(seen) > 3
 
 
-@pytest.mark.parametrize("operation", BODIES)
 def test_a_dead_log_gives_no_text(
-    asked: Asked, watched: Asked, engine: Engine, monkeypatch: pytest.MonkeyPatch, operation: str
+    asked: Asked, watched: Asked, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not a word of a passage or an answer is sent, and the second listener says that it is not ready."""
+    """No word of a passage or an answer is sent, and the second listener reports that the service is not ready."""
     words, bearer = passage_words(engine), token(**OFFICER)
-    body = {**BODIES[operation], **AS_OFFICER}
-    assert (
-        any(word in asked.post(operation, body, bearer=bearer).text for word in words)
-        or operation == "explain"
-    )
 
     def fails(_: Any) -> None:
         raise AuditUnavailable(f"the disk is full of {CANARY}")
 
-    monkeypatch.setattr(engine.log._appender, "submit", fails)
-    answer = asked.post(operation, body, bearer=bearer)
-    assert (503, "AUDIT_UNAVAILABLE") == (answer.status_code, answer.json()["code"])
-    assert not [word for word in words if word in answer.text]
-    assert CANARY not in answer.text
-    assert "not ready: LOG_UNWRITABLE\n" == watched("GET", "/readyz").text
-    monkeypatch.undo()
-    assert (
-        200 == watched("GET", "/readyz").status_code
-    )  # though nobody has asked: whoever balances load sends nobody
-    assert 200 == asked.post(operation, body, bearer=bearer).status_code
+    for operation, body in BODIES.items():
+        body = {**body, **AS_OFFICER}
+        usual = asked.post(operation, body, bearer=bearer).text
+        assert operation == "explain" or any(word in usual for word in words)
+        with monkeypatch.context() as dead:
+            dead.setattr(engine.log._appender, "submit", fails)
+            answer = asked.post(operation, body, bearer=bearer)
+            assert (503, "AUDIT_UNAVAILABLE") == (answer.status_code, answer.json()["code"])
+            assert not [word for word in words if word in answer.text]
+            assert CANARY not in answer.text
+            assert "not ready: LOG_UNWRITABLE\n" == watched("GET", "/readyz").text
+        assert 200 == watched("GET", "/readyz").status_code  # without a request: a load balancer sends none
+        assert 200 == asked.post(operation, body, bearer=bearer).status_code
 
 
-@pytest.mark.parametrize(
-    ("error", "status", "code"),
-    [
+def test_a_failure_is_answered_by_its_code_alone(
+    asked: Asked, engine: Engine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The log has its type and place, for its message may contain what was asked."""
+    caplog.set_level(logging.DEBUG)
+    for error, status, code in (
         (ModelUnavailable(CANARY), 503, "MODEL_UNAVAILABLE"),
         (CorruptFile(CANARY), 500, "STORE_CORRUPT"),
         (KeyError(CANARY), 500, "INTERNAL"),
         (MemoryError(CANARY), 500, "INTERNAL"),
-    ],
-)
-def test_whatever_fails_is_told_by_its_code_alone(
-    asked: Asked,
-    engine: Engine,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-    error: Exception,
-    status: int,
-    code: str,
-) -> None:
-    """In our own log by type and place, for its message may hold what was asked."""
+    ):
 
-    def fails(*_: Any, **__: Any) -> None:
-        raise error
+        def fails(*_: Any, error: Exception = error, **__: Any) -> None:
+            raise error
 
-    monkeypatch.setattr(engine, "ask", fails)
-    caplog.set_level(logging.DEBUG)
-    answer = asked.post("ask", {"question": QUESTION}, bearer=token())
-    assert (status, code) == (answer.status_code, answer.json()["code"])
-    assert CANARY not in answer.text + caplog.text
-    assert status != 500 or type(error).__name__ in caplog.text
+        monkeypatch.setattr(engine, "ask", fails)
+        answer = asked.post("ask", {"question": QUESTION}, bearer=token())
+        assert (status, code) == (answer.status_code, answer.json()["code"])
+        assert CANARY not in answer.text + caplog.text
+        assert status != 500 or type(error).__name__ in caplog.text
 
 
-def test_no_log_metric_or_error_holds_anything_of_what_was_asked_or_found(
-    asked: Asked, watched: Asked, engine: Engine
-) -> None:
-    """Canaries in every place that a caller fills, answered and refused; an answer alone holds what is the asker's."""
+def test_logs_metrics_and_errors_contain_no_content(asked: Asked, watched: Asked, engine: Engine) -> None:
+    """With canaries wherever a caller can write, in answered and refused requests; only an answer has them."""
     words = passage_words(engine)
     stream = io.StringIO()
     handler, root = logging.StreamHandler(stream), logging.getLogger()
@@ -188,8 +173,8 @@ def test_no_log_metric_or_error_holds_anything_of_what_was_asked_or_found(
         assert not [word for word in words if word in text]
 
 
-def test_metrics_have_names_of_fixed_lists_alone(asked: Asked, watched: Asked, service: Service) -> None:
-    """And count what was answered and refused."""
+def test_metrics_have_names_from_fixed_lists(asked: Asked, watched: Asked, service: Service) -> None:
+    """They count answers and refusals."""
     asked.post("ask", {"question": QUESTION}, bearer=token())
     asked.post("ask", {"question": QUESTION})
     asked("GET", "/elsewhere")
@@ -206,7 +191,7 @@ def test_metrics_have_names_of_fixed_lists_alone(asked: Asked, watched: Asked, s
 
 
 def test_answers_are_counted_by_cell_and_outcome(asked: Asked, watched: Asked) -> None:
-    """Under 200 series in every profile that ships; what no cell is cannot make one."""
+    """In under 200 series for every shipped profile; an unknown cell does not make another."""
     asked.post("ask", {"question": QUESTION}, bearer=token())
     asked.post("explain", {"chunk_id": CHUNK, **AS_OFFICER}, bearer=token(**OFFICER))
     text = watched("GET", "/metrics").text
@@ -226,39 +211,35 @@ def test_answers_are_counted_by_cell_and_outcome(asked: Asked, watched: Asked) -
         assert told.count("carag_answers_total{") == 5 * (len(cells) + 1) < 200
 
 
-@pytest.mark.parametrize(
-    ("code", "standing"),
-    [
-        ("ANCHOR_WINDOW", Standing.EXCEEDED),
-        ("ANCHOR_CONTRADICTS", Standing.CONTRADICTED),
-        ("LOG_DAMAGED", None),
-        ("", Standing.OPEN),
-        ("", Standing.COVERED),
-    ],
-)
-def test_a_service_whose_log_cannot_go_on_is_not_ready(
-    watched: Asked, engine: Engine, monkeypatch: pytest.MonkeyPatch, code: str, standing: Standing | None
-) -> None:
-    """The second listener names the reason by a code alone; how much no anchor confirms is a gauge."""
-    if standing is None:
-        monkeypatch.setattr(engine.log._scrubber, "damage", f"record 7 holds {CANARY}")
-    else:
-        exposure = Exposure(standing, 9, records=7, seconds=1.5, failures=(("s3://bucket", CANARY),))
-        monkeypatch.setattr(engine._anchoring, "exposure", lambda: exposure)
-    ready, told = watched("GET", "/readyz"), watched("GET", "/metrics").text
-    wanted = (503, f"not ready: {code}\n") if code else (200, "ok\n")
-    assert wanted == (ready.status_code, ready.text)
-    assert f"carag_ready {0 if code else 1}\n" in told
-    if standing is not None:
-        assert "\ncarag_unanchored_records 7\n" in told
-        assert "\ncarag_unanchored_seconds 1.5\n" in told
-    assert CANARY not in told
-
-
-def test_in_what_a_shadow_differs_is_told_by_numbers(
+def test_a_service_whose_log_cannot_continue_is_not_ready(
     watched: Asked, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One gauge each; without a shadow there is none."""
+    """The second listener gives the reason as a code; what no anchor confirms is a gauge."""
+    for code, standing in (
+        ("ANCHOR_WINDOW", Standing.EXCEEDED),
+        ("ANCHOR_CONTRADICTS", Standing.CONTRADICTED),
+        ("", Standing.OPEN),
+        ("", Standing.COVERED),
+        ("LOG_DAMAGED", None),
+    ):
+        if standing is None:
+            monkeypatch.setattr(engine.log._scrubber, "damage", f"record 7 holds {CANARY}")
+        else:
+            exposure = Exposure(standing, 9, records=7, seconds=1.5, failures=(("s3://bucket", CANARY),))
+            monkeypatch.setattr(engine._anchoring, "exposure", lambda exposure=exposure: exposure)
+        ready, told = watched("GET", "/readyz"), watched("GET", "/metrics").text
+        wanted = (503, f"not ready: {code}\n") if code else (200, "ok\n")
+        assert wanted == (ready.status_code, ready.text)
+        assert f"carag_ready {0 if code else 1}\n" in told
+        assert "\ncarag_unanchored_records 7\n" in told
+        assert "\ncarag_unanchored_seconds 1.5\n" in told
+        assert CANARY not in told
+
+
+def test_the_differences_of_a_shadow_are_gauges(
+    watched: Asked, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only with a shadow."""
     assert "carag_shadow" not in watched("GET", "/metrics").text
     report = ShadowReport(
         is_level=False,
@@ -279,7 +260,7 @@ def test_in_what_a_shadow_differs_is_told_by_numbers(
     assert 10 == told.count("\ncarag_shadow_")
 
 
-def test_the_first_listener_tells_operators_nothing(asked: Asked) -> None:
-    """Neither metrics nor health; and the second answers no question."""
+def test_the_first_listener_has_no_metrics_or_health(asked: Asked) -> None:
+    """They are on the second one only."""
     for path in ("/metrics", "/livez", "/readyz", "/redoc"):
         assert 404 == asked("GET", path).status_code

@@ -1,4 +1,4 @@
-"""A response leaves at an instant that follows from its request and a power of two of slots, in one of few sizes."""
+"""A response leaves a power of two of slots after its request, in one of a few sizes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def ana(role: str = "analyst", name: str = "ana") -> Asker:
 
 
 def slots_waited(schedule: Schedule, took: float, asker: Asker | None = None, *, at: float = 0.0) -> int:
-    """How many slots after its arrival a response of ``ask`` leaves."""
+    """Return how many slots after its arrival a response of ``ask`` leaves."""
     return round((schedule.release("ask", at, at + took, asker) - at) / SLOT)
 
 
@@ -63,10 +63,10 @@ def test_a_response_leaves_at_the_first_power_of_two_of_slots_at_which_it_is_rea
 
 
 @given(ARRIVAL, st.floats(0, SLOT), st.floats(0, SLOT), st.integers(0, 9))
-def test_the_instant_is_that_of_all_work_that_needs_as_many_slots(
+def test_the_instant_depends_only_on_the_number_of_slots(
     arrival: float, one: float, other: float, level: int
 ) -> None:
-    """Exactly: not a bit of the time of the work is in it."""
+    """Not a bit of the duration of the work is in it."""
     assume(arrival < 1e5)
     longer = SLOT * (2**level - 1) if level else 0.0
     took = [longer / 2 + one / 2 if level else one, longer / 2 + other / 2 if level else other]
@@ -79,7 +79,7 @@ def test_the_instant_is_that_of_all_work_that_needs_as_many_slots(
 
 @given(st.floats(SLOT * 1.01, 60), st.lists(st.floats(0, 60), max_size=30))
 def test_after_an_overrun_a_person_stays_on_the_longer_schedule(took: float, later: list[float]) -> None:
-    """And on a longer one after a worse; never on a shorter one within the epoch."""
+    """Or on a longer one after a worse overrun, never on a shorter one within the epoch."""
     schedule, longest = Schedule(SLOTS), slots_waited(Schedule(SLOTS), took)
     assert longest == slots_waited(schedule, took, ana())
     for one in later:
@@ -89,7 +89,7 @@ def test_after_an_overrun_a_person_stays_on_the_longer_schedule(took: float, lat
 
 
 def test_an_epoch_ends_after_its_requests_and_after_its_hour() -> None:
-    """Whichever is first."""
+    """Whichever comes first."""
     schedule = Schedule(SLOTS)
     assert 4 == slots_waited(schedule, 0.09, ana())
     assert {4} == {slots_waited(schedule, 0.001, ana()) for _ in range(EPOCH_REQUESTS)}
@@ -100,7 +100,7 @@ def test_an_epoch_ends_after_its_requests_and_after_its_hour() -> None:
 
 
 def test_an_epoch_is_of_one_person_and_one_operation() -> None:
-    """Nobody else waits for it; who is not known has none."""
+    """Others do not wait for it; unknown people have none."""
     schedule = Schedule(SLOTS)
     assert 2 == slots_waited(schedule, 0.03, ana())
     assert (2, 1) == (slots_waited(schedule, 0, ana()), slots_waited(schedule, 0, ana(name="ben")))
@@ -109,7 +109,7 @@ def test_an_epoch_is_of_one_person_and_one_operation() -> None:
 
 
 def test_the_longest_unused_epochs_are_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that strangers' names fill no memory."""
+    """So that names cannot fill the memory."""
     monkeypatch.setattr(release, "_MAX_EPOCHS", 2)
     schedule = Schedule(SLOTS)
     for name in ("ana", "ben", "cem"):
@@ -118,7 +118,7 @@ def test_the_longest_unused_epochs_are_forgotten_first(monkeypatch: pytest.Monke
 
 
 def test_more_overruns_of_a_role_than_its_ration_double_its_slot(caplog: pytest.LogCaptureFixture) -> None:
-    """It is counted, and logged by its code without a person; other roles keep theirs; at most 16 times."""
+    """It is counted, and logged by its code without a person; other roles keep theirs; the limit is 16 times."""
     metrics = Metrics()
     schedule = Schedule(SLOTS, metrics)
     people = iter(range(10_000))
@@ -139,8 +139,8 @@ def test_more_overruns_of_a_role_than_its_ration_double_its_slot(caplog: pytest.
     assert 2**MOST_DOUBLINGS == asked(0.001)
 
 
-def test_a_ration_of_overruns_in_each_window_lengthens_nothing() -> None:
-    """1 % is what a slot may be missed by; counts do not add up over windows."""
+def test_a_ration_of_overruns_in_each_window_has_no_effect() -> None:
+    """1 % of requests may miss a slot; counts do not add up over windows."""
     schedule = Schedule(SLOTS)
     for window in range(20):
         for request in range(WINDOW):
@@ -151,7 +151,7 @@ def test_a_ration_of_overruns_in_each_window_lengthens_nothing() -> None:
 
 @given(st.integers(1, 60_000))
 def test_within_the_time_limit_few_instants_are_possible(slot: int) -> None:
-    """What one overrun can tell: the logarithm of their number, 3.7 bits for 25 ms and 60 s."""
+    """An overrun reveals the logarithm of their number: 3.7 bits for 25 ms and 60 s."""
     seconds = slot / 1000
     outcomes = {level_of(took / 100, seconds) for took in range(1, 6001)}
     assert len(outcomes) <= level_of(60, seconds) + 1
@@ -159,8 +159,8 @@ def test_within_the_time_limit_few_instants_are_possible(slot: int) -> None:
 
 
 @given(st.text(alphabet="/abc?%", max_size=20))
-def test_a_path_that_names_no_operation_has_a_slot_too(path: str) -> None:
-    """Unknown ones are held like any other."""
+def test_a_path_without_an_operation_has_a_slot_too(path: str) -> None:
+    """It waits like any other."""
     assert "other" == operation_of(path)
     for name in OPERATIONS[:-1]:
         assert name == operation_of(f"{path}/{name}/{path}")
@@ -171,7 +171,7 @@ def test_a_path_that_names_no_operation_has_a_slot_too(path: str) -> None:
 
 @given(st.dictionaries(st.text(), st.text()), st.integers(0, 200_000))
 def test_json_keeps_its_value_and_takes_the_size_of_its_class(value: dict[str, str], more: int) -> None:
-    """The smallest that holds it."""
+    """The smallest class that holds it."""
     body = json.dumps({**value, "more": "x" * more}).encode()
     found = padded(body, "application/problem+json")
     assert json.loads(found) == json.loads(body)
@@ -180,8 +180,8 @@ def test_json_keeps_its_value_and_takes_the_size_of_its_class(value: dict[str, s
 
 
 @given(st.integers(0, 140_000))
-def test_a_stream_ends_in_a_comment_of_the_size_that_is_missing(length: int) -> None:
-    """Which a reader of streams skips; and it is one event."""
+def test_a_stream_is_padded_by_a_comment(length: int) -> None:
+    """A single event, which readers of streams skip."""
     body = b"data: " + b"x" * length + b"\n\n"
     found = padded(body, "text/event-stream; charset=utf-8")
     assert len(found) in CLASSES or not len(found) % (64 << 10)
@@ -189,8 +189,8 @@ def test_a_stream_ends_in_a_comment_of_the_size_that_is_missing(length: int) -> 
     assert (b":", b"\n\n", b"") == (rest[:1], rest[-2:], rest[1:-2].strip(b" "))
 
 
-def test_what_no_reader_would_skip_is_not_padded_but_refused() -> None:
-    """An image on the grid is a mistake of ours, and seen at once."""
+def test_a_media_type_without_padding_is_refused() -> None:
+    """An image at such a path is a mistake, and noticed at once."""
     with pytest.raises(ValueError, match="image/png; serve it at a public path"):
         padded(b"", "image/png")
 
@@ -199,19 +199,17 @@ def test_what_no_reader_would_skip_is_not_padded_but_refused() -> None:
 
 
 class FakeSelector(selectors.DefaultSelector):
-    """Waits for nothing, and lets its clock run instead."""
+    """Do not wait, but advance a clock."""
 
     now = 0.0
 
     def select(self, timeout: float | None = None) -> Any:
-        self.now += max(
-            timeout or 0.0, 1e-9
-        )  # even a poll takes time, and sums of floats may fall just short
+        self.now += max(timeout or 0.0, 1e-9)  # even a poll takes time, and sums of floats can be too small
         return super().select(0)
 
 
 class FakeLoop(ExactLoop):
-    """A loop whose time is what was waited for."""
+    """A loop whose time is the sum of its waits."""
 
     def __init__(self) -> None:
         self.clock = FakeSelector()
@@ -230,7 +228,7 @@ def seen(
     asker: Asker | None = None,
     path: str = "/v1/ask",
 ) -> list[tuple[float, str, int]]:
-    """What an observer sees of one response: when each message left, and how long it was."""
+    """Return what an observer sees of one response: when each message left, and its length."""
     found: list[tuple[float, str, int]] = []
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -274,7 +272,7 @@ def seen(
     st.floats(0, SLOT / 2 - 1e-4), st.binary(min_size=2, max_size=1000).map(lambda one: one.hex().encode())
 )
 def test_all_that_is_ready_in_the_first_slot_looks_the_same(took: float, body: bytes) -> None:
-    """Head and body leave at once, at the slot, whatever the work took and the body holds of its class."""
+    """Head and body leave together, at the slot, whatever the duration of the work and the length within the class."""
     shown = seen(took, body[:1024])
     assert [
         (pytest.approx(SLOT), "http.response.start", 1024),
@@ -283,19 +281,19 @@ def test_all_that_is_ready_in_the_first_slot_looks_the_same(took: float, body: b
 
 
 def test_without_slots_the_same_observer_sees_the_work() -> None:
-    """So the test above can fail."""
+    """So that the test above can fail."""
     assert [0.01, 0.02, 0.02] == [pytest.approx(at) for at, *_ in seen(0.01, slots=False)]
 
 
 @given(st.floats(0, 100), st.floats(0, SLOT / 2 - 1e-4))
-def test_who_sends_the_last_byte_late_does_not_choose_the_slot_s_rest(sent: float, took: float) -> None:
-    """Time counts from when the request is whole."""
+def test_a_late_last_byte_does_not_shorten_the_slot(sent: float, took: float) -> None:
+    """Time counts from the end of the request."""
     (at,) = {at for at, *_ in seen(took, sent=sent)}
     assert at == pytest.approx(sent + SLOT)
 
 
-def test_who_may_know_and_what_is_public_wait_for_nothing() -> None:
-    """Nor are they padded."""
+def test_sessions_that_may_know_and_public_paths_do_not_wait() -> None:
+    """Nor is their body padded."""
     free = [
         (0.01, "http.response.start", 2),
         (0.02, "http.response.body", 1),
@@ -306,8 +304,8 @@ def test_who_may_know_and_what_is_public_wait_for_nothing() -> None:
     assert 1 == len({at for at, *_ in seen(0.01, asker=ana())})
 
 
-def test_an_ordinary_loop_is_polled_to_the_instant() -> None:
-    """Its timers would tell by their rounding how long the work took."""
+def test_an_ordinary_loop_is_polled_at_the_end() -> None:
+    """The rounding of its timers would reveal how long the work took."""
 
     class Coarse(asyncio.SelectorEventLoop):
         now = 0.0

@@ -1,4 +1,4 @@
-"""Bodies are read strictly and within limits, and no answer but an answer holds anything of what came."""
+"""Bodies are read strictly and within limits, and no problem quotes a request."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from carag.audit import Access
 from carag.service.admission import Admission
 from carag.service.app import application
-from carag.service.problems import TITLES, Problem
+from carag.service.problems import Problem
 from carag.service.requests import AskBody, Narrow, parsed
 from carag.service.service import Service
 from tests.service import conftest
@@ -52,7 +52,7 @@ HOSTILE = {
     ),
     "an unknown key": (f'{{"question": "q", "{CANARY}": 1}}', 422, "INVALID_REQUEST"),
     "no question": ("{}", 422, "INVALID_REQUEST"),
-    "a question that is none": (f'{{"question": ["{CANARY}"]}}', 422, "INVALID_REQUEST"),
+    "a question that is not a string": (f'{{"question": ["{CANARY}"]}}', 422, "INVALID_REQUEST"),
     "an empty question": ('{"question": "  "}', 422, "INVALID_ARGUMENT"),
     "a question too long": (f'{{"question": "{CANARY * 1000}"}}', 422, "INVALID_REQUEST"),
     "half a surrogate pair": (f'{{"question": "{CANARY}\\ud800"}}', 422, "INVALID_REQUEST"),
@@ -70,19 +70,17 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize(("body", "status", "code"), HOSTILE.values(), ids=HOSTILE)
-def test_hostile_bodies_are_told_by_their_codes_alone(
-    asked: Asked, engine: Engine, body: str | bytes, status: int, code: str
-) -> None:
-    """And searched for nothing."""
+def test_hostile_bodies_are_answered_by_a_code_alone(asked: Asked, engine: Engine) -> None:
+    """Nothing is searched for them."""
     headers = {"Content-Type": "application/json"}
-    answer = asked("POST", "/v1/retrieve", content=body, headers=headers, bearer=token())
-    assert (status, code) == (answer.status_code, answer.json()["code"])
-    assert answer.headers["content-type"] == "application/problem+json"
-    assert CANARY not in answer.text
-    if named := answer.json().get("at"):
-        assert {*named} == {*answer.json()["wanted"]}
-        assert all(answer.json()["wanted"].values())
+    for name, (body, status, code) in HOSTILE.items():
+        answer = asked("POST", "/v1/retrieve", content=body, headers=headers, bearer=token())
+        assert (status, code) == (answer.status_code, answer.json()["code"]), name
+        assert answer.headers["content-type"] == "application/problem+json"
+        assert CANARY not in answer.text
+        if named := answer.json().get("at"):
+            assert {*named} == {*answer.json()["wanted"]}
+            assert all(answer.json()["wanted"].values())
     assert not [event for event in events(engine) if isinstance(event, Access)]
 
 
@@ -101,8 +99,8 @@ def test_hostile_bodies_are_told_by_their_codes_alone(
         max_leaves=12,
     )
 )
-def test_a_body_is_of_the_schema_or_a_problem(value: Any) -> None:
-    """No other error, and a problem names fields of the interface only."""
+def test_a_body_matches_the_schema_or_is_a_problem(value: Any) -> None:
+    """There is no other error, and a problem names only fields of the interface."""
     try:
         body = parsed(AskBody, json.dumps(value).encode())
     except Problem as error:
@@ -115,20 +113,14 @@ def test_a_body_is_of_the_schema_or_a_problem(value: Any) -> None:
     assert named <= {*AskBody.model_fields, *Narrow.model_fields}
 
 
-def test_an_invalid_field_is_told_with_what_was_wanted(asked: Asked) -> None:
-    """In words of the schema, which hold nothing of what came."""
+def test_a_problem_says_what_is_wanted_of_an_invalid_field(asked: Asked) -> None:
+    """In words of the schema, which quote nothing."""
     answer = asked("POST", "/v1/retrieve", json={"question": "q", "k": 401}, bearer=token())
     assert {"k": "Input should be less than or equal to 400"} == answer.json()["wanted"]
 
 
-def test_the_root_leads_to_the_console(asked: Asked) -> None:
-    """A browser that was given the host alone finds the pages."""
-    answer = asked("GET", "/")
-    assert (303, "/console/") == (answer.status_code, answer.headers["location"])
-
-
-def test_what_is_not_served_is_told_in_the_same_form(asked: Asked) -> None:
-    """Another address, method or kind of body."""
+def test_what_is_not_served_is_a_problem(asked: Asked) -> None:
+    """Another address, method or media type; addresses of the console are redirected."""
     for answer, status, code in (
         (asked("GET", "/v1/nothing"), 404, "NOT_FOUND"),
         (asked("GET", "/v1/ask"), 405, "METHOD_NOT_ALLOWED"),
@@ -141,16 +133,19 @@ def test_what_is_not_served_is_told_in_the_same_form(asked: Asked) -> None:
         assert CANARY not in answer.text
         assert "no-store" == answer.headers["cache-control"]
     assert "POST" == asked("GET", "/v1/ask").headers["allow"]
+    for path in ("/", "/console"):
+        answer = asked("GET", path)
+        assert (303, "/console/") == (answer.status_code, answer.headers["location"])
 
 
 def test_a_stranger_s_body_is_not_read(asked: Asked) -> None:
-    """The token comes first: without one nobody learns what the reader takes."""
+    """The token is checked first."""
     answer = asked("POST", "/v1/ask", content=b"{", headers={"Content-Type": "application/json"})
     assert 401 == answer.status_code
 
 
 def test_a_refusal_by_the_policy_is_an_answer(asked: Asked) -> None:
-    """It is on record, and its receipt is the asker's."""
+    """It is recorded, and comes with a receipt."""
     answer = asked.post("ask", {"question": QUESTION, "narrow": {"intents": ["NO_SUCH"]}}, bearer=token())
     assert (200, "refuse") == (answer.status_code, answer.json()["outcome"])
     assert answer.json()["receipt"]
@@ -167,7 +162,7 @@ class Clock:
 
 
 def test_a_person_may_ask_in_bursts_and_then_at_a_rate() -> None:
-    """And nobody else pays for it."""
+    """Without effect on others."""
     clock = Clock()
     admission = Admission(rate=2, burst=3, most=100, most_each=100, clock=clock)
 
@@ -192,8 +187,8 @@ def test_a_person_may_ask_in_bursts_and_then_at_a_rate() -> None:
 
 
 @given(st.lists(st.floats(0, 5), min_size=1, max_size=200), st.integers(1, 10), st.integers(1, 10))
-def test_in_no_time_is_more_admitted_than_the_rate_allows(waits: list[float], rate: int, burst: int) -> None:
-    """``burst + rate * seconds`` at most, over the whole and so over any part from its begin."""
+def test_never_is_more_admitted_than_the_rate_allows(waits: list[float], rate: int, burst: int) -> None:
+    """At most ``burst + rate * seconds`` from any beginning."""
     clock, admitted = Clock(), 0
     admission = Admission(rate=rate, burst=burst, most=1, most_each=1, clock=clock)
     for wait in waits:
@@ -215,7 +210,7 @@ def limited(engine: Engine, home: Path, files: Path, **changes: Any) -> Service:
 def slow(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[tuple[threading.Event, threading.Event]]:
-    """An engine that waits until told, and tells when it begins."""
+    """An engine that waits for an event, and sets one when it begins."""
     begun, go_on, ask = threading.Event(), threading.Event(), engine.ask
 
     def waiting(*arguments: Any, **more: Any) -> Any:
@@ -230,15 +225,12 @@ def slow(
 
 @pytest.mark.parametrize(
     ("changes", "status", "code"),
-    [
-        ({"concurrency": 1}, 503, "BUSY"),
-        ({"concurrency_each": 1}, 429, "TOO_MANY_AT_ONCE"),
-    ],
+    [({"concurrency": 1}, 503, "BUSY"), ({"concurrency_each": 1}, 429, "TOO_MANY_AT_ONCE")],
 )
-def test_only_so_many_are_in_work_at_once(
+def test_the_number_of_requests_at_once_is_limited(
     engine: Engine, home: Path, files: Path, slow: Any, changes: dict[str, int], status: int, code: str
 ) -> None:
-    """Of all, and of one person; the next is told when to come back, and the first gets its answer."""
+    """In all and for one person; the next one gets a time to come back, and the first its answer."""
     begun, go_on = slow
     service = limited(engine, home, files, **changes)
     app, body = application(service), {"question": QUESTION}
@@ -260,10 +252,10 @@ def test_only_so_many_are_in_work_at_once(
     service.close()
 
 
-def test_what_takes_too_long_is_told_and_goes_on_to_its_record(
+def test_a_request_that_takes_too_long_is_still_recorded(
     engine: Engine, home: Path, files: Path, slow: Any
 ) -> None:
-    """The asker gets nothing of it; what was found for them is on record."""
+    """The client gets a problem; what was found for it is recorded."""
     _, go_on = slow
     service = limited(engine, home, files, seconds=1)
     answer = Asked(application(service)).post("ask", {"question": QUESTION}, bearer=token())
@@ -273,18 +265,10 @@ def test_what_takes_too_long_is_told_and_goes_on_to_its_record(
     assert 1 == len([event for event in events(engine) if isinstance(event, Access)])
 
 
-def test_a_service_that_drains_takes_no_more(service: Service, asked: Asked, watched: Asked) -> None:
-    """And says so on the second listener."""
+def test_a_draining_service_accepts_nothing(service: Service, asked: Asked, watched: Asked) -> None:
+    """The second listener reports it."""
     assert 200 == watched("GET", "/readyz").status_code
     service.close()
     answer = asked.post("ask", {"question": QUESTION}, bearer=token())
     assert (503, "DRAINING") == (answer.status_code, answer.json()["code"])
     assert (503, 200) == (watched("GET", "/readyz").status_code, watched("GET", "/livez").status_code)
-
-
-def test_every_code_has_a_status_and_a_sentence() -> None:
-    """What no code is, is a fault of ours."""
-    for code, (status, title) in TITLES.items():
-        assert 400 <= status < 600
-        assert title.endswith(".")
-        assert code.isupper()

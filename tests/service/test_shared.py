@@ -1,4 +1,4 @@
-"""Two services over one shared store: whichever ends at any moment, nothing that a client got is lost."""
+"""Two services with one shared store: whichever ends at any moment, nothing that a client received is lost."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     "rounds", [pytest.param(2, marks=pytest.mark.release), pytest.param(20, marks=pytest.mark.full)]
 )
 def test_no_answer_of_either_process_is_lost(tmp_path: Path, sharing: SharedServer, rounds: int) -> None:
-    """One is killed while both answer and the other goes on; each answer is in the one log, and verifies with both.
+    """One is killed while both answer, and the other continues; each answer is in the one log, and verifies with both.
 
-    The log is examined as a whole each time: one sequence of records, one tree, which continues every receipt's.
+    The whole log is examined each time: one sequence of records, and one tree, which continues every receipt's.
     """
     both = offices(tmp_path, sharing.url, sharing.a_schema())
     found = kill_one_of_two(both, rounds)
@@ -32,7 +32,7 @@ def test_no_answer_of_either_process_is_lost(tmp_path: Path, sharing: SharedServ
 
 @pytest.mark.release
 def test_the_count_finds_records_that_the_server_lost(tmp_path: Path, sharing: SharedServer) -> None:
-    """With the last record taken out by an administrator, an answer is lost, and nothing verifies."""
+    """If an administrator removes the last record, an answer is lost, and nothing verifies."""
     schema = sharing.a_schema()
     one, _ = offices(tmp_path, sharing.url, schema)
     load, kills = Load(one), Kills()
@@ -53,8 +53,10 @@ def test_the_count_finds_records_that_the_server_lost(tmp_path: Path, sharing: S
 
 
 @pytest.mark.release
-def test_the_rate_of_two_is_of_one_log_with_a_record_an_answer(tmp_path: Path, sharing: SharedServer) -> None:
-    """What is printed beside the rates: as many records as answers, none refused, and both held by their quotas."""
+def test_the_rate_of_two_services_is_of_one_log_with_a_record_per_answer(
+    tmp_path: Path, sharing: SharedServer
+) -> None:
+    """As printed with the rates: as many records as answers, none refused, and both within their quotas."""
     both = offices(tmp_path, sharing.url, sharing.a_schema())
     found = rate(both, sharing.url, 1, 40, 0.1)
     assert (10 + 10 + 40 + 80 + 40, 40, 0, []) == tuple(

@@ -1,4 +1,4 @@
-"""Whatever a service answers to whoever may not know waits for its slot, in a class of sizes, and from no graph."""
+"""Responses to sessions that may not know wait for their slot, have a class of sizes, and never use a graph."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Recording(Schedule):
-    """Notes what waits."""
+    """Remember what waits."""
 
     found: list[tuple[str, str | None, bool]]
 
@@ -39,7 +39,7 @@ class Recording(Schedule):
 
 @pytest.fixture
 def held(engine: Engine, home: Path, files: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """A service with slots, and what it held back."""
+    """A service with slots, and what waited."""
     monkeypatch.setattr("carag.service.app.Schedule", Recording)
     monkeypatch.setattr(Recording, "found", [], raising=False)
     service = Service(engine, home, conftest.settings(files, slots={}))
@@ -87,7 +87,7 @@ def test_every_way_out_of_a_route_has_its_slot_and_a_class(held: Any) -> None:
         assert not {"transfer-encoding", "etag", "last-modified", "date"} & {*answer.headers}
 
 
-def test_a_foreign_receipt_and_none_are_one_response(held: Any, engine: Engine) -> None:
+def test_a_foreign_receipt_and_an_absent_one_are_the_same_response(held: Any, engine: Engine) -> None:
     """The same bytes and headers."""
     asked, _ = held
     mine = asked.post("ask", {"question": QUESTION}, bearer=token()).json()["record"]
@@ -100,8 +100,8 @@ def test_a_foreign_receipt_and_none_are_one_response(held: Any, engine: Engine) 
     assert 200 == asked("GET", f"/v1/receipts/{mine}", bearer=token()).status_code
 
 
-def test_only_a_cell_that_may_know_is_let_out_at_once(held: Any) -> None:
-    """For the requests that name it; who also may use it waits for all else, and the public log for nothing."""
+def test_only_a_cell_that_may_know_does_not_wait(held: Any) -> None:
+    """For requests that name it; other requests of the same person wait, and the public log never does."""
     asked, found = held
     officer = token(**OFFICER)
     body = {"question": QUESTION}
@@ -127,7 +127,7 @@ def test_only_a_cell_that_may_know_is_let_out_at_once(held: Any) -> None:
 
 
 def test_a_dead_log_keeps_the_schedule(held: Any, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A failure is a way out, too."""
+    """A failure waits, too."""
     asked, found = held
 
     def fails(_: Any) -> None:
@@ -139,7 +139,7 @@ def test_a_dead_log_keeps_the_schedule(held: Any, engine: Engine, monkeypatch: p
     assert [("ask", "buy_side", True)] == found
 
 
-def test_a_padded_answer_is_read_as_the_answer_that_it_is(held: Any) -> None:
+def test_a_padded_answer_is_read_as_usual(held: Any) -> None:
     """By the client, and as a stream."""
     asked, _ = held
     answer = asked.post("ask", {"question": QUESTION}, bearer=token())
@@ -150,14 +150,14 @@ def test_a_padded_answer_is_read_as_the_answer_that_it_is(held: Any) -> None:
     assert stream[-3].startswith("event: done\n")
 
 
-def test_under_slots_no_graph_answers_who_may_not_know(
+def test_with_slots_no_graph_answers_a_session_that_may_not_know(
     held: Any, engine: Engine, home: Path, files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It walks past hidden rows. Who may know is answered by one where the planner takes it; all are without slots."""
+    """It walks past hidden rows; it may answer sessions that may know, and all sessions without slots."""
     search = Index.search
 
     def large(*arguments: Any, plan: str, **more: Any) -> Any:
-        """Plan as if there were so many rows that a graph is the cheapest."""
+        """Plan as if a graph were the cheapest."""
         if plan == "auto":
             return search(*arguments, plan="graph", **{**more, "fallback": False})
         return search(*arguments, plan=plan, **more)
@@ -179,8 +179,8 @@ def test_under_slots_no_graph_answers_who_may_not_know(
     off.close()
 
 
-def test_the_slots_are_said_to_whoever_may_ask(held: Any, engine: Engine, home: Path, files: Path) -> None:
-    """A constant of the deployment; none where they are off."""
+def test_the_slots_are_shown_to_those_who_may_ask(held: Any, engine: Engine, home: Path, files: Path) -> None:
+    """A constant of the deployment; null if they are off."""
     asked, _ = held
     said = asked("GET", "/v1/policy", bearer=token()).json()["slots"]
     assert {"ask": 50, **dict.fromkeys(("retrieve", "explain", "receipts", "policy", "other"), 25)} == said
@@ -201,10 +201,10 @@ def test_the_slots_are_said_to_whoever_may_ask(held: Any, engine: Engine, home: 
         (("remote", "remote"), 1.0, 1.0),
     ],
 )
-def test_the_models_in_use_choose_the_slots_that_nobody_stated(
+def test_the_models_in_use_choose_the_slots_that_are_not_configured(
     files: Path, paces: tuple[str, str], ask: float, retrieve: float
 ) -> None:
-    """On unless they are switched off by that word."""
+    """Slots are on unless switched off explicitly."""
     found = conftest.settings(files, slots={}).slot_seconds(*paces)
     assert found is not None
     assert {*OPERATIONS} == {*found}
@@ -218,8 +218,8 @@ def test_the_models_in_use_choose_the_slots_that_nobody_stated(
 @pytest.mark.parametrize(
     "wrong", ["on", "", False, None, {"ask": 0}, {"ask": 2.5}, {"asks": 50}, {"ask": "50"}]
 )
-def test_slots_are_off_by_their_own_word_alone(files: Path, wrong: Any) -> None:
-    """Nothing else is taken for it."""
+def test_slots_are_off_only_by_their_own_word(files: Path, wrong: Any) -> None:
+    """Any other value is refused."""
     with pytest.raises(ValidationError):
         conftest.settings(files, slots=wrong)
 

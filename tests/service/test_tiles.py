@@ -1,6 +1,6 @@
-"""Go's own reader of tiles, fed over HTTP, makes and accepts every proof of the log, and none that is false.
+"""Go's reader of tiles, over HTTP, makes and accepts every proof of the log, and no false one.
 
-Without Go this is skipped; where ``CARAG_REQUIRE_GO`` is set, as in ``.ci/run``, that is a failure.
+Without Go this is skipped; with ``CARAG_REQUIRE_GO``, as in ``.ci/run``, that is a failure.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def go(tmp_path: Path) -> Callable[..., list[bool]]:
 
 @pytest.fixture
 def notes(engine: Engine) -> dict[int, str]:
-    """Every checkpoint of the log as it grows, by its size, as its users keep them."""
+    """Every checkpoint of the growing log by size, as its users keep them."""
     found = {engine.log.size: engine.log.checkpoint()}
     while engine.log.size < SIZE:
         engine.log.append(Recovery("DRILL"))
@@ -47,10 +47,10 @@ def served(engine: Engine, home: Path, files: Path) -> Iterator[Served]:
 
 
 @pytest.mark.release
-def test_a_thousand_random_proofs_are_made_of_the_tiles_and_hold(
+def test_a_thousand_random_proofs_from_the_tiles_hold(
     go: Callable[..., list[bool]], notes: dict[int, str], engine: Engine, served: Served
 ) -> None:
-    """Of inclusion and of consistency, half under the checkpoint that is served, half under one that somebody kept."""
+    """Of inclusion and consistency, half against the served checkpoint, half against a kept one."""
     dice, log = random.Random(7), engine.log  # noqa: S311
     there: dict[str, Any] = {"url": f"{served.url}/log", "token": token()}
     proofs: list[dict[str, Any]] = []

@@ -1,4 +1,4 @@
-"""TLS ends where HTTP does: with the certificate given, which is checked before anything listens."""
+"""The service terminates TLS with the configured certificate, which is checked before anything listens."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def certificate(path: Path) -> Path:
-    """A certificate of the tests' own for this machine, and its key, in one file."""
+    """Write a certificate for this machine, with its key."""
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "carag.test")])
     now = datetime.now(UTC)
     made = (
@@ -51,8 +51,8 @@ def certificate(path: Path) -> Path:
 
 
 @pytest.mark.release
-def test_tls_ends_where_http_does(engine: Engine, home: Path, files: Path) -> None:
-    """With the certificate given, and nothing in clear on that port."""
+def test_the_service_terminates_tls(engine: Engine, home: Path, files: Path) -> None:
+    """With the configured certificate, and without unencrypted traffic on that port."""
     trusted = certificate(files / "tls.pem")
     served = Served(engine, home, files, certificate="tls.pem")
     try:
@@ -72,7 +72,7 @@ def test_tls_ends_where_http_does(engine: Engine, home: Path, files: Path) -> No
 def test_a_handshake_counts_and_has_as_long_as_a_head(
     engine: Engine, home: Path, files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who connects and says nothing has one of the peer's places, and loses it."""
+    """A silent connection has one of the peer's places, and loses it."""
     monkeypatch.setattr(door, "HEAD_SECONDS", 1.0)
     certificate(files / "tls.pem")
     served = Served(engine, home, files, certificate="tls.pem", connections_each=2)
@@ -82,7 +82,7 @@ def test_a_handshake_counts_and_has_as_long_as_a_head(
                 stack.enter_context(socket.create_connection(("127.0.0.1", served.ports[0]), 20))
                 for _ in range(3)
             )
-            assert b"" == third.recv(1)  # refused at once, in silence, for it would not be TLS
+            assert b"" == third.recv(1)  # refused at once without an answer, which would not be TLS
             assert ([], [], []) == select.select([silent, also], [], [], 0)
             assert b"" == silent.recv(1) == also.recv(1)
     finally:

@@ -1,4 +1,4 @@
-"""Somebody who reads the console's pages, with the cookie and the headers of a browser."""
+"""Viewers of the console's pages, with the cookie and headers of a browser."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PAGES = ("", "ask", "records", "records/0", "receipts", "chunk", "policy", "heal
 
 
 class Viewer:
-    """Reads pages as the person of one token."""
+    """Read pages as the person of one token."""
 
     def __init__(self, asked: Asked, bearer: str | None = None, **claims: Any) -> None:
         self._asked = asked
@@ -34,7 +34,7 @@ class Viewer:
 
 
 def read(response: Any) -> str:
-    """The text of a page, as a browser has it after parsing."""
+    """Return the text of a page as a browser parses it."""
     return html.unescape(response.text)
 
 

@@ -1,4 +1,4 @@
-"""The console in a real browser: accessible in light and dark, usable by keyboard, and asking no other host.
+"""The console in a real browser: accessible in light and dark, usable by keyboard, and without requests to other hosts.
 
 Runs where the extra ``console-test`` and a Chromium are; it is skipped by name elsewhere.
 """
@@ -40,7 +40,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def wait_until(page: Any, expression: str) -> None:
-    """Ask from outside: a page that polls would evaluate a string, which its policy forbids."""
+    """Poll from outside: in the page it would evaluate a string, which its policy forbids."""
     for _ in range(200):
         if page.evaluate(expression):
             return
@@ -49,7 +49,7 @@ def wait_until(page: Any, expression: str) -> None:
 
 
 class Watched:
-    """A page, and all that it said or asked for that it should not have."""
+    """A page, with every message and request that it should not have made."""
 
     def __init__(self, context: Any, address: str) -> None:
         self.address, self.host = address, urlsplit(address).netloc
@@ -84,7 +84,7 @@ def watched(address: str, scheme: str = "light", **settings: Any) -> Iterator[Wa
 
 
 def every_page(one: Watched) -> Iterator[tuple[str, Any]]:
-    """Each page in each of its states, as those see it who may."""
+    """Every page in every state, for those who may see it."""
     yield "login", one.at("login")
     yield "problem", one.at("nothing")
     log_in(one.page, one.address, "olga")
@@ -126,7 +126,7 @@ def every_page(one: Watched) -> Iterator[tuple[str, Any]]:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_page_meets_wcag_2_2_aa(address: str, scheme: str) -> None:
-    """By axe-core, with the policy set aside only so that axe itself can run; narrow and wide."""
+    """By axe-core, narrow and wide; the policy is lifted only so that axe can run."""
     seen = 0
     with watched(address, scheme, bypass_csp=True) as one:
         for name, page in every_page(one):
@@ -143,7 +143,7 @@ def test_every_page_meets_wcag_2_2_aa(address: str, scheme: str) -> None:
 
 
 def test_axe_sees_what_it_is_asked_to_see(address: str) -> None:
-    """A page with a picture without words and grey on grey is found out."""
+    """A picture without a text and grey on grey are noticed."""
     with watched(address, bypass_csp=True) as one:
         page = one.at("login")
         page.evaluate(
@@ -154,7 +154,7 @@ def test_axe_sees_what_it_is_asked_to_see(address: str) -> None:
 
 
 def test_no_page_asks_another_host_or_breaks_its_policy(address: str) -> None:
-    """With the policy in force: no message, no violation, and no request beyond this service."""
+    """With the policy in force there is no message, violation or request to another host."""
     seen = 0
     with watched(address) as one:
         for name, page in every_page(one):
@@ -167,7 +167,7 @@ def test_no_page_asks_another_host_or_breaks_its_policy(address: str) -> None:
 
 
 def test_a_violation_would_be_seen(address: str) -> None:
-    """A script of another host and a style of the page's own are refused by the policy, and noticed here."""
+    """A script from another host and an inline style are refused by the policy, and noticed here."""
     with watched(address) as one:
         one.at("login")
         one.page.evaluate(
@@ -183,7 +183,7 @@ def focused(page: Any) -> str:
 
 
 def tab_to(page: Any, wanted: str, *, most: int = 60) -> None:
-    """Press the tabulator until something is focused, as a keyboard's owner does; what has it must be seen to."""
+    """Press the tabulator until something is focused, which must be visible."""
     for _ in range(most):
         page.keyboard.press("Tab")
         outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
@@ -252,7 +252,7 @@ def test_three_pages_are_walked_by_keyboard_alone(address: str) -> None:
 
 
 def test_asking_leaves_the_page_where_it_is(address: str) -> None:
-    """So that reloading it repeats no request; without scripts the same form asks as well."""
+    """So reloading it repeats no request; without scripts the same form asks as well."""
     for scripted in (True, False):
         with watched(address, java_script_enabled=scripted) as one:
             log_in(one.page, address, "olga")
@@ -272,7 +272,7 @@ def test_asking_leaves_the_page_where_it_is(address: str) -> None:
 
 
 def test_a_receipt_is_downloaded_to_the_byte_and_verifies(address: str, tmp_path: Path) -> None:
-    """From the answer, with what it opens; then by the page that needs no service, fed with the file."""
+    """From the answer, with what it opens; then by the page that needs no service, with the file."""
     with watched(address, accept_downloads=True) as one:
         log_in(one.page, address, "olga")
         page = one.at("ask")

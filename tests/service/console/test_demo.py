@@ -1,4 +1,4 @@
-"""One command serves the small corpus to made-up people, on this machine alone, and leaves nothing behind."""
+"""One command serves the small corpus to made-up people, on this machine only, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.release
-def test_the_console_is_open_to_whoever_sits_here(tmp_path: Path) -> None:
-    """Choose a person, ask in two sessions, end it by Ctrl+C: the store is gone."""
+def test_the_demo_lets_a_visitor_ask(tmp_path: Path) -> None:
+    """Choose a person, ask in two sessions, end it with Ctrl+C: the store is gone."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
     with subprocess.Popen(
         [sys.executable, str(ROOT / "scripts" / "console.py"), "--port", "0", "--no-browser"],

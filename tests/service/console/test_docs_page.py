@@ -1,4 +1,4 @@
-"""The page that describes the interface shows all of it, and what is sent from it, as text."""
+"""The page that describes the interface shows all of it, and replies as text."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ REPLY = '{"text": "<script>alert(1)</script> \u202e\\u0007"}'
 
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What the script makes of the description, and of a request sent by each of its forms."""
+    """What the script makes of the description, and of the reply to each form."""
     place = tmp_path_factory.mktemp("page")
     (place / "docs.js").write_bytes(STATIC["docs.js"][0])
     (place / "described.json").write_text(json.dumps(described().openapi()))
@@ -51,7 +51,7 @@ def operations() -> list[tuple[str, str, dict[str, Any]]]:
 
 
 def test_the_page_is_public_and_has_the_strict_headers(asked: Asked, service: Service) -> None:
-    """It needs no token, its script is a file of this host, and it is counted under its own name."""
+    """It needs no token, its script is a file of this host, and it is counted by its own name."""
     found = asked("GET", "/docs")
     assert 200 == found.status_code
     assert HEADERS == {name: found.headers[name] for name in HEADERS}
@@ -61,7 +61,7 @@ def test_the_page_is_public_and_has_the_strict_headers(asked: Asked, service: Se
 
 
 def test_every_operation_and_schema_is_shown_and_linked(shown: dict[str, Any]) -> None:
-    """With all that describes it; what a fragment names is scrolled to, and no link of the page leads nowhere."""
+    """With its whole description; a fragment is scrolled to, and every link has a target."""
     assert f"CARAG {described().version}" == shown["state"]
     assert ["retrieve"] == shown["scrolled"]
     for path, method, one in operations():
@@ -78,8 +78,8 @@ def test_every_operation_and_schema_is_shown_and_linked(shown: dict[str, Any]) -
     assert "undefined" not in shown["text"]
 
 
-def test_every_form_sends_what_is_described_with_the_token_and_no_cookie(shown: dict[str, Any]) -> None:
-    """The token goes into the header of the request; a parameter cannot leave its place in the path."""
+def test_every_form_sends_the_described_request_with_the_token_and_no_cookie(shown: dict[str, Any]) -> None:
+    """The token is in the header; a parameter cannot leave its segment of the path."""
     tags = list(dict.fromkeys(one["tags"][0] for _, _, one in operations()))
     in_order = sorted(operations(), key=lambda it: tags.index(it[2]["tags"][0]))
     for (path, method, one), (address, sent) in zip(in_order, shown["sent"], strict=True):
@@ -95,7 +95,7 @@ def test_every_form_sends_what_is_described_with_the_token_and_no_cookie(shown: 
 
 
 def test_a_reply_is_shown_as_text_whatever_it_holds(shown: dict[str, Any]) -> None:
-    """No element is made of it, and what nobody would see in it is named; the script has no way to make markup."""
+    """Without making elements, and with invisible characters named; the script cannot create markup."""
     for text in shown["shown"]:
         assert "<script>alert(1)</script> \\u{202e}\\u0007" in text
     assert {"script", "img", "iframe", "style"}.isdisjoint(shown["names"])
@@ -104,8 +104,8 @@ def test_a_reply_is_shown_as_text_whatever_it_holds(shown: dict[str, Any]) -> No
         assert word not in source, word
 
 
-def test_examples_are_valid_requests_and_codes_are_named_where_they_belong() -> None:
-    """So that what a form holds can be sent as it is; each code of the interface is told with its status."""
+def test_examples_are_valid_requests_and_codes_have_their_status() -> None:
+    """A form's example can be sent unchanged; every code of the interface is described with its status."""
     for schema in (AskBody, RetrieveBody, ExplainBody, IngestBody):
         (example,) = schema.model_json_schema()["examples"]
         validated(schema, example)
@@ -115,19 +115,19 @@ def test_examples_are_valid_requests_and_codes_are_named_where_they_belong() -> 
         for status, response in one["responses"].items()
         for code in response["description"].split("``")[1::2]
     }
-    elsewhere = {"CROSS_SITE", "TOKEN_TOO_LONG", "METHOD_NOT_ALLOWED"}  # of the console, and of no operation
+    elsewhere = {"CROSS_SITE", "TOKEN_TOO_LONG", "METHOD_NOT_ALLOWED"}  # of the console only
     assert {(code, status) for code, (status, _) in TITLES.items() if code not in elsewhere} == told
 
 
-def test_the_operations_that_are_counted_are_those_that_are_served() -> None:
-    """One list: a route that is not in it would be counted as ``other``, and a name without a route never."""
+def test_the_counted_operations_are_those_that_are_served() -> None:
+    """A missing route would be counted as ``other``."""
     named = {route.endpoint.__name__ for route in (*described().routes, *ROUTES)}
     assert {*OPERATIONS} == {*named, "docs", "other"}
     assert len(OPERATIONS) == len(set(OPERATIONS))
 
 
 def test_every_file_of_the_pages_is_shipped() -> None:
-    """The wheel holds what the globs of its configuration name."""
+    """The globs of the package's configuration cover them."""
     configured = tomllib.loads((HERE.parents[2] / "pyproject.toml").read_text("utf-8"))
     globs = configured["tool"]["setuptools"]["package-data"]["carag.service.console"]
     home = HERE.parents[2] / "carag" / "service" / "console"

@@ -1,4 +1,4 @@
-"""What every page is made of: headers, escapes, pictures that say the same as their tables, and counted names."""
+"""What all pages have in common: headers, escapes, pictures that match their tables, and counters."""
 
 from __future__ import annotations
 
@@ -17,10 +17,8 @@ from carag.audit import AuditLog, Outcome, Recovery
 from carag.audit.auditor.find import find
 from carag.audit.auditor.reader import LogReader
 from carag.service.app import application
-from carag.service.console.pages import ROUTES
 from carag.service.console.tree import path_of
 from carag.service.console.view import STATIC, history_drawing, path_drawing
-from carag.service.metrics import OPERATIONS
 from carag.service.service import Service
 from tests.service.conftest import CHUNK, QUESTION, Asked, settings, token
 from tests.service.console.conftest import AUDITOR, OFFICER, PAGES, Viewer, read
@@ -38,36 +36,32 @@ HTMX_SHA256 = "a0abb04f2f45a1f89d1d4844023245537e5e6014c87b144553e0607b4cc32130"
 """Of htmx.org 4.0.1 as npm has it: dist/htmx.min.js."""
 
 
-@pytest.mark.parametrize(
-    "page", [*PAGES, "login", "nothing", "records/x", "static/console.css", "static/nothing"]
-)
-def test_every_answer_has_the_strict_headers(auditor: Viewer, page: str) -> None:
-    """Errors too; only files whose address holds their hash are kept by a browser."""
-    found = auditor.get(page)
-    assert CSP == found.headers["content-security-policy"]
-    assert "same-origin" == found.headers["cross-origin-opener-policy"]
-    assert "same-origin" == found.headers["cross-origin-resource-policy"]
-    assert "no-referrer" == found.headers["referrer-policy"]
-    assert "nosniff" == found.headers["x-content-type-options"]
-    kept = "static" in page and found.status_code == 200
-    assert ("max-age=31536000, immutable" if kept else "no-store") == found.headers["cache-control"]
+def test_every_answer_has_the_strict_headers(auditor: Viewer) -> None:
+    """Also errors; a browser keeps only files whose address contains their hash."""
+    wanted = {
+        "content-security-policy": CSP,
+        "cross-origin-opener-policy": "same-origin",
+        "cross-origin-resource-policy": "same-origin",
+        "referrer-policy": "no-referrer",
+        "x-content-type-options": "nosniff",
+    }
+    for page in (*PAGES, "login", "nothing", "records/x", "static/console.css", "static/nothing"):
+        found = auditor.get(page)
+        assert wanted.items() <= dict(found.headers).items(), page
+        kept = "static" in page and found.status_code == 200
+        assert ("max-age=31536000, immutable" if kept else "no-store") == found.headers["cache-control"]
 
 
-def test_the_address_without_a_slash_leads_to_the_console(asked: Asked) -> None:
-    """Which people type."""
-    assert "/console/" == asked("GET", "/console").headers["location"]
-
-
-def test_the_verifying_page_is_the_one_of_the_repository_and_keeps_its_own_policy(asked: Asked) -> None:
-    """To the byte, without a login, and no header adds to or takes from what it states of itself but frames."""
+def test_the_verifying_page_is_the_one_of_the_repository(asked: Asked) -> None:
+    """Byte for byte, without a login, and with a policy of its own except for frames."""
     found = asked("GET", "/console/verify")
     assert (ROOT / "scripts" / "verify.html").read_bytes() == found.content
     assert "frame-ancestors 'none'" == found.headers["content-security-policy"]
     assert "text/html; charset=utf-8" == found.headers["content-type"]
 
 
-def test_templates_mark_nothing_as_safe_and_hold_no_script_or_style() -> None:
-    """Whatever a page says goes through one escape; scripts and styles are files of this host."""
+def test_templates_mark_nothing_as_safe_and_contain_no_script_or_style() -> None:
+    """Everything on a page is escaped; scripts and styles are files of this host."""
     texts = {path.name: path.read_text("utf-8") for path in (CONSOLE / "templates").iterdir()}
     assert len(texts) >= 12
     for name, text in texts.items():
@@ -79,8 +73,8 @@ def test_templates_mark_nothing_as_safe_and_hold_no_script_or_style() -> None:
         assert "hx-vals" not in text
 
 
-def test_there_is_one_script_of_others_which_is_the_one_that_was_reviewed() -> None:
-    """Pinned by its hash here and in the page, with its licence beside it; all scripts together are small."""
+def test_the_only_third_party_script_is_the_reviewed_one() -> None:
+    """Pinned by its hash here and in the page, and shipped with its licence; all scripts together are small."""
     import base64
 
     data = STATIC["htmx.min.js"][0]
@@ -95,15 +89,8 @@ def test_there_is_one_script_of_others_which_is_the_one_that_was_reviewed() -> N
     assert {path.name for path in (CONSOLE / "static").iterdir()} == set(STATIC)
 
 
-def test_every_page_is_counted_under_a_name_of_its_own() -> None:
-    """From the fixed list, so that no address becomes a label; and each has a route of its own."""
-    names = [route.endpoint.__name__ for route in ROUTES]
-    assert set(names) <= set(OPERATIONS)
-    assert len(names) == len(set(names)) == len({route.path for route in ROUTES})
-
-
 def test_a_page_is_counted(auditor: Viewer, service: Service) -> None:
-    """By operation, status and code, and nothing of what was asked."""
+    """By operation, status and code, without content."""
     auditor.get("records?code=ANSWERED")
     auditor.get("records/77777")
     text = service.metrics.text()
@@ -114,7 +101,7 @@ def test_a_page_is_counted(auditor: Viewer, service: Service) -> None:
 
 @pytest.fixture
 def hostile(tmp_path: Path, files: Path) -> Iterator[Asked]:
-    """A store whose documents are written by an enemy of the page."""
+    """A store whose documents attack the page."""
     home = tmp_path / "hostile"
     with Engine.open(home, profile="generic", embedder="wordllama") as engine:
         text = 'The canteen opens at noon. <script>alert(1)</script> \u202egnp\u200b <img src=x onerror="a()"> \x9b31m'
@@ -132,7 +119,7 @@ def hostile(tmp_path: Path, files: Path) -> Iterator[Asked]:
 
 
 def test_the_text_of_documents_and_persons_is_text(hostile: Asked) -> None:
-    """No element, attribute or hidden character of it reaches a page: of passages, titles, ids, names and questions."""
+    """No element, attribute or hidden character in passages, titles, ids, names or questions reaches a page."""
     enemy = {"groups": ["officers", "auditors"], "sub": "<script>eve</script>"}
     viewer = Viewer(hostile, **enemy)
     pages = [
@@ -155,8 +142,8 @@ def test_the_text_of_documents_and_persons_is_text(hostile: Asked) -> None:
         )
 
 
-def test_records_are_listed_as_the_log_finds_them(officer: Viewer, auditor: Viewer, engine: Engine) -> None:
-    """By each filter, and by all of them; newest first."""
+def test_records_are_listed_by_filters(officer: Viewer, auditor: Viewer, engine: Engine) -> None:
+    """As the log itself finds them, newest first."""
     officer.ask(QUESTION, "compliance/surveil", "public/public_qa")
     officer.post("chunk", chunk_id=CHUNK, cell="public/public_qa")
     officer.ask("Who paints the moon?", "public/public_qa")
@@ -179,10 +166,10 @@ def test_records_are_listed_as_the_log_finds_them(officer: Viewer, auditor: View
     assert {*Outcome} <= set(re.findall(r"<option>(\w+)</option>", auditor.get("records").text))
 
 
-def test_a_long_list_goes_on_where_it_ended(
+def test_a_long_list_continues_on_the_next_page(
     auditor: Viewer, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each record once, whether a page is full or has looked at as many as it may."""
+    """With each record once, whether a page ends by its length or by the limit of records read."""
     for _ in range(9):
         engine.log.append(Recovery("DRILL"))
     for name in ("_LISTED", "_LOOKED_AT"):
@@ -198,8 +185,8 @@ def test_a_long_list_goes_on_where_it_ended(
             assert [*range(engine.log.size - 1, -1, -1)] == seen, name
 
 
-def test_the_path_that_is_drawn_leads_to_the_root_of_every_tree(tmp_path: Path) -> None:
-    """Each record of each size up to 20; and the drawing has as many siblings as the proof, each on its side."""
+def test_the_drawn_path_leads_to_the_root_of_every_tree(tmp_path: Path) -> None:
+    """For each record of each size up to 20; the drawing has the proof's siblings, each on its side."""
     with AuditLog.open(tmp_path) as log:
         for size in range(1, 21):
             log.append(Recovery("DRILL"))
@@ -218,7 +205,7 @@ def test_the_path_that_is_drawn_leads_to_the_root_of_every_tree(tmp_path: Path) 
 
 
 def test_a_history_is_drawn_without_overlap_or_gap(engine: Engine) -> None:
-    """Of every passage of the store: at no instant of both axes two labels, and all within the picture."""
+    """For every passage of the store no two labels overlap, and all are within the picture."""
     store, changed = engine._collection.store, 0
     for chunk_id in dict.fromkeys(row[0] for row in store.snapshot_rows()):
         labels = [
@@ -253,7 +240,7 @@ def test_the_passage_page_says_both_times_field_rule_and_regulation(auditor: Vie
 
 
 def test_the_matrix_says_of_each_bit_and_mask_what_the_table_does(analyst: Viewer, engine: Engine) -> None:
-    """To everybody who is logged in; by a letter and in words."""
+    """For everyone who is logged in, by letter and in words."""
     text = analyst.get("policy").text
     rows = re.findall(r'<th scope="row" title="[^"]*">(\w+)</th>(.*?)</tr>', text, flags=re.DOTALL)
     table = engine.profile.table
@@ -267,8 +254,8 @@ def test_the_matrix_says_of_each_bit_and_mask_what_the_table_does(analyst: Viewe
         ]
 
 
-def test_health_says_how_it_stands(auditor: Viewer, engine: Engine) -> None:
-    """Log head, anchors, damage, quarantine."""
+def test_health_shows_the_state(auditor: Viewer, engine: Engine) -> None:
+    """Of log head, anchors, damage and quarantine."""
     text = read(auditor.get("health"))
     counts = engine.counts()
     for said in (
@@ -283,8 +270,8 @@ def test_health_says_how_it_stands(auditor: Viewer, engine: Engine) -> None:
     assert "record 3 was altered" in read(auditor.get("health"))
 
 
-def test_the_pictures_of_benchmarks_are_those_of_the_committed_rows(analyst: Viewer) -> None:
-    """``python -m bench.pictures`` writes them, and the page draws them beside a table."""
+def test_the_pictures_of_benchmarks_show_the_committed_rows(analyst: Viewer) -> None:
+    """``python -m bench.pictures`` writes them, and the page draws them next to a table."""
     assert pictures.written() == pictures.PATH.read_text("utf-8")
     drawn = json.loads(pictures.PATH.read_text("utf-8"))
     text = read(analyst.get("benchmarks"))
@@ -295,7 +282,7 @@ def test_the_pictures_of_benchmarks_are_those_of_the_committed_rows(analyst: Vie
 
 
 def test_pictures_of_a_page_without_its_table_are_refused() -> None:
-    """So a change of the page cannot leave old figures standing."""
+    """So that a change of the page cannot leave old figures."""
     with pytest.raises(ValueError, match="has no table"):
         pictures.pictures("nothing", {})
     page = pictures._PAGE.read_text("utf-8").replace("| vanilla | 74.9 %", "| vanilla | many")
@@ -303,16 +290,16 @@ def test_pictures_of_a_page_without_its_table_are_refused() -> None:
         pictures.pictures(page, {})
 
 
-def test_the_draining_service_says_so(auditor: Viewer, service: Service) -> None:
-    """A page of its own, with the code and when to come again."""
+def test_a_draining_service_says_so(auditor: Viewer, service: Service) -> None:
+    """On a page of its own, with the code and the time to come back."""
     service.stop()
     found: Any = auditor.get("policy")
     assert (503, "5", True) == (found.status_code, found.headers["retry-after"], "DRAINING" in found.text)
 
 
 def test_the_home_says_what_the_token_grants(officer: Viewer, auditor: Viewer) -> None:
-    """Cells with what they may, and duties."""
+    """Cells with their rights, and duties."""
     assert "as of, known at" in officer.get("").text
     assert "duties: audit" in auditor.get("").text
-    assert "None: this token asks nothing" in auditor.get("").text
+    assert "None: this token can read, but not ask" in auditor.get("").text
     assert token(**OFFICER) != token(**AUDITOR)

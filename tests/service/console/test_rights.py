@@ -1,4 +1,4 @@
-"""Who sees what: cells ask, the duty to audit reads, and what is hidden from a cell is on none of its pages."""
+"""Each viewer sees what their token grants, and no page shows more."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from carag.service.problems import Problem
 from carag.service.release import Asker
 from carag.service.service import Service
 from carag.service.wire import encoded
-from tests.service.conftest import CHUNK, QUESTION, Asked, denials, events, settings, token
+from tests.service.conftest import CHUNK, QUESTION, Asked, denials, events, refusals, settings, token
 from tests.service.console.conftest import AUDITOR, PAGES, Viewer, read
 
 if TYPE_CHECKING:
@@ -32,22 +32,19 @@ HISTORY = "9990000102-24-000005:00000"
 OWN = "Labels of"
 
 
-@pytest.mark.parametrize("page", ["records", "health"])
-def test_the_log_is_for_those_with_the_duty(
-    officer: Viewer, auditor: Viewer, engine: Engine, page: str
-) -> None:
-    """Whoever has cells alone is refused, on record, and has no link to it."""
-    assert 200 == auditor.get(page).status_code
-    assert f'href="/console/{page}"' in auditor.get("policy").text
-    assert [] == denials(engine)
-    found = officer.get(page)
-    assert (403, True) == (found.status_code, "TOKEN_DUTY" in found.text)
-    assert ["TOKEN_DUTY"] == denials(engine)
-    assert f'href="/console/{page}"' not in officer.get("policy").text
+def test_the_log_is_for_those_with_the_duty(officer: Viewer, auditor: Viewer, engine: Engine) -> None:
+    """Others are refused, which is recorded, and see no link to it."""
+    for number, page in enumerate(("records", "health"), start=1):
+        assert 200 == auditor.get(page).status_code
+        assert f'href="/console/{page}"' in auditor.get("policy").text
+        found = officer.get(page)
+        assert (403, True) == (found.status_code, "TOKEN_DUTY" in found.text)
+        assert {"TOKEN_DUTY": number} == refusals(engine)
+        assert f'href="/console/{page}"' not in officer.get("policy").text
 
 
-def test_an_auditor_asks_nothing(auditor: Viewer, engine: Engine) -> None:
-    """The duty reads; a question with it is refused, on record, in the place of its answer."""
+def test_an_auditor_cannot_ask(auditor: Viewer, engine: Engine) -> None:
+    """The duty only reads; the refusal of a question is shown in place of the answer, and recorded."""
     assert 'href="/console/ask"' not in auditor.get("").text
     found = auditor.ask(QUESTION, "buy_side/invest")
     assert "TOKEN_CELL" in found.text
@@ -56,7 +53,7 @@ def test_an_auditor_asks_nothing(auditor: Viewer, engine: Engine) -> None:
 
 
 def test_a_token_that_grants_nothing_here_opens_no_page(asked: Asked, engine: Engine) -> None:
-    """A duty alone does, no grant at all does not; on record."""
+    """A duty alone suffices; without any grant a token is refused, which is recorded."""
     stranger = Viewer(asked, groups=["strangers"])
     for page in ("", "policy", "benchmarks", "receipts"):
         found = stranger.get(page)
@@ -74,8 +71,8 @@ def test_a_cell_that_the_token_does_not_grant_is_refused_in_its_own_half(
     assert ["TOKEN_CELL"] == denials(engine)
 
 
-def test_each_half_is_a_request_on_record_whose_receipt_verifies(officer: Viewer, engine: Engine) -> None:
-    """Two records, of the two cells, with the one question; and each page's download is the receipt to the byte."""
+def test_each_half_is_a_recorded_request_whose_receipt_verifies(officer: Viewer, engine: Engine) -> None:
+    """Two records, one per cell, with the same question; each download is the receipt, byte for byte."""
     import base64
 
     from carag.audit import verify_receipt
@@ -90,16 +87,18 @@ def test_each_half_is_a_request_on_record_whose_receipt_verifies(officer: Viewer
     assert {QUESTION} == {one.values["query"] for one in checked}
 
 
-def test_what_only_one_half_may_use_is_marked(officer: Viewer) -> None:
-    """By word and shape, and what both may by its place in the other."""
+def test_passages_of_only_one_half_are_marked(officer: Viewer) -> None:
+    """By word and shape; shared passages by their place in the other half."""
     text = read(officer.ask(QUESTION, "compliance/surveil", "public/public_qa"))
     assert "only here" in text
     assert "also 1 there" in text
     assert "also 3 there" in text
 
 
-def test_another_s_record_is_as_none_at_all(officer: Viewer, analyst: Viewer, engine: Engine) -> None:
-    """To whoever has no duty; to the asker and to an auditor it is a record, with its path."""
+def test_another_person_s_record_looks_like_an_absent_one(
+    officer: Viewer, analyst: Viewer, engine: Engine
+) -> None:
+    """Unless the viewer has the duty to audit."""
     officer.ask(QUESTION, "public/public_qa")
     seq = engine.log.size - 1
     assert "Verified" in officer.get(f"records/{seq}").text
@@ -108,7 +107,7 @@ def test_another_s_record_is_as_none_at_all(officer: Viewer, analyst: Viewer, en
     assert foreign.text == absent.text
 
 
-def test_an_auditor_reads_any_record_and_none_of_its_values(
+def test_an_auditor_reads_any_record_without_its_values(
     officer: Viewer, auditor: Viewer, engine: Engine
 ) -> None:
     """Person, question and answer are commitments until they are opened."""
@@ -141,10 +140,10 @@ def test_a_value_is_opened_for_a_purpose_after_its_record(
     assert "eve@audit.example" == engine.log.private.openings(before)["actor"].value
 
 
-def test_no_value_leaves_whose_opening_cannot_be_recorded(
+def test_no_value_is_shown_whose_opening_cannot_be_recorded(
     officer: Viewer, auditor: Viewer, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The log fails: 503, and nothing of the value."""
+    """If the log fails the answer is 503, without the value."""
     officer.ask(QUESTION, "public/public_qa")
     seq = engine.log.size - 1
 
@@ -157,28 +156,25 @@ def test_no_value_leaves_whose_opening_cannot_be_recorded(
     assert "royalty" not in found.text
 
 
-@pytest.mark.parametrize(
-    ("said", "status"),
-    [
-        ({"field": "query", "purpose": ""}, 422),
-        ({"field": "query", "purpose": "because I want to"}, 422),
-        ({"field": "query", "purpose": "x" * 65}, 422),
-        ({"field": "nonsense", "purpose": "X-1"}, 422),
-        ({"field": "", "purpose": "X-1"}, 422),
-    ],
-)
 def test_nothing_is_opened_without_a_purpose_that_is_a_code(
-    officer: Viewer, auditor: Viewer, engine: Engine, said: dict[str, str], status: int
+    officer: Viewer, auditor: Viewer, engine: Engine
 ) -> None:
-    """Nor a value that the record has not; and nothing is recorded as opened."""
+    """Nor a value that the record does not have; and nothing is recorded as opened."""
     officer.ask(QUESTION, "public/public_qa")
     seq, before = engine.log.size - 1, engine.log.size
-    assert status == auditor.post(f"records/{seq}/open", **said).status_code
+    for field, purpose in (
+        ("query", ""),
+        ("query", "because I want to"),
+        ("query", "x" * 65),
+        ("nonsense", "X-1"),
+        ("", "X-1"),
+    ):
+        assert 422 == auditor.post(f"records/{seq}/open", field=field, purpose=purpose).status_code
     assert before == engine.log.size
 
 
-def test_who_has_no_duty_opens_not_even_their_own(officer: Viewer, engine: Engine) -> None:
-    """403, on record as a refused token; the value is not shown."""
+def test_without_the_duty_not_even_one_s_own_values_are_opened(officer: Viewer, engine: Engine) -> None:
+    """403, recorded as a refused token."""
     officer.ask(QUESTION, "public/public_qa")
     found = officer.post(f"records/{engine.log.size - 1}/open", field="query", purpose="X-1")
     assert (403, True) == (found.status_code, "TOKEN_DUTY" in found.text)
@@ -188,7 +184,7 @@ def test_who_has_no_duty_opens_not_even_their_own(officer: Viewer, engine: Engin
 def test_the_history_of_labels_follows_the_right_to_know_it(
     officer: Viewer, analyst: Viewer, auditor: Viewer, engine: Engine
 ) -> None:
-    """Auditors, and a cell that may know of hidden passages and ask about every past; nobody else."""
+    """Of auditors, and of a cell that may know of hidden passages and ask about any past."""
     assert OWN in auditor.post("chunk", chunk_id=HISTORY).text
     assert OWN in officer.post("chunk", chunk_id=HISTORY, cell="compliance/surveil").text
     assert OWN not in officer.post("chunk", chunk_id=HISTORY, cell="public/public_qa").text
@@ -199,7 +195,7 @@ def test_the_history_of_labels_follows_the_right_to_know_it(
 
 
 def test_the_desk_itself_refuses_a_history_without_the_right(service: Service, engine: Engine) -> None:
-    """Whatever a page asks: with no cell, with one that the token does not grant, with one that has no such right."""
+    """Without a cell, with one that the token does not grant, and with one that lacks the right."""
     for said in (
         {},
         {"role": "compliance", "purpose": "surveil"},
@@ -213,7 +209,7 @@ def test_the_desk_itself_refuses_a_history_without_the_right(service: Service, e
 
 
 def test_a_hidden_passage_and_an_absent_one_are_explained_alike(officer: Viewer) -> None:
-    """To a role that may not know: the pages differ in the id asked for and the number of the record alone."""
+    """To a role that may not know, the pages differ only in the id asked for and the record's number."""
     pages = [
         re.sub(
             r"records/\d+\">\d+", "", officer.post("chunk", chunk_id=one, cell="public/public_qa").text
@@ -224,7 +220,9 @@ def test_a_hidden_passage_and_an_absent_one_are_explained_alike(officer: Viewer)
     assert "NOTHING_TO_EXPLAIN" in pages[0]
 
 
-def test_an_explanation_is_on_record_with_rule_regulation_and_remedy(officer: Viewer, engine: Engine) -> None:
+def test_an_explanation_is_recorded_and_names_rule_regulation_and_remedy(
+    officer: Viewer, engine: Engine
+) -> None:
     """For a role that may know of hidden passages."""
     before = engine.log.size
     text = read(officer.post("chunk", chunk_id=CHUNK, cell="compliance/surveil"))
@@ -234,23 +232,23 @@ def test_an_explanation_is_on_record_with_rule_regulation_and_remedy(officer: Vi
     assert before + 1 == engine.log.size
 
 
-def test_a_table_is_compared_for_auditors_alone(officer: Viewer, auditor: Viewer, engine: Engine) -> None:
-    """What it widens and tightens, by word and shape; one that is none is told why, and nothing is applied."""
+def test_a_table_is_compared_only_for_auditors(officer: Viewer, auditor: Viewer, engine: Engine) -> None:
+    """What it widens and tightens, by word and shape; an invalid one gets an error, and nothing is applied."""
     text, before = engine.profile.texts[1], engine.profile.table.sha256
     wider = text.replace("may_know_existence = false", "may_know_existence = true", 1)
     assert "▲" in auditor.post("policy", proposed=wider).text
     tighter = text.replace("may_know_existence = true", "may_know_existence = false", 1)
     assert "▼" in auditor.post("policy", proposed=tighter).text
     assert "No cell differs" in auditor.post("policy", proposed=text.replace("\n", "\r\n")).text
-    assert "This is no table" in auditor.post("policy", proposed="<b>schema</b>").text
+    assert "This is not a valid table" in auditor.post("policy", proposed="<b>schema</b>").text
     assert "<b>schema" not in auditor.post("policy", proposed="<b>schema</b>").text
     assert 403 == officer.post("policy", proposed=wider).status_code
     assert before == engine.profile.table.sha256
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
+def test_the_desk_refuses_unknown_pages_keys_and_types(service: Service) -> None:
+    """Even if a page itself sent them."""
+    for said in (
         {},
         {"page": "nothing"},
         {"page": ["records"]},
@@ -259,16 +257,13 @@ def test_a_table_is_compared_for_auditors_alone(officer: Viewer, auditor: Viewer
         {"page": "records", "since": "2026-13-41"},
         {"page": "record", "record": -1},
         {"page": "record", "record": True},
-    ],
-)
-def test_the_desk_takes_what_it_knows_and_nothing_else(service: Service, said: dict[str, Any]) -> None:
-    """Unknown pages, keys and types are refused, also from a page that went wrong."""
-    with pytest.raises(Problem):
-        service.console(Asker(token(**AUDITOR)), json.dumps(said).encode())
+    ):
+        with pytest.raises(Problem):
+            service.console(Asker(token(**AUDITOR)), json.dumps(said).encode())
 
 
-def test_what_the_desk_says_is_plain_json(service: Service, engine: Engine) -> None:
-    """So that a process in front can carry it: every page, read back, is the same."""
+def test_the_answers_of_the_desk_are_plain_json(service: Service, engine: Engine) -> None:
+    """Every page is the same after reading it back."""
     said = {
         "record": {"record": 0},
         "open": {"record": 0, "field": "x", "purpose": "X-1"},
@@ -282,7 +277,7 @@ def test_what_the_desk_says_is_plain_json(service: Service, engine: Engine) -> N
 
 
 def every_cell(engine: Engine, home: Path, files: Path) -> Iterator[tuple[str, Asked, str]]:
-    """Each cell of the table, with a token of a group that grants it alone."""
+    """Yield each cell of the table, with a token that grants only that cell."""
     cells = [f"{cell.role}/{cell.purpose}" for cell in engine.profile.table.cells]
     grants = "".join(f'[[grant]]\ngroup = "{cell}"\ncells = ["{cell}"]\n' for cell in cells)
     (files / "grants.toml").write_text(f"schema = 1\n{grants}")
@@ -296,10 +291,10 @@ def every_cell(engine: Engine, home: Path, files: Path) -> Iterator[tuple[str, A
 @pytest.mark.parametrize(
     "count", [pytest.param(2, id="quick"), pytest.param(40, id="whole", marks=pytest.mark.release)]
 )
-def test_no_page_of_any_cell_holds_a_line_that_is_hidden_from_it(
+def test_no_page_of_any_cell_shows_a_line_that_is_hidden_from_it(
     engine: Engine, home: Path, files: Path, small_corpus: Path, count: int
 ) -> None:
-    """Over all pages, questions about what is hidden among them; lines that an admissible passage has as well aside."""
+    """On all pages, also with questions about hidden passages; lines that an admissible passage has do not count."""
     store = engine._collection.store
     chunks = [store.chunk(row[0]) for row in store.snapshot_rows()]
     asked_of = (small_corpus.parent / "questions.jsonl").read_text("utf-8").splitlines()
@@ -309,7 +304,7 @@ def test_no_page_of_any_cell_holds_a_line_that_is_hidden_from_it(
         role, purpose = cell.split("/")
         try:
             decision = infer(Session(role=role, purpose=purpose), engine.profile.table, now=datetime.now(UTC))
-        except Refused:  # the cell wants an allow-list, so everything is hidden
+        except Refused:  # the cell needs an allow-list, so everything is hidden
             admitted: list[str] = []
         else:
             admitted = [one.text for one in chunks if not decision.reasons_for(one)]
