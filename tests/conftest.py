@@ -16,6 +16,7 @@ from tests.sizes import examples
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tests.postgres import PostgresRun
     from tests.sharing import SharedServer
 
 # Machines are noisy: a slow example is no failure. CI repeats the same examples on every run.
@@ -60,12 +61,21 @@ def ingested(tmp_path_factory: pytest.TempPathFactory, small_corpus: Path) -> Pa
 
 
 @pytest.fixture(scope="session")
-def sharing() -> Iterator[SharedServer]:
-    """A PostgreSQL server for stores that several processes share."""
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresRun]:
+    """The PostgreSQL server of this run, which its processes share."""
+    from tests.postgres import PostgresRun
+
+    own = tmp_path_factory.getbasetemp()
+    with PostgresRun.joined(own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) as run:
+        yield run
+
+
+@pytest.fixture(scope="session")
+def sharing(postgres: PostgresRun) -> SharedServer:
+    """A PostgreSQL database for stores that several processes share."""
     from tests.sharing import SharedServer
 
-    with SharedServer.started() as server:
-        yield server
+    return SharedServer(postgres.database())
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A file run as a module of its own, beside every other copy of it: a script, or what another file of tests defines."""
+"""Load a file, such as a script or another file of tests, as a separate module."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def loaded(path: Path, name: str) -> ModuleType:
-    """Run a file under a name that no other module has; dataclasses look themselves up by it."""
+    """Run a file with a unique module name, by which dataclasses look themselves up."""
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None

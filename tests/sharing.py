@@ -1,19 +1,18 @@
-"""A PostgreSQL server with shared stores, as an administrator sets them up and applications open them."""
+"""A PostgreSQL database with shared stores, as an administrator sets them up and applications open them."""
 
 from __future__ import annotations
 
 import itertools
 import shutil
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from carag.engine.sharing import share
 from carag.store.postgres import PostgresStore, set_up
-from tests.backends.postgres_servers import Server, postgres_servers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
+
+    from tests.postgres import Database
 
 ROLE: Final = "carag_app"
 KEYS: Final = ("audit.key", "vkey", "private.key")
@@ -21,27 +20,19 @@ _NUMBERS = itertools.count()
 
 
 class SharedServer:
-    """A server that syncs to its disk, as a log wants it."""
+    """A database for stores that several processes share."""
 
-    def __init__(self, server: Server) -> None:
-        self.server, self.url = server, server.url
-        self._schemas: dict[str, str] = {}
-
-    @classmethod
-    @contextmanager
-    def started(cls) -> Iterator[SharedServer]:
-        with postgres_servers(1, syncs=True) as (server,):
-            made = cls(server)
-            made.alter(f"CREATE ROLE {ROLE} LOGIN")
-            yield made
+    def __init__(self, database: Database) -> None:
+        self.database, self.url = database, database.url
+        self.alter(
+            f"DO $$ BEGIN CREATE ROLE {ROLE} LOGIN; EXCEPTION WHEN duplicate_object OR unique_violation THEN END $$"
+        )
 
     def admin(self) -> Any:
-        import psycopg
-
-        return psycopg.connect(self.url, autocommit=True)
+        return self.database.connect()
 
     def alter(self, *statements: str) -> list[tuple[Any, ...]]:
-        """Do what the server's administrator can; return the rows of the last statement."""
+        """Execute statements as the administrator; return the rows of the last one."""
         with self.admin() as db:
             done = [db.execute(statement) for statement in statements][-1]
             return done.fetchall() if done.description else []
@@ -49,23 +40,23 @@ class SharedServer:
     def connect(self) -> Any:
         import psycopg
 
-        return psycopg.connect(self.server.as_account(ROLE), autocommit=True)
+        return psycopg.connect(self.database.as_account(ROLE), autocommit=True)
 
     def a_schema(self) -> str:
-        return f"shared_{next(_NUMBERS)}"
+        return f"shared_{self.database.name}_{next(_NUMBERS)}"
 
     def address(self, schema: str) -> str:
-        return f"{self.server.as_account(ROLE)}&schema={schema}"
+        return f"{self.database.as_account(ROLE)}&schema={schema}"
 
     def a_corpus(self) -> str:
-        """Set up documents alone; return the schema."""
+        """Set up the tables of documents; return the schema."""
         schema = self.a_schema()
         with self.admin() as db:
             set_up(db, schema, ROLE)
         return schema
 
     def emptied(self, schema: str) -> str:
-        """Empty documents that nobody has open; return their schema."""
+        """Empty the tables of documents, which must not be open; return their schema."""
         tables = (
             "embedded",
             "vectors",

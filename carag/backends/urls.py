@@ -131,6 +131,8 @@ def in_collection(url: str, name: str) -> str:
     --------
     >>> in_collection("redis://node-1:7000,node-2:7000/filings", "other")
     'redis://node-1:7000,node-2:7000/other'
+    >>> in_collection("postgresql://a/v?collection=one  postgresql://b/v", "other")
+    'postgresql://a/v?collection=other postgresql://b/v?collection=other'
     >>> in_collection("postgresql://carag_app@db.example/vectors?collection=filings&sslmode=require", "other")
     'postgresql://carag_app@db.example/vectors?sslmode=require&collection=other'
     """

@@ -1,7 +1,7 @@
-"""What every backend must do, whichever it is: fourteen claims, taken over by one class of tests a backend.
+"""What every backend must do: fifteen claims, which the tests of each backend inherit.
 
-A backend's own tests derive from :class:`Conformance` and say how a new collection is made, how a second connection to
-it is, and how it goes away. What a backend does not declare is asserted to be refused; nothing is skipped.
+They derive from :class:`Conformance` and define how to make a collection, connect to it again, and take it away. What a
+backend does not declare must be refused; nothing is skipped.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from carag.backends import Checked, rows_of
+from carag.backends import Admitted, Checked, rows_of
 from carag.backends.compiled import admitted_at
 from carag.errors import BackendFault, BackendUnavailable, CaragError, Incomplete, InvalidArgument
 from carag.index import Plan
 from carag.policy import QUARANTINE, VERSION_WORD, Mask, Policy, policy_word
-from tests.backends.lying import Lie, Lying
+from tests.backends.lying import Lie, Lying, Spy
+from tests.backends.rows import rows as rows_with
 from tests.backends.worlds import (
     EVERYTHING,
     Labels,
@@ -29,6 +30,7 @@ from tests.backends.worlds import (
     drawn_world,
     plain_rows,
 )
+from tests.sizes import examples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,32 +39,33 @@ if TYPE_CHECKING:
 
 CLOSED = QUARANTINE | VERSION_WORD
 HOSTILE = ["'; DROP TABLE rows; --", '" OR 1=1', "{tag}", "a\\b\n", "%s %(x)s", "é漢\u202e", "$1", "x" * 200]
-"""Names of batches that a backend must take as they are."""
+"""Names of batches that a backend must not interpret."""
 
 
 class Conformance:
-    """Derive from it, and say how backends are made."""
+    """Derive from it, and define how backends are made."""
 
     pytestmark = pytest.mark.filterwarnings(
         "ignore::carag.errors.UnlabelledWarning"
     )  # such rows are among those drawn
 
-    questions = 400
-    """Exact questions that are compared with the index; the full count beside it."""
-    all_questions = 10_000
-    lies = 2_000
-    all_lies = 100_000
-    relabels = 200
-    all_relabels = 2_000
-    flips = 60
-    all_flips = 500
+    questions, all_questions = examples(400), 10_000
+    """Exact questions that are compared with the index: in most runs, and in full."""
+    lies, all_lies = examples(2_000), 100_000
+    relabels, all_relabels = examples(200), 2_000
+    flips, all_flips = examples(60), 500
+    rows, graph_rows = examples(1_000, least=300), examples(3_000, least=1_000)
+    """Rows that are searched at every selectivity, and by a graph."""
+
+    compares_words = True
+    """Whether a search compares words with those admitted, whatever their bits."""
 
     def new(self, dim: int) -> VectorBackend:
         """Make an empty collection."""
         raise NotImplementedError
 
     def another(self, backend: VectorBackend) -> VectorBackend:
-        """Open a second connection to the collection of one."""
+        """Open a second connection to a collection."""
         raise NotImplementedError
 
     def stop(self, backend: VectorBackend) -> None:
@@ -98,7 +101,7 @@ class Conformance:
     # ------------------------------------------------------------ 1 default deny
 
     def test_nothing_is_found_without_a_policy_or_a_label(self, build):
-        """No policy is refused; an empty one, and rows unlabelled, quarantined or deleted: none."""
+        """No policy is refused; an empty one finds nothing; unlabelled, quarantined and deleted rows are hidden."""
         words = [0, 5, QUARANTINE, CLOSED, policy_word(1), policy_word(1)]
         world = World.of(rows_of(np.eye(6), words, range(6)))
         backend, checked = build(world)
@@ -113,8 +116,8 @@ class Conformance:
 
     @pytest.mark.parametrize("k", [1, 10])
     def test_an_exact_plan_is_the_index_at_every_selectivity(self, build, k):
-        """From no row admissible, over k - 1, k and k + 1, to all."""
-        n, dim = 1_000, 16
+        """With 0, k - 1, k, k + 1 and more rows admissible, up to all."""
+        n, dim = self.rows, 16
         sizes = sorted({0, 1, k - 1, k, k + 1, n // 1_000, n // 100, n // 20, n // 5, n // 2, n})
         bits = np.zeros(n, np.int64)
         for bit, size in enumerate(sizes):
@@ -144,7 +147,7 @@ class Conformance:
             backend.close()
 
     def test_an_exact_plan_is_the_index_on_random_questions(self, build):
-        """Up to eight pairs, control bits, times, entities allowed and denied: the same to the last byte."""
+        """Up to eight mask pairs, control bits, times, allowed and denied entities: equal to the last byte."""
         self._questions(build, self.questions, 1)
 
     @pytest.mark.full
@@ -156,23 +159,25 @@ class Conformance:
 
     @pytest.mark.parametrize("kind", ["clustered", "gaussian", "anti-correlated"])
     def test_a_graph_finds_what_it_declares(self, build, kind):
-        """At least the declared recall@10 at every selectivity; where none is declared, the plan is refused."""
-        n, dim = 3_000, 32
+        """At least the declared recall@10 at every selectivity; without a declared one, the plan is refused."""
+        n, dim = self.graph_rows, 32
         rng = np.random.default_rng(5)
         queries = rng.standard_normal((20, dim)).astype(np.float32)
         rows = plain_rows(n, dim, kind="clustered" if kind == "clustered" else "gaussian")
         near = rows.vectors @ queries[0] if kind == "anti-correlated" else rng.standard_normal(n)
         order = np.argsort(near)  # what is admissible first is farthest from the first query
         bits = np.zeros(n, np.int64)
-        for bit, size in enumerate((30, 300, 1_500, n)):
+        for bit, size in enumerate((30, 300, n // 2, n)):
             bits[order[:size]] |= 1 << bit
-        world = World.of(rows._replace(words=policy_word(bits)))
-        backend, checked = build(world)
+        few = World.of(plain_rows(9, dim))
+        backend, checked = build(few)
         if Plan.GRAPH not in backend.capabilities.plans:
             assert backend.capabilities.recall is None
             with pytest.raises(InvalidArgument, match="graph"):
                 checked.search(queries, 10, EVERYTHING, plan="graph")
             return
+        world = World.of(rows._replace(words=policy_word(bits)))
+        backend, checked = build(world)
         asked = queries[:1] if kind == "anti-correlated" else queries
         for bit in range(4):
             expected = world.index.search(asked, 10, Mask(1 << bit), plan="exact")
@@ -200,7 +205,7 @@ class Conformance:
             assert 0 == found.stats.lagged
 
     def test_a_search_sees_a_change_that_was_confirmed(self, build, opened):
-        """From another connection, the next search: 0 stale."""
+        """The next search on another connection is never stale."""
         self._relabels(build, opened, self.relabels)
 
     @pytest.mark.full
@@ -232,11 +237,9 @@ class Conformance:
         def read() -> None:
             try:
                 while not done.is_set():
-                    with suppress(
-                        BackendUnavailable
-                    ):  # each of its tries met a change; it says so and returns nothing
+                    with suppress(BackendUnavailable):  # every try met a change, so it returns nothing
                         look()
-            except BaseException as error:  # noqa: BLE001 - told below
+            except BaseException as error:  # noqa: BLE001 - reported below
                 failures.append(error)
 
         thread = threading.Thread(target=read)
@@ -250,7 +253,7 @@ class Conformance:
         assert {9} == {int(many) for _, many in seen}
 
     def test_no_search_sees_half_of_a_change(self, build, opened):
-        """Nine rows, flipped between two words in one batch under a reader: 0 torn, 0 short."""
+        """Nine rows change between two words in one batch during reads: no read is torn or short."""
         self._flips(build, opened, self.flips)
 
     @pytest.mark.full
@@ -260,8 +263,8 @@ class Conformance:
 
     # ------------------------------------------------------------ 7 a new word
 
-    def test_a_word_that_was_not_known_is_closed_and_then_open(self, build):
-        """A policy compiled before a word came does not admit it; compiled after, it does."""
+    def test_an_unknown_word_is_closed_and_a_known_one_open(self, build):
+        """A policy compiled before a word was added does not admit it; compiled afterwards, it does."""
         world = World.of(plain_rows(5, 8))
         backend, checked = build(world)
         before = backend.state()
@@ -283,7 +286,7 @@ class Conformance:
     # ------------------------------------------------------------ 8 one policy, written in several ways
 
     def test_equal_policies_find_the_same(self, build):
-        """Pairs in any order, split or together, or with others that admit nothing more."""
+        """Mask pairs in any order, split or joined, or with others that admit nothing more."""
         rng = np.random.default_rng(3)
         world = World.of(plain_rows(400, 8, bits=rng.integers(0, 16, 400)))
         backend, checked = build(world)
@@ -302,14 +305,14 @@ class Conformance:
     # ------------------------------------------------------------ 9 gone, and again
 
     def test_a_backend_that_is_gone_returns_nothing(self, build):
-        """An error of CARAG's own, and no part of an answer."""
+        """It raises an error of CARAG's own."""
         backend, checked = build(World.of(plain_rows(20, 8)))
         self.stop(backend)
         with pytest.raises((BackendUnavailable, InvalidArgument)):
             checked.search(np.ones(8), 5, EVERYTHING)
 
     def test_a_batch_that_is_repeated_changes_nothing(self, build):
-        """Neither rows nor the epoch, whatever the second one says; a batch that was refused left nothing behind."""
+        """Neither rows nor the epoch, whatever the second one contains; a refused batch leaves nothing behind."""
         world = World.of(plain_rows(4, 8))
         backend, checked = build(world)
         added = backend.add(plain_rows(3, 8, seed=1, first=4), batch="more")
@@ -348,7 +351,7 @@ class Conformance:
                     except (BackendFault, Incomplete):
                         refused[lie] += 1
                         assert liar.told
-                    else:  # nothing was there to lie about, or what was untrue was dropped
+                    else:  # there was nothing to lie about, or what was untrue was dropped
                         assert expected.keys.tolist() == got.keys.tolist()
                         assert expected.similarities.tobytes() == got.similarities.tobytes()
                         lagged = got.stats.lagged
@@ -358,7 +361,7 @@ class Conformance:
         assert all(refused[lie] > count / 100 for lie in Lie), refused
 
     def test_no_lie_is_believed(self, build):
-        """Of eight kinds: the answer is refused, or it is the right one."""
+        """With eight kinds of lies: the answer is refused, or right."""
         self._lies(build, self.lies, 1)
 
     @pytest.mark.full
@@ -369,7 +372,7 @@ class Conformance:
     # ------------------------------------------------------------ 11 the record
 
     def test_an_epoch_is_asked_again_or_refused(self, build):
-        """What a record names replays to the same ids where that is declared, and is refused where it is not."""
+        """A recorded epoch returns the same ids if replay is declared, and is refused otherwise."""
         world = World.of(plain_rows(40, 8))
         backend, checked = build(world)
         query = np.full((1, 8), 8**-0.5, np.float32)
@@ -391,8 +394,8 @@ class Conformance:
 
     # ------------------------------------------------------------ 12 certified
 
-    def test_a_certified_answer_minds_no_hidden_row(self, build):
-        """Inadmissible rows deleted, replaced or permuted: byte for byte the same; not declared, it is refused."""
+    def test_a_certified_answer_does_not_depend_on_hidden_rows(self, build):
+        """It is equal to the last byte after inadmissible rows change; without the plan it is refused."""
         rng = np.random.default_rng(8)
         rows = plain_rows(300, 8, bits=rng.integers(1, 3, 300))
         world = World.of(rows)
@@ -417,10 +420,10 @@ class Conformance:
     # ------------------------------------------------------------ 13 empty lists
 
     def test_an_empty_list_is_never_sent(self, build):
-        """Where no word, or no entity, is admitted, no backend is asked."""
+        """If no word or no entity is admitted, no backend is asked."""
         world = World.of(plain_rows(10, 8))
         backend, _ = build(world)
-        spy = _Spy(backend)
+        spy = Spy(backend)
         checked = Checked(spy, world.labels, 8)
         for policy in (Policy(), Mask(1 << 20), Policy(Mask(), allow_entities=[])):
             found = checked.search(np.ones(8), 5, policy, also_hidden=0)
@@ -433,8 +436,8 @@ class Conformance:
 
     # ------------------------------------------------------------ 14 hostile names
 
-    def test_hostile_names_are_names(self, build):
-        """Batches called like statements are batches: rows are added once, and nothing else happens."""
+    def test_hostile_batch_names_are_not_interpreted(self, build):
+        """Rows of a batch named like a statement are added once, and nothing else happens."""
         world = World.of(plain_rows(2, 8))
         backend, checked = build(world)
         for number, name in enumerate(HOSTILE, start=2):
@@ -447,7 +450,7 @@ class Conformance:
     # ------------------------------------------------------------ what a ranker asks
 
     def test_rows_are_read_by_key(self, build):
-        """Vectors and similarities of any rows, as the index gives them; an unknown key is refused, or left out."""
+        """Vectors and similarities of any rows equal the index's; an unknown key is refused, or left out."""
         world = World.of(plain_rows(50, 8))
         _, checked = build(world)
         keys = [7, 3, 49]
@@ -460,8 +463,8 @@ class Conformance:
         with pytest.raises(InvalidArgument):
             checked.similarities(query, [3, 1_000])
 
-    def test_what_is_hidden_is_found_beside_the_answer(self, build):
-        """The wider search is a search of its own, at the same epoch."""
+    def test_hidden_rows_are_found_in_a_second_search(self, build):
+        """The wider search is separate, at the same epoch."""
         rng = np.random.default_rng(2)
         world = World.of(plain_rows(200, 8, bits=rng.integers(1, 3, 200)))
         backend, checked = build(world)
@@ -470,20 +473,32 @@ class Conformance:
         assert_equal(world.index.search(np.ones(8), 5, Mask(1), plan="exact"), both)
         assert_equal(world.index.search(np.ones(8), 7, Mask(), plan="exact"), both.wider)
 
+    # ------------------------------------------------------------ 15 the form of rows
 
-class _Spy:
-    """A backend whose questions are kept."""
-
-    def __init__(self, backend):
-        self._backend, self.asked = backend, []
-
-    def __getattr__(self, name):
-        return getattr(self._backend, name)
-
-    def search(self, queries, k, admitted, **more):
-        self.asked.append(admitted)
-        return self._backend.search(queries, k, admitted, **more)
-
-    def count(self, admitted, **more):
-        self.asked.append(admitted)
-        return self._backend.count(admitted, **more)
+    def test_the_greatest_numbers_come_back_as_they_were_given(self, opened):
+        """Every bit of keys, words, entities, times and vectors, and filters compare them exactly."""
+        last = 2**32 - 1
+        words = [0, 1, 0x7FFF_FFFF, 0x8000_0000, last - 1, last]
+        if not self.compares_words:
+            words = [0, *(VERSION_WORD | bits for bits in (0, 1, 2, 4, 8))]
+        keys = [0, 1, 2**31, 2**53 + 1, 2**63 - 2, 2**63 - 1]
+        given = rows_with(keys, words)._replace(
+            public_at=np.array([0, 1, 2, 3, last - 2, last - 1], np.uint32),
+            entities=np.array([0, 1, 2, last - 2, last - 1, last], np.uint32),
+        )
+        backend = self.new(4)
+        opened.append(backend)
+        assert tuple(words) == backend.add(given, batch="first").words
+        read = backend.get(keys)
+        order = np.argsort(read.keys)
+        for before, after in zip(given, read, strict=True):
+            assert (before.dtype, before.tobytes()) == (after.dtype, after[order].tobytes())
+        if not self.compares_words:
+            return
+        everything = Admitted(tuple(words), last - 1, last - 1, None, (), EVERYTHING)
+        assert 4 == backend.count(everything._replace(as_of=last - 3))
+        for word, key, entity in zip(words, keys, given.entities.tolist(), strict=True):
+            asked = everything._replace(words=(word,), allow_entities=(entity,))
+            found = backend.search(given.vectors[given.keys == key], 9, asked, plan=self.exact(backend))
+            assert ([key], 1) == (found.keys[found.keys >= 0].tolist(), found.admissible)
+            assert 5 == backend.count(everything._replace(deny_entities=(entity,)))

@@ -1,4 +1,4 @@
-"""Servers that the tests of backends share."""
+"""Databases that the tests of backends share."""
 
 from __future__ import annotations
 
@@ -7,20 +7,18 @@ import itertools
 import pytest
 
 from carag.backends import PostgresBackend, PostgresEpochs, ShardedBackend
-from tests.backends.postgres_servers import postgres_servers
 
 NUMBERS = itertools.count()
 
 
 @pytest.fixture(scope="session")
-def servers():
-    """Four PostgreSQL servers: three shards, and the one that keeps their epochs."""
-    with postgres_servers(4) as running:
-        yield running
+def servers(postgres):
+    """Four databases: three shards, and one that keeps their epochs."""
+    return [postgres.database() for _ in range(4)]
 
 
 class Graphed(PostgresBackend):
-    """Builds its graph over the first batch, which takes less time than to add row by row to an empty one."""
+    """Builds its graph over the first batch, which is faster than adding rows to an empty one."""
 
     def add(self, rows, *, batch):
         state = super().add(rows, batch=batch)
@@ -30,7 +28,7 @@ class Graphed(PostgresBackend):
 
 
 class Sharded(ShardedBackend):
-    """Three shards; a second connection is made of the same."""
+    """Three shards in databases."""
 
     def __init__(self, servers, name, **more):
         self.servers, self.name = servers, name
@@ -43,5 +41,5 @@ class Sharded(ShardedBackend):
 
 @pytest.fixture
 def name():
-    """Give a test a collection of its own."""
+    """Name a collection of the test's own."""
     return f"collection {next(NUMBERS)}"

@@ -1,4 +1,4 @@
-"""An engine of dictionaries that confirms one write at a time, and can be killed before or after any of them."""
+"""An engine made of dictionaries that confirms one write at a time, and can be killed before or after any of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Store:
-    """What is stored, by whichever connection; ``deaths`` counts down to the write at which the engine dies."""
+    """What is stored, for every connection; at write ``dies_at`` the engine dies."""
 
     def __init__(self) -> None:
         self.texts: dict[str, str] = {}
@@ -23,7 +23,7 @@ class Store:
         self.dies_at: float | None = None
 
     def write(self, do: Callable[[], None]) -> None:
-        """Do one write; a death of ``n`` comes before the write ``n``, of ``n + 0.5`` after it, unconfirmed."""
+        """Do one write; a death at ``n`` is before write ``n``, at ``n + 0.5`` after it but before its confirmation."""
         self.writes += 1
         if self.dies_at == self.writes:
             raise BackendUnavailable("killed")
@@ -37,15 +37,18 @@ class MemoryBackend(VersionedLoads):
 
     _most_words = 64
 
-    def __init__(self, store: Store, *, keep: float | None = None) -> None:
-        super().__init__("rows", "memory 1", keep)
+    def __init__(self, store: Store, *, collection: str = "rows", keep: float | None = None) -> None:
+        super().__init__(collection, "memory 1", keep)
         self.store = store
         self.asked = 0
+        self.is_open = True
 
     def _prepare(self, dim):
         pass
 
     def _texts(self, *names):
+        if not self.is_open:
+            raise BackendUnavailable("closed")
         self.asked += 1
         return [self.store.texts.get(name, "") for name in names]
 
@@ -123,4 +126,4 @@ class MemoryBackend(VersionedLoads):
         return Nearest(keys, scores, rows_from(list(named.values()), register.dim))
 
     def close(self):
-        pass
+        self.is_open = False

@@ -1,4 +1,4 @@
-"""What an engine must do when a machine of it is killed: under a question, in a batch, and where the epoch moves."""
+"""What an engine must do when one of its machines is killed: during questions, batches and the move of the epoch."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ QUERY = np.ones(16, np.float32)
 
 
 class Kills:
-    """Derive from it, and say how a collection is opened and a machine is killed and comes back."""
+    """Derive from it, and define how to open a collection, and how to kill and restart a machine."""
 
     rounds = 1
     all_rounds = 15
     patience = 60.0
-    """Seconds in which an engine must answer again once its machine is back."""
+    """Seconds in which an engine must answer again after a restart."""
 
     def open(self, collection: str) -> VersionedBackend:
         raise NotImplementedError
 
     def fresh(self) -> str:
-        """Name a collection that there is not yet."""
+        """Return the name of a new collection."""
         raise NotImplementedError
 
     def kill(self, round_: int) -> None:
@@ -43,7 +43,7 @@ class Kills:
         raise NotImplementedError
 
     def _again(self, collection: str) -> Checked:
-        """Open the collection, once it can be."""
+        """Open the collection as soon as possible."""
         until = time.monotonic() + self.patience
         while True:
             try:
@@ -79,7 +79,7 @@ class Kills:
                     answers.append(reader.search(QUERY, 20, EVERYTHING).keys.tolist())
                 except BackendUnavailable as error:
                     refusals.append(error)
-                except BaseException as error:  # noqa: BLE001 - told below
+                except BaseException as error:  # noqa: BLE001 - reported below
                     failures.append(error)
 
         thread = threading.Thread(target=ask)
@@ -97,7 +97,7 @@ class Kills:
             while len(answers) == before and not failures:
                 assert time.monotonic() < until
                 time.sleep(0.01)
-        finally:  # or a test that fails never ends
+        finally:  # else a failing test never ends
             done.set()
             thread.join()
         assert [] == failures
@@ -159,12 +159,12 @@ class Kills:
             self._where_the_epoch_moves(round_ + is_written, is_written=is_written)
 
     def test_what_is_killed_answers_wholly_or_not_at_all(self):
-        """Under questions, in a batch and where the epoch moves; back again, nothing is lost, torn or there twice."""
+        """After a restart nothing is lost, torn or duplicated."""
         for round_ in range(self.rounds):
             self._round(round_)
 
     @pytest.mark.full
     def test_what_is_killed_often_answers_wholly_or_not_at_all(self):
-        """The same, in more rounds."""
+        """In more rounds."""
         for round_ in range(self.all_rounds):
             self._round(round_)

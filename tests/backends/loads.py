@@ -1,10 +1,7 @@
-"""What every backend that takes loads must do: rows written block by block are seen all at once, or never."""
+"""What every backend that takes loads must do: rows written block by block become visible all at once, or never."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,13 +13,13 @@ from carag.errors import BackendFault, InvalidArgument
 from carag.index import Plan
 from carag.policy import policy_word
 from tests.backends.worlds import EVERYTHING, plain_rows
+from tests.warm import Child
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from carag.backends import VectorBackend
 
-ROOT = Path(__file__).parents[2]
 DIM, BLOCK = 8, 40
 ROWS = plain_rows(200, DIM, bits=1 + np.arange(200) % 3)._replace(
     entities=np.arange(200, dtype=np.uint32) % 7, public_at=np.arange(200, dtype=np.uint32)
@@ -60,20 +57,20 @@ from carag.backends import backend_by_url, load_rows
 from tests.backends.loads import stream
 load_rows(backend_by_url(sys.argv[1]), stream(), batch="load", progress=lambda *done: print(*done, flush=True))
 """
-MANY, AT_ONCE = 6_000, 200
-"""Rows that a writer in another process loads, and those of a block."""
+MANY, AT_ONCE = 4_000, 200
+"""Rows that a writer in another process loads, and rows per block."""
 
 
 def stream() -> Iterator[Rows]:
-    """Yield many rows; they are the same each time."""
+    """Yield many rows, the same each time."""
     return (plain_rows(AT_ONCE, 16, seed=begin, first=begin) for begin in range(0, MANY, AT_ONCE))
 
 
 def killed_writers(url: str, reader: LoadingBackend, lines: Iterable[int]) -> None:
     """Kill writers of one load, each some blocks after those that it found written, and let the last one finish."""
-    command, positions = [sys.executable, "-c", WRITER, url], [0]
+    positions = [0]
     for blocks_more in lines:
-        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as writer:
+        with Child(WRITER, url) as writer:
             while positions[-1] >= int(writer.stdout.readline().split()[1]):
                 pass
             for _ in range(blocks_more):
@@ -83,7 +80,10 @@ def killed_writers(url: str, reader: LoadingBackend, lines: Iterable[int]) -> No
         positions.append(reader.loaded("load"))
     assert positions == sorted(set(positions))
     assert 1 < positions[-1] < MANY
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    with Child(WRITER, url) as writer:
+        for _ in writer.stdout:
+            pass
+        assert 0 == writer.wait()
     root = StateRoot()
     for block in stream():
         root.add(block)
@@ -92,7 +92,7 @@ def killed_writers(url: str, reader: LoadingBackend, lines: Iterable[int]) -> No
 
 
 class Loads:
-    """Derive from it, and say how an empty collection is made, and how a second connection to it is."""
+    """Derive from it, and define how to make an empty collection, and to connect to it again."""
 
     def make(self) -> LoadingBackend:
         raise NotImplementedError
@@ -116,7 +116,7 @@ class Loads:
         return self.made[-1]
 
     def begun(self, many: int) -> LoadingBackend:
-        """Make a collection with three rows, and a load of which so many rows are written."""
+        """Make a collection with three rows, and a load of which some rows are written."""
         backend = self.new()
         backend.add(plain_rows(3, DIM, first=900), batch="first")
         for begin in range(0, many, BLOCK):
@@ -124,7 +124,7 @@ class Loads:
         return backend
 
     def test_rows_are_seen_all_at_once(self):
-        """Not while they are written, nor once all are; but by every reader once they are published, at one epoch."""
+        """Not while they are written, but when they are published, at one epoch and by every reader."""
         backend = self.begun(200)
         before, reader = backend.state(), self.another(backend)
         assert ({900, 901, 902}, {900, 901, 902}) == (seen(backend), seen(reader))
@@ -135,7 +135,7 @@ class Loads:
         assert sorted({policy_word(bits) for bits in (1, 2, 3)}) == list(state.words)
 
     def test_rows_of_a_load_are_read_by_their_key_alone(self):
-        """To the last bit; live rows are none of them."""
+        """To the last bit, without live rows."""
         backend = self.begun(80)
         read = backend.get_loaded([*KEYS, 900], batch="load")
         order = np.argsort(read.keys)
@@ -143,7 +143,7 @@ class Loads:
             assert given.tobytes() == got[order].tobytes()
 
     def test_a_load_goes_on_from_what_is_written_over_another_connection(self):
-        """What is there already is not written again; a gap, and a part of what is there, are refused."""
+        """Written rows are not written again; a gap and a partial overlap are refused."""
         backend = self.another(self.begun(80))
         assert 80 == backend.loaded("load")
         backend.load(part(ROWS, 40, 80), batch="load", begin=40, end=80)
@@ -155,7 +155,7 @@ class Loads:
         assert {*KEYS, 900, 901, 902} == seen(backend)
 
     def test_nothing_else_changes_a_collection_meanwhile(self):
-        """Neither another load nor a batch; afterwards they do."""
+        """Neither another load nor a batch can, until the load is published."""
         backend = self.begun(40)
         changes = (
             lambda: backend.add(plain_rows(1, DIM, first=950), batch="more"),
@@ -176,8 +176,8 @@ class Loads:
             change()
         assert {*KEYS, 900, 902, 950} == seen(backend)
 
-    def test_a_load_that_is_given_up_leaves_nothing(self):
-        """Its name may begin anew; who still writes to it is refused; and without one nothing is given up."""
+    def test_a_discarded_load_leaves_nothing(self):
+        """Its name can be used again; later writes to it are refused; discarding again does nothing."""
         backend = self.begun(80)
         backend.unload()
         backend.unload()
@@ -195,7 +195,7 @@ class Loads:
         assert {*KEYS, 900, 901, 902} == seen(backend)
 
     def test_a_load_that_is_published_is_done(self):
-        """Again, by another connection: nothing is written, and no block is asked for."""
+        """Repeating it on another connection writes nothing, and requests no block."""
         backend = self.begun(200)
         state = backend.publish("load")
         other = self.another(backend)
@@ -204,7 +204,7 @@ class Loads:
         assert state == other.publish("load") == load_rows(other, iter(()), batch="load")
 
     def test_a_key_in_use_is_refused(self):
-        """Also if the rest of the block is new."""
+        """Even if the rest of the block is new."""
         backend = self.begun(0)
         with pytest.raises(InvalidArgument, match="in use"):
             load_rows(backend, [plain_rows(3, DIM, first=899)], batch="load")
@@ -212,7 +212,7 @@ class Loads:
         assert {900, 901, 902} == seen(backend)
 
     def test_a_key_that_comes_twice_in_a_stream_is_never_published(self):
-        """It is refused where it is seen, or counted in the end."""
+        """It is refused when it is seen, or when rows are counted at the end."""
         backend = self.new()
         with pytest.raises(
             (InvalidArgument, BackendFault), match=r"in use|came twice|a duplicate|fewer rows"

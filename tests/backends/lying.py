@@ -1,4 +1,4 @@
-"""A backend that lies, in one of eight ways: what it returns looks like an answer and is none."""
+"""A backend that lies in one of eight ways: its answers look right and are not."""
 
 from __future__ import annotations
 
@@ -18,33 +18,23 @@ if TYPE_CHECKING:
 class Lie(StrEnum):
     """What is untrue in an answer."""
 
-    INADMISSIBLE = "a row that the policy refuses, as it is or with a word that would pass"
+    INADMISSIBLE = "a row that the policy refuses, unchanged or with a word that would pass"
     SHORT = "fewer rows than it counts"
     DUPLICATE = "a row twice"
     STALE = "the answer of another epoch"
     FOREIGN = "a row that the store never had"
-    NAN = "no number, as a score or in a vector"
+    NAN = "a NaN, as a score or in a vector"
     COUNT = "a wrong number of admissible rows"
-    VECTOR = "a vector that is longer, or another than the score says"
+    VECTOR = "a vector that is longer, or does not match the score"
 
 
 class Lying:
-    """Another backend, whose searches are answered with a lie.
-
-    Parameters
-    ----------
-    backend : VectorBackend
-    lie : Lie
-    rng : Generator
-        Draws where in the answer, and which variant.
-    others : Rows
-        Rows to return although they were not asked for.
-    """
+    """A backend whose searches are answered with a lie; it may return rows of `others`, which were not asked for."""
 
     def __init__(self, backend: VectorBackend, lie: Lie, rng: Generator, others: Rows) -> None:
         self._backend, self._lie, self._rng, self._others = backend, lie, rng, others
         self.told = 0
-        """Answers in which something was changed."""
+        """Answers that were changed."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._backend, name)
@@ -58,7 +48,7 @@ class Lying:
         return found if lied is None else lied
 
     def _place(self, found: Found) -> tuple[int, int] | None:
-        """Draw a query that found something, and a place in its list."""
+        """Draw a query that found rows, and a place in its list."""
         lengths = (found.keys >= 0).sum(axis=1)
         if not lengths.any():
             return None
@@ -66,7 +56,7 @@ class Lying:
         return query, int(self._rng.integers(lengths[query]))
 
     def _in_place_of_one(self, found: Found, queries: Any, row: Rows) -> Found | None:
-        """Put a row where another was, or where none was, so that nothing else is untrue."""
+        """Put a row in place of another, or in an empty place, so that nothing else is untrue."""
         keys, scores = found.keys.copy(), found.scores.copy()
         query, at = self._place(found) or (0, 0)
         if row.keys[0] in keys[query]:
@@ -152,6 +142,25 @@ class Lying:
         if vectors[at] @ found.rows.vectors[at] < 0 and (np.abs(scores[found.keys >= 0]) < 1e-3).any():
             return None  # a row at a right angle to a query: the other way round it has the same score
         return found._replace(rows=found.rows._replace(vectors=vectors))
+
+
+class Spy:
+    """A backend that remembers its questions."""
+
+    def __init__(self, backend: VectorBackend) -> None:
+        self._backend = backend
+        self.asked: list[Any] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._backend, name)
+
+    def search(self, queries: Any, k: int, admitted: Any, **more: Any) -> Found:
+        self.asked.append(admitted)
+        return self._backend.search(queries, k, admitted, **more)
+
+    def count(self, admitted: Any, **more: Any) -> int:
+        self.asked.append(admitted)
+        return self._backend.count(admitted, **more)
 
 
 def _first(keys: Any) -> Any:

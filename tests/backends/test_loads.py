@@ -1,4 +1,4 @@
-"""Loads on every backend that is made in this process, and on PostgreSQL: unseen until they are published."""
+"""Loads on the backends in this process, and on PostgreSQL."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.backends.in_memory import MemoryBackend, Store
 from tests.backends.loads import DIM, Loads
 from tests.backends.postgres_servers import psycopg_or_skip
 
-psycopg = psycopg_or_skip()
+psycopg_or_skip()
 
 
 class TestNative(Loads):
@@ -45,7 +45,7 @@ class TestShardedVersions(Loads):
 
 
 class TestPostgres(Loads):
-    """One server."""
+    """One database."""
 
     @pytest.fixture(autouse=True)
     def _with(self, servers, name):
@@ -59,12 +59,12 @@ class TestPostgres(Loads):
 
 
 class TestFencedPostgres(TestPostgres):
-    """An account that owns no table, under row-level security."""
+    """An account that does not own the tables, under row-level security."""
 
     @pytest.fixture(autouse=True)
     def _with(self, servers, name):
-        account = name.replace("collection ", "account_")
-        with psycopg.connect(servers[0].url, autocommit=True) as admin:
+        account = f"{servers[0].name}_{name.replace(' ', '_')}"
+        with servers[0].connect() as admin:
             admin.execute(f"CREATE ROLE {account} LOGIN")
         owner = PostgresBackend(servers[0].url, collection=name, dim=DIM)
         owner.let_use(account)
@@ -73,7 +73,7 @@ class TestFencedPostgres(TestPostgres):
 
 
 class TestShardedPostgres(Loads):
-    """Three servers, and their epochs on a fourth."""
+    """Three databases, and their epochs in a fourth."""
 
     @pytest.fixture(autouse=True)
     def _with(self, servers, name):

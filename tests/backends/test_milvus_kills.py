@@ -1,4 +1,4 @@
-"""A server of Milvus that is killed: it answers wholly or not at all, and comes back with all that it had confirmed."""
+"""A Milvus server that is killed answers fully or not at all, and comes back with everything that it had confirmed."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ milvus_or_skip()
 
 NAMES = itertools.count()
 SESSION = 30
-"""Seconds: the server's own default, which a killed one waits for when it starts again."""
-pytestmark = pytest.mark.full  # each of the four kills of a round takes a minute
+"""Seconds, the server's default; a killed one waits for it when it starts again."""
+pytestmark = pytest.mark.full  # each of the four kills per round takes a minute
 
 
 class TestKills(Kills):
-    """The one process that there is; whoever supervises it starts it again, as often as it takes."""
+    """One process, which a supervisor would start again as often as necessary."""
 
     all_rounds = 5
     patience = 300.0

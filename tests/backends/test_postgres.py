@@ -1,4 +1,4 @@
-"""PostgreSQL with pgvector as a backend: what every backend must do, and what only this one can go wrong in."""
+"""PostgreSQL with pgvector as a backend: it conforms, and what can only go wrong here does not."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 
-from carag.backends import PostgresBackend, Rows, rows_of
+from carag.backends import PostgresBackend, Rows
 from carag.backends.compiled import admitted_at
 from carag.backends.postgres import backend as backend_module
 from carag.backends.postgres import link as link_module
 from carag.backends.postgres import statements
 from carag.backends.postgres.link import PostgresLink
+from carag.backends.postgres.place import check_version
 from carag.backends.postgres.schema import graph_name
 from carag.errors import BackendUnavailable, InvalidArgument
 from carag.index import Plan
@@ -23,6 +24,7 @@ from tests.backends.conformance import Conformance
 from tests.backends.conftest import NUMBERS, Graphed
 from tests.backends.postgres_servers import psycopg_or_skip
 from tests.backends.worlds import EVERYTHING, plain_rows
+from tests.sizes import examples
 
 psycopg = psycopg_or_skip()
 
@@ -30,17 +32,15 @@ HOSTILE = """c{} '"; DROP TABLE live; -- %s %(x)s $1 \\ é漢"""
 
 
 class TestPostgres(Conformance):
-    """One server, with a graph, which no exact plan may take."""
+    """One database, with a graph, which no exact plan may use."""
 
-    lies = 400
+    lies, graph_rows = examples(400), 3_000
 
     @pytest.fixture(autouse=True)
     def _with(self, servers):
         self.server = servers[0]
-        self.is_stopped = False
         yield
-        if self.is_stopped:
-            self.server.start()
+        self.server.start()
 
     def new(self, dim):
         return Graphed(self.server.url, collection=HOSTILE.format(next(NUMBERS)))
@@ -50,14 +50,13 @@ class TestPostgres(Conformance):
 
     def stop(self, backend):
         self.server.kill()
-        self.is_stopped = True
 
 
-# -- plans run as they say
+# -- plans
 
 
 def explained(backend, statement, queries, admitted, **settings):
-    """Return the plan that the server would take for a statement of the backend."""
+    """Return the server's plan for a statement of the backend."""
     bound = statements.parameters(backend._place.id, backend.state().epoch, admitted)
 
     def work(db):
@@ -84,22 +83,22 @@ QUERY = np.full((1, 16), 0.25, np.float32)
 SOME = admitted_at((policy_word(1), policy_word(3)), EVERYTHING, 0, None)
 
 
-def test_an_exact_statement_never_takes_the_graph(graphed):
-    """Neither by itself, nor where all is done to make the planner take it: its order is not that of the index."""
+def test_an_exact_statement_never_uses_the_graph(graphed):
+    """Not even with settings that make the planner prefer it: its order is not that of the graph's index."""
     graph = f"using {graph_name(graphed._place.id)}"
     statement = statements.exact(SOME)
     assert graph not in explained(graphed, statement, QUERY, SOME)
     assert graph not in explained(graphed, statement, QUERY, SOME, width=400)
     plain = "SELECT key FROM live WHERE collection = %(c)s ORDER BY {} LIMIT %(k)s"
-    for order, takes_it in (
+    for order, uses_it in (
         ("v::public.vector(16) <#> %(q)s, key", True),
         ("(v::public.vector(16) <#> %(q)s) + 0, key", False),
     ):
-        assert takes_it == (graph in explained(graphed, plain.format(order), QUERY, SOME, width=400))
+        assert uses_it == (graph in explained(graphed, plain.format(order), QUERY, SOME, width=400))
 
 
-def test_a_graph_statement_takes_the_graph(graphed):
-    """Though the planner may think that scoring all costs less."""
+def test_a_graph_statement_uses_the_graph(graphed):
+    """Even if the planner estimates that scoring all rows costs less."""
     plan = explained(graphed, statements.graph(SOME, 16), QUERY, SOME, width=400)
     assert f"using {graph_name(graphed._place.id)}" in plan
     for policy in (Mask(1), Mask(1, 2), Mask(3)):
@@ -109,8 +108,8 @@ def test_a_graph_statement_takes_the_graph(graphed):
         )
 
 
-def test_what_the_graph_leaves_short_is_asked_again(graphed, monkeypatch):
-    """As when it has too few links to reach a row."""
+def test_a_short_list_of_the_graph_is_completed_exactly(graphed, monkeypatch):
+    """A graph may have too few links to reach a row."""
     short = statements.graph
     monkeypatch.setattr(statements, "graph", lambda *args: short(*args).replace("LIMIT %(k)s", "LIMIT 3", 1))
     found = graphed.search(QUERY, 10, SOME, plan=Plan.GRAPH)
@@ -118,15 +117,15 @@ def test_what_the_graph_leaves_short_is_asked_again(graphed, monkeypatch):
     assert exact.keys.tolist() == found.keys.tolist()
 
 
-def test_the_cheaper_plan_is_taken_where_none_is_asked_for(graphed, monkeypatch):
+def test_without_a_requested_plan_the_cheaper_one_runs(graphed, monkeypatch):
     """By the number of admissible rows, which is exact."""
     assert Plan.EXACT is graphed.search(QUERY, 10, SOME, plan=Plan.AUTO).plan
     monkeypatch.setattr(backend_module, "_EXACT_ROWS", 100)
     assert Plan.GRAPH is graphed.search(QUERY, 10, SOME, plan=Plan.AUTO).plan
 
 
-def test_a_graph_is_not_walked_where_few_rows_are_admissible(servers, name):
-    """Its walk would end far from them: a tenth is enough, one row less is scored, all of it."""
+def test_a_graph_is_not_walked_if_few_rows_are_admissible(servers, name):
+    """Its walk would end far from them: with a tenth it is walked, with one row less all are scored."""
     backend = Graphed(servers[0].url, collection=name)
     rows = plain_rows(500, 16)
     words = np.where(
@@ -143,7 +142,7 @@ def test_a_graph_is_not_walked_where_few_rows_are_admissible(servers, name):
 
 
 def test_a_graph_knows_rows_that_ended_since(graphed):
-    """An earlier epoch has what was relabelled and deleted after it."""
+    """An earlier epoch has what was relabelled and deleted afterwards."""
     then = graphed.search(QUERY, 20, SOME, plan=Plan.GRAPH)
     best = then.keys[0, :5].tolist()
     graphed.relabel(best[:3], [0] * 3, batch="close")
@@ -158,30 +157,8 @@ def test_a_graph_knows_rows_that_ended_since(graphed):
 # -- the form of rows
 
 
-def test_all_bits_of_a_word_and_a_time_are_kept(servers, name):
-    """The highest one is no sign; and of a vector not one bit is lost."""
-    with_high = [2**31, 2**32 - 1, 2**31 | 1 << 27, 1 << 27]
-    rng = np.random.default_rng(0)
-    rows = rows_of(
-        rng.standard_normal((4, 384)) * [[1e-30], [1], [1e30], [7]],
-        [1 << 27] * 4,
-        [0, 2**63 - 1, 5, 2**40],
-        public_at=[0, 2**32 - 1, 2**31, 1],
-        expires_at=[2**32 - 1, 2**31, 2**31 - 1, 0],
-        entities=[2**32 - 1, 0, 2**31, 1],
-    )._replace(words=np.array(with_high, np.uint32))
-    backend = PostgresBackend(servers[0].url, collection=name)
-    state = backend.add(rows, batch="first")
-    assert tuple(sorted(with_high)) == state.words
-    got = backend.get(rows.keys.tolist())
-    order = [got.keys.tolist().index(key) for key in rows.keys]
-    for sent, came in zip(rows, got, strict=True):
-        assert (sent.dtype, sent.tobytes()) == (came.dtype, came[order].tobytes())
-    backend.close()
-
-
 def test_many_rows_come_in_blocks(servers, name):
-    """More than fit in one block of the copy, and none."""
+    """More rows than fit in one block of the copy, and none."""
     backend = PostgresBackend(servers[0].url, collection=name)
     rows = plain_rows(9_000, 4)
     assert 9_000 == backend.add(rows, batch="many").shards[0].rows
@@ -191,15 +168,8 @@ def test_many_rows_come_in_blocks(servers, name):
     backend.close()
 
 
-@pytest.mark.parametrize("dim", [0, 2001])
-def test_a_length_that_no_graph_takes_is_refused(servers, name, dim):
-    """Before anything is made."""
-    with pytest.raises(InvalidArgument, match="want 1 to 2000"):
-        PostgresBackend(servers[0].url, collection=name, dim=dim)
-
-
 def test_a_collection_has_vectors_of_one_length(servers, name):
-    """Whether its first batch said so, or who opened it."""
+    """Set by its first batch, or when it is opened; it must be one that a graph takes."""
     backend = PostgresBackend(servers[0].url, collection=name, dim=8)
     with pytest.raises(InvalidArgument, match="length 4; those of the collection have 8"):
         backend.add(plain_rows(2, 4), batch="first")
@@ -209,31 +179,16 @@ def test_a_collection_has_vectors_of_one_length(servers, name):
         PostgresBackend(servers[0].url, collection=name, dim=16)
     assert 0 == backend.state().epoch
     backend.close()
-
-
-@pytest.mark.parametrize("relabels", [200, pytest.param(2_000, marks=pytest.mark.full)])
-def test_the_next_query_from_another_connection_sees_a_relabel(servers, name, relabels):
-    """0 stale."""
-    writer = PostgresBackend(servers[0].url, collection=name)
-    reader = PostgresBackend(servers[0].url, collection=name)
-    writer.add(plain_rows(30, 16), batch="first")
-    open_, closed = policy_word(1), policy_word(4)
-    admitted, stale = admitted_at((open_,), EVERYTHING, 0, None), 0
-    for number in range(relabels):
-        key = number // 2 % 30
-        writer.relabel([key], [(closed, open_)[number % 2]], batch=f"change {number}")
-        found = reader.search(QUERY, 30, admitted, plan=Plan.EXACT)
-        stale += (key in found.rows.keys) != bool(number % 2) or found.admissible != 29 + number % 2
-    assert 0 == stale
-    writer.close()
-    reader.close()
+    for dim in (0, 2001):
+        with pytest.raises(InvalidArgument, match="want 1 to 2000"):
+            PostgresBackend(servers[0].url, collection=f"{name} {dim}", dim=dim)
 
 
 # -- at the same time
 
 
 def test_writers_take_turns(servers, name):
-    """Each batch is an epoch of its own, and none is lost; the same batch from all of them is one."""
+    """Each batch is an epoch, and none is lost; the same batch from all writers is one."""
     backend = PostgresBackend(servers[0].url, collection=name)
     backend.add(plain_rows(4, 8), batch="first")
 
@@ -252,8 +207,8 @@ def test_writers_take_turns(servers, name):
     backend.close()
 
 
-def test_who_opens_at_the_same_time_opens_the_same(servers, name):
-    """The schema, the collection and its room are made once."""
+def test_processes_that_open_at_once_open_the_same(servers, name):
+    """Schema, collection and partition are created once."""
     schema = name.replace(" ", "_")
 
     def opened(_):
@@ -269,7 +224,7 @@ def test_who_opens_at_the_same_time_opens_the_same(servers, name):
 
 
 def test_collections_share_nothing(servers):
-    """Not keys, words, batches or epochs, whatever they are called."""
+    """Neither keys, words, batches nor epochs, whatever their names."""
     names = ["tenant", "tenant%", "Tenant", "tenant' OR '1'='1", 'tenant"; DELETE FROM live; --', "é" * 200]
     backends = [PostgresBackend(servers[1].url, collection=one) for one in names]
     for number, backend in enumerate(backends):
@@ -281,19 +236,16 @@ def test_collections_share_nothing(servers):
         backend.close()
 
 
-@pytest.mark.parametrize("collection", ["a\0b", "a\nb", "x" * 201, 7])
-def test_what_is_no_name_is_refused(servers, collection):
-    """Before the server is asked."""
-    with pytest.raises(InvalidArgument, match="collection"):
-        PostgresBackend(servers[0].url, collection=collection)
-
-
 @pytest.mark.parametrize(("memory_mb", "is_on_disk"), [(1, True), (64, False)])
-def test_a_graph_is_built_in_the_memory_it_is_given(servers, name, memory_mb, is_on_disk):
-    """What does not fit is built on disk, and the server says so."""
+def test_a_graph_is_built_within_its_memory(servers, name, memory_mb, is_on_disk):
+    """What does not fit is built on disk, as the server reports; an impossible amount is refused."""
     told = []
     backend = PostgresBackend(servers[0].url, collection=name)
     backend.add(plain_rows(2_000, 64), batch="first")
+    for wrong in (0, -1, 1.5, True, "2GB", 2**21):
+        with pytest.raises(InvalidArgument, match="megabytes"):
+            backend.build_graph(memory_mb=wrong)
+    assert backend.capabilities.recall is None
     connected = backend._link._connected
 
     def listening():
@@ -308,31 +260,19 @@ def test_a_graph_is_built_in_the_memory_it_is_given(servers, name, memory_mb, is
     backend.close()
 
 
-@pytest.mark.parametrize("memory_mb", [0, -1, 1.5, True, "2GB", 2**21])
-def test_memory_that_the_server_cannot_take_is_refused(servers, name, memory_mb):
-    """Before it builds anything."""
-    backend = PostgresBackend(servers[0].url, collection=name)
-    backend.add(plain_rows(5, 8), batch="first")
-    with pytest.raises(InvalidArgument, match="megabytes"):
-        backend.build_graph(memory_mb=memory_mb)
-    assert backend.capabilities.recall is None
-    backend.close()
-
-
 def test_an_account_sees_its_collections_and_no_other(servers, name):
-    """The server refuses the rest, whatever the statement; and the backend says that it does."""
-    server = servers[1]
+    """The server refuses the rest, whatever the statement, and the backend declares it."""
+    server, tenant = servers[1], f"{servers[1].name}_tenant"
     mine = PostgresBackend(server.url, collection=name)
     other = PostgresBackend(server.url, collection=f"{name}, of somebody else")
     for one in (mine, other):
         one.add(plain_rows(30, 8), batch="first")
         assert not one.capabilities.server_side_policy
     mine.build_graph()
-    with psycopg.connect(server.url, autocommit=True) as admin:
-        admin.execute("DROP ROLE IF EXISTS tenant_account")
-        admin.execute("CREATE ROLE tenant_account LOGIN")
-    mine.let_use("tenant_account")
-    fenced = PostgresBackend(server.as_account("tenant_account"), collection=name)
+    with server.connect() as admin:
+        admin.execute(f"CREATE ROLE {tenant} LOGIN")
+    mine.let_use(tenant)
+    fenced = PostgresBackend(server.as_account(tenant), collection=name)
     assert fenced.capabilities.server_side_policy
     fenced.add(plain_rows(5, 8, first=50), batch="second")
     fenced.relabel([50], [policy_word(2)], batch="third")
@@ -343,15 +283,15 @@ def test_an_account_sees_its_collections_and_no_other(servers, name):
     for plan in (Plan.EXACT, Plan.GRAPH):
         assert 34 == len(fenced.search(query, 50, admitted, plan=plan).rows.keys)
     with pytest.raises(BackendUnavailable, match="let_use"):
-        PostgresBackend(server.as_account("tenant_account"), collection=f"{name}, of somebody else")
-    with psycopg.connect(server.as_account("tenant_account"), autocommit=True) as account:
+        PostgresBackend(server.as_account(tenant), collection=f"{name}, of somebody else")
+    with psycopg.connect(server.as_account(tenant), autocommit=True) as account:
         for table in ("live", "past", "word", "change"):
             seen = account.execute(f"SELECT DISTINCT collection FROM carag_vectors.{table}").fetchall()  # noqa: S608
             assert [(fenced._place.id,)] == seen
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             account.execute(f"SELECT * FROM carag_vectors.live_{other._place.id}")  # noqa: S608
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
-            account.execute("UPDATE carag_vectors.collection SET accounts = '{tenant_account}'")
+            account.execute(f"UPDATE carag_vectors.collection SET accounts = '{{{tenant}}}'")  # noqa: S608
         moved = "UPDATE carag_vectors.live SET collection = %s"
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             account.execute(moved, (other._place.id,))
@@ -362,7 +302,7 @@ def test_an_account_sees_its_collections_and_no_other(servers, name):
 # -- the connection
 
 
-SECRET = "heron-4711"  # noqa: S105 - which tests/canary.py listens for
+SECRET = "heron-4711"  # noqa: S105 - tests/canary.py listens for it
 
 
 @pytest.mark.parametrize(
@@ -373,8 +313,8 @@ SECRET = "heron-4711"  # noqa: S105 - which tests/canary.py listens for
         f"postgresql://someone@localhost:1/db?password={SECRET}",
     ],
 )
-def test_a_server_that_is_away_is_told_without_address_or_secret(dsn):
-    """Nor does the account's name, which may be a person's, stand there."""
+def test_an_unreachable_server_is_reported_without_address_or_secret(dsn):
+    """Nor the name of the account, which may be a person's."""
     with pytest.raises(BackendUnavailable) as told:
         PostgresBackend(dsn, timeout=2)
     text = "".join(traceback.format_exception(told.value))
@@ -387,15 +327,15 @@ def test_a_server_that_is_away_is_told_without_address_or_secret(dsn):
     "dsn",
     [f"postgresql://a:{SECRET}@h/d?no_such=1", f"http://{SECRET}@h", f"host=h password={SECRET}", None, 7],
 )
-def test_what_is_no_address_is_refused_without_it(dsn):
-    """It may hold a password."""
+def test_an_invalid_address_is_refused_without_being_quoted(dsn):
+    """It may contain a password."""
     with pytest.raises(InvalidArgument, match="not the address") as told:
         PostgresBackend(dsn)
     assert SECRET not in str(told.value)
 
 
 def test_a_backend_does_not_show_its_address(servers, name):
-    """In a repr, a state, or an error of a statement."""
+    """In a repr, a state, or the error of a statement."""
     backend = PostgresBackend(servers[0].url, collection=name)
     shown = [repr(backend), repr(backend._link), repr(backend.state())]
     with pytest.raises(BackendUnavailable) as told:
@@ -404,8 +344,8 @@ def test_a_backend_does_not_show_its_address(servers, name):
     backend.close()
 
 
-def test_another_machine_is_asked_with_its_certificate_verified(monkeypatch):
-    """Unless the address or the environment says how; a socket and this machine need none."""
+def test_the_certificate_of_another_machine_is_verified(monkeypatch):
+    """Unless the address or the environment says otherwise; a socket and this machine need none."""
     monkeypatch.delenv("PGSSLMODE", raising=False)
     modes = {
         "postgresql://a@db.example/d": "verify-full",
@@ -421,20 +361,20 @@ def test_another_machine_is_asked_with_its_certificate_verified(monkeypatch):
     assert "sslmode" not in PostgresLink("postgresql://a@db.example/d", "s")._fields
 
 
-def test_a_connection_that_was_ended_is_made_anew(servers, name):
-    """All of them at once, as when a server restarted; the caller does not notice."""
+def test_lost_connections_are_replaced(servers, name):
+    """All at once, as after a restart of the server; the caller does not notice."""
     backend = PostgresBackend(servers[0].url, collection=name)
     backend.add(plain_rows(3, 8), batch="first")
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(lambda _: backend.state(), range(50)))
-    with psycopg.connect(servers[0].url, autocommit=True) as admin:
-        admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
+    servers[0].kill()
+    servers[0].start()
     assert 1 == backend.state().epoch
     backend.close()
 
 
-def test_a_batch_ended_before_its_commit_is_not_there_and_can_be_repeated(servers, name):
-    """And not after it was: the second try finds it done."""
+def test_a_batch_that_is_ended_before_its_commit_is_repeated(servers, name):
+    """The second try makes it, once."""
     backend = PostgresBackend(servers[0].url, collection=name)
     original, tries = backend._copy, []
 
@@ -442,7 +382,7 @@ def test_a_batch_ended_before_its_commit_is_not_there_and_can_be_repeated(server
         original(db, *args)
         tries.append(1)
         if len(tries) < 2:
-            with psycopg.connect(servers[0].url, autocommit=True) as admin:
+            with servers[0].connect() as admin:
                 admin.execute("SELECT pg_terminate_backend(%s)", (db.info.backend_pid,))
 
     backend._copy = ended
@@ -451,8 +391,8 @@ def test_a_batch_ended_before_its_commit_is_not_there_and_can_be_repeated(server
     backend.close()
 
 
-def test_a_server_that_is_away_is_not_asked_again_and_again(servers, name, monkeypatch):
-    """After three failures in a row callers are refused at once; after a rest one of them tries."""
+def test_an_unreachable_server_is_left_alone(servers, name, monkeypatch):
+    """After three failures in a row callers are refused at once; after a pause one of them tries."""
     backend = PostgresBackend(servers[0].url, collection=name)
     asked = []
     now = [1000.0]
@@ -481,20 +421,32 @@ def test_a_server_that_is_away_is_not_asked_again_and_again(servers, name, monke
     backend.close()
 
 
-def test_a_table_of_others_is_not_taken(servers):
-    """A schema that is not CARAG's, or of another format, is refused."""
-    with psycopg.connect(servers[0].url, autocommit=True) as admin:
-        admin.execute("CREATE SCHEMA IF NOT EXISTS somebody")
+def test_names_and_schemas_are_checked(servers, name):
+    """A schema of others, an impossible name, and a second collection are refused; an address may name its own."""
+    url = servers[0].url
+    with servers[0].connect() as admin:
+        admin.execute("CREATE SCHEMA somebody")
     with pytest.raises(BackendUnavailable, match="name another schema"):
-        PostgresBackend(servers[0].url, schema="somebody")
+        PostgresBackend(url, schema="somebody")
     with pytest.raises(InvalidArgument, match="schema"):
-        PostgresBackend(servers[0].url, schema='"; DROP SCHEMA public; --')
-
-
-def test_an_address_names_its_collection(servers, name):
-    """``?collection=NAME``, beside what libpq reads."""
-    backend = PostgresBackend(f"{servers[0].url}&collection={quote(name)}")
+        PostgresBackend(url, schema='"; DROP SCHEMA public; --')
+    for wrong in ("a\0b", "a\nb", "x" * 201, 7):
+        with pytest.raises(InvalidArgument, match="collection"):
+            PostgresBackend(url, collection=wrong)
+    backend = PostgresBackend(f"{url}&collection={quote(name)}")
     assert name == backend.state().collection
-    with pytest.raises(InvalidArgument, match="the address names the collection"):
-        PostgresBackend(f"{servers[0].url}&collection={quote(name)}", collection="another")
     backend.close()
+    with pytest.raises(InvalidArgument, match="the address names the collection"):
+        PostgresBackend(f"{url}&collection={quote(name)}", collection="another")
+
+
+@pytest.mark.parametrize(
+    ("version", "is_warned"),
+    [("0.8.0", True), ("0.8.6", True), ("0.8.7", False), ("0.8.10", False), ("0.9", False)],
+)
+def test_a_version_with_a_known_vulnerability_is_warned_of(version, is_warned, caplog):
+    """pgvector before 0.8.7 can write beyond a buffer while building an index; before 0.8 it is refused."""
+    check_version(version)
+    assert is_warned == any(version in record.getMessage() for record in caplog.records)
+    with pytest.raises(BackendUnavailable, match="want 0"):
+        check_version("0.7.4")

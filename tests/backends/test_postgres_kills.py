@@ -1,4 +1,4 @@
-"""Nodes killed mid-query, mid-batch and mid-flip: an answer is whole or refused, and a batch repeated is there once."""
+"""Servers killed at any moment: an answer is whole or refused, and a repeated batch is there once."""
 
 from __future__ import annotations
 
@@ -14,13 +14,23 @@ import pytest
 from carag.errors import BackendUnavailable
 from carag.index import Plan
 from tests.backends.conftest import Sharded
+from tests.backends.postgres_servers import postgres_servers
 from tests.backends.test_sharded import ONE, QUERY, TWO, admitted
 from tests.backends.worlds import plain_rows
 
 BATCH = 40
-"""Rows of a batch."""
+"""Rows per batch."""
 FIRST = 120
-"""Rows that every store begins with; the first nine are flipped."""
+"""Rows of every store at first; nine of them are flipped."""
+
+pytestmark = pytest.mark.release
+
+
+@pytest.fixture(scope="module")
+def servers():
+    """Four servers: three shards, and one that keeps their epochs."""
+    with postgres_servers(4) as running:
+        yield running
 
 
 def answer(backend):
@@ -33,7 +43,7 @@ def answer(backend):
 
 
 def changes():
-    """Yield batches without end: rows that come, nine that are flipped, rows that go."""
+    """Yield batches without end: rows are added, nine flipped, rows deleted."""
     for number in itertools.count():
         first = FIRST + number * BATCH
         rows = plain_rows(BATCH, 8, seed=number + 1, first=first)
@@ -69,7 +79,7 @@ def repeated(call):
 
 @pytest.mark.parametrize("rounds", [6, pytest.param(60, marks=pytest.mark.full)])
 def test_killed_nodes_never_give_a_part(servers, name, rounds):
-    """One of four servers a round, epochs included, at a moment of its own; readers and the writer go on meanwhile."""
+    """One of four servers per round, also that of the epochs, at a random moment, while reading and writing go on."""
     rng = np.random.default_rng(rounds)
     backend, stream = Sharded(servers, name, timeout=20), changes()
     backend.add(plain_rows(FIRST, 8), batch="first")
@@ -112,8 +122,8 @@ def test_killed_nodes_never_give_a_part(servers, name, rounds):
     reader.close()
 
 
-def test_a_server_that_hangs_is_given_up(servers, name):
-    """Its own limit of time is of no use where it does not run; nor is a connection that nobody ends."""
+def test_a_server_that_hangs_is_reported(servers, name):
+    """The client has a time limit of its own: a server that is stopped does not keep its limit."""
     import psutil
 
     backend = Sharded(servers, name, timeout=1.0)

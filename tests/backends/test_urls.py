@@ -1,4 +1,4 @@
-"""Backends by URL: several are the shards of one collection; what is ambiguous is refused, and no secret is shown."""
+"""Backends by URL: several URLs name shards; ambiguous ones are refused, and no secret is shown."""
 
 from __future__ import annotations
 
@@ -8,23 +8,21 @@ from typing import TYPE_CHECKING
 import pytest
 
 from carag.audit import Verdict, verify_receipt
-from carag.backends import ShardedBackend, backend_by_url
-from carag.backends.urls import in_collection
+from carag.backends import backend_by_url
 from carag.cli import Exit
 from carag.cli.app import run
 from carag.engine.rows.moving import copy_backend, switch_backend
 from carag.errors import BackendUnavailable, InvalidArgument
 from tests.backends.conftest import NUMBERS
 from tests.backends.postgres_servers import psycopg_or_skip
-from tests.backends.worlds import plain_rows
 from tests.engine.documents import document
 from tests.engine.test_backend import READER, REVIEW, filled, found, opened
 from tests.loaded import loaded
 
 if TYPE_CHECKING:
-    from tests.backends.postgres_servers import Server
+    from tests.postgres import Database
 
-psycopg = psycopg_or_skip()
+psycopg_or_skip()
 script = loaded(Path(__file__).parents[2] / "scripts" / "verify_receipt.py", "scripts.verify_receipt")
 
 
@@ -33,7 +31,7 @@ def collection() -> str:
     return f"urls{next(NUMBERS)}"
 
 
-def by_url(servers: list[Server], collection: str) -> str:
+def by_url(servers: list[Database], collection: str) -> str:
     return " ".join(f"{one.url}&collection={collection}" for one in servers)
 
 
@@ -41,9 +39,9 @@ def by_url(servers: list[Server], collection: str) -> str:
 
 
 def test_a_store_in_shards_answers_as_natively(
-    tmp_path: Path, servers: list[Server], collection: str
+    tmp_path: Path, servers: list[Database], collection: str
 ) -> None:
-    """The same passages and similarities to the last bit, also opened again; all shards have rows; receipts verify."""
+    """Equal passages and similarities to the last bit, also after reopening; all shards have rows; receipts verify."""
     url = by_url(servers[:3], collection)
     with opened(tmp_path / "here") as here, opened(tmp_path / "there", url) as there:
         for engine in (here, there):
@@ -69,9 +67,9 @@ def test_a_store_in_shards_answers_as_natively(
 
 
 def test_a_store_moves_from_one_server_to_shards_and_back(
-    tmp_path: Path, servers: list[Server], collection: str
+    tmp_path: Path, servers: list[Database], collection: str
 ) -> None:
-    """Copied, compared, switched; the note says where, and another place is refused until then."""
+    """It is copied, compared and switched; the note names the place, and another one is refused."""
     home, single = tmp_path / "store", f"{servers[0].url}&collection={collection}single"
     shards = by_url(servers[:2], collection)
     with opened(home, single) as engine:
@@ -93,9 +91,9 @@ def test_a_store_moves_from_one_server_to_shards_and_back(
 
 
 def test_a_command_takes_shards_from_its_file(
-    tmp_path: Path, servers: list[Server], collection: str, monkeypatch: pytest.MonkeyPatch, capsys
+    tmp_path: Path, servers: list[Database], collection: str, monkeypatch: pytest.MonkeyPatch, capsys
 ) -> None:
-    """A line each, between three quotes."""
+    """One per line, in a string with three quotes."""
     monkeypatch.chdir(tmp_path)
     lines = by_url(servers[:2], collection).replace(" ", "\n")
     Path("carag.toml").write_text(f'schema = 1\nstore = "store"\nbackend = """\n{lines}\n"""\n')
@@ -108,8 +106,10 @@ def test_a_command_takes_shards_from_its_file(
 # -- what is refused
 
 
-def test_shards_in_another_order_are_refused(tmp_path: Path, servers: list[Server], collection: str) -> None:
-    """Also where another server would keep the epochs, and whether rows are there or not; nothing is moved."""
+def test_shards_in_another_order_are_refused(
+    tmp_path: Path, servers: list[Database], collection: str
+) -> None:
+    """Also if another server would keep the epochs, with and without rows; nothing is moved."""
     one, two, three = servers[:3]
     with opened(tmp_path / "store", by_url([one, two, three], collection)) as engine:
         filled(engine)
@@ -126,19 +126,12 @@ def test_shards_in_another_order_are_refused(tmp_path: Path, servers: list[Serve
         assert before == found(engine, REVIEW)
 
 
-def test_one_database_is_one_shard(servers: list[Server], collection: str) -> None:
-    """Named twice it is found out whatever the address says; two databases of one server are two shards."""
+def test_one_database_is_one_shard(servers: list[Database], collection: str) -> None:
+    """A second name of the same database is noticed, whatever the address."""
     url = by_url(servers[:1], collection)
     for twice in (url, f"{url}&application_name=other"):
         with pytest.raises(InvalidArgument, match="shards 0 and 1 are the same database"):
             backend_by_url(f"{url} {twice}")
-    with psycopg.connect(servers[0].url, autocommit=True) as db:
-        db.execute(f"CREATE DATABASE {collection}")
-    backend = backend_by_url(f"{url} {url.replace('/postgres?', f'/{collection}?')}")
-    backend.add(plain_rows(9, 8), batch="first")
-    assert 9 == sum(shard.rows for shard in backend.state().shards)
-    assert isinstance(backend, ShardedBackend)
-    backend.close()
 
 
 @pytest.mark.parametrize(
@@ -160,24 +153,16 @@ def test_one_database_is_one_shard(servers: list[Server], collection: str) -> No
         ("postgresql://me:hush@one/v,postgresql://me:hush@two/v", "remove the commas"),
     ],
 )
-def test_what_is_no_set_of_shards_is_refused_without_a_secret(urls: str, said: str) -> None:
-    """Before any server is asked; the message says which one it is, by its number."""
+def test_urls_that_are_not_shards_are_refused_without_their_secret(urls: str, said: str) -> None:
+    """Before a server is asked; the message gives the number of the wrong one."""
     with pytest.raises(InvalidArgument, match=said) as error:
         backend_by_url(urls)
     assert "hush" not in str(error.value)
 
 
-def test_a_shard_that_does_not_answer_is_named_by_its_number(servers: list[Server], tmp_path: Path) -> None:
+def test_an_unreachable_shard_is_named_by_its_number(servers: list[Database], tmp_path: Path) -> None:
     """Without its address, account or password."""
     away = f"postgresql://me:hush@/v?host={tmp_path}"
     with pytest.raises(BackendUnavailable, match="shard 1 of 2: PostgreSQL did not answer") as error:
         backend_by_url(f"{servers[0].url} {away}")
     assert not any(secret in str(error.value) for secret in ("hush", str(tmp_path)))
-
-
-def test_another_collection_of_shards_is_in_all_of_them() -> None:
-    """As the benchmark names one for every store of a run."""
-    urls = "postgresql://a/v?collection=one&sslmode=require  postgresql://b/v"
-    assert in_collection(urls, "two") == (
-        "postgresql://a/v?sslmode=require&collection=two postgresql://b/v?collection=two"
-    )

@@ -1,8 +1,9 @@
-"""Epochs on an engine without transactions: what a killed writer leaves, what is swept, and what is refused."""
+"""Epochs on an engine without transactions: it conforms; what a killed writer leaves, what is swept and refused."""
 
 from __future__ import annotations
 
 import time
+from itertools import product
 
 import numpy as np
 import pytest
@@ -14,8 +15,10 @@ from carag.backends.versioned.register import Register, Sweep
 from carag.errors import BackendFault, BackendUnavailable, InvalidArgument
 from carag.index import Plan
 from carag.policy import Mask, Policy, policy_word
+from tests.backends.conformance import Conformance
 from tests.backends.in_memory import MemoryBackend, Store
 from tests.backends.rows import rows
+from tests.sizes import examples
 
 ANY = Policy(Mask())
 ONE, TWO, THREE = (policy_word(bits) for bits in (1, 2, 4))
@@ -26,7 +29,7 @@ def admitted(*words: int) -> Admitted:
 
 
 def seen(backend: MemoryBackend, at: int | None = None) -> dict[int, int]:
-    """What a reader finds, by search, count and key: the three must agree."""
+    """Return what a reader finds by search, count and key, which must agree."""
     state = backend.state()
     epoch = state.epoch if at is None else at
     query = np.full((1, 4), 0.5, np.float32)
@@ -63,18 +66,16 @@ AFTER = {
 
 
 def deaths(change: str) -> list[float]:
-    """Every place at which a change can be killed: before and after each of its writes."""
+    """Return every point at which a change can be killed: before each of its writes, and after the last."""
     store = Store()
     before = filled(store).store.writes
     CHANGES[change](MemoryBackend(store))
-    return [write + half for write in range(1, store.writes - before + 1) for half in (0, 0.5)]
-
-
-PLACES = [(change, death) for change in CHANGES for death in deaths(change)]
+    last = store.writes - before
+    return [*range(1, last + 1), last + 0.5]
 
 
 def killed(change: str, death: float) -> tuple[Store, bool]:
-    """A store whose writer was killed, and whether the last write of the change had been made."""
+    """Return a store whose writer was killed, and whether the last write of the change had been made."""
     store = Store()
     writer = filled(store)
     store.writes, store.dies_at = 0, death
@@ -84,33 +85,49 @@ def killed(change: str, death: float) -> tuple[Store, bool]:
     return store, death == deaths(change)[-1]
 
 
-@pytest.mark.parametrize(("change", "death"), PLACES)
-def test_a_change_is_seen_whole_or_not_at_all_wherever_it_is_killed(change, death):
-    """And done again by the same name it is there, once."""
-    store, is_there = killed(change, death)
-    assert (AFTER[change] if is_there else BEFORE) == seen(MemoryBackend(store))
-    state = CHANGES[change](MemoryBackend(store))
-    assert AFTER[change] == seen(MemoryBackend(store))
-    assert 3 == state.epoch
-    assert state == CHANGES[change](MemoryBackend(store))
+class TestMemory(Conformance):
+    """Every epoch is kept; a second connection is a second backend over the store."""
+
+    rows, questions, lies, relabels, flips = 300, examples(400), examples(400), examples(60), examples(20)
+
+    def new(self, dim):
+        return MemoryBackend(Store())
+
+    def another(self, backend):
+        return MemoryBackend(backend.store)
+
+    def stop(self, backend):
+        backend.close()
 
 
-@pytest.mark.parametrize(("change", "death"), PLACES)
-def test_what_a_killed_writer_left_is_gone_after_the_next_batch(change, death):
-    """Its versions, those it had ended, and its name: so it can be done after all."""
-    store, is_there = killed(change, death)
-    MemoryBackend(store).add(rows([50], ONE), batch="another")
-    expected = AFTER[change] if is_there else BEFORE
-    assert expected | {50: ONE} == seen(MemoryBackend(store))
-    CHANGES[change](MemoryBackend(store))
-    assert AFTER[change] | {50: ONE} == seen(MemoryBackend(store))
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_is_seen_whole_or_not_at_all_wherever_it_is_killed(change):
+    """Repeated with the same name, it is made once."""
+    for death in deaths(change):
+        store, is_there = killed(change, death)
+        assert (AFTER[change] if is_there else BEFORE) == seen(MemoryBackend(store)), death
+        state = CHANGES[change](MemoryBackend(store))
+        assert AFTER[change] == seen(MemoryBackend(store)), death
+        assert 3 == state.epoch
+        assert state == CHANGES[change](MemoryBackend(store))
 
 
-@pytest.mark.parametrize("death", deaths("relabel"))
-def test_the_removal_of_what_was_left_can_be_killed_too(death):
-    """Wherever: the batch after that removes the rest."""
-    places = len(deaths("relabel"))
-    for second in np.arange(1, places, 0.5).tolist():
+@pytest.mark.parametrize("change", CHANGES)
+def test_the_next_batch_removes_what_a_killed_writer_left(change):
+    """Its versions, the ends that it set, and its name, so that its change can still be made."""
+    for death in deaths(change):
+        store, is_there = killed(change, death)
+        MemoryBackend(store).add(rows([50], ONE), batch="another")
+        expected = AFTER[change] if is_there else BEFORE
+        assert expected | {50: ONE} == seen(MemoryBackend(store)), death
+        CHANGES[change](MemoryBackend(store))
+        assert AFTER[change] | {50: ONE} == seen(MemoryBackend(store)), death
+
+
+def test_the_removal_can_be_killed_too():
+    """At any point: the batch after that removes the rest."""
+    places = deaths("relabel")
+    for death, second in product(places, range(1, 2 * len(places))):
         store, is_there = killed("relabel", death)
         store.writes, store.dies_at = 0, second
         try:
@@ -123,8 +140,8 @@ def test_the_removal_of_what_was_left_can_be_killed_too(death):
         assert expected | {50: ONE} == seen(MemoryBackend(store))
 
 
-def test_a_register_that_is_written_first_would_be_noticed(monkeypatch):
-    """The check can fail: with the register written before the rows, half a batch is seen."""
+def test_a_register_that_is_written_too_early_would_be_noticed(monkeypatch):
+    """The check can fail: if the register is written before the rows, half a batch is seen."""
     store = Store()
     writer = filled(store)
     put = MemoryBackend._put
@@ -150,7 +167,7 @@ STEPS = st.lists(
 
 @given(STEPS, st.randoms(use_true_random=False))
 def test_any_changes_are_those_of_the_native_index(steps, random):
-    """With writers killed at random: rows, words and refusals; and every epoch can be asked again."""
+    """With writers killed at random: rows, words and refusals, and every epoch again."""
     store, native, history = Store(), NativeBackend(4), {0: {}}
     for number, (kind, keys, word) in enumerate(steps):
         change = {
@@ -184,8 +201,8 @@ def test_any_changes_are_those_of_the_native_index(steps, random):
 # ------------------------------------------------------------ sweeping
 
 
-def test_an_epoch_is_asked_for_a_while_and_then_swept(monkeypatch):
-    """Until it is too old nothing is removed; then it is refused; and a while later it is gone from the engine."""
+def test_a_replaced_epoch_is_kept_for_a_while_and_then_swept(monkeypatch):
+    """Nothing is removed until it is too old; then it is refused, and some time later removed from the engine."""
     clock = [1000.0]
     monkeypatch.setattr(time, "time", lambda: clock[0])
     store = Store()
@@ -207,8 +224,8 @@ def test_an_epoch_is_asked_for_a_while_and_then_swept(monkeypatch):
     assert not backend.capabilities.replay_by_epoch
 
 
-def test_an_epoch_that_was_just_replaced_is_asked_however_old_it_is(monkeypatch):
-    """It is old from the moment at which another took its place, and not before."""
+def test_an_epoch_grows_old_only_once_it_is_replaced(monkeypatch):
+    """However long it was the last one."""
     clock = [1000.0]
     monkeypatch.setattr(time, "time", lambda: clock[0])
     backend = MemoryBackend(Store(), keep=60)
@@ -222,7 +239,7 @@ def test_an_epoch_that_was_just_replaced_is_asked_however_old_it_is(monkeypatch)
 
 @given(st.lists(st.floats(0, 200)), st.floats(1, 100))
 def test_no_epoch_is_removed_under_a_reader(pauses, keep):
-    """What may be removed was refused for as long as a reader may take, and refused only as long after its end."""
+    """What may be removed has been refused for as long as a reader may take, and was replaced as long before."""
     sweep, now, told, ended = Sweep(0, 0, 0, 0, 0.0), 1000.0, {0: 0.0}, {}
     for epoch, pause in enumerate(pauses, start=1):
         now += pause
@@ -234,8 +251,8 @@ def test_no_epoch_is_removed_under_a_reader(pauses, keep):
         assert all(now - ended[gone] >= keep for gone in range(sweep.earliest) if gone in ended)
 
 
-def test_who_takes_longer_than_an_epoch_is_kept_is_refused(monkeypatch):
-    """What it found may be half swept."""
+def test_a_reader_that_takes_longer_than_an_epoch_is_kept_is_refused(monkeypatch):
+    """What it found may be partly swept."""
     backend = MemoryBackend(Store(), keep=60)
     backend.add(rows(range(4), ONE), batch="first")
     clock = iter([0.0, 59.0, 100.0, 160.0])
@@ -248,8 +265,8 @@ def test_who_takes_longer_than_an_epoch_is_kept_is_refused(monkeypatch):
 # ------------------------------------------------------------ what is refused, and what is asked
 
 
-def test_an_engine_that_goes_back_is_not_believed():
-    """Such as after a replica took over that had not all that was confirmed."""
+def test_an_engine_that_goes_back_is_refused():
+    """Such as after the takeover by a replica that lacks confirmed changes."""
     store = Store()
     backend = filled(store)
     before = dict(store.texts)
@@ -259,31 +276,17 @@ def test_an_engine_that_goes_back_is_not_believed():
         backend.state()
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[1]", "[1,2,[1],{},[]]", '["a",2,[1],[],[0,0,0,0,0]]', "\x00"])
-def test_a_register_that_is_none_is_not_believed(text):
-    """Whatever stands there."""
-    if text:
-        with pytest.raises(BackendFault):
-            MemoryBackend(store_with(text)).state()
-    else:
-        assert 0 == MemoryBackend(store_with(text)).state().epoch
-
-
-def store_with(text: str) -> Store:
+@pytest.mark.parametrize("text", ["{}", "[1]", "[1,2,[1],{},[]]", '["a",2,[1],[],[0,0,0,0,0]]', "\x00"])
+def test_an_invalid_register_is_refused(text):
+    """Whatever the text is."""
     store = Store()
     store.texts["now"] = text
-    return store
+    with pytest.raises(BackendFault):
+        MemoryBackend(store).state()
 
 
-@given(st.dictionaries(st.integers(0, 2**32 - 1), st.integers(1, 2**40)), st.integers(0, 2**53 - 1))
-def test_a_register_is_read_as_it_was_written(words, epoch):
-    """Every word and number."""
-    register = Register(epoch, 384, (1, 2, 3), words, Sweep(1, 2, 3, 4, 5.25))
-    assert register == Register.read(register.text())
-
-
-def test_a_count_is_asked_once_an_epoch_and_policy(monkeypatch):
-    """It cannot change; another epoch, instant or list is another question."""
+def test_a_count_is_asked_once_per_epoch_and_policy(monkeypatch):
+    """It cannot change; another epoch, time or list is another question."""
     store = Store()
     backend = filled(store)
     asked = []
@@ -302,8 +305,8 @@ def test_a_count_is_asked_once_an_epoch_and_policy(monkeypatch):
     assert 6 == len(asked)
 
 
-def test_an_epoch_that_is_known_is_not_read_again():
-    """A search at the epoch that was read a moment ago is one question to the engine less."""
+def test_a_known_epoch_is_not_read_again():
+    """A search at an epoch that was just read asks the engine once less."""
     backend = filled(Store())
     state = backend.state()
     asked = backend.asked
@@ -350,26 +353,15 @@ def test_an_epoch_that_is_known_is_not_read_again():
         (lambda it: it.relabel([1], [ONE, TWO], batch="x"), "1 keys and 2 words"),
         (lambda it: it.relabel([1], [2**32], batch="x"), "32 bits"),
         (lambda it: it.delete([1, 77, 78], batch="x"), "rows 77, 78 do not exist"),
+        (lambda it: MemoryBackend(it.store, keep=0), "more than 0 seconds"),
+        (lambda it: MemoryBackend(it.store, keep=float("nan")), "more than 0 seconds"),
     ],
 )
-def test_what_cannot_be_is_refused_and_changes_nothing(call, said):
-    """With what came and what was wanted."""
+def test_wrong_arguments_are_refused_and_change_nothing(call, said):
+    """The error says what came and what was wanted."""
     store = Store()
     backend = filled(store)
     before = store.writes
     with pytest.raises(InvalidArgument, match=said):
         call(backend)
     assert before == store.writes
-
-
-def test_rows_that_are_not_there_are_no_rows_of_the_right_length():
-    """Also before the first."""
-    assert (0, 4) == filled(Store()).get([77]).vectors.shape
-    assert (0, 0) == MemoryBackend(Store()).get([77]).vectors.shape
-
-
-@pytest.mark.parametrize("keep", [0, -1, float("nan")])
-def test_an_epoch_is_kept_for_some_time(keep):
-    """Or for ever, but not for none."""
-    with pytest.raises(InvalidArgument, match="more than 0 seconds"):
-        MemoryBackend(Store(), keep=keep)

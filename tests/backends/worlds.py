@@ -13,14 +13,14 @@ from carag.policy import NEVER, Mask, Policy, policy_word
 
 
 class Labels(dict[int, int]):
-    """A label store: word by key. What it was never told of is foreign."""
+    """A label store: word by key. Other keys are foreign."""
 
     def words_of(self, keys):
         return {key: self[key] for key in keys if key in self}
 
 
 class World(NamedTuple):
-    """Rows, the index that knows them all, and their labels."""
+    """Rows, an index of all of them, and their labels."""
 
     rows: Rows
     index: Index
@@ -35,7 +35,7 @@ class World(NamedTuple):
 
 
 def drawn_world(rng: np.random.Generator, most: int = 60, dim: int = 8) -> World:
-    """Draw clusters, copies and wild lengths; unlabelled and quarantined words, times, entities."""
+    """Draw clusters, copies and extreme lengths; unlabelled and quarantined words, times, entities."""
     n = int(rng.integers(1, most))
     vectors = draw_vectors(rng, n, dim)
     vectors[~vectors.any(axis=1)] = 1.0
@@ -43,7 +43,7 @@ def drawn_world(rng: np.random.Generator, most: int = 60, dim: int = 8) -> World
 
 
 def drawn_question(rng: np.random.Generator, world: World) -> dict[str, Any]:
-    """Draw a policy, its instants and ``k``."""
+    """Draw a policy, its times and ``k``."""
     as_of = int(rng.choice(AS_OF))
     alive_at = int(rng.choice([one for one in AS_OF if one >= as_of]))
     k = int(rng.choice([1, 2, 10, 100]))
@@ -51,7 +51,7 @@ def drawn_question(rng: np.random.Generator, world: World) -> dict[str, Any]:
 
 
 def drawn_queries(rng: np.random.Generator, world: World, count: int) -> Any:
-    """Draw queries: rows, what is near to one, and anything."""
+    """Draw queries: rows, vectors near rows, and any vectors."""
     dim = world.rows.vectors.shape[1]
     queries = rng.standard_normal((count, dim))
     near = world.rows.vectors[rng.integers(0, len(world.rows.keys), count)]

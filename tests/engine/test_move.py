@@ -266,7 +266,7 @@ def test_an_administrator_of_another_database_moves_nothing(source: Source, shar
     """Neither at first, nor where another run has moved it: there would be two logs by one key."""
     schema = sharing.a_schema()
     sharing.alter(f"CREATE DATABASE {schema}")
-    other = sharing.url.replace("/postgres?", f"/{schema}?")
+    other = sharing.url.replace(f"/{sharing.database.name}?", f"/{schema}?")
     for _ in range(2):
         with pytest.raises(InvalidArgument, match="another database than the store's"):
             moving.move(source.home, source.home.parent / "new", sharing.address(schema), admin=other)

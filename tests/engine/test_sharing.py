@@ -220,7 +220,8 @@ def test_a_server_that_is_gone_lets_nothing_out(homes: Homes) -> None:
     """And when it is back, both go on."""
     with homes.opened() as (one, other):
         homes.sharing.alter(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'carag_app'"
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE usename = 'carag_app' AND datname = current_database()"
         )
         for engine in (one, other):
             with pytest.raises(carag.errors.CaragError, match="cannot be"):

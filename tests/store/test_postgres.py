@@ -148,7 +148,8 @@ def test_a_lost_server_is_told_and_found_again(sharing: SharedServer, schema: st
     with sharing.opened(schema, HERE) as store:
         put(store, a_filing("one"), "first")
         ended: Any = sharing.alter(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'carag_app'"
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE usename = 'carag_app' AND datname = current_database()"
         )
         assert ended
         with pytest.raises(BackendUnavailable, match="cannot be reached"):

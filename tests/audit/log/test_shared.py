@@ -280,7 +280,8 @@ def test_without_the_server_there_is_no_record_and_with_it_both_go_on(two, shari
         two.build.ask(one)
         two.build.ask(other)
         sharing.alter(
-            f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{ROLE}'"  # noqa: S608
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "  # noqa: S608
+            f"WHERE usename = '{ROLE}' AND datname = current_database()"
         )
         for log in (one, other):
             with pytest.raises(AuditUnavailable, match="cannot be used for the audit log"):
