@@ -72,8 +72,6 @@ class Conformance:
         """Take away what a backend needs to answer."""
         raise NotImplementedError
 
-    # ------------------------------------------------------------ builders
-
     @pytest.fixture
     def opened(self) -> Iterator[list[VectorBackend]]:
         """Backends that are closed after the test."""
@@ -98,8 +96,6 @@ class Conformance:
     def exact(self, backend: VectorBackend) -> Plan:
         return next(plan for plan in (Plan.EXACT, Plan.CERTIFIED) if plan in backend.capabilities.plans)
 
-    # ------------------------------------------------------------ 1 default deny
-
     def test_nothing_is_found_without_a_policy_or_a_label(self, build):
         """No policy is refused; an empty one finds nothing; unlabelled, quarantined and deleted rows are hidden."""
         words = [0, 5, QUARANTINE, CLOSED, policy_word(1), policy_word(1)]
@@ -111,8 +107,6 @@ class Conformance:
         assert 0 == checked.search(np.ones(6), 9, Policy()).stats.admissible
         found = checked.search(np.ones(6), 9, EVERYTHING)
         assert ([5], 1) == (found.keys[0, : found.counts[0]].tolist(), found.stats.admissible)
-
-    # ------------------------------------------------------------ 2 the oracle, 3 length and count
 
     @pytest.mark.parametrize("k", [1, 10])
     def test_an_exact_plan_is_the_index_at_every_selectivity(self, build, k):
@@ -155,8 +149,6 @@ class Conformance:
         """10^4 (rows, policy, query)."""
         self._questions(build, self.all_questions, 0)
 
-    # ------------------------------------------------------------ 4 declared recall
-
     @pytest.mark.parametrize("kind", ["clustered", "gaussian", "anti-correlated"])
     def test_a_graph_finds_what_it_declares(self, build, kind):
         """At least the declared recall@10 at every selectivity; without a declared one, the plan is refused."""
@@ -186,8 +178,6 @@ class Conformance:
             hits = [np.isin(ours, true).mean() for ours, true in zip(found.keys, expected.keys, strict=True)]
             assert np.mean(hits) >= backend.capabilities.recall, (kind, bit)
 
-    # ------------------------------------------------------------ 5 relabel, then search
-
     def _relabels(self, build, opened, count: int) -> None:
         world = World.of(plain_rows(30, 8))
         backend, checked = build(world)
@@ -212,8 +202,6 @@ class Conformance:
     def test_each_of_many_searches_sees_the_change_before_it(self, build, opened):
         """2,000 of them."""
         self._relabels(build, opened, self.all_relabels)
-
-    # ------------------------------------------------------------ 6 no torn change
 
     def _flips(self, build, opened, count: int) -> None:
         world = World.of(plain_rows(9, 8))
@@ -261,8 +249,6 @@ class Conformance:
         """500 of them."""
         self._flips(build, opened, self.all_flips)
 
-    # ------------------------------------------------------------ 7 a new word
-
     def test_an_unknown_word_is_closed_and_a_known_one_open(self, build):
         """A policy compiled before a word was added does not admit it; compiled afterwards, it does."""
         world = World.of(plain_rows(5, 8))
@@ -283,8 +269,6 @@ class Conformance:
                 backend.search(query, 9, early, plan=plan, at=before.epoch)
         assert 8 == checked.search(query, 9, EVERYTHING).stats.admissible
 
-    # ------------------------------------------------------------ 8 one policy, written in several ways
-
     def test_equal_policies_find_the_same(self, build):
         """Mask pairs in any order, split or joined, or with others that admit nothing more."""
         rng = np.random.default_rng(3)
@@ -301,8 +285,6 @@ class Conformance:
         found = [checked.search(np.ones((2, 8)), 20, way, plan=self.exact(backend)) for way in ways]
         for one in found[1:]:
             assert_equal(found[0], one)
-
-    # ------------------------------------------------------------ 9 gone, and again
 
     def test_a_backend_that_is_gone_returns_nothing(self, build):
         """It raises an error of CARAG's own."""
@@ -332,8 +314,6 @@ class Conformance:
         found = checked.search(np.ones(8), 9, EVERYTHING)
         assert [2, 3, 4, 5, 6] == sorted(found.keys[0, : found.counts[0]].tolist())
         assert 6 == len(checked)
-
-    # ------------------------------------------------------------ 10 lies
 
     def _lies(self, build, count: int, seed: int) -> None:
         rng, told, refused = np.random.default_rng(seed), dict.fromkeys(Lie, 0), dict.fromkeys(Lie, 0)
@@ -369,8 +349,6 @@ class Conformance:
         """10^5 of them."""
         self._lies(build, self.all_lies, 0)
 
-    # ------------------------------------------------------------ 11 the record
-
     def test_an_epoch_is_asked_again_or_refused(self, build):
         """A recorded epoch returns the same ids if replay is declared, and is refused otherwise."""
         world = World.of(plain_rows(40, 8))
@@ -391,8 +369,6 @@ class Conformance:
                 backend.search(query, 10, admitted, plan=self.exact(backend), at=then.epoch)
         with pytest.raises(CaragError):
             backend.search(query, 10, admitted, plan=self.exact(backend), at=backend.state().epoch + 1)
-
-    # ------------------------------------------------------------ 12 certified
 
     def test_a_certified_answer_does_not_depend_on_hidden_rows(self, build):
         """It is equal to the last byte after inadmissible rows change; without the plan it is refused."""
@@ -417,8 +393,6 @@ class Conformance:
         checked.add(others, batch="others")
         assert_equal(first, checked.search(query, 20, Mask(1), plan="certified"))
 
-    # ------------------------------------------------------------ 13 empty lists
-
     def test_an_empty_list_is_never_sent(self, build):
         """If no word or no entity is admitted, no backend is asked."""
         world = World.of(plain_rows(10, 8))
@@ -434,8 +408,6 @@ class Conformance:
         assert spy.asked
         assert all(one.words and one.allow_entities != () for one in spy.asked)
 
-    # ------------------------------------------------------------ 14 hostile names
-
     def test_hostile_batch_names_are_not_interpreted(self, build):
         """Rows of a batch named like a statement are added once, and nothing else happens."""
         world = World.of(plain_rows(2, 8))
@@ -446,8 +418,6 @@ class Conformance:
             world.labels[number] = policy_word(1)
         found = checked.search(np.ones(8), 50, EVERYTHING)
         assert 2 + len(HOSTILE) == found.stats.admissible == len(checked)
-
-    # ------------------------------------------------------------ what a ranker asks
 
     def test_rows_are_read_by_key(self, build):
         """Vectors and similarities of any rows equal the index's; an unknown key is refused, or left out."""
@@ -472,8 +442,6 @@ class Conformance:
         both = checked.search(np.ones(8), 5, Mask(1), plan=plan, also_hidden=7)
         assert_equal(world.index.search(np.ones(8), 5, Mask(1), plan="exact"), both)
         assert_equal(world.index.search(np.ones(8), 7, Mask(), plan="exact"), both.wider)
-
-    # ------------------------------------------------------------ 15 the form of rows
 
     def test_the_greatest_numbers_come_back_as_they_were_given(self, opened):
         """Every bit of keys, words, entities, times and vectors, and filters compare them exactly."""
