@@ -131,12 +131,12 @@ class Planted(Service):
     marked: frozenset[str] = frozenset()
     seconds: float = 0.0
 
-    def _told(self, work: Callable[[], Any]) -> Any:
+    def _outcome(self, work: Callable[[], Any]) -> Any:
         if self.seconds and work.args[0].token in self.marked:  # type: ignore[attr-defined] # a partial, as the routes make it
             end = time.perf_counter() + self.seconds
             while time.perf_counter() < end:
                 pass
-        return super()._told(work)
+        return super()._outcome(work)
 
 
 def _settings(home: Path, *, slots: bool) -> ServiceSettings:

@@ -75,14 +75,14 @@ class CurrentWords:
         closed = Rows(*(column[~np.array(is_open, bool)] for column in rows))
         if closed.keys.size:
             again = self._backend.get(closed.keys.tolist(), at=at.epoch)
-            if sorted(_told(closed)) != sorted(_told(again)):
+            if sorted(_tested(closed)) != sorted(_tested(again)):
                 raise BackendFault(
                     "the backend returned a row with another word or times than when asked for the row"
                 )
         return closed.keys
 
 
-def _told(rows: Rows) -> Iterator[tuple[int, ...]]:
+def _tested(rows: Rows) -> Iterator[tuple[int, ...]]:
     """Yield the key of each row and what a policy tests."""
     columns = rows.keys, rows.words, rows.public_at, rows.expires_at, rows.entities
     return zip(*(column.tolist() for column in columns), strict=True)

@@ -96,7 +96,7 @@ def _sharded(urls: list[str]) -> VectorBackend:
     with ExitStack() as undo:
         shards = []
         for number, url in enumerate(urls):
-            with _told(f"shard {number} of {len(urls)}"):
+            with _named(f"shard {number} of {len(urls)}"):
                 shards.append(PostgresBackend(url))
             undo.callback(shards[-1].close)
         _check_distinct([shard.state().shards[0].id for shard in shards])
@@ -108,7 +108,7 @@ def _sharded(urls: list[str]) -> VectorBackend:
 
 
 @contextmanager
-def _told(what: str) -> Iterator[None]:
+def _named(what: str) -> Iterator[None]:
     """Name the shard in an error."""
     try:
         yield

@@ -189,7 +189,7 @@ def _route(
 
 async def ask(request: Request) -> Response:
     """Answer a question from what the token's person may use for the purpose. A refusal by the policy is an answer."""
-    return _said(await _with_body(request, "ask"))
+    return _json_response(await _with_body(request, "ask"))
 
 
 async def ask_stream(request: Request) -> Response:
@@ -203,12 +203,12 @@ async def ask_stream(request: Request) -> Response:
 
 async def retrieve(request: Request) -> Response:
     """Return the best passages that the token's person may use for the purpose, without generating."""
-    return _said(await _with_body(request, "retrieve"))
+    return _json_response(await _with_body(request, "retrieve"))
 
 
 async def explain(request: Request) -> Response:
     """Explain why a passage may or may not be used, without its text."""
-    return _said(await _with_body(request, "explain"))
+    return _json_response(await _with_body(request, "explain"))
 
 
 async def ingest(request: Request) -> Response:
@@ -228,19 +228,19 @@ async def ingest(request: Request) -> Response:
 async def job(request: Request, job_id: Annotated[str, Path(pattern="^[0-9a-f]{32}$")]) -> Response:
     """Return the state of one of your own jobs, until a day after it has ended."""
     service: Service = request.app.state.service
-    return _said(await service.answered("job", _asker(request), job_id.encode()))
+    return _json_response(await service.answered("job", _asker(request), job_id.encode()))
 
 
 async def policy(request: Request) -> Response:
     """Return the roles and purposes that the token grants."""
     service: Service = request.app.state.service
-    return _said(await service.answered("policy", _asker(request)))
+    return _json_response(await service.answered("policy", _asker(request)))
 
 
 async def receipt(request: Request, seq: Annotated[int, Path(ge=0, le=MAX_INTEGER)]) -> Response:
     """Return the receipt for one of your own records once more, without the question and the answer."""
     service: Service = request.app.state.service
-    return _said(await service.answered("receipt", _asker(request), b"%d" % seq))
+    return _json_response(await service.answered("receipt", _asker(request), b"%d" % seq))
 
 
 async def checkpoint(request: Request) -> Response:
@@ -301,7 +301,7 @@ def _event(name: str, data: bytes) -> bytes:
     )  # the JSON is one line, which the stream's format needs
 
 
-def _said(data: bytes) -> Response:
+def _json_response(data: bytes) -> Response:
     return Response(data, headers=_HEADERS, media_type="application/json")
 
 

@@ -213,7 +213,7 @@ class GrantsFile:
     def __init__(self, path: Path, table: PolicyTable, log: AuditLog) -> None:
         self._path, self._table, self._log = path, table, log
         self._lock = threading.Lock()
-        self._told = False
+        self._is_reported = False
         self._kept = Grants.read(path, table)
         record_grants(log, table, self._kept)
 
@@ -227,12 +227,12 @@ class GrantsFile:
                     record_grants(self._log, self._table, changed)
                     self._kept = changed
             except InvalidArgument as error:
-                if not self._told:
+                if not self._is_reported:
                     said = {"event": "ERROR", "code": "GRANTS_UNREADABLE", "error": type(error).__name__}
                     _logger.error("GRANTS_UNREADABLE: nothing is granted until this is mended", extra=said)  # noqa: TRY400
-                self._told = True
+                self._is_reported = True
                 raise Problem("GRANTS_UNREADABLE", retry_after=30) from None
-            self._told = False
+            self._is_reported = False
             return self._kept
 
 

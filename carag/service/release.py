@@ -228,7 +228,7 @@ class Released:
         async def held(message: dict[str, Any]) -> None:
             nonlocal is_free
             if message["type"] == "http.response.start":
-                is_free = state.get("asker", _NOBODY).may_know
+                is_free = state.get("asker", _UNKNOWN).may_know
                 start.update(message)
             if is_free:
                 await send(message)
@@ -245,7 +245,7 @@ class Released:
         await send(data)
 
 
-_NOBODY: Final = Asker()
+_UNKNOWN: Final = Asker()
 
 
 def _sized(start: dict[str, Any], body: bytes) -> dict[str, Any]:

@@ -367,14 +367,14 @@ def validated(schema: type[_Model], said: Mapping[str, Any]) -> _Model:
         return schema.model_validate(said)
     except ValidationError as error:
         wanted = dict(
-            _told(one, {*_FIELDS, *schema.model_fields})
+            _described(one, {*_FIELDS, *schema.model_fields})
             for one in error.errors(include_input=False, include_context=False)
         )
         places = sorted({*wanted} - {"request"})
         raise Problem("INVALID_REQUEST", at=places or None, wanted=wanted) from None
 
 
-def _told(error: ErrorDetails, fields: set[str]) -> tuple[str, str]:
+def _described(error: ErrorDetails, fields: set[str]) -> tuple[str, str]:
     """Return the place of a validation error and what is wanted there, without keys that the caller chose."""
     is_unknown = error["type"] == "extra_forbidden"
     stated = error["loc"][:-1] if is_unknown else error["loc"]

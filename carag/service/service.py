@@ -141,7 +141,7 @@ class Service:
             raise Problem("DRAINING", retry_after=5)
         self.admission.enter_all()
         try:
-            told = partial(copy_context().run, self._told, work)  # in the request's span
+            told = partial(copy_context().run, self._outcome, work)  # in the request's span
             future = asyncio.get_running_loop().run_in_executor(self._threads, told)
         except RuntimeError:  # closed meanwhile
             self.admission.leave_all()
@@ -304,7 +304,7 @@ class Service:
             codes.append("LOG_UNWRITABLE")
         return list(dict.fromkeys(codes))
 
-    def _told(self, work: Callable[[], _Result]) -> _Result | Problem:
+    def _outcome(self, work: Callable[[], _Result]) -> _Result | Problem:
         """Do the work; return an error as a new Problem, because the error itself keeps frames that hold passages."""
         try:
             found = work()

@@ -121,17 +121,17 @@ class PostgresLink:
     @contextlib.contextmanager
     def own(self) -> Iterator[Any]:
         """Lend a new connection; closing it afterwards releases everything that it holds."""
-        with self._told():
+        with self._reported():
             db = self._connected()
         try:
-            with self._told():
+            with self._reported():
                 yield db
         finally:
             db.close()
 
     def _patiently(self, work: Callable[[Any], _Made], isolation: Any, *, is_read: bool) -> _Made:
         error_type = driver().Error
-        with self._told():
+        with self._reported():
             for attempt in range(_TRIES):
                 self._check_rest()
                 try:
@@ -213,15 +213,15 @@ class PostgresLink:
             )
 
     @contextlib.contextmanager
-    def _told(self) -> Iterator[None]:
+    def _reported(self) -> Iterator[None]:
         try:
             yield
         except driver().Error as error:
             raise BackendUnavailable(
-                f"PostgreSQL did not answer, and nothing was changed in part: {self._said(error)}"
+                f"PostgreSQL did not answer, and nothing was changed in part: {self._described(error)}"
             ) from None
 
-    def _said(self, error: Any) -> str:
+    def _described(self, error: Any) -> str:
         """Return what went wrong, without host, port and account."""
         if error.sqlstate:
             said = f"{error.diag.message_primary or type(error).__name__} ({error.sqlstate})"
