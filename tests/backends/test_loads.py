@@ -8,9 +8,6 @@ from carag.backends import MemoryEpochs, NativeBackend, PostgresBackend, Sharded
 from tests.backends.conftest import Sharded
 from tests.backends.in_memory import MemoryBackend, Store
 from tests.backends.loads import DIM, Loads
-from tests.backends.postgres_servers import psycopg_or_skip
-
-psycopg_or_skip()
 
 
 class TestNative(Loads):

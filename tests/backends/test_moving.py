@@ -26,10 +26,8 @@ from carag.errors import BackendFault, BackendUnavailable, InvalidArgument
 from carag.policy import policy_word
 from tests.backends.in_memory import MemoryBackend, Store
 from tests.backends.loads import DIM, KEYS, ROWS, blocks, killed_writers, part, seen
-from tests.backends.postgres_servers import psycopg_or_skip
 from tests.backends.worlds import drawn_world
 
-psycopg_or_skip()
 FEW = part(ROWS, 0, 12)
 
 

@@ -30,11 +30,9 @@ from carag.policy import policy_word
 from tests.backends.conformance import Conformance
 from tests.backends.conftest import NUMBERS, Sharded
 from tests.backends.in_memory import MemoryBackend, Store
-from tests.backends.postgres_servers import psycopg_or_skip
 from tests.backends.worlds import EVERYTHING, plain_rows
 from tests.sizes import examples
 
-psycopg = psycopg_or_skip()
 ONE, TWO = policy_word(1), policy_word(2)
 QUERY = np.full((1, 8), 8**-0.5, np.float32)
 
@@ -151,6 +149,8 @@ def test_nine_rows_on_three_shards_are_never_seen_in_part(servers, name, flips):
 @pytest.mark.release
 def test_atomic_commit_alone_is_partly_visible(servers, name):
     """Flips by PREPARE and COMMIT PREPARED on every shard are torn for readers that ask each for its last state."""
+    import psycopg
+
     shards = [PostgresBackend(one.url, collection=name) for one in servers[:3]]
     rows, owner = plain_rows(9, 8), shard_of(range(9), 3)
     for number, shard in enumerate(shards):

@@ -14,7 +14,6 @@ from carag.cli.app import run
 from carag.engine.rows.moving import copy_backend, switch_backend
 from carag.errors import BackendUnavailable, InvalidArgument
 from tests.backends.conftest import NUMBERS
-from tests.backends.postgres_servers import psycopg_or_skip
 from tests.engine.documents import document
 from tests.engine.test_backend import READER, REVIEW, filled, found, opened
 from tests.loaded import loaded
@@ -22,7 +21,6 @@ from tests.loaded import loaded
 if TYPE_CHECKING:
     from tests.postgres import Database
 
-psycopg_or_skip()
 script = loaded(Path(__file__).parents[2] / "scripts" / "verify_receipt.py", "scripts.verify_receipt")
 
 
