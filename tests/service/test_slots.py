@@ -87,19 +87,6 @@ def test_every_way_out_of_a_route_has_its_slot_and_a_class(held: Any) -> None:
         assert not {"transfer-encoding", "etag", "last-modified", "date"} & {*answer.headers}
 
 
-def test_a_foreign_receipt_and_an_absent_one_are_the_same_response(held: Any, engine: Engine) -> None:
-    """The same bytes and headers."""
-    asked, _ = held
-    mine = asked.post("ask", {"question": QUESTION}, bearer=token()).json()["record"]
-    other = token(sub="ben@bank.example")
-    foreign, absent = (
-        asked("GET", f"/v1/receipts/{seq}", bearer=other) for seq in (mine, engine.log.size + 10**6)
-    )
-    assert (404, foreign.content, foreign.headers.raw) == (404, absent.content, absent.headers.raw)
-    assert foreign.status_code == 404
-    assert 200 == asked("GET", f"/v1/receipts/{mine}", bearer=token()).status_code
-
-
 def test_only_a_cell_that_may_know_does_not_wait(held: Any) -> None:
     """For requests that name it; other requests of the same person wait, and the public log never does."""
     asked, found = held

@@ -1,4 +1,4 @@
-"""Render pages from templates, with every value escaped and made visible, and lay out their drawings."""
+"""Render pages from templates, with every value escaped and without invisible characters, and lay out drawings."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def _moment(microseconds: int | None) -> str:
 
 
 def _shown(value: object) -> object:
-    """Make invisible characters visible; leave what the template itself wrote."""
+    """Remove characters that a reader would not see, except from what the template itself wrote."""
     if value is None:
         return ""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
