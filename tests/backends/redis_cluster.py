@@ -21,8 +21,8 @@ graph, and not when it is started again."""
 class RedisCluster:
     """Nodes without replicas; each needs its own port, and the one 10,000 above for the other nodes."""
 
-    def __init__(self, directory: Path, nodes: int = 3, *, password: str = "") -> None:
-        self.directory, self.password = directory, password
+    def __init__(self, directory: Path, nodes: int = 3, *, password: str = "", syncs: bool = False) -> None:
+        self.directory, self.password, self.syncs = directory, password, syncs
         self.ports = [_free_port() for _ in range(nodes)]
         self.processes: list[subprocess.Popen[bytes]] = [self._start(port) for port in self.ports]
         for i, client in enumerate(self.clients()):
@@ -96,7 +96,8 @@ class RedisCluster:
             "cluster-enabled": "yes",
             "cluster-node-timeout": 1000,  # milliseconds
             "appendonly": "yes",
-            "appendfsync": "everysec",
+            # With "everysec" Redis may answer before it writes, for up to 2 s, while an earlier fsync still runs.
+            "appendfsync": "always" if self.syncs else "everysec",
             "save": "",
             "requirepass": self.password,
         }

@@ -98,7 +98,7 @@ class TestKills(Kills):
 
     @pytest.fixture(autouse=True)
     def _started(self, tmp_path):
-        self.cluster = RedisCluster(tmp_path)
+        self.cluster = RedisCluster(tmp_path, syncs=True)
         yield
         self.cluster.stop()
 
