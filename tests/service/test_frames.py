@@ -10,14 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carag.service.frames import (
-    _HEADER,
-    Bounds,
-    BrokenFrame,
-    Frame,
-    FrameReader,
-    _announced,
-)
+from carag.service.frames import _HEADER, Bounds, BrokenFrame, Frame, FrameReader, _announced
 
 _KINDS = 3
 BOUNDS = Bounds(_KINDS, 100, 1000)

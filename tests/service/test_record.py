@@ -15,15 +15,7 @@ from carag.errors import AuditUnavailable, CorruptFile, ModelUnavailable
 from carag.policy import Profile
 from carag.policy.shipped import SHIPPED
 from carag.service.metrics import OPERATIONS, Metrics
-from tests.service.conftest import (
-    AS_OFFICER,
-    CHUNK,
-    OFFICER,
-    QUESTION,
-    Asked,
-    events,
-    token,
-)
+from tests.service.conftest import AS_OFFICER, CHUNK, OFFICER, QUESTION, Asked, events, token
 
 if TYPE_CHECKING:
     import pytest

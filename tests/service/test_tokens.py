@@ -89,11 +89,7 @@ ATTACKS = {
     "no groups": (token(groups=None), 401, "TOKEN_CLAIM_MISSING"),
     "groups that are a text": (token(groups="analysts"), 401, "TOKEN_CLAIM_INVALID"),
     "groups that grant nothing": (token(groups=["interns"]), 403, "TOKEN_CELL"),
-    "a role of its own": (
-        token(groups=["interns"], role="compliance", purpose="surveil"),
-        403,
-        "TOKEN_CELL",
-    ),
+    "a role of its own": (token(groups=["interns"], role="compliance", purpose="surveil"), 403, "TOKEN_CELL"),
     "a list that is misspelt": (token(carag={"restrictd": [1]}), 401, "TOKEN_CLAIM_INVALID"),
     "a key of its own": (with_header(jwk={"kty": "EC"}, kid="mine"), 401, "TOKEN_KEY_UNKNOWN"),
     "an address of keys": (with_header(jku="https://evil.example/k", kid="m"), 401, "TOKEN_KEY_UNKNOWN"),
