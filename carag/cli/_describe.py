@@ -1,4 +1,4 @@
-"""Name the bits of records and receipts by the profiles that ship with the package, and by one that is given."""
+"""Name the bits of records and receipts, by the profiles that ship with the package or by one that is given."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _meanings(profile: Texts | None, table: str) -> dict[str, str] | None:
     own = None if profile is None else bits_named(table, profile)
     if profile is not None and own is None:
         raise InvalidArgument(
-            f"the profile given is not the one that the record names, {table}; want its two files as they were "
+            f"the profile given is not the one that the record names, {table}; give its two files as they were "
             "when the question was asked"
         )
     return own or shipped_bits(table)

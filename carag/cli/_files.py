@@ -1,4 +1,4 @@
-"""Open the files, keys and logs that a command line names; InvalidArgument says what is wrong and what is wanted."""
+"""Open the files, keys and logs that a command line names; InvalidArgument says what is wrong and what to do."""
 
 from __future__ import annotations
 
@@ -31,30 +31,19 @@ __all__ = [
 
 _READABLE: Final = "name a readable file"
 _PRIVATE: Final = "PRIVATE+KEY+"
-"""How a key that signs begins (c2sp.org/signed-note)."""
+"""How a signing key begins (c2sp.org/signed-note)."""
 _STORE_KEY: Final = "carag-private-key/"
-"""How the file begins that opens a store's private values."""
+"""How a store's private.key begins."""
 _VKEY: Final = re.compile(r"\s*[^\s+]+\+[0-9a-f]{8}\+")  # c2sp.org/signed-note: <name>+<key id>+<key>
 
 
 def key_text(vkey: str) -> str:
-    """Return the vkeys given: as they are if the text begins as a vkey does, or else those in the file it names.
-
-    Raises
-    ------
-    InvalidArgument
-        If it is neither.
-
-    Examples
-    --------
-    >>> key_text("log.example/1+0a1b2c3d+AaBb")
-    'log.example/1+0a1b2c3d+AaBb'
-    """
+    """Return the vkeys given: the text itself if it begins as a vkey does, else those in the file that it names."""
     if _VKEY.match(vkey):
         return vkey.strip()
     is_text = vkey.lstrip().startswith(_PRIVATE)
     text = vkey if is_text else read_text(Path(vkey), "name a readable file, or give the vkey itself").strip()
-    if any(mark in text for mark in (_PRIVATE, _STORE_KEY)):  # its content is never quoted
+    if any(mark in text for mark in (_PRIVATE, _STORE_KEY)):  # never quote it
         raise InvalidArgument(
             f"{'--key' if is_text else shown(vkey)} holds a private key, which must stay secret; give "
             "the log's public key: the file vkey of the store"
@@ -63,21 +52,21 @@ def key_text(vkey: str) -> str:
 
 
 def given_key(vkey: str | None) -> str | None:
-    """Return the vkeys that an option gives, or None if it was left out."""
+    """Return the vkeys that an option gives, or None without one."""
     return None if vkey is None else key_text(vkey)
 
 
 def read_bytes(path: Path, want: str = _READABLE, *, most: int = -1) -> bytes:
-    """Read a file, or its first bytes; InvalidArgument says why it cannot be, and what is wanted."""
+    """Read a file, or its first ``most`` bytes."""
     try:
         with path.open("rb") as file:
             return file.read(most)
-    except (OSError, ValueError) as error:  # no path may hold a zero byte
+    except (OSError, ValueError) as error:  # ValueError: a zero byte in the path
         raise InvalidArgument(f"cannot read {shown(str(path))}: {_why(error)}; {want}") from error
 
 
 def read_text(path: Path, want: str = _READABLE) -> str:
-    """Read a file of UTF-8; InvalidArgument for any other."""
+    """Read a file of UTF-8 text."""
     try:
         return read_bytes(path, want).decode("utf-8")
     except UnicodeDecodeError as error:
@@ -85,7 +74,7 @@ def read_text(path: Path, want: str = _READABLE) -> str:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file; InvalidArgument if nothing can be written there."""
+    """Write a file."""
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
@@ -94,7 +83,7 @@ def write_text(path: Path, text: str) -> None:
 
 @contextmanager
 def opened_log(store: Path) -> Iterator[AuditLog]:
-    """Open the log of a store to write in it; InvalidArgument if it has none, because opening would create one."""
+    """Open a store's log for writing; InvalidArgument if it has none, because opening would create one."""
     from carag.audit import AuditLog
 
     if not (store / "vkey").is_file():
@@ -104,7 +93,7 @@ def opened_log(store: Path) -> Iterator[AuditLog]:
 
 
 def reader_of(store: Path, vkey: str | None) -> LogReader:
-    """Open a log to read it, by the key given or the one in the store; its writer may go on writing."""
+    """Open a log for reading, by the key given or the one in the store; a writer may be at work meanwhile."""
     from carag.audit.auditor.reader import LogReader
 
     return LogReader(store, vkey=given_key(vkey))
@@ -115,17 +104,17 @@ def _why(error: Exception) -> str:
 
 
 def profile_texts(folder: Path | None) -> tuple[str, str] | None:
-    """Return the two files of a profile's folder as they stand, or None for none."""
+    """Return the texts of profile.toml and roles.toml in a folder, or None without a folder."""
     if folder is None:
         return None
     roles, profile = (
-        read_text(folder / name, "want a profile's folder") for name in ("roles.toml", "profile.toml")
+        read_text(folder / name, "name a profile's folder") for name in ("roles.toml", "profile.toml")
     )
     return profile, roles
 
 
 def table_in(path: Path) -> PolicyTable:
-    """Read the table of a profile's folder, or a table of EDGAR's bits from a file."""
+    """Read the table of a profile's folder, or a TOML file with a table of EDGAR's bits."""
     from carag.policy import PolicyTable, Profile
 
     if path.is_dir():

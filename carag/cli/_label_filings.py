@@ -1,7 +1,7 @@
-"""Label filings without a store, as ``carag policy label`` prints them.
+"""Label filings as ingest would, but without a store, for ``carag policy label``.
 
-Takes whole filings, SGML headers and submissions rows, and labels them as ingest would. State bits (amended,
-superseded, ...) are those that the filings under the path cause in each other.
+Takes whole filings, SGML headers and submissions rows. State bits (amended, superseded, ...) come from the filings
+under the path alone.
 """
 
 from __future__ import annotations
@@ -31,20 +31,10 @@ UNREADABLE: Final = "UNREADABLE"
 
 
 def labelled(path: Path) -> Iterator[dict[str, Any]]:
-    """Label everything under a path.
+    """Label everything under a path, and yield each filing as the JSON of ``carag policy label``.
 
-    Yields
-    ------
-    dict
-        ``accession``, ``where``, ``form``, ``word``, ``bits``, ``quarantined`` (None, or code and text), ``causes``,
-        ``public_at`` (None where unknown), ``public_at_source``; and ``chunks`` (document, start, end, word, bits) of
-        every passage if their words differ from the filing's. A file that is no filing gives ``where`` and ``skipped``
-        alone; one that cannot be read or labelled is quarantined as :data:`UNREADABLE`, with the reason.
-
-    Raises
-    ------
-    InvalidArgument
-        If the path does not exist.
+    ``chunks`` are listed only if some passage's word differs from the filing's. A file that is not a filing gives
+    ``where`` and ``skipped`` alone; one that cannot be read or labelled is quarantined as :data:`UNREADABLE`.
     """
     known = KnownFacts()
     failed: dict[str, str] = {}
@@ -70,7 +60,7 @@ def labelled(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _is_metadata_only(given: ReadOutcome) -> bool:
-    """Tell whether the source states facts and has no text, as a metadata row or a header alone does."""
+    """Tell whether the source has facts but no text: a metadata row, or a header alone."""
     return given.filing is None or not given.filing.documents
 
 

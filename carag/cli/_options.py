@@ -1,4 +1,4 @@
-"""Declare the options that several commands share, each once."""
+"""The options that several commands share."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ ReadableStore = Annotated[
         help="The store, or a directory with a copy of its audit.db.",
     ),
 ]
-"""For commands that only read the log, which an auditor runs on a copy."""
+"""For commands that only read the log, which an auditor may run on a copy."""
 ProfileName = Annotated[
     str | None,
     typer.Option(
@@ -64,8 +64,8 @@ EmbedderName = Annotated[
         "--embedder",
         metavar="NAME",
         envvar="CARAG_EMBEDDER",
-        help="[b]minilm[/b] (default of a new store), [b]wordllama[/b], or [b]MODULE:FACTORY[/b], an embedder of "
-        "your own. A store keeps the one it was made with.",
+        help="[b]minilm[/b] (default of a new store), [b]wordllama[/b], or [b]MODULE:FACTORY[/b], your own embedder. "
+        "A store keeps the one that it was made with.",
     ),
 ]
 RankerName = Annotated[
@@ -75,8 +75,8 @@ RankerName = Annotated[
         metavar="NAME",
         envvar="CARAG_RANKER",
         help="What finds passages: [b]fused-1[/b] by similarity, words and what the question names; [b]dense[/b] by "
-        "similarity alone; with [b]+mmr-0.7-20[/b] behind, of the best 20 those that repeat each other less. Default: "
-        "the profile's.",
+        "similarity alone; append [b]+mmr-0.7-20[/b] to choose, among the best 20, those that repeat each other least. "
+        "Default: the profile's.",
     ),
 ]
 Key = Annotated[
@@ -96,7 +96,7 @@ Retain = Annotated[
     str | None,
     typer.Option(
         metavar="CLASS",
-        help="How long the records must be kept: [b]ai6m[/b], [b]fin5y[/b], [b]fin6y[/b], [b]fin7y[/b] (default).",
+        help="How long records must be kept: [b]ai6m[/b], [b]fin5y[/b], [b]fin6y[/b], [b]fin7y[/b] (default).",
     ),
 ]
 NotBefore = Annotated[
@@ -104,7 +104,7 @@ NotBefore = Annotated[
     typer.Option(
         "--not-before",
         metavar="FILE",
-        help="A checkpoint or receipt kept elsewhere: a store put back to an earlier state is not opened.",
+        help="A checkpoint or receipt kept elsewhere: a store that was rolled back behind it does not open.",
     ),
 ]
 EvidenceUrl = Annotated[
@@ -122,8 +122,8 @@ BackendUrl = Annotated[
         "--backend",
         metavar="URL",
         help="Where vectors are searched: [b]native[/b], in an index file of the store, or a server, such as "
-        "[b]postgresql://ROLE@HOST/DATABASE[/b]; several, parted by spaces, are the shards of one collection. Default: "
-        "native; a store whose rows are elsewhere does not open.",
+        "[b]postgresql://ROLE@HOST/DATABASE[/b]; several, separated by spaces, are the shards of one collection. "
+        "Default: native; a store whose rows are elsewhere does not open.",
     ),
 ]
 ShadowUrl = Annotated[
@@ -131,19 +131,23 @@ ShadowUrl = Annotated[
     typer.Option(
         "--shadow",
         metavar="URL",
-        help="A server that gets a copy of the rows, too, and is asked every question, to compare: it never answers. "
+        help="A server that also gets the rows and every question, for comparison; it never answers. "
         "See [b]carag backend[/b].",
     ),
 ]
 TrustedWitnesses = Annotated[
     Path | None,
     typer.Option(
-        "--policy", metavar="FILE", help="The witnesses whose cosignatures count (c2sp.org/tlog-policy)."
+        "--policy",
+        metavar="FILE",
+        help="The witnesses whose cosignatures are trusted (c2sp.org/tlog-policy).",
     ),
 ]
 TsaRoots = Annotated[
     Path | None,
-    typer.Option("--tsa-roots", metavar="FILE", help="Certificates in PEM to trust timestamps by."),
+    typer.Option(
+        "--tsa-roots", metavar="FILE", help="PEM certificates of the timestamp authorities to trust."
+    ),
 ]
 
 
@@ -154,7 +158,7 @@ def store_settings(
     backend: str | None = None,
     shadow: str | None = None,
 ) -> dict[str, Any]:
-    """Return ``--retain``, ``--not-before``, ``--evidence``, ``--backend``, ``--shadow`` for ``Engine.open``."""
+    """Return those options that were given, as arguments of ``Engine.open``."""
     given: dict[str, Any] = {"retain": retain, "evidence": evidence, "backend": backend, "shadow": shadow}
     if not_before is not None:
         given["not_before"] = read_text(not_before)
@@ -170,10 +174,10 @@ def model_settings(
     ranker: str | None = None,
     reranker: str | None = None,
 ) -> dict[str, Any]:
-    """Return the models named as arguments of ``Engine.open``; ``MODULE:FACTORY`` is imported from outside the store.
+    """Return the models named, as arguments of ``Engine.open``; ``MODULE:FACTORY`` is imported from outside the store.
 
-    The only names that come here are those of the command line, its environment and ``carag.toml``: nothing that a
-    store keeps. Where none names an embedder, one that ``carag trust`` pinned to the store is taken.
+    Names come from the command line, the environment and ``carag.toml`` alone, never from a store. If none of them
+    names an embedder, the one that ``carag trust`` pinned to the store is used.
     """
     from carag.cli._trusted import trusted_embedder
 
@@ -181,7 +185,7 @@ def model_settings(
     given: dict[str, Any] = {}
     source = context.get_parameter_source("embedder")
     if source is not None and source.name == "DEFAULT_MAP" and not configuration.names(store):
-        embedder = None  # the file's is the embedder of the file's store; another store has its own
+        embedder = None  # the file's embedder belongs to the file's store; another store has its own
     if embedder is not None:
         given["embedder"] = configuration.made("embedder", embedder, not_in=store)
     elif (pinned := trusted_embedder(store)) is not None:

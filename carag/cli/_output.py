@@ -1,7 +1,7 @@
 """Print to the terminal, and name the exit codes of the process.
 
 No other module of the command line writes to a stream. Everything printed goes through :mod:`carag.visible`, because
-filings and receipts hold text that strangers wrote; nothing here reads markup, and colour is a separate argument.
+filings and receipts hold text by strangers. Markup is never read; colour is a separate argument.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ __all__ = [
 ]
 
 _STANDARD_OUTPUT: Final = 1
-"""Its file descriptor."""
+"""The file descriptor."""
 
 
 class Exit(IntEnum):
-    """What the process tells its caller; 64, 65, 70 and 75 as in ``sysexits.h``, from 130 on 128 plus the signal.
+    """Exit codes: 64, 65, 70 and 75 as in ``sysexits.h``; 130 and 141 are 128 plus the signal.
 
-    Nothing but a failed cryptographic check ends in 1.
+    Only a failed cryptographic check ends in 1.
     """
 
     OK = 0  # answered, verified or done
@@ -55,9 +55,9 @@ class Exit(IntEnum):
     DECLINED = 3
     REFUSED = 4
     USAGE = 64
-    BAD_INPUT = 65  # also when none of it was usable
-    INTERNAL = 70  # also a log that cannot be written
-    TRY_AGAIN = 75  # done in part: the same command finishes it
+    BAD_INPUT = 65  # or none of the input could be used
+    INTERNAL = 70  # or the log cannot be written
+    TRY_AGAIN = 75  # done in part: run the same command again
     INTERRUPTED = 130
     HUNG_UP = 141  # the reader of the output went away
 
@@ -71,22 +71,22 @@ def exit_of(verdict: Verdict) -> Exit:
 
 
 def say(text: str, *, style: str = "") -> None:
-    """Print one line of result; line breaks within become spaces."""
+    """Print one line of the result; line breaks in it become spaces."""
     _line(sys.stdout, text, style)
 
 
 def warn(text: str, *, style: str = "") -> None:
-    """Print one line that is no result: a problem, a note, an error."""
+    """Print one line to standard error: a problem, a note, an error."""
     _line(sys.stderr, text, style)
 
 
 def say_lines(text: str) -> None:
-    """Print text of several lines without the characters that a reader would not see."""
+    """Print text of several lines, without invisible characters."""
     sys.stdout.write(visible(text.removesuffix("\n")) + "\n")
 
 
 def say_json(value: object, *, indent: int | None = 2) -> None:
-    """Print a value as JSON in which invisible characters are escaped, not lost; on one line if ``indent`` is None."""
+    """Print a value as JSON, with invisible characters escaped; on one line if ``indent`` is None."""
     sys.stdout.write(visible_json(value, indent=indent) + "\n")
 
 
@@ -100,7 +100,7 @@ def box(text: str, *, title: str) -> None:
 
 
 def columns(headings: Sequence[str], rows: Iterable[Sequence[str]], *, wraps: str = "") -> None:
-    """Print a table; the column named by ``wraps`` gives way where the terminal is narrow."""
+    """Print a table; the column ``wraps`` is wrapped if the terminal is narrow."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -139,19 +139,19 @@ def logging_shown() -> Iterator[None]:
 
 
 def escape_unencodable() -> None:
-    """Make the streams escape what they cannot encode, such as a letter in a filing."""
+    """Make the streams escape characters that they cannot encode."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 def flush() -> None:
-    """Write out what is buffered, while a full disk or a closed pipe can still be reported."""
+    """Flush standard output while a full disk or a closed pipe can still be reported."""
     sys.stdout.flush()
 
 
 def hang_up() -> None:
-    """Send further output nowhere, so that the process can end after its reader has closed the pipe."""
+    """Discard further output, so that the process can end after its reader has closed the pipe."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), _STANDARD_OUTPUT)
 
 

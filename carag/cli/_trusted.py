@@ -1,8 +1,8 @@
-"""Keep which code of the user's own makes the embedder of which store: the pins of ``carag trust``.
+"""The pins of ``carag trust``: which of the user's own code makes the embedder of which store.
 
-They lie in the user's own directory, never in a store: one that was handed over brings its own signing key, and could
-sign a pin. A store is known by the keys of its log. A pin holds name and fingerprint of the embedder that it was made
-with, and of any other nothing is imported.
+Pins are kept in the user's own directory, never in a store: a store that was handed over has its own signing key and
+could sign a pin. A store is identified by the keys of its log. A pin holds the name and fingerprint of the embedder;
+if the store's embedder is another, nothing is imported.
 """
 
 from __future__ import annotations
@@ -24,22 +24,15 @@ if TYPE_CHECKING:
 __all__ = ["Pin", "Pins", "keys_of", "trusted_embedder"]
 
 _HEAD: Final = """\
-# Written by carag trust: code of yours that makes the embedder of a store, which is known by the keys of its log.
+# Written by carag trust: your own code that makes the embedder of a store, which is identified by the keys of its log.
 schema = 1
 """
 
 
 class Pin(BaseModel):
-    """What makes the embedder of one store.
+    """What makes the embedder of one store; its name, fingerprint and the log's vkeys are as when it was pinned.
 
-    Parameters
-    ----------
-    factory : str
-        ``module:factory``.
-    name, fingerprint : str
-        Of the embedder that it made when it was pinned.
-    keys : list of str
-        The vkeys that the store's log had then; one of them is still there after a rotation.
+    At least one of the vkeys is still in the store after a rotation.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
@@ -58,18 +51,12 @@ class _Document(BaseModel):
 
 
 class Pins:
-    """The pins of this user.
-
-    Raises
-    ------
-    InvalidArgument
-        If their file lies in a store, is no such file, or may be written by others.
-    """
+    """The pins of this user; InvalidArgument if their file is invalid, lies in a store, or is writable by others."""
 
     def __init__(self) -> None:
         base = Path(os.environ.get("XDG_CONFIG_HOME", ""))
         # XDG Base Directory Specification: a path that is not absolute is ignored.
-        home = Path(os.path.expanduser("~"))  # noqa: PTH111 - Path.home() raises where there is none
+        home = Path(os.path.expanduser("~"))  # noqa: PTH111 - Path.home() raises without a home directory
         self.path = (base if base.is_absolute() else home / ".config") / "carag" / "trusted.toml"
         self.all = self._read()
 
@@ -78,12 +65,12 @@ class Pins:
         return next((pin for pin in self.all if not {*pin.keys}.isdisjoint(keys)), None)
 
     def add(self, pin: Pin) -> None:
-        """Keep a pin, in place of another of the same store, durably."""
+        """Keep a pin durably, in place of an earlier one of the same store."""
         with self._writing():
             self.all = [one for one in self._read() if {*one.keys}.isdisjoint(pin.keys)] + [pin]
 
     def remove(self, keys: list[str]) -> None:
-        """Forget the pin of a store, durably."""
+        """Remove the pin of a store durably."""
         with self._writing():
             self.all = [one for one in self._read() if {*one.keys}.isdisjoint(keys)]
 
@@ -107,19 +94,13 @@ class Pins:
         state = self.path.stat()
         if state.st_uid not in (0, os.geteuid()) or state.st_mode & 0o022:
             raise InvalidArgument(
-                f"{self.path} may be written by others, and says which code is run; look into it, and then: chmod 600"
+                f"{self.path} is writable by others, and it says which code is run; check its content, then: chmod 600"
             )
         return read_toml(self.path).read(_Document).embedder
 
 
 def keys_of(store: Path) -> list[str]:
-    """Return the vkeys of a store's log.
-
-    Raises
-    ------
-    InvalidArgument
-        If it has none, or they are none.
-    """
+    """Return the vkeys of a store's log; InvalidArgument if they are missing or invalid."""
     from carag.audit.tlog.log_verifier import LogVerifier
     from carag.cli._files import read_text
 
@@ -133,11 +114,8 @@ def keys_of(store: Path) -> list[str]:
 def trusted_embedder(store: Path) -> Any:
     """Make the embedder that is pinned to a store, or return None.
 
-    Raises
-    ------
-    InvalidArgument
-        If the store has another than the one pinned, before anything is imported; or as for
-        :func:`carag.engine.made_by_name`.
+    Raises InvalidArgument before anything is imported if the store's embedder is not the one pinned, or as
+    :func:`carag.engine.made_by_name` does.
     """
     from carag.engine.kept_embedder import embedder_kept_in
     from carag.engine.named import made_by_name
@@ -148,7 +126,7 @@ def trusted_embedder(store: Path) -> Any:
     if kept != (pin.name, pin.fingerprint):
         raise InvalidArgument(
             f"{pin.factory} is trusted to make {pin.name!r} for {store}, whose embedder is {kept[0]!r} or has changed; "
-            f"withdraw it, with: carag trust --withdraw --store {store}"
+            f"withdraw the trust with: carag trust --withdraw --store {store}"
         )
     return made_by_name("embedder", pin.factory, not_in=store)
 

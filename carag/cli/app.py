@@ -1,6 +1,6 @@
-"""Assemble the commands of ``carag``, run one, and turn whatever ends it into an exit code.
+"""Assemble the commands of ``carag``, run one, and turn its outcome or error into an exit code.
 
-Commands import the engine and other large rooms inside their functions, so that ``carag --help`` starts fast.
+Commands import the engine and other large packages inside their functions, so that ``carag --help`` starts fast.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,  # they would show the values of variables
-    # The older name of an option that all commands spell alike now.
+    # The older name of --key.
     context_settings={"token_normalize_func": lambda name: "key" if name == "vkey" else name},
 )
 _DEBUG: Final = "CARAG_DEBUG"
@@ -41,7 +41,7 @@ _NOT_CONFIGURED: Final = {
     ("policy", "show"),
     ("audit", "consistency"),
 }
-"""Commands that no file of settings reaches: an auditor's; and those for which a store is one of two things to give."""
+"""Commands that read no settings file: an auditor's, and those where ``--store`` is one of two alternatives."""
 
 
 def _version(wanted: bool) -> None:
@@ -54,10 +54,10 @@ def _version(wanted: bool) -> None:
 def _root(
     context: typer.Context,
     version: Annotated[  # noqa: ARG001 - its callback ends the command
-        bool, typer.Option("--version", help="Print the version and end.", is_eager=True, callback=_version)
+        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_version)
     ] = False,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Say on standard error what is done; never content.")
+        bool, typer.Option("--verbose", "-v", help="Log to standard error what is done; never content.")
     ] = False,
     config: Annotated[
         Path | None,
@@ -65,20 +65,21 @@ def _root(
             "--config",
             metavar="FILE",
             envvar="CARAG_CONFIG",
-            help="Settings, behind options and the environment. Default: [b]carag.toml[/b] in the current directory.",
+            help="A settings file, for what neither an option nor the environment sets. Default: [b]carag.toml[/b] in "
+            "the current directory.",
         ),
     ] = None,
 ) -> None:
     from carag.cli._configuration import Configuration
 
-    if verbose and context.invoked_subcommand != "serve":  # which always says it, as its settings want it
+    if verbose and context.invoked_subcommand != "serve":  # serve always logs, as its settings say
         context.with_resource(logging_shown())
     context.obj = Configuration(config, is_made=context.invoked_subcommand == "init")
     context.default_map = _defaults(context.command, context.obj.lookups())
 
 
 def _defaults(command: Any, lookups: dict[str, Lookup], *path: str) -> dict[str, Any]:
-    """Give every command the same look-ups; Click asks for one when neither option nor environment gives a value."""
+    """Give every command the same look-ups; Click calls one if neither option nor environment gives a value."""
     below = {
         name: one
         for name, one in getattr(command, "commands", {}).items()
@@ -110,7 +111,7 @@ _PASS_WORDS_ON: Final[dict[str, Any]] = {
     "context_settings": {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
     "add_help_option": False,
 }
-"""For commands that parse their words with argparse, because an auditor runs them without Typer."""
+"""For commands that parse their arguments with argparse, because an auditor runs them without Typer."""
 
 
 @app.command(**_PASS_WORDS_ON)
@@ -139,11 +140,11 @@ app.add_typer(metric.app, name="metric")
 
 
 def run(arguments: list[str] | None = None) -> int:
-    """Run one command; return its exit code, whatever happens."""
+    """Run one command and return its exit code, whatever happens."""
     try:
         code = int(app(arguments, prog_name="carag", standalone_mode=False) or Exit.OK)
         flush()  # output that cannot be written is a failure of the command
-    except BaseException as error:  # noqa: BLE001 - Python's own exit code for a traceback is 1, which says "tampered"
+    except BaseException as error:  # noqa: BLE001 - Python exits with 1 after a traceback, which would say "tampered"
         try:
             return _report(error)
         except BaseException:  # noqa: BLE001 - standard error is gone as well
@@ -152,7 +153,7 @@ def run(arguments: list[str] | None = None) -> int:
 
 
 def _report(error: BaseException) -> Exit:
-    """Print in one line what ended a command; return the exit code for it."""
+    """Print in one line what ended a command, and return the exit code for it."""
     if isinstance(error, SystemExit) and not error.code:
         return Exit.OK
     if isinstance(error, SystemExit | typer.Abort):  # Typer's, where a pipe breaks or the input ends
@@ -165,7 +166,7 @@ def _report(error: BaseException) -> Exit:
     if isinstance(error, KeyboardInterrupt):
         return Exit.INTERRUPTED
     if isinstance(error, typer.TyperException):
-        if str(error):  # help was printed otherwise
+        if str(error):  # empty if help was printed
             warn(f"usage: {error}", style="red")
         return Exit.USAGE
     if isinstance(error, CaragError | OSError):
@@ -173,5 +174,5 @@ def _report(error: BaseException) -> Exit:
         bad_input = isinstance(error, InvalidArgument | CorruptFile | StoreLocked)
         return Exit.BAD_INPUT if bad_input else Exit.INTERNAL
     # Its message could hold text that is not on record.
-    warn(f"internal error: {type_and_place(error)}; {_DEBUG}=1 shows how it came to that", style="red")
+    warn(f"internal error: {type_and_place(error)}; {_DEBUG}=1 prints the traceback", style="red")
     return Exit.INTERNAL

@@ -1,4 +1,4 @@
-"""Answer questions and explain passages: ``carag ask``, ``carag explain``, and both for others: ``carag serve``."""
+"""Answer questions and explain passages: ``carag ask``, ``carag explain``, and both over HTTP: ``carag serve``."""
 
 from __future__ import annotations
 
@@ -54,13 +54,14 @@ _CONDITION: Final = re.compile(r"([^<>=]+)(<=|>=|=|<|>)(.+)", re.DOTALL)
 _BOUNDS: Final = {"<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}
 
 Role = Annotated[str, typer.Option(metavar="R", help="The role that asks, such as [b]buy_side[/b].")]
-Purpose = Annotated[str, typer.Option(metavar="P", help="What for, such as [b]invest[/b].")]
+Purpose = Annotated[str, typer.Option(metavar="P", help="The purpose, such as [b]invest[/b].")]
 AsOf = Annotated[
     str | None,
     typer.Option(
         "--as-of",
         metavar="D",
-        help="What was public then: a date (its end, in the profile's time zone) or a time with zone. Default: now.",
+        help="Answer from what was public then: a date (its end, in the profile's time zone) or a time with zone. "
+        "Default: now.",
     ),
 ]
 Entity = Annotated[
@@ -68,8 +69,8 @@ Entity = Annotated[
     typer.Option(
         "--entity",
         metavar="CIK",
-        help="Only passages about the companies and persons given and nobody else; for an access request, about any "
-        "of them. Can be given often.",
+        help="Only passages about no company or person but those given; for an access request, about any of them. Can "
+        "be repeated.",
     ),
 ]
 Narrowed = Annotated[
@@ -77,8 +78,8 @@ Narrowed = Annotated[
     typer.Option(
         "--where",
         metavar="FIELD=VALUE",
-        help="Only documents whose metadata states it; also [b]<[/b], [b]<=[/b], [b]>[/b] and [b]>=[/b] of numbers and "
-        "dates, as in [b]'year>=2024'[/b]. Of several values of one field any is enough; fields must all fit.",
+        help="Only documents with this metadata; also [b]<[/b], [b]<=[/b], [b]>[/b] and [b]>=[/b] for numbers and "
+        "dates, as in [b]'year>=2024'[/b]. Several values of one field are alternatives; all fields must match.",
     ),
 ]
 GeneratorName = Annotated[
@@ -88,7 +89,7 @@ GeneratorName = Annotated[
         metavar="NAME",
         envvar="CARAG_GENERATOR",
         help="[b]extractive[/b] quotes; [b]local[/b] or [b]local:PATH[/b] runs a GGUF model here; "
-        "[b]bedrock:MODEL_ID[/b] asks Amazon Bedrock; [b]MODULE:FACTORY[/b] makes one of your own.",
+        "[b]bedrock:MODEL_ID[/b] asks Amazon Bedrock; [b]MODULE:FACTORY[/b] names your own.",
     ),
 ]
 RerankerName = Annotated[
@@ -97,7 +98,7 @@ RerankerName = Annotated[
         "--reranker",
         metavar="NAME",
         envvar="CARAG_RERANKER",
-        help="What orders the passages found, as [b]carag.toml[/b] states it, or [b]MODULE:FACTORY[/b].",
+        help="What orders the passages found: a name that [b]carag.toml[/b] sets up, or [b]MODULE:FACTORY[/b].",
     ),
 ]
 Subject = Annotated[
@@ -108,7 +109,7 @@ Conversation = Annotated[
     typer.Option(
         "--session",
         metavar="ID",
-        help="The conversation it belongs to; recorded only as a salted commitment.",
+        help="The conversation that the question belongs to; recorded only as a salted commitment.",
     ),
 ]
 
@@ -188,9 +189,9 @@ def explain(
 ) -> int:
     """Say why a passage is admissible or hidden for a session.
 
-    Which rule hides it, for which regulation, how its filing came to that, and who could lift it and how. A role that
-    may not know of hidden passages gets the same answer for a hidden chunk as for one that does not
-    exist (exit code 3).
+    Says which rule hides it, under which regulation, what in its filing caused that, and who can lift it and how. A
+    role that must not know of hidden passages gets the same answer for a hidden chunk as for one that does not exist
+    (exit code 3).
 
     [dim]carag explain 0000002488-23-000076:00003 --store store --role compliance --purpose surveil[/dim]
     """
@@ -215,7 +216,7 @@ def explain(
 
 
 def _settings_from(context: typer.Context, given: Path | None) -> Path | None:
-    """Let a file named behind the command count as one before it, for all other options."""
+    """Apply a ``--config`` given after the command as if it were given before it."""
     from carag.cli._configuration import Configuration
 
     if given is not None:
@@ -227,18 +228,19 @@ def _settings_from(context: typer.Context, given: Path | None) -> Path | None:
 def serve(
     context: typer.Context,
     store: Store,
-    config: Annotated[  # noqa: ARG001 - its callback reads it, before the options that it may give
+    config: Annotated[  # noqa: ARG001 - its callback reads it, before the options that it may set
         Path | None,
         typer.Option(
             "--config",
             metavar="FILE",
             is_eager=True,
             callback=_settings_from,
-            help="The settings, with a table [b]\\[service][/b]: whose tokens count, and what they grant.",
+            help="The settings file, with a table [b]\\[service][/b]: whose tokens are accepted and what they grant.",
         ),
     ] = None,
     port: Annotated[
-        int | None, typer.Option(metavar="N", min=0, max=65535, help="The port to listen on; 0 takes any.")
+        int | None,
+        typer.Option(metavar="N", min=0, max=65535, help="The port to listen on; 0 picks a free one."),
     ] = None,
     generator: GeneratorName = "extractive",
     ranker: RankerName = None,
@@ -252,8 +254,8 @@ def serve(
 ) -> int:
     """Answer questions over HTTP, each in the session that its signed token grants, until SIGTERM or Ctrl+C.
 
-    A second listener tells operators whether the service is ready, and its metrics. The log goes to standard error,
-    without content. Meanwhile [b]carag ask[/b] and [b]carag explain[/b] of this store are answered here.
+    A second listener gives operators readiness and metrics. The log goes to standard error, without content. Meanwhile
+    this process also answers [b]carag ask[/b] and [b]carag explain[/b] of this store.
 
     [dim]carag serve --store store --config office.toml --port 8321[/dim]
     """
@@ -279,10 +281,10 @@ def serve(
             f"metrics on {settings.operations_listen}, port {second}"
         )
         if settings.slots is None:
-            warn("slots are off: the time of an answer may tell that there is something hidden")
+            warn("slots are off: the time that an answer takes may reveal that something is hidden")
         flush()
-        # What a start made stays until the end. A full collection would go through its 93,000 objects, in 52 ms here,
-        # longer than a slot, and the request at work would be late.
+        # The objects made at the start live until the end. A full collection would visit all 93,000, which took 52 ms:
+        # longer than a slot, so that the current request would be late.
         gc.collect()
         gc.freeze()
 
@@ -296,7 +298,7 @@ def serve(
 
 
 def _words(context: typer.Context, *, all_of_them: bool = False) -> dict[str, object]:
-    """Return how a command names the settings of an engine: those that somebody stated, or all."""
+    """Return the engine settings of a command: those that were given, or all of them."""
     found: dict[str, object] = {}
     for name in _SETTINGS:
         source = context.get_parameter_source(name)
@@ -316,19 +318,13 @@ def _of_holder(
     operation: str,
     where: Mapping[str, Any] | None = None,
 ) -> bytes:
-    """Return what the service that holds the store answers; errors as of :func:`carag.service.owner.asked_there`.
-
-    Raises
-    ------
-    StoreLocked
-        The one given, if no service listens in the store.
-    """
+    """Return the answer of the service that holds the store; raise ``locked`` if no service listens there."""
     from carag.service.owner import asked_there
 
     found = asked_there(store, operation, text, session, where=where, stated=_words(context))
     if found is None:
         raise locked
-    warn("the store is held by a running service; asked there")
+    warn("a running service holds the store; the question was sent to it")
     return found
 
 
@@ -340,14 +336,14 @@ def _asked_of_holder(
     session: Session,
     where: dict[str, Any],
 ) -> tuple[Answer, str]:
-    """Ask the service that holds the store; return its answer and its profile's name."""
+    """Ask the service that holds the store; return its answer and the name of its profile."""
     from carag.service.wire import AnswerBody, answer_of
 
-    class Said(AnswerBody):
+    class AnswerOfHolder(AnswerBody):
         profile: str
 
     found = _of_holder(context, store, locked, question, session, operation="ask", where=where)
-    said = Said.model_validate_json(found)
+    said = AnswerOfHolder.model_validate_json(found)
     return answer_of(said), said.profile
 
 
@@ -377,9 +373,7 @@ def _where(conditions: Iterable[str]) -> dict[str, Any]:
     for one in conditions:
         said = _CONDITION.fullmatch(one)
         if said is None:
-            raise InvalidArgument(
-                f"--where is {quoted(one)}; want FIELD=VALUE, or one of < <= > >= instead of ="
-            )
+            raise InvalidArgument(f"--where is {quoted(one)}; want FIELD=VALUE, or < <= > >= in place of =")
         field, sign, value = said.groups()
         if sign == "=":
             stated = found.setdefault(field, [])
@@ -390,7 +384,9 @@ def _where(conditions: Iterable[str]) -> dict[str, Any]:
             stated = found.setdefault(field, {})
             is_clear = isinstance(stated, dict) and stated.setdefault(_BOUNDS[sign], value) == value
         if not is_clear:
-            raise InvalidArgument(f"--where says two things of {quoted(field)}; want values or one range")
+            raise InvalidArgument(
+                f"--where contradicts itself about {quoted(field)}; give either values or one range"
+            )
     return found
 
 
@@ -417,7 +413,7 @@ def _write_receipt(answer: Answer, path: Path) -> None:
     try:
         answer.receipt.write(path)
     except OSError as error:
-        # The record is safe in the log; only this copy of its proof could not be kept.
+        # The record is safe in the log; only this copy of its proof could not be written.
         raise AuditUnavailable(f"cannot write the receipt {path}: {error.strerror}") from error
 
 
@@ -426,7 +422,7 @@ def _show_answer(answer: Answer, receipt: Path | None) -> None:
 
     box(answer.text, title=answer.outcome.value)
     if answer.citations:
-        # Of a filing the facts stand in columns of their own; any other document is named as its profile says.
+        # A filing has a column for each fact; any other document is named as its profile says.
         if any(cited.form for cited in answer.citations):
             headings, wraps = ["", "chunk", "form", "document", "filer", "filed"], "filer"
             cells = [
@@ -438,7 +434,7 @@ def _show_answer(answer: Answer, receipt: Path | None) -> None:
         numbers = (f"[{one.number}]" for one in answer.citations)
         columns(headings, [[number, *row] for number, row in zip(numbers, cells, strict=True)], wraps=wraps)
     if answer.nearest:
-        say("Nearest that you may use:")
+        say("Nearest passages that you may use:")
         for one in answer.nearest:
             say(f"  {one.source or one.document} ({one.chunk_id}), similarity {one.similarity:.3f}")
     if answer.understood:
@@ -452,11 +448,11 @@ def _show_answer(answer: Answer, receipt: Path | None) -> None:
     _show_withheld(answer.withheld)
     if answer.outcome is not Outcome.REFUSE and answer.gate:
         say(answer.gate, style="dim")
-    where = f"receipt {receipt}" if receipt else "no receipt file asked for (--receipt FILE)"
+    where = f"receipt {receipt}" if receipt else "no receipt was written (--receipt FILE writes one)"
     say(f"record {answer.receipt.seq} in the audit log; {where}", style="dim")
     if answer.follows is not None:
         say(
-            f"record {answer.follows.seq} in the audit log: what has become of the documents since",
+            f"record {answer.follows.seq} in the audit log: what has changed about the documents since",
             style="dim",
         )
 
@@ -477,7 +473,7 @@ def _show_explanation(explanation: Explanation) -> None:
     for one in explanation.reasons:
         on = f" [{', '.join(one.basis)}]" if one.basis else ""
         say(f"  {one.reason.code}{on}: {one.reason.text}")
-        say(f"    rules: {one.regulation or 'none of regulation'}")
+        say(f"    rules: {one.regulation or 'no regulation'}")
         say(f"    lifted by: {one.lift}")
     for cause in explanation.causes:
         say(f"  {cause}", style="dim")

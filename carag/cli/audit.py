@@ -1,7 +1,6 @@
-"""Check a log, prove records and export it, without the lock and signing key of its writer: ``carag audit``.
+"""Check a log, prove records and export it, without its writer's lock and signing key: ``carag audit``.
 
-Exit codes of all commands that check: 0 what was asked holds, 1 tampered: something signed or kept is contradicted,
-2 cannot tell.
+Exit codes of all commands that check: 0 verified, 1 tampered (something signed or kept is contradicted), 2 cannot tell.
 """
 
 from __future__ import annotations
@@ -32,21 +31,21 @@ if TYPE_CHECKING:
 __all__ = ["app"]
 
 app = typer.Typer(
-    help="Check a log, prove records, and hand it to others. Exit codes: 0 holds, 1 tampered, 2 cannot tell.",
+    help="Check a log, prove records, and export it. Exit codes: 0 verified, 1 tampered, 2 cannot tell.",
     no_args_is_help=True,
 )
 _SECOND_OPINIONS: Final = 1000
-"""The approximate number of records that a second opinion is asked on, evenly spaced over the log."""
+"""Roughly how many records get a second opinion, evenly spaced over the log."""
 _MAX_REASONS: Final = 20
-"""The number of reasons, records or anchors that are printed."""
+"""The most reasons, records or anchors that are printed."""
 
 Checkpoints = Annotated[
     list[Path] | None,
-    typer.Option("--checkpoint", metavar="FILE", help="A checkpoint kept elsewhere; can be given often."),
+    typer.Option("--checkpoint", metavar="FILE", help="A checkpoint kept elsewhere; can be repeated."),
 ]
 Receipts = Annotated[
     list[Path] | None,
-    typer.Option("--receipt", metavar="FILE", help="A receipt kept elsewhere; can be given often."),
+    typer.Option("--receipt", metavar="FILE", help="A receipt kept elsewhere; can be repeated."),
 ]
 AnchorEvidence = Annotated[
     Path | None,
@@ -59,17 +58,17 @@ Anchors = Annotated[
     typer.Option(
         "--anchor",
         metavar="ANCHOR",
-        help="An anchor to confirm it with, spelled as for [b]carag audit anchor --to[/b]; can be given often.",
+        help="An anchor to confirm it with, written as for [b]carag audit anchor --to[/b]; can be repeated.",
     ),
 ]
 SecondOpinion = Annotated[
     str | None,
-    typer.Option("--second-opinion", metavar="NAME", help="Ask [b]pymerkle[/b] too; never instead."),
+    typer.Option("--second-opinion", metavar="NAME", help="[b]pymerkle[/b]: check with it as well."),
 ]
 
 
 def _as_check(command: Callable[..., int]) -> Callable[..., int]:
-    """Give a command the exit codes of a check: 1 for what contradicts the signatures, 2 for all other errors."""
+    """Give a command the exit codes of a check: 1 if the signatures are contradicted, 2 for all other errors."""
 
     @wraps(command)
     def checked(**given: Any) -> int:
@@ -103,9 +102,9 @@ def verify(
 ) -> int:
     """Hash every record again and compare with what was signed, here and in what was kept elsewhere.
 
-    A log that is kept in PostgreSQL, too, is compared with that: records, requests, triggers and grants.
-    Without a checkpoint, receipt or anchor from elsewhere, a log looks whole that was cut short, put back to an
-    earlier state, or written again with a stolen key. Evidence whose anchor is not named ends in "cannot tell".
+    A log that is also kept in PostgreSQL is compared with that copy: records, requests, triggers and grants.
+    Without a checkpoint, receipt or anchor from elsewhere, a log that was cut short, rolled back, or rewritten with a
+    stolen key looks whole. Evidence whose anchor is not named ends in "cannot tell".
 
     [dim]carag audit verify --store store --key vkey --receipt old-receipt.json[/dim]
     """
@@ -169,7 +168,7 @@ def consistency(
     ] = None,
     vkey: Key = None,
 ) -> int:
-    """Prove that the log still begins with what it was at an earlier size, or check such a proof.
+    """Prove that the log extends its state at an earlier size, or check such a proof.
 
     [dim]carag audit consistency old.checkpoint --store store --out consistency.txt[/dim]
     [dim]carag audit consistency old.checkpoint --proof consistency.txt --key vkey[/dim]
@@ -191,14 +190,14 @@ def replay(
         typer.Option(
             "--table",
             metavar="FILE_OR_DIR",
-            help="The table in force then, or its profile's folder; those that ship if left out.",
+            help="The table in force then, or its profile's folder. Default: the tables that ship with CARAG.",
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Derive each record's masks again from role, purpose and table, and judge every passage by them.
+    """Derive each record's masks again from role, purpose and table, and check every passage by them.
 
-    Records that cannot be judged, such as those under another table, are counted, and the exit code is 2.
+    Records that cannot be checked, such as those under another table, are counted, and the exit code is 2.
 
     [dim]carag audit replay --store store[/dim]
     """
@@ -219,7 +218,7 @@ def replay(
             say(line)
         say(
             f"{counts['records']} records, {counts['replayed']} replayed, {len(wrong)} contradictions; "
-            f"{counts['undecided']} cannot be told, {counts['unreadable']} of an unknown version"
+            f"{counts['undecided']} undecided, {counts['unreadable']} of an unknown version"
         )
     if wrong:
         return Exit.TAMPERED
@@ -236,10 +235,10 @@ def export(
     receipt: Receipts = None,
     as_json: AsJson = False,
 ) -> int:
-    """Write all records as JSON lines, with the checkpoint, the tree and the public key, examined on the way.
+    """Verify the log and write all records as JSON lines, with the checkpoint, the tree and the public key.
 
-    Nothing personal goes out: commitments do, the salts and values behind them do not, nor any passage's text. Check
-    the directory with ``scripts/verify_receipt.py DIR --key VKEY``.
+    Nothing personal is exported: commitments are, but not the salts and values behind them, nor any passage's text.
+    Check the directory with ``scripts/verify_receipt.py DIR --key VKEY``.
 
     [dim]carag audit export --store store --out export-2026-11[/dim]
     """
@@ -261,7 +260,7 @@ def _disagreements(reader: LogReader, name: str) -> list[str]:
 def _reviewed(
     reader: LogReader, found: Examination, directory: Path, anchors: Sequence[Anchor]
 ) -> Examination:
-    """Check evidence of anchors against a log that is consistent in itself, and against the anchors."""
+    """Compare evidence of anchors with a log that is consistent in itself, and with the anchors."""
     from carag.audit import Verdict
     from carag.audit.anchors.evidence import Shelf
     from carag.audit.anchors.review import ReaderHistory, review
@@ -269,10 +268,10 @@ def _reviewed(
     try:
         evidence = list(Shelf(directory)) if directory.is_dir() else []
     except CorruptFile as error:  # says nothing about the log
-        raise InvalidArgument(f"{error}; want evidence as carag audit anchor kept it") from error
+        raise InvalidArgument(f"{error}; name evidence as carag audit anchor wrote it") from error
     if not evidence:
         raise InvalidArgument(
-            f"{directory} holds no evidence; name the directory that carag audit anchor filled"
+            f"{directory} holds no evidence; name the directory that carag audit anchor wrote"
         )
     judged = list(review(ReaderHistory(reader), evidence, reader.key.keys, anchors))
     for verdict in (Verdict.FAILED, Verdict.UNDECIDED):
@@ -302,7 +301,7 @@ def _compared(reader: LogReader, found: Examination, store: Path) -> Examination
             count = compare_evidence(reader, evidence, None if values is None else values.openings)
     except CorruptFile as error:
         return replace(found, verdict=Verdict.FAILED, reason=str(error))
-    sealed = "" if has_values else ", apart from what is sealed, which only the store's own keys open"
+    sealed = "" if has_values else ", except for sealed values, which only the store's own keys open"
     return replace(
         found, reason=f"{found.reason}; {evidence.where} has the same, with {count} requests{sealed}"
     )
@@ -322,7 +321,7 @@ def _check_proof(old: Path, proof: Path, vkey: str | None) -> int:
 
 
 def _checkpoint_text(path: Path) -> str:
-    """Return the checkpoint that a file is, or that the receipt in it holds."""
+    """Return the text of a checkpoint file, or the checkpoint in a receipt."""
     from carag.audit.receipts.receipt import open_envelope
     from carag.audit.tlog.proof import InclusionProof
 
@@ -332,7 +331,7 @@ def _checkpoint_text(path: Path) -> str:
     try:
         return InclusionProof.parse(open_envelope(text.encode("utf-8")).proof).checkpoint.to_text()
     except CorruptFile as error:
-        raise InvalidArgument(f"{path}: {error}; want a checkpoint or receipt of this log") from error
+        raise InvalidArgument(f"{path}: {error}; give a checkpoint or receipt of this log") from error
 
 
 def _make_proof(old: str, store: Path, out: Path | None, vkey: str | None) -> int:
@@ -363,7 +362,7 @@ def _replayer(
         counts["records"] += 1
         try:
             record = Record.parse(body)
-        except CorruptFile:  # its hash is right, so it was not altered: this version cannot read it
+        except CorruptFile:  # its hash is right, so it is intact: this version cannot read it
             counts["unreadable"] += 1
             return
         (again,) = replay_all([record], tables)
@@ -390,7 +389,7 @@ def _kept(
 
 
 def _kept_file(path: Path, key: LogVerifier) -> Kept:
-    """Read a checkpoint or receipt; one that does not verify is bad input, and no sign of a tampered log."""
+    """Read a checkpoint or receipt; one that does not verify is bad input, not a sign of a tampered log."""
     from carag.audit.auditor.examine import kept_checkpoint, kept_receipt
 
     data = read_bytes(path)
@@ -399,7 +398,7 @@ def _kept_file(path: Path, key: LogVerifier) -> Kept:
             return kept_receipt(data, str(key), str(path))
         return kept_checkpoint(data.decode("utf-8"), key, str(path))
     except (CorruptFile, UnicodeDecodeError) as error:
-        raise InvalidArgument(f"{error}; want a checkpoint or receipt of this log") from error
+        raise InvalidArgument(f"{error}; give a checkpoint or receipt of this log") from error
 
 
 def _trusted(vkey: str | None, store: Path) -> LogVerifier:
@@ -417,7 +416,7 @@ def _tell(found: Examination, as_json: bool) -> int:
     else:
         say(f"{found.verdict.value}: {found.reason}")
         if found.verdict is Verdict.VERIFIED and not found.extends:
-            say("note: with nothing kept elsewhere, truncation and rollback cannot be noticed")
+            say("note: with nothing kept elsewhere, truncation and rollback cannot be detected")
     return exit_of(found.verdict)
 
 

@@ -18,29 +18,29 @@ __all__ = ["accept", "postgres", "publish", "rotate"]
 def rotate(
     store: Store,
     overlap_days: Annotated[
-        int, typer.Option("--overlap-days", metavar="N", help="How long the old key signs along.")
+        int, typer.Option("--overlap-days", metavar="N", help="For how long the old key signs as well.")
     ] = 7,
     receipt: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Where to write the receipt that leads from the old key to the new."
+            metavar="FILE", help="Where to write the receipt that leads from the old key to the new one."
         ),
     ] = None,
     mldsa: Annotated[
-        bool, typer.Option("--ml-dsa", help="Instead, add an ML-DSA-44 key, which signs what is anchored.")
+        bool, typer.Option("--ml-dsa", help="Add an ML-DSA-44 key instead, which signs what is anchored.")
     ] = False,
 ) -> int:
-    """Give the log a new key, say so in the log under the old one, and print the new vkey.
+    """Give the log a new key, record that under the old one, and print the new vkey.
 
-    A rotation that was interrupted is finished by running it again. Give the new vkey, or the receipt, to those who
-    verify; old receipts verify with the old vkey, and with the file [b]vkey[/b], which lists all.
+    Run it again to finish an interrupted rotation. Give the new vkey, or the receipt, to those who verify; old receipts
+    verify with the old vkey, and with the file [b]vkey[/b], which lists all.
 
     [dim]carag audit rotate --store store --receipt rotation.json[/dim]
     """
     from carag.audit.operations import rotation
 
     if not 0 <= overlap_days <= 365:
-        raise InvalidArgument(f"the keys overlap by {overlap_days} days; want 0 to 365")
+        raise InvalidArgument(f"--overlap-days is {overlap_days}; want 0 to 365")
     with opened_log(store) as log:
         said = rotation.add_mldsa(log) if mldsa else rotation.rotate(log, overlap=overlap_days * 86_400)
         if receipt is not None:
@@ -55,36 +55,36 @@ def accept(
         bool,
         typer.Option(
             "--labels",
-            help="Take the labels as they are, though the last record names others: see what changed them.",
+            help="Accept the labels as they are, though the last record names others: find out what changed them.",
         ),
     ] = False,
     gate: Annotated[
         bool,
         typer.Option(
             "--gate",
-            help="Drop the calibrated gate, though the log says that there is another: calibrate it again.",
+            help="Drop the calibrated gate, which is not the one on record: calibrate it again.",
         ),
     ] = False,
     lost_values: Annotated[
         bool,
         typer.Option(
             "--lost-values",
-            help="Go on without [b]private.db[/b]: what records commit to stays closed for ever.",
+            help="Continue without [b]private.db[/b]: what records commit to can never be opened again.",
         ),
     ] = False,
     backend: BackendUrl = None,
 ) -> int:
-    """Accept a loss or a change that otherwise keeps the store shut, and put that on record.
+    """Accept a loss or a change that otherwise keeps the store from opening, and put that on record.
 
-    A store does not open where its labels or its gate are not those on record, or where the values its records commit
-    to are gone. First look for a backup: what is accepted stays in the log for every auditor to see.
+    A store does not open if its labels or its gate are not those on record, or if the values that its records commit
+    to are gone. Look for a backup first: what is accepted stays in the log, where every auditor sees it.
 
     [dim]carag audit accept --labels --store store[/dim]
     """
     from carag.engine import NO_EMBEDDER, Engine
 
     if not (labels or gate or lost_values):
-        raise InvalidArgument("give --labels, --gate or --lost-values: what is it that you accept?")
+        raise InvalidArgument("say what you accept: --labels, --gate or --lost-values")
     Engine.open(
         store,
         create=False,
@@ -104,16 +104,16 @@ def postgres(
         str,
         typer.Option(
             metavar="URL",
-            help="postgresql://ROLE@HOST/DATABASE, with ?schema=NAME if it is not carag_audit, one for each log; the "
-            "password in ~/.pgpass.",
+            help="postgresql://ROLE@HOST/DATABASE, with ?schema=NAME for a schema other than carag_audit; each log "
+            "needs its own. The password goes into ~/.pgpass.",
         ),
     ],
     admin: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="Make role, tables and triggers first, as this administrator."),
+        typer.Option(metavar="URL", help="Create role, tables and triggers first, as this administrator."),
     ] = None,
 ) -> int:
-    """Keep every record of a log in PostgreSQL, too, with a table of requests; an empty one gets all there is.
+    """Keep every record of a log in PostgreSQL as well, with a table of requests; earlier records are copied now.
 
     [dim]carag audit postgres --store s --url postgresql://carag_app@db/audit --admin postgresql://dba@db/audit[/dim]
     """
@@ -124,7 +124,8 @@ def postgres(
         set_up(admin, url)
     with AuditLog.open(store, evidence=url) as log:
         say(
-            f"the {log.size} records of {store} are on the server, too, and each one to come before its answer leaves"
+            f"the {log.size} records of {store} are now on the server as well; each new one goes there before its "
+            "answer leaves"
         )
     return Exit.OK
 
@@ -136,10 +137,10 @@ def publish(
         Path | None, typer.Option(metavar="FILE", help="Where to write the receipt of the record.")
     ] = None,
 ) -> int:
-    """Put the SHA-256 of a file on record, such as of the page by which others verify receipts, and print it.
+    """Put the SHA-256 of a file on record, such as the page with which others verify receipts, and print it.
 
-    Who gets the file from anywhere compares its hash with the record's, which the log cannot change later. The record
-    is of the kind [b]policy[/b], whose table stays; its reason is [b]PUBLISHED:[/b] and the hash in base64url.
+    Others compare the hash of their copy with the record, which the log cannot change later. The record has the kind
+    [b]policy[/b] and leaves the table as it is; its reason is [b]PUBLISHED:[/b] and the hash in base64url.
 
     [dim]carag audit publish scripts/verify.html --store store --receipt verifier.json[/dim]
     """
@@ -153,7 +154,7 @@ def publish(
         events = (log.record(seq).event for seq in reversed(range(log.size)))
         last = next((one for one in events if isinstance(one, PolicyChange)), None)
         if last is None:
-            raise InvalidArgument(f"{store} has no policy on record yet; ask or ingest something first")
+            raise InvalidArgument(f"{store} has no policy on record yet; ingest or ask something first")
         why = f"PUBLISHED:{b64url(digest)}"
         said = log.append(PolicyChange(at=log.now(), table=last.table, before=last.table, why=why))
         if receipt is not None:

@@ -1,7 +1,7 @@
 """Erase, hold and open what records commit to: ``carag audit erase``, ``hold``, ``release`` and ``disclose``.
 
-Each is put on record. Exit codes: 0 done, 4 refused (a hold, a duty to keep, a role), 65 bad input, 70 not certain
-that it is done.
+Each is put on record. Exit codes: 0 done, 4 refused (a hold, a duty to keep, a role), 65 bad input, 70 perhaps not
+done.
 """
 
 from __future__ import annotations
@@ -25,24 +25,25 @@ if TYPE_CHECKING:
 __all__ = ["disclose", "erase", "hold", "opened_values", "refuse", "release"]
 
 Records = Annotated[
-    list[int] | None, typer.Option("--record", metavar="N", help="Of this record; can be given often.")
+    list[int] | None, typer.Option("--record", metavar="N", help="A record; can be repeated.")
 ]
 Subject = Annotated[
     str | None,
     typer.Option(
-        metavar="S", help="Of this person; [b]-[/b] reads the name from the input, so that no shell keeps it."
+        metavar="S",
+        help="A person; [b]-[/b] reads the name from standard input, so that it is not in the shell's history.",
     ),
 ]
 Fields = Annotated[
     list[str] | None,
-    typer.Option("--field", metavar="F", help="Only this, such as [b]query[/b]; can be given often."),
+    typer.Option("--field", metavar="F", help="Only this field, such as [b]query[/b]; can be repeated."),
 ]
 Actor = Annotated[str, typer.Option(metavar="NAME", help="Who does it; kept sealed.")]
 Approver = Annotated[str, typer.Option(metavar="NAME", help="The second person.")]
 ReceiptFile = Annotated[
     Path | None, typer.Option("--receipt", metavar="FILE", help="Where to keep the receipt of the record.")
 ]
-_ERASED: Final = "erased; back up private.db again, older copies of it no longer open"
+_ERASED: Final = "erased; back up private.db again: older copies of it no longer open"
 
 
 def erase(
@@ -53,7 +54,8 @@ def erase(
         str | None,
         typer.Option(
             metavar="CODE",
-            help="GDPR_17_1 or GDPR_5_1_E, which wait for a duty to keep; GDPR_17_1_D or GDPR_17_1_E, which do not.",
+            help="GDPR_17_1 or GDPR_5_1_E, to which a duty to keep is an obstacle; GDPR_17_1_D or GDPR_17_1_E, to "
+            "which it is not.",
         ),
     ] = None,
     record: Records = None,
@@ -63,14 +65,14 @@ def erase(
         bool,
         typer.Option(
             "--expired",
-            help="Everything whose retention class has ended and that no hold covers (GDPR_5_1_E).",
+            help="Everything whose retention period has ended and that no hold covers (GDPR_5_1_E).",
         ),
     ] = False,
     receipt: ReceiptFile = None,
 ) -> int:
-    """Destroy what the log keeps of some records, of one person, or for longer than it must; every proof stays valid.
+    """Destroy the private values of records, of a person, or past their retention period; every proof stays valid.
 
-    Copies of private.db made before no longer open afterwards: back it up again.
+    Earlier copies of private.db no longer open afterwards: back it up again.
 
     [dim]carag audit erase --store s --record 17 --basis GDPR_17_1_D --actor "D. Po" --approver "C. Co"[/dim]
     [dim]carag audit erase --store s --expired --actor "D. Po" --approver "C. Co"[/dim]
@@ -80,12 +82,12 @@ def erase(
     if expired:
         if record or subject is not None or field or basis is not None:
             raise InvalidArgument(
-                "--expired erases all whose time has ended; leave record, subject, field and basis out"
+                "--expired erases everything past its retention period; leave out --record, --subject, --field, --basis"
             )
         return _erase_expired(store, actor, approver, receipt)
     if basis is None:
         raise InvalidArgument(
-            "say with --basis why; want GDPR_17_1, GDPR_5_1_E, GDPR_17_1_D or GDPR_17_1_E, or --expired"
+            "no reason is given; want --basis GDPR_17_1, GDPR_5_1_E, GDPR_17_1_D or GDPR_17_1_E, or --expired"
         )
 
     with opened_log(store) as log:
@@ -112,7 +114,7 @@ def _erase_expired(store: Path, actor: str, approver: str, receipt: Path | None)
     two_persons(actor, approver)
     with opened_log(store) as log:
         if not expired(log):
-            say("nothing erased: of no value that no hold covers has the retention class ended")
+            say("nothing erased: no value that is not on hold is past its retention period")
             return Exit.OK
         done = erase_expired(log, actor=actor, approver=approver)
         _report(done, receipt, _ERASED)
@@ -124,18 +126,18 @@ def hold(
     actor: Actor,
     matter: Annotated[str, typer.Option(metavar="CODE", help="A code for the matter; no names.")],
     subject: Subject = None,
-    first: Annotated[int | None, typer.Option(metavar="N", help="From this record on.")] = None,
-    last: Annotated[int | None, typer.Option(metavar="N", help="Up to this record.")] = None,
+    first: Annotated[int | None, typer.Option(metavar="N", help="The first record.")] = None,
+    last: Annotated[int | None, typer.Option(metavar="N", help="The last record.")] = None,
     receipt: ReceiptFile = None,
 ) -> int:
-    """Forbid erasure: of a person, of records, or with neither of everything, until two people release it.
+    """Forbid erasure until two people release the hold: of a person, of records, or without either of everything.
 
     [dim]carag audit hold --store s --matter MATTER-2026-17 --actor "C. Co" --first 0 --last 999[/dim]
     """
     from carag.audit import place_hold
 
     if (first is None) != (last is None):
-        raise InvalidArgument("a range of records has --first and --last")
+        raise InvalidArgument("a range of records needs both --first and --last")
     records = None if first is None or last is None else (first, last)
     with opened_log(store) as log:
         placed = place_hold(log, matter, actor=actor, subject=_read_name(subject), records=records)
@@ -167,10 +169,10 @@ def disclose(
     store: Store,
     actor: Actor,
     role: ClaimedRole,
-    why: Annotated[str, typer.Option(metavar="CODE", help="What for, as a code.")],
+    why: Annotated[str, typer.Option(metavar="CODE", help="The purpose, as a code.")],
     field: Fields = None,
 ) -> int:
-    """Open what a record commits to; that it was opened, or asked for, is recorded first.
+    """Open what a record commits to; the opening, or a refused attempt, is recorded first.
 
     [dim]carag audit disclose 17 --store s --role auditor --actor "E. Ve" --why COMPLAINT-3[/dim]
     """
@@ -184,7 +186,7 @@ def disclose(
 def opened_values(
     store: Path, record: int, *, role: str, actor: str, why: str, fields: Collection[str]
 ) -> dict[str, str]:
-    """Open what a record commits to, after a record that it was done; Refused, on record too, for other roles."""
+    """Record that values are opened, then open them; other roles are Refused, which is recorded as well."""
     from carag.audit import disclose as open_values
 
     with opened_log(store) as log:
@@ -197,12 +199,12 @@ def _read_name(subject: str | None) -> str | None:
         return subject
     name = sys.stdin.readline().rstrip("\r\n")
     if not name:
-        raise InvalidArgument("--subject - reads one line with the name, and there was none")
+        raise InvalidArgument("--subject - found no name on standard input; write the name as one line")
     return name
 
 
 def refuse(refused: Refused) -> int:
-    """Say why, and return the exit code for it."""
+    """Print the reason, and return the exit code."""
     warn(f"refused ({refused.code}): {refused}")
     return Exit.REFUSED
 

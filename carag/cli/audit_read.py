@@ -1,7 +1,7 @@
 """List and show records, also while the log is written: ``carag audit list`` and ``carag audit show``.
 
-Every record shown is proved to be in the log as signed; whether any is missing is for ``carag audit verify`` to say.
-Reading takes neither the lock nor the signing key. Opening values takes both, and is on record before they are shown.
+Every record shown is proved to be in the log as signed; ``carag audit verify`` tells whether any is missing. Reading
+needs neither the lock nor the signing key. Opening values needs both, and is recorded before they are shown.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ def list_records(
     store: ReadableStore,
     key: Key = None,
     since: Annotated[
-        str | None, typer.Option(metavar="D", help="Logged from then on: a UTC day, or a time with zone.")
+        str | None, typer.Option(metavar="D", help="Logged since then: a UTC day, or a time with zone.")
     ] = None,
     until: Annotated[
-        str | None, typer.Option(metavar="D", help="Logged up to then: the whole of a UTC day, or a time.")
+        str | None, typer.Option(metavar="D", help="Logged until then: the end of a UTC day, or a time.")
     ] = None,
     role: Annotated[str | None, typer.Option(metavar="R", help="Asked in this role.")] = None,
     purpose: Annotated[str | None, typer.Option(metavar="P", help="Asked for this purpose.")] = None,
     outcome: Annotated[
         str | None,
         typer.Option(
-            metavar="O", help="[b]answer[/b], [b]decline[/b], [b]refuse[/b] or [b]error[/b]: how it ended."
+            metavar="O", help="The outcome: [b]answer[/b], [b]decline[/b], [b]refuse[/b] or [b]error[/b]."
         ),
     ] = None,
     code: Annotated[
@@ -50,7 +50,7 @@ def list_records(
     session: Annotated[
         str | None,
         typer.Option(
-            metavar="ID", help="Of this conversation; found with the store's own keys, unless it was erased."
+            metavar="ID", help="In this conversation; found with the store's own keys, unless it was erased."
         ),
     ] = None,
     limit: Annotated[int, typer.Option(metavar="N", min=1, help="The most records to list.")] = 50,
@@ -94,7 +94,7 @@ def show(
         typer.Option(
             "--open",
             metavar="F",
-            help="Open what it commits to, such as [b]query[/b], [b]answer[/b] or [b]subject[/b]; can be given often.",
+            help="Open what it commits to, such as [b]query[/b], [b]answer[/b] or [b]subject[/b]; can be repeated.",
         ),
     ] = None,
     purpose: Annotated[str | None, typer.Option(metavar="CODE", help="What it is opened for.")] = None,
@@ -103,15 +103,17 @@ def show(
     profile: Annotated[
         Path | None,
         typer.Option(
-            "--profile", metavar="DIR", help="The profile's folder, to name bits; those that ship need none."
+            "--profile",
+            metavar="DIR",
+            help="The profile's folder, to name bits; not needed for shipped profiles.",
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Show one record: who asked in which role and for what purpose, what came of it, under which policy.
+    """Show one record: the role, purpose and policy of a request, and its outcome.
 
-    Question, answer and person are not in it, only commitments to them. Opening them asks for a purpose, takes the
-    log's lock, and is on record before anything is printed. Exit code 4: refused.
+    Question, answer and person are not in it, only commitments to them. Opening them needs a purpose and the log's
+    lock, and is recorded before anything is printed. Exit code 4: refused.
 
     [dim]carag audit show 17 --store store[/dim]
     [dim]carag audit show 17 --store store --open query --purpose COMPLAINT-3 --actor "E. Ve"[/dim]
@@ -123,7 +125,7 @@ def show(
     values: dict[str, str] = {}
     if opened and not (purpose and actor):
         return refuse(
-            Refused("NO_PURPOSE", "values are opened by somebody and for a purpose: --actor, --purpose")
+            Refused("NO_PURPOSE", "--open needs --actor, who opens the values, and --purpose, what for")
         )
     if opened:
         try:
@@ -134,7 +136,7 @@ def show(
         record = proved(reader, seq)
         reader.check_unchanged()
         if record is None:
-            raise InvalidArgument(f"record {seq} is {_UNREADABLE}; read it with a newer one")
+            raise InvalidArgument(f"record {seq} is {_UNREADABLE}; read it with a newer version")
         said = describe_record(record, profile_texts(profile))
         said["commits_to"] = openable(store, seq, record.commitments)
         said["proved"] = f"as the log signed it, among {reader.size} records"
@@ -148,7 +150,7 @@ def show(
 
 
 def _of_conversation(store: Path, conversation: str) -> frozenset[int]:
-    """Return the records that commit to this conversation; no value is shown but the one that was given."""
+    """Return the records that commit to this conversation, which the caller knows already."""
     from carag.audit.private.openable import PrivateReader
 
     with PrivateReader(store) as values:
@@ -157,7 +159,7 @@ def _of_conversation(store: Path, conversation: str) -> frozenset[int]:
 
 
 def _instant(text: str | None, *, ends: bool = False) -> int | None:
-    """Read a time as microseconds since 1970; a day as its beginning, or as the beginning of the next."""
+    """Read a time as microseconds since 1970; a day as its beginning, or with ``ends`` as that of the next day."""
     from carag.policy import known_at_microseconds, parse_moment
 
     if text is None:
@@ -190,7 +192,7 @@ def _line(said: dict[str, Any]) -> str:
 
 
 def _show(said: dict[str, Any], indent: str = "") -> None:
-    """Print names and values; what holds others is indented below its name, rows of a table are lines."""
+    """Print names and values; nested values are indented below their name, rows of a table are lines."""
     for key, value in said.items():
         name = key.replace("_", " ")
         rows = [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []

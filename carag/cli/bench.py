@@ -1,4 +1,4 @@
-"""Run the SEC EDGAR benchmark, or make its report again from rows, or measure a store: ``carag bench``."""
+"""Run the SEC EDGAR benchmark, rebuild its report from rows, or measure a store: ``carag bench``."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _Systems = Annotated[
     typer.Option(
         "--system",
         metavar="MODULE:FACTORY",
-        help="A retriever or RAG of your own, measured beside the others; may be given several times.",
+        help="Your own retriever or RAG system, measured along with the others; can be repeated.",
     ),
 ]
 
@@ -48,11 +48,13 @@ def edgar(
         ),
     ] = None,
     rows: Annotated[
-        Path | None, typer.Option("--from", metavar="ROWS", help="Run nothing: report on these rows.")
+        Path | None, typer.Option("--from", metavar="ROWS", help="Run nothing, only report on these rows.")
     ] = None,
     check: Annotated[
         bool,
-        typer.Option("--check", help="With --from: write nothing; fail if DIR is not what the rows say."),
+        typer.Option(
+            "--check", help="With --from: write nothing; fail if the report in DIR differs from the rows."
+        ),
     ] = False,
     data: Annotated[
         Path | None,
@@ -64,7 +66,9 @@ def edgar(
     ] = None,
     cache: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Where corpora are kept between runs. Default: OUT/cache."),
+        typer.Option(
+            metavar="DIR", help="Where corpora are cached between runs. Default: DIR of --out, /cache."
+        ),
     ] = None,
     embedder: Annotated[
         str | None, typer.Option(metavar="NAME", help="Default: minilm, or wordllama with --quick or full.")
@@ -72,9 +76,9 @@ def edgar(
     pairs: Annotated[int | None, typer.Option(metavar="N", help="Pairs of real questions.")] = None,
     trials: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Randomised pairs at retrieval level, for each of two plans."),
+        typer.Option(metavar="N", help="Randomised pairs that test retrieval alone, for each of two plans."),
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Of every draw.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="The seed of every draw.")] = 0,
     model: Annotated[
         str | None,
         typer.Option(
@@ -87,29 +91,30 @@ def edgar(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Who judges whether answers to 100 pairs disclose, beside the canaries: [b]bedrock:MODEL_ID[/b]. What "
-            "sessions may not see is sent there. Default: nobody.",
+            help="A model that, in addition to the canaries, judges whether answers to 100 pairs disclose: "
+            "[b]bedrock:MODEL_ID[/b]. It is sent what sessions must not see. Default: no model.",
         ),
     ] = None,
     gate: Annotated[
-        float | None, typer.Option(metavar="C", help="Least similarity; needed where none is calibrated.")
+        float | None, typer.Option(metavar="C", help="The least similarity; needed if no gate is calibrated.")
     ] = None,
     system: _Systems = None,
     backend: Annotated[
         str | None,
         typer.Option(
             metavar="URL",
-            help="A backend that CARAG's systems search, as of [b]carag ingest[/b]. Every store of the run gets a "
-            "collection of its own there, which stays. The other systems search in memory.",
+            help="A backend for CARAG's systems to search, as for [b]carag ingest[/b]. Every store of the run gets its "
+            "own collection there, which is kept. The other systems search in memory.",
         ),
     ] = None,
     max_usd: Annotated[
-        float, typer.Option("--max-usd", metavar="USD", help="What models of Amazon Bedrock may cost.")
+        float,
+        typer.Option("--max-usd", metavar="USD", help="The most that models of Amazon Bedrock may cost."),
     ] = 0.0,
 ) -> int:
     """Run the benchmark: CVR, ODR, F1 and refusal of a dozen systems, compared with an oracle.
 
-    The same command resumes a run that was stopped. Models that cost money start only if the estimate is within
+    Run the same command again to resume a run that was stopped. Paid models start only if the estimate is within
     --max-usd, and are never asked the same thing twice.
 
     [dim]carag bench edgar --quick --out out[/dim]
@@ -119,9 +124,9 @@ def edgar(
     from carag.evaluation.systems.own import load_own_systems
 
     if rows is not None and system:
-        raise InvalidArgument("--from runs nothing, so no --system can be asked; leave one of them out")
+        raise InvalidArgument("--from runs nothing, so --system has no effect; leave one of them out")
     if check and rows is None:
-        raise InvalidArgument("--check compares a report with rows; name them with --from ROWS")
+        raise InvalidArgument("--check compares a report with its rows; name them with --from ROWS")
     if rows is not None:
         (check_files if check else write_files)(rows, out)
         return Exit.OK
@@ -160,7 +165,7 @@ def store(
         Path,
         typer.Argument(
             metavar="QUESTIONS",
-            help='JSON lines: {"question", "role", "purpose"}, and if you like "documents" (ids of those that hold the '
+            help='JSON lines: {"question", "role", "purpose"}, and optionally "documents" (ids of those that hold the '
             'answer) and "as_of".',
         ),
     ],
@@ -170,7 +175,7 @@ def store(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help='JSON lines: {"document", "text"}. The text must never reach who may not use the document.',
+            help='JSON lines: {"document", "text"}. The text must never reach a session that may not use the document.',
         ),
     ] = None,
     system: _Systems = None,
@@ -184,10 +189,10 @@ def store(
     ] = "extractive",
     backend: BackendUrl = None,
 ) -> int:
-    """Measure a store of your own with questions of your own: who is shown what they may not use.
+    """Measure with your own questions whether a store shows anyone what they may not use.
 
-    Beside CARAG and the oracle, ordinary retrieval over the same vectors is asked, which shows whether the questions
-    bite. What is asked is on the store's record, and so is the result.
+    CARAG and the oracle are compared with ordinary retrieval over the same vectors, which shows whether the questions
+    can find a leak at all. The questions and the result are recorded in the store's log.
 
     [dim]carag bench store questions.jsonl --store store --canaries canaries.jsonl --out out[/dim]
     """
@@ -213,14 +218,14 @@ def store(
 
 
 def _trials(size: str, *, quick: bool, backend: str | None) -> int:
-    """Return how many randomised pairs are asked: a server takes a thousand times as long for one as the index."""
+    """Return how many randomised pairs to ask; a server takes a thousand times as long for one as the index."""
     if backend is not None:
         return 2_000
     return 20_000 if quick or size == "small" else 1_000_000
 
 
 class _Progress:
-    """Print what a run reports, at most one line every two seconds."""
+    """Prints what a run reports, at most one line every two seconds."""
 
     def __init__(self) -> None:
         self._started = time.monotonic()
@@ -234,7 +239,7 @@ class _Progress:
 
 
 def _paid(settings: Settings, max_usd: float) -> dict[str, Any]:
-    """Print what a run costs at most, refuse what is too dear, and give its paid models a cache."""
+    """Print the most that a run can cost, refuse it above the limit, and give its paid models a cache."""
     names = {"embedder": settings.embedder, "model": settings.model, "judge": settings.judge}
     paid = {what: name for what, name in names.items() if (name or "").startswith("bedrock:")}
     if settings.judge is not None and "judge" not in paid:
@@ -259,7 +264,8 @@ def _paid(settings: Settings, max_usd: float) -> dict[str, Any]:
     warn(f"estimated cost at list prices: {cost:.2f} USD at most")
     if cost > max_usd:
         raise InvalidArgument(
-            f"the run is estimated to cost {cost:.2f} USD and may cost {max_usd:.2f}; give --max-usd {cost:.2f}"
+            f"the run is estimated to cost {cost:.2f} USD, and the limit is {max_usd:.2f}; allow it with "
+            f"--max-usd {cost:.2f}"
         )
     makes: dict[str, Callable[[str], object]] = {
         "embedder": lambda name: CachedEmbedder(

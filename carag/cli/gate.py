@@ -1,4 +1,4 @@
-"""Calibrate the confidence gate of a store on questions of its own, and show it: ``carag gate``."""
+"""Calibrate the confidence gate of a store on its own questions, and show it: ``carag gate``."""
 
 from __future__ import annotations
 
@@ -32,10 +32,12 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = typer.Typer(help="When a question is declined because no passage is close.", no_args_is_help=True)
+app = typer.Typer(
+    help="Decide when a question is declined because no passage is close.", no_args_is_help=True
+)
 
 _ERROR: Final = re.compile(r"0?\.[0-9]{1,6}|[0-9]{1,6}/[1-9][0-9]{0,5}", re.ASCII)
-"""Bounded, because an exponent could ask for a number of any length."""
+"""Bounded and without an exponent, which could ask for a number of any length."""
 
 
 @app.command()
@@ -51,16 +53,15 @@ def calibrate(
         str | None,
         typer.Option(
             metavar="E",
-            help="The share of answerable questions to decline at most: [b]0.1[/b] or [b]1/10[/b], which is the "
-            "default.",
+            help="The largest share of answerable questions to decline: [b]0.1[/b] or [b]1/10[/b], the default.",
         ),
     ] = None,
     wrong: Annotated[
         str | None,
         typer.Option(
             metavar="E",
-            help="In place of it the share of wrong ones among the answers, at most: [b]0.05[/b]. Each question is "
-            "then answered, by the generator.",
+            help="Instead, the largest share of wrong answers among those given, such as [b]0.05[/b]. The generator "
+            "then answers each question.",
         ),
     ] = None,
     generator: GeneratorName = "extractive",
@@ -75,9 +76,9 @@ def calibrate(
 ) -> int:
     """Choose how close a passage must be, from questions whose answers you know, and put that in force, on record.
 
-    A line is {"question": "…", "documents": ["ID", …]}: the documents that hold the answer, none if no document does.
-    "passages": ["ID:00000", …] may name the chunks that do.
-    Each question is asked as this role, and is on record. Exit code 4 if this role may not ask for this purpose.
+    A line is {"question": "…", "documents": ["ID", …]}, with the documents that hold the answer; the list is empty if
+    none does. "passages": ["ID:00000", …] may name the chunks that hold it.
+    Each question is asked as this role, and recorded. Exit code 4 if this role may not ask for this purpose.
 
     [dim]carag gate calibrate questions.jsonl --store store --role employee --purpose work[/dim]
     """
@@ -86,7 +87,7 @@ def calibrate(
 
     session = Session(role=role, purpose=purpose)
     if error is not None and wrong is not None:
-        raise InvalidArgument("--error and --wrong promise two things of one threshold; want one of them")
+        raise InvalidArgument("one threshold cannot promise both --error and --wrong; give one of them")
     shares = {"error": _share("--error", error), "wrong": _share("--wrong", wrong)}
     settings = store_settings(retain, not_before, evidence, backend, shadow)
     settings |= model_settings(context, store, embedder=embedder, generator=generator, ranker=ranker)
@@ -105,7 +106,7 @@ def calibrate(
 
 @app.command()
 def show(store: Store, backend: BackendUrl = None, as_json: AsJson = False) -> int:
-    """Say which gate is in force in a store, and on what it was calibrated.
+    """Show which gate is in force in a store, and on what it was calibrated.
 
     [dim]carag gate show --store store[/dim]
     """
@@ -129,7 +130,7 @@ def show(store: Store, backend: BackendUrl = None, as_json: AsJson = False) -> i
             say(f"  {gate.standing}")
     else:
         say(gate.standing or f"the gate stands at {gate.threshold:g}, measured on {gate.measured_on}")
-        say("  no drift is watched for: a gate calibrated on this store alone knows what is asked of it")
+        say("  drift is not monitored: that takes a gate calibrated on this store's own questions")
     return Exit.OK
 
 
@@ -138,7 +139,7 @@ def _share(option: str, text: str | None) -> Fraction | None:
         return None
     if _ERROR.fullmatch(text) is None:
         raise InvalidArgument(
-            f"{option} is {quoted(text)}; want a share between 0 and 1, as 0.1 or 1/10; 5 percent is 0.05"
+            f"{option} is {quoted(text)}; want a share between 0 and 1, such as 0.1 or 1/10; 5 percent is 0.05"
         )
     return Fraction(text)
 
@@ -153,7 +154,7 @@ def _show(report: GateReport) -> None:
         say(
             f"  calibrated on {asked} questions of {session}: at most {report.error} of new answers are wrong"
         )
-        say(f"  wrong of the {report.answered} answered: {report.answered_wrong} (they set the threshold)")
+        say(f"  wrong among the {report.answered} answered: {report.answered_wrong} (they set the threshold)")
         by = ""
     else:
         say(
@@ -161,9 +162,9 @@ def _show(report: GateReport) -> None:
             "declined"
         )
         by = " (they set the threshold)"
-    say(f"  declined of those {report.answerable}: {report.answerable_declined}{by}")
+    say(f"  declined among those {report.answerable}: {report.answerable_declined}{by}")
     by = by and " (they did not set it)"
-    say(f"  declined of {report.unanswerable} without an answer: {report.unanswerable_declined}{by}")
+    say(f"  declined among {report.unanswerable} without an answer: {report.unanswerable_declined}{by}")
     if report.hidden:
         say(f"  left out: {report.hidden}, whose documents are all hidden from {session}")
     say(f"  SHA-256 of the questions: {report.questions}", style="dim")

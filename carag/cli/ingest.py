@@ -1,4 +1,4 @@
-"""Make a store, fetch and ingest documents, and keep it fresh: ``carag init``, ``fetch``, ``ingest`` and ``sync``."""
+"""Make a store, fill it and keep it up to date: ``carag init``, ``fetch``, ``ingest`` and ``sync``."""
 
 from __future__ import annotations
 
@@ -45,25 +45,23 @@ _FORMATS: Final = (
 
 
 _FILES: Final = (
-    "PDF, DOCX, HTML, Markdown or plain text, JSON lines with id and text, and metadata.csv or metadata.jsonl that "
-    "states their facts"
+    "PDF, DOCX, HTML, Markdown or plain text, JSON lines with id and text, and metadata.csv or metadata.jsonl with "
+    "their facts"
 )
 _STATED: Final = {
     "circulars": (
-        "a circular must state the day of its issue, in its text, or as issued in metadata.csv; one that does not, or "
+        "a circular must state its date of issue, in its text or as issued in metadata.csv; one that does not, or that "
         "contradicts itself, is quarantined",
-        "its number, title, department and addressees, and what it replaces or amends, are read in the same places",
+        "its number, title, department and addressees, and what it replaces or amends, are read from the same places",
     ),
     "edgar": (
-        "a filing states all in EDGAR's own fields; one that cannot be labelled by them is quarantined",
+        "a filing states everything in EDGAR's own fields; one that cannot be labelled by them is quarantined",
     ),
 }
-"""What documents must state where a profile's own reader works it out, by the reader; else the profile declares it."""
-_ANOTHER: Final = (
-    "Documents of another profile want a store of their own: carag init --profile NAME --store DIR"
-)
+"""What documents must state, by reader; for any other reader the profile declares it."""
+_ANOTHER: Final = "Documents of another profile need their own store: carag init --profile NAME --store DIR"
 _SHOWN: Final = 10
-"""Most problems that are printed; JSON has all."""
+"""The most problems that are printed; ``--json`` has all."""
 
 
 def init(
@@ -74,18 +72,17 @@ def init(
     backend: BackendUrl = None,
     as_json: AsJson = False,
 ) -> int:
-    """Make a store under a profile, and say what its documents must state and who may ask.
+    """Make a store under a profile, and print what its documents must state and who may ask.
 
-    A store keeps its profile's bits for ever; its roles change by [b]carag policy apply[/b], on record. A
-    [b]carag.toml[/b] that names the store is written into the current directory, or as [b]--config[/b] says, unless
-    there is one.
+    A store's bits never change; [b]carag policy apply[/b] changes its roles, on record. A [b]carag.toml[/b] that names
+    the store is written into the current directory, or where [b]--config[/b] says, unless it exists.
 
     [dim]carag init --profile generic --store store[/dim]
     """
     from carag.engine import Engine
 
     if (store / "corpus.db").exists():
-        raise InvalidArgument(f"{store} holds a store already; want a new directory")
+        raise InvalidArgument(f"{store} already holds a store; name a new directory")
     configuration: Configuration = context.obj
     configuration.check_begin(store)
     settings = model_settings(context, store, embedder=embedder) | store_settings(backend=backend)
@@ -98,7 +95,7 @@ def init(
         said = {"profile": made.name, "sha256": made.table.sha256, "bits": list(vocabulary.flags.__members__)}
         say_json({"store": str(store), **said, "config": str(configuration.path) if named else None})
         return Exit.OK
-    say(f"{store} is a store of the profile {made.name}, of {len(vocabulary.flags)} bits.")
+    say(f"{store} is a store of the profile {made.name}, with {len(vocabulary.flags)} bits.")
     if gate.standing:
         say(f"  {gate.standing}")
     declared = (
@@ -116,17 +113,17 @@ def init(
 
 
 def _show_next(made: Profile, where: str) -> None:
-    """Say which commands come next, as they can be typed."""
+    """Print the next commands, as they can be typed."""
     is_edgar = made.vocabulary.reader == "edgar"
     cell = min(made.table.cells, key=lambda one: one.allow_list == "mandatory")
     session = f"{where} --role {cell.role} --purpose {cell.purpose}"
     about = " --entity N" if cell.allow_list == "mandatory" else ""
     say("Next:")
     if not is_edgar:
-        say("  carag fetch URL --into FOLDER --contact YOU  copies documents of a site into a folder")
+        say("  carag fetch URL --into FOLDER --contact YOU  copies documents from a site into a folder")
     say(f"  carag ingest PATH{where}  reads {'filings' if is_edgar else 'a folder or file'} into the store")
     if not is_edgar:
-        say(f"  carag sync FOLDER{where}  takes what has changed in it since")
+        say(f"  carag sync FOLDER{where}  stores what has changed in it since")
     say(f"  carag ask QUESTION{session}{about}  answers; --receipt FILE keeps the proof")
     say(
         f"  carag gate calibrate QUESTIONS{session}  chooses when to decline, by questions whose answers you know"
@@ -135,13 +132,15 @@ def _show_next(made: Profile, where: str) -> None:
 
 def fetch(
     url: Annotated[
-        str, typer.Argument(metavar="URL", help="Where to begin; no other host is asked, but for --also.")
+        str,
+        typer.Argument(metavar="URL", help="Where to begin; no other host is asked, except those of --also."),
     ],
     into: Annotated[
         Path,
         typer.Option(
             metavar="FOLDER",
-            help="New, empty, or fetched before. What is known of it stands beside it, in [b]FOLDER.fetch[/b].",
+            help="New, empty, or filled by an earlier run. The state of the fetch is kept next to it, in "
+            "[b]FOLDER.fetch[/b].",
         ),
     ],
     contact: Annotated[
@@ -149,36 +148,36 @@ def fetch(
         typer.Option(
             metavar="ADDRESS",
             envvar="CARAG_CONTACT",
-            help="An e-mail address or a page, by which the site can reach you; it is sent with every request.",
+            help="An e-mail address or web page where the site can reach you; it is sent with every request.",
         ),
     ],
     prefix: Annotated[
         list[str] | None,
-        typer.Option(metavar="PATH", help="A path below which documents lie; default: the folder of URL."),
+        typer.Option(metavar="PATH", help="A path that documents are under. Default: the folder of URL."),
     ] = None,
     also: Annotated[
         list[str] | None,
         typer.Option(
             metavar="HOST",
-            help="Another host whose documents are fetched where they are linked, by its exact name: one that serves "
-            "the site's files. Can be given often.",
+            help="Another host, by its exact name, from which linked documents are fetched: one that serves the site's "
+            "files. Can be repeated.",
         ),
     ] = None,
-    depth: Annotated[int, typer.Option(metavar="N", help="Most links from URL.")] = 3,
+    depth: Annotated[int, typer.Option(metavar="N", help="The most links to follow from URL.")] = 3,
     interval: Annotated[
         float,
-        typer.Option(metavar="SECONDS", help="Least time between two requests; robots.txt may ask for more."),
+        typer.Option(metavar="SECONDS", help="The least time between requests; robots.txt may ask for more."),
     ] = 1.0,
-    addresses: Annotated[int, typer.Option(metavar="N", help="Most addresses of one run.")] = 10_000,
+    addresses: Annotated[int, typer.Option(metavar="N", help="The most addresses in one run.")] = 10_000,
     minutes: Annotated[
-        float, typer.Option(metavar="N", help="Longest time of one run; the next goes on with it.")
+        float, typer.Option(metavar="N", help="The longest time of one run; the next run continues.")
     ] = 360.0,
     as_json: AsJson = False,
 ) -> int:
-    """Fetch documents of a site that have changed: HTML, PDF and text, for [b]carag ingest[/b].
+    """Fetch the documents of a site that have changed: HTML, PDF and text, for [b]carag ingest[/b].
 
-    Keeps to robots.txt, asks one question at a time, and asks again only for what has changed. Can be killed at any
-    point and run again. What the site no longer has is not deleted: it is reported, and listed in
+    Obeys robots.txt, makes one request at a time, and downloads again only what has changed. Can be killed at any
+    point and run again. Documents that the site no longer has are not deleted but reported, and listed in
     [b]FOLDER.fetch/gone.jsonl[/b].
 
     [dim]carag fetch https://www.example.org/circulars/ --into circulars --contact you@example.org[/dim]
@@ -214,7 +213,8 @@ def ingest(
         str | None,
         typer.Option(
             metavar="MODULE:FUNCTION",
-            help="A reader of your own: it takes PATH, and returns documents, and texts that name what is none.",
+            help="Your own reader: it takes PATH and returns documents, and for files that are not documents a text "
+            "that says why.",
         ),
     ] = None,
     retain: Retain = None,
@@ -226,9 +226,9 @@ def ingest(
 ) -> int:
     """Read filings, or documents of another profile, label them, and make them searchable.
 
-    Can be killed at any point and run again: what is stored and unchanged is skipped, by content hash. What cannot be
+    Can be killed at any point and run again: by content hash, what is stored and unchanged is skipped. What cannot be
     labelled is stored in quarantine, where no policy reaches it, and counted with its reason. A filing that is only
-    listed, without text, adds no passage; it is an event: it may amend, supersede or delist others.
+    listed, without text, adds no passage, but as an event it may amend, supersede or delist others.
 
     [dim]carag ingest data/corpus --store store[/dim]
     """
@@ -262,7 +262,7 @@ def ingest(
         _show_report(report, "filings" if is_edgar else "documents")
     if report.newly_quarantined > (report.filings + report.events) / 2:
         warn(
-            f"most of what came is quarantined; is it for this store, of the profile {name}? {_ANOTHER}",
+            f"most of it is quarantined; does it belong in this store, whose profile is {name}? {_ANOTHER}",
             style="red",
         )
     if report.filings or report.events or report.events_unchanged:
@@ -285,28 +285,30 @@ def sync(
         bool,
         typer.Option(
             "--remove-vanished",
-            help="Withdraw the documents that this folder gave before and gives no more; else they are only named.",
+            help="Withdraw documents that have vanished from this folder; otherwise they are only listed.",
         ),
     ] = False,
     nightly: Annotated[
         bool,
         typer.Option(
-            "--nightly", help="Stay, and run each night, until SIGTERM. The store is free between runs."
+            "--nightly", help="Keep running, once each night, until SIGTERM. The store is free between runs."
         ),
     ] = False,
-    at: Annotated[str, typer.Option(metavar="HH:MM", help="With [b]--nightly[/b]: when.")] = "02:00",
+    at: Annotated[
+        str, typer.Option(metavar="HH:MM", help="With [b]--nightly[/b]: the time of day.")
+    ] = "02:00",
     time_zone: Annotated[
         str | None,
         typer.Option(
             "--time-zone",
             metavar="ZONE",
-            help="With [b]--nightly[/b]: where it is that time, such as Asia/Kolkata. Default: the profile's zone.",
+            help="With [b]--nightly[/b]: the time zone, such as Asia/Kolkata. Default: the profile's.",
         ),
     ] = None,
     embedder: EmbedderName = None,
     reader: Annotated[
         str | None,
-        typer.Option(metavar="MODULE:FUNCTION", help="A reader of your own, as for [b]carag ingest[/b]."),
+        typer.Option(metavar="MODULE:FUNCTION", help="Your own reader, as for [b]carag ingest[/b]."),
     ] = None,
     retain: Retain = None,
     not_before: NotBefore = None,
@@ -315,11 +317,11 @@ def sync(
     shadow: ShadowUrl = None,
     as_json: AsJson = False,
 ) -> int:
-    """Store what is new or changed in a folder, by its content, and name what vanished.
+    """Store what is new or changed in a folder, by its content, and list what has vanished.
 
-    Of a changed document only the passages are embedded whose text is new to the store; the old version is superseded,
-    and stays for questions about the past. A second run does nothing; one that was killed is finished by the next. A
-    file that changes while it is read is left to the next run: then, and after SIGTERM, the exit code is 75.
+    Only passages whose text is new to the store are embedded. The old version of a document is superseded, and stays
+    for questions about the past. A second run does nothing; the next run finishes one that was killed. A file that
+    changes while it is read is left for the next run: then, and after SIGTERM, the exit code is 75.
 
     [dim]carag sync circulars --store store --nightly --at 02:00 --time-zone Asia/Kolkata[/dim]
     """
@@ -367,7 +369,7 @@ def _show_report(report: IngestReport, kind: str) -> None:
     )
     if report.events or report.events_unchanged or report.total_events:
         say(
-            f"{report.events} events without text, {report.events_unchanged} rows said nothing new; "
+            f"{report.events} events without text, {report.events_unchanged} rows without news; "
             f"the store knows {report.total_events} filings by their facts alone."
         )
     for reason, count in sorted(report.quarantined.items()):
@@ -377,15 +379,15 @@ def _show_report(report: IngestReport, kind: str) -> None:
 
 def _show_fetched(report: FetchReport, folder: Path) -> None:
     say(
-        f"{report.added} documents added, {report.changed} changed, {report.unchanged} unchanged, by "
+        f"{report.added} documents added, {report.changed} changed, {report.unchanged} unchanged, in "
         f"{report.requests} requests. {folder} holds {report.documents}."
     )
     for note in report.notes:
         say(f"  {note}")
     if report.disallowed:
-        say(f"{len(report.disallowed)} addresses were not asked for: robots.txt keeps them to itself.")
+        say(f"{len(report.disallowed)} addresses were not requested: robots.txt disallows them.")
     if report.beyond:
-        say(f"{report.beyond} links were not followed: a run may have no more addresses.")
+        say(f"{report.beyond} links were not followed: the run has reached its number of addresses.")
     for one in report.gone:
         warn(f"  gone since {one.since}: {one.file}: {one.url}: {one.why}")
     _show_problems(report.problems)
@@ -405,7 +407,7 @@ def _zone(name: str) -> ZoneInfo:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise InvalidArgument(
-            f"{quoted(name)} is no time zone; want one such as Asia/Kolkata or UTC"
+            f"--time-zone is {quoted(name)}; want a time zone such as Asia/Kolkata or UTC"
         ) from error
 
 
@@ -422,7 +424,7 @@ def _stop_at_sigterm() -> Iterator[Callable[[], bool]]:
 def _show_sync(report: SyncReport) -> None:
     say(
         f"{report.added} documents added, {report.changed} changed, {report.unchanged} unchanged; of {report.chunks} "
-        f"chunks {report.embedded} embedded, {report.reused} reused. "
+        f"chunks, {report.embedded} were embedded and {report.reused} reused. "
         f"The store holds {report.total_filings} documents in {report.total_chunks} chunks."
     )
     if report.vanished:
@@ -433,6 +435,6 @@ def _show_sync(report: SyncReport) -> None:
         say(f"  quarantined {count:>6}  {reason}")
     _show_problems(report.problems)
     for file in report.left:
-        warn(f"  {file}: changed while it was read; left to the next run")
+        warn(f"  {file}: changed while it was read; left for the next run")
     if report.stopped:
-        warn("stopped before it was done; the next run goes on")
+        warn("stopped before the end; the next run continues")

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 __all__ = ["app"]
 
 app = typer.Typer(
-    help="Whether what an assistant said agrees with a corpus of regulation.", no_args_is_help=True
+    help="Measure whether an assistant's answers agree with a corpus of regulation.", no_args_is_help=True
 )
 
 _EMBEDDER: Final = "minilm"
 _RERANKER: Final = "maxsim"
 """The default of ``paper`` and ``reference``."""
 _STANCE: Final = "stance-head"
-"""The default judge of ``stance``, and the name that asks for it."""
+"""The name of the default judge of ``stance``."""
 
 
 @app.command()
@@ -40,79 +40,83 @@ def run(
     corpus: Annotated[
         Path,
         typer.Argument(
-            metavar="CORPUS", help="A folder of regulation, which is public; or a store, as it is read."
+            metavar="CORPUS", help="A folder of public regulation, or a store, read as a role for a purpose."
         ),
     ],
     sessions: Annotated[
         Path,
         typer.Argument(
             metavar="SESSIONS",
-            help="JSON lines with session_id, assistant_id, qa_id, query, assistant, and weight if wanted.",
+            help="JSON lines with session_id, assistant_id, qa_id, query, assistant, and optionally weight.",
         ),
     ],
     variant: Annotated[
         str,
         typer.Option(
             metavar="NAME",
-            help="[b]paper[/b] to the letter, [b]reference[/b] as the package gaussia 1.2.0, [b]stance[/b], which "
-            "gives no verdict where nothing decides.",
+            help="[b]paper[/b], exactly as published; [b]reference[/b], as the package gaussia 1.2.0; [b]stance[/b], "
+            "which gives no verdict where no passage decides.",
         ),
     ] = "stance",
     store: Annotated[
         Path | None,
         typer.Option(
-            "--store", metavar="DIR", help="Where the record goes. Default: nowhere, but a store's own log."
+            "--store",
+            metavar="DIR",
+            help="The store whose log gets the record. Default: CORPUS if it is a store.",
         ),
     ] = None,
-    role: Annotated[str | None, typer.Option(metavar="R", help="Who reads CORPUS, if it is a store.")] = None,
-    purpose: Annotated[str | None, typer.Option(metavar="P", help="And what for.")] = None,
+    role: Annotated[
+        str | None, typer.Option(metavar="R", help="The role that reads CORPUS, if it is a store.")
+    ] = None,
+    purpose: Annotated[str | None, typer.Option(metavar="P", help="The purpose of that reading.")] = None,
     embedder: Annotated[
-        str, typer.Option(metavar="NAME", help="As for a store; [b]MODULE:FACTORY[/b] for one of your own.")
+        str, typer.Option(metavar="NAME", help="As for a store; [b]MODULE:FACTORY[/b] names your own.")
     ] = _EMBEDDER,
     reranker: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Default: [b]maxsim[/b]; for stance [b]stance-head[/b]. Also [b]onnx:DIR[/b], a cross-encoder or for "
-            "stance an NLI model; for stance [b]bedrock:MODEL_ID[/b], a language model; [b]cosine[/b], the embedder's; "
-            "[b]MODULE:FACTORY[/b].",
+            help="Default: [b]maxsim[/b], or for stance [b]stance-head[/b]. Also [b]onnx:DIR[/b], a cross-encoder, or "
+            "for stance an NLI model; [b]cosine[/b] of the embedder, not for stance; [b]bedrock:MODEL_ID[/b], a "
+            "language model, for stance only; [b]MODULE:FACTORY[/b].",
         ),
     ] = None,
     label: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="For onnx: the column that counts as support, such as entailment."),
+        typer.Option(metavar="NAME", help="For onnx: the output that counts as support, such as entailment."),
     ] = None,
     bayesian: Annotated[
         bool,
         typer.Option("--bayesian", help="Bootstrap each session's score, with a 95 % credible interval."),
     ] = False,
-    seed: Annotated[int, typer.Option(metavar="N", help="Of that bootstrap.")] = 42,
-    top_k: Annotated[int, typer.Option("--top-k", metavar="K", help="Passages judged a turn.")] = 10,
-    similarity: Annotated[float, typer.Option(metavar="S", help="Least cosine of a passage judged.")] = 0.3,
+    seed: Annotated[int, typer.Option(metavar="N", help="The seed of that bootstrap.")] = 42,
+    top_k: Annotated[int, typer.Option("--top-k", metavar="K", help="Passages to judge for each turn.")] = 10,
+    similarity: Annotated[float, typer.Option(metavar="S", help="Least cosine of a passage to judge.")] = 0.3,
     contradiction: Annotated[
         float, typer.Option(metavar="C", help="A passage with a lower score contradicts; not for stance.")
     ] = 0.6,
     compliance: Annotated[float, typer.Option(metavar="C", help="Least score that is compliant.")] = 0.5,
     chunk_size: Annotated[
-        int, typer.Option("--chunk-size", metavar="N", help="Characters of a passage.")
+        int, typer.Option("--chunk-size", metavar="N", help="Characters in a passage.")
     ] = 1_000,
     chunk_overlap: Annotated[
-        int, typer.Option("--chunk-overlap", metavar="N", help="Shared with the next.")
+        int, typer.Option("--chunk-overlap", metavar="N", help="Characters shared with the next passage.")
     ] = 100,
-    jsonl: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a session a line.")] = None,
+    jsonl: Annotated[Path | None, typer.Option(metavar="FILE", help="Write one session per line.")] = None,
     html: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write a page that leads from a verdict to its passage."),
+        typer.Option(metavar="FILE", help="Write a page that links each verdict to its passage."),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a JSON list of sessions instead of text.")
     ] = False,
 ) -> int:
-    """Judge every turn of every session by the passages of a corpus that are near to it.
+    """Judge every turn of every session by the nearest passages of a corpus.
 
-    With --store, or a store as corpus, settings and result go into its audit log before anything is printed. Exit code
-    0 if every session has a verdict, whichever; 2 if one has NO_VERDICT; 4 if this role may not read that store for
-    this purpose.
+    With --store, or a store as corpus, settings and result go into its audit log before anything is printed. Exit
+    codes: 0 every session has a verdict, 2 some session has NO_VERDICT, 4 this role may not read the store for this
+    purpose.
 
     [dim]carag metric run regulation/ sessions.jsonl --variant stance --html page.html[/dim]
     """
@@ -167,7 +171,7 @@ def _reader(role: str | None, purpose: str | None) -> Any:
 
     if (role is None) != (purpose is None):
         raise InvalidArgument(
-            "a store is read by a role for a purpose; want both --role and --purpose, or neither"
+            "a store is read as a role for a purpose; give both --role and --purpose, or neither"
         )
     return None if role is None or purpose is None else Session(role=role, purpose=purpose)
 
@@ -193,7 +197,7 @@ def _reranker(
     kind, _, path = name.partition(":")
     if label is not None and (kind != "onnx" or is_stance):
         raise InvalidArgument(
-            "--label names a column for the reranker onnx:DIR of paper and reference; leave it out"
+            "--label applies only to the reranker onnx:DIR of the variants paper and reference; leave it out"
         )
     if is_stance and name == _STANCE:
         return StanceHead()
@@ -207,7 +211,7 @@ def _reranker(
         want = (
             f"{_STANCE}, onnx:DIR, bedrock:MODEL_ID or MODULE:FACTORY"
             if is_stance
-            else "a reranker; only stance has a judge"
+            else "a reranker; only the variant stance takes a judge"
         )
         raise InvalidArgument(f"--reranker is {quoted(name)} for the variant {variant.value}; want {want}")
     if name == "cosine":
@@ -220,7 +224,7 @@ def _reranker(
 
 def _check_writable(path: Path | None) -> None:
     if path is not None and not (path.parent.is_dir() and os.access(path.parent, os.W_OK)):
-        raise InvalidArgument(f"cannot write {path}: {path.parent} is no directory that can be written in")
+        raise InvalidArgument(f"cannot write {path}: {path.parent} is not a writable directory")
 
 
 def _lines(found: IO[bytes]) -> Iterator[bytes]:
@@ -248,10 +252,8 @@ def _write(
             file.writelines(
                 page((RegulatoryMetric.model_validate_json(one) for one in _lines(found)), settings, result)
             )
-    record = "nowhere" if result.record is None else f"record {result.record} in the audit log"
-    about = (
-        f"{result.turns} turns, {result.passages} passages; result {result.sha256[:16]}, on record: {record}"
-    )
+    record = "not on record" if result.record is None else f"record {result.record} in the audit log"
+    about = f"{result.turns} turns, {result.passages} passages; result {result.sha256[:16]}; {record}"
     if as_json:
         say_lines("[" + ",\n".join(one.decode("ascii").rstrip("\n") for one in _lines(found)) + "]")
         warn(about, style="dim")
@@ -266,7 +268,7 @@ def _write(
 
 
 def _undecided(found: IO[bytes]) -> Iterator[tuple[str, str, str]]:
-    """Yield each turn without a verdict, with the passage that speaks most of it."""
+    """Yield session, turn and nearest passage of each turn without a verdict."""
     for session in map(json.loads, _lines(found)):
         for turn in session["interactions"]:
             if turn["verdict"] == "NO_VERDICT":

@@ -19,16 +19,16 @@ def names(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="SEC's [b]company_tickers.json[/b], or JSON lines with cik, name, tickers and, if known, "
+            help="The SEC's [b]company_tickers.json[/b], or JSON lines with cik, name, tickers and, if known, "
             "fiscal_year_end; gzipped or not.",
         ),
     ],
     store: Store,
 ) -> int:
-    """Keep a table of companies in a store, by which questions are read: names and tickers to filers.
+    """Give a store a table of companies, by which names and tickers in questions are recognised.
 
-    Questions are read by this table and by the names of what the session may use, never by those of what is hidden
-    from it. A new table takes the place of the old one.
+    Names in a question are looked up in this table and among those of what the session may use, never among those of
+    what is hidden from it. A new table replaces the old one.
 
     [dim]carag names company_tickers.json --store store[/dim]
     """
@@ -36,7 +36,7 @@ def names(
     from carag.retrieval.public_names import MAX_BYTES
 
     content = read_bytes(file, most=MAX_BYTES + 1)
-    # The log's lock is the store's: no engine reads by the old table meanwhile.
+    # The log's lock is the store's: no engine uses the old table meanwhile.
     with opened_log(store) as log, log.alone("a table of names"):
         table = keep_names(store, content, file.name)
     say(f"{len(table.rows)} names of {len({row.cik for row in table.rows})} companies are kept in {store}")

@@ -19,23 +19,23 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = typer.Typer(help="What the policy is, and what it says of filings.", no_args_is_help=True)
+app = typer.Typer(help="Show, check and change the policy, and label filings by it.", no_args_is_help=True)
 
 
 @app.command()
 def show(
-    role: Annotated[str | None, typer.Argument(metavar="ROLE", help="All roles if left out.")] = None,
+    role: Annotated[str | None, typer.Argument(metavar="ROLE", help="Default: all roles.")] = None,
     purpose: Annotated[
-        str | None, typer.Argument(metavar="PURPOSE", help="All its purposes if left out.")
+        str | None, typer.Argument(metavar="PURPOSE", help="Default: all its purposes.")
     ] = None,
     profile: Annotated[
         str | None,
         typer.Option(
-            "--profile", metavar="NAME_OR_DIR", help="A profile, or its folder; default: [b]edgar[/b]."
+            "--profile", metavar="NAME_OR_DIR", help="A profile, or its folder. Default: [b]edgar[/b]."
         ),
     ] = None,
     store: Annotated[
-        Path | None, typer.Option("--store", metavar="DIR", help="The store whose table in force is shown.")
+        Path | None, typer.Option("--store", metavar="DIR", help="Show the table in force in this store.")
     ] = None,
     as_json: AsJson = False,
 ) -> int:
@@ -47,7 +47,7 @@ def show(
     cells = [cell for cell in table.cells if role in (None, cell.role) and purpose in (None, cell.purpose)]
     if not cells:
         known = ", ".join(f"{cell.role}/{cell.purpose}" for cell in table.cells)
-        raise InvalidArgument(f"no cell {role}/{purpose or '*'}; want one of {known}")
+        raise InvalidArgument(f"there is no cell {role}/{purpose or '*'}; want one of {known}")
     if as_json:
         say_json({"sha256": table.sha256, "cells": [_cell(cell) for cell in cells]})
         return Exit.OK
@@ -77,14 +77,14 @@ def lint(
         Path | None,
         typer.Argument(
             metavar="FILE_OR_DIR",
-            help="A profile's folder, or a table in TOML of EDGAR's bits; EDGAR's own if left out.",
+            help="A profile's folder, or a TOML file with a table of EDGAR's bits. Default: EDGAR's own table.",
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Check a table: bits that no mask uses, roles without a cell, masks that admit nothing or nothing more.
+    """Check a table for bits that no mask uses, roles without a cell, and masks that admit nothing, or nothing more.
 
-    Exit codes: 0 clean, 65 not a table or profile, or something found.
+    Exit codes: 0 nothing found, 65 something found, or not a table or profile.
 
     [dim]carag policy lint carag/profiles/generic[/dim]
     """
@@ -108,7 +108,7 @@ def diff(
     new: Annotated[Path, typer.Argument(metavar="NEW", help="Another.")],
     as_json: AsJson = False,
 ) -> int:
-    """Say what a change of a profile does: whether each cell widens or tightens, and what its rules would open.
+    """Compare two profiles: whether each cell widens or tightens, and what changed rules would open.
 
     [dim]carag policy diff old.toml carag/profiles/edgar/roles.toml[/dim]
     """
@@ -121,7 +121,7 @@ def diff(
         return Exit.OK
     _show(changes, opened)
     if widens:
-        say("something may be used that might not be before")
+        say("something becomes admissible that was not before")
     elif not changes:
         say("no cell differs")
     return Exit.OK
@@ -134,13 +134,14 @@ def apply(
     ],
     store: Store,
     widen: Annotated[
-        bool, typer.Option("--widen", help="Apply it even if something may be used that might not be before.")
+        bool,
+        typer.Option("--widen", help="Apply it even if something becomes admissible that was not before."),
     ] = False,
     backend: BackendUrl = None,
 ) -> int:
-    """Put other roles, rules, intents and words in force in a store, on record; say what that widens or tightens.
+    """Put other roles, rules, intents and words in force in a store, on record; show what that widens or tightens.
 
-    What a bit means never changes under a store: a profile with other bits is refused. Stored documents keep their
+    The meaning of a bit never changes in a store: a profile with other bits is refused. Stored documents keep their
     labels until they are added again.
 
     [dim]carag policy apply ./office --store store[/dim]
@@ -159,11 +160,11 @@ def apply(
     if relabelled:
         names = f", such as {shown(exposed[0])}" if exposed else ""
         say(
-            f"documents in the store whose label would change: {relabelled}; opened further: {len(exposed)}{names}"
+            f"documents in the store whose label would change: {relabelled}; less restricted: {len(exposed)}{names}"
         )
     if (widens or exposed) and not widen:
         raise InvalidArgument(
-            "this widens what may be used; nothing was applied: repeat it with --widen if it is meant"
+            "this widens what may be used; nothing was applied: if that is intended, repeat it with --widen"
         )
     Engine.open(store, **opening, profile=given, accept_policy=True).close()
     say(f"table {given.table.sha256} is in force in {store}, on record")
@@ -180,9 +181,9 @@ def label(
     ],
     as_json: AsJsonLines = False,
 ) -> int:
-    """Say which bits the rules give each filing, from which EDGAR field, without storing anything.
+    """Show which bits the rules give each filing, and from which EDGAR field, without storing anything.
 
-    State bits are those the filings under PATH cause in each other. Exit code 65 if something could not be read.
+    State bits come from the filings under PATH alone. Exit code 65 if something could not be read.
 
     [dim]carag policy label data/corpus --json[/dim]
     """
@@ -208,7 +209,7 @@ def bits(
     profile: ProfileName = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write the page here.")] = None,
 ) -> int:
-    """Print the page that documents a profile's bits and who may use what, made from its rules, as Markdown.
+    """Print a Markdown page that documents a profile's bits and who may use what, made from its rules.
 
     [dim]carag policy bits --profile generic --out carag/profiles/generic/BITS.md[/dim]
     """
@@ -226,19 +227,19 @@ def bits(
 
 
 def _in_force(profile: str | None, store: Path | None) -> PolicyTable:
-    """Return the table of a profile or of a store, which is only read."""
+    """Return the table of a profile or of a store."""
     from carag.engine.kept_profile import profile_of
     from carag.policy import Profile
 
     if store is None:
         return (Profile.open() if profile is None else Profile.open(profile)).table
     if profile is not None:
-        raise InvalidArgument("--profile and --store are given; want one of them")
+        raise InvalidArgument("--profile and --store are both given; give one of them")
     return profile_of(store).table
 
 
 def _compared(old: PolicyTable, new: PolicyTable) -> tuple[tuple[CellChange, ...], tuple[str, ...], bool]:
-    """Return the cells that differ, what else opens something, and whether anything does."""
+    """Return the cells that differ, what else widens, and whether anything widens."""
     from carag.labelling.widening import widenings
     from carag.policy.diff import Direction, compare
 

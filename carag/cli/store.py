@@ -1,4 +1,4 @@
-"""Keep a store: ``upgrade``, ``backup``, ``restore`` and ``share`` it, move its rows, remove ``documents``."""
+"""Maintain a store: ``upgrade``, ``backup``, ``restore`` and ``share`` it, move its rows, remove ``documents``."""
 
 from __future__ import annotations
 
@@ -33,20 +33,22 @@ if TYPE_CHECKING:
 __all__ = ["backend", "backup", "documents", "restore", "share", "upgrade"]
 
 _MAX_KEPT: Final = (64 << 20) + 1
-"""Bytes read of a receipt; none is longer (``carag.audit.receipts``)."""
+"""Bytes read of a receipt; one more than the longest has (``carag.audit.receipts``)."""
 _SHOWN: Final = 10
-"""Most documents that are named; JSON has all."""
+"""The most documents that are listed; ``--json`` has all."""
 _Target = Annotated[
     str,
     typer.Option(
-        "--to", metavar="URL", help="Where the copy is: [b]native[/b], or a server, as for [b]--backend[/b]."
+        "--to",
+        metavar="URL",
+        help="The place of the copy: [b]native[/b], or a server, as for [b]--backend[/b].",
     ),
 ]
 
 backend = typer.Typer(
     help="Move a store's rows from one place to another, or build a graph there.", no_args_is_help=True
 )
-documents = typer.Typer(help="The documents of a store, one by one.", no_args_is_help=True)
+documents = typer.Typer(help="Remove single documents of a store.", no_args_is_help=True)
 
 
 def upgrade(
@@ -54,28 +56,26 @@ def upgrade(
     store: Store,
     names: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="A public table of companies to keep, as [b]carag names[/b] takes it."
-        ),
+        typer.Option(metavar="FILE", help="A public table of companies to keep, as for [b]carag names[/b]."),
     ] = None,
     source: Annotated[
         Path | None,
         typer.Option(
             "--from",
             metavar="PATH",
-            help="The folder or file that the documents came from: they are read again, and those that read otherwise "
-            "are stored as new versions, which needs the store's model.",
+            help="The folder or file that the documents came from: they are read again, and where the text differs, "
+            "stored as new versions, which needs the store's model.",
         ),
     ] = None,
     embedder: EmbedderName = None,
     backend: BackendUrl = None,
     as_json: AsJson = False,
 ) -> int:
-    """Bring a store of an earlier version up to this one: what is missing beside its documents is made from them.
+    """Upgrade a store of an earlier version: whatever this version needs is made from the documents in it.
 
-    Without [b]--from[/b] nothing is embedded and nothing is read, so it needs no model; it names the documents that an
-    earlier reader took from PDF, DOCX or HTML files and that may read otherwise today. Can be killed at any point and
-    run again. In the end index, words and documents are checked to be of one instant.
+    Without [b]--from[/b] nothing is embedded and no file is read, so no model is needed; documents are listed that an
+    earlier reader took from PDF, DOCX or HTML files and that this version may read differently. Can be killed at any
+    point and run again. At the end, index, words and documents are checked to be of one instant.
 
     [dim]carag upgrade --store store --names company_tickers.json[/dim]
     """
@@ -116,8 +116,8 @@ def upgrade(
     elif found.read_before:
         shown = ", ".join(found.read_before[:_SHOWN]) + (", ..." if len(found.read_before) > _SHOWN else "")
         warn(
-            f"{len(found.read_before)} documents were read from files by an earlier version, and may read otherwise: "
-            f"{shown}; read them again with: carag upgrade --store {store} --from FOLDER"
+            f"{len(found.read_before)} documents were read from files by an earlier version, and this one may read "
+            f"them differently: {shown}; read them again with: carag upgrade --store {store} --from FOLDER"
         )
     return Exit.OK
 
@@ -133,12 +133,12 @@ def _read_again(
 
 def _show(found: Upgraded, store: Path) -> None:
     say(f"{store} holds {found.documents} documents in {found.passages} passages")
-    say(f"  index  {found.rows} rows, of which {found.rows_made} were added now from vectors kept")
-    say(f"  words  of {found.words} passages, of which {found.words_made} were read now")
+    say(f"  index  {found.rows} rows, {found.rows_made} of them added now from stored vectors")
+    say(f"  words  of {found.words} passages, {found.words_made} of them read now")
     say(
         f"  names  {f'{found.names} rows, SHA-256 {found.names_sha256}' if found.names else 'no public table'}"
     )
-    say(f"all are of one instant; nothing was embedded; {found.seconds:.1f} s", style="dim")
+    say(f"all three agree; nothing was embedded; {found.seconds:.1f} s", style="dim")
 
 
 def share(
@@ -146,26 +146,27 @@ def share(
         str,
         typer.Argument(
             metavar="URL",
-            help="postgresql://ROLE@HOST/DATABASE, with ?schema=NAME if it is not carag; the password in ~/.pgpass.",
+            help="postgresql://ROLE@HOST/DATABASE, with ?schema=NAME for a schema other than carag. The password goes "
+            "into ~/.pgpass.",
         ),
     ],
     store: Store,
     admin: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="Make role, tables and grants first, as this administrator."),
+        typer.Option(metavar="URL", help="Create role, tables and grants first, as this administrator."),
     ] = None,
     source: Annotated[
         Path | None,
-        typer.Option("--from", metavar="DIR", help="A store in files to move there, with its log and keys."),
+        typer.Option("--from", metavar="DIR", help="A store in files to move there, with log and keys."),
     ] = None,
 ) -> int:
-    """Let several processes share one store: texts, labels and the log in PostgreSQL, and a directory for each.
+    """Let several processes share one store, with texts, labels and the log in PostgreSQL and a directory for each.
 
-    The directory is that of this process: keys, index, state. It must not hold a store of its own. For another
-    process share the same URL from another directory, and copy [b]audit.key[/b], [b]vkey[/b] and [b]private.key[/b].
+    The directory is this process's own, with keys, index and state. It must not hold a store. For another process,
+    share the same URL from another directory, and copy [b]audit.key[/b], [b]vkey[/b] and [b]private.key[/b].
 
-    With [b]--from[/b] a store in files is moved there in one transaction: its log goes on, and receipts stay valid. The
-    files are left, marked as moved, and take no more changes. Killed, the same command goes on.
+    With [b]--from[/b] a store in files is moved there in one transaction: its log continues, and receipts stay valid.
+    The files are left, marked as moved, and take no more changes. If it is killed, run the same command again.
 
     [dim]carag share postgresql://carag_app@db/carag --store one --admin postgresql://dba@db/carag[/dim]
     """
@@ -175,11 +176,11 @@ def share(
     if source is None:
         place = shared(store, url, admin=admin)
     elif admin is None:
-        raise InvalidArgument("--from moves a store as the server's administrator; name one: --admin URL")
+        raise InvalidArgument("--from moves a store as the server's administrator; give --admin URL")
     else:
         place, records, passages = move(source, store, url, admin=admin)
-        say(f"moved {records} records and {passages} passages; {source} is only read from now on")
-    say(f"the store of {store} is schema {place.schema} of the server; every process needs the same keys")
+        say(f"moved {records} records and {passages} passages; {source} is read-only from now on")
+    say(f"the store of {store} is schema {place.schema} on the server; every process needs the same keys")
     return Exit.OK
 
 
@@ -187,22 +188,22 @@ def backup(
     store: Store,
     to: Annotated[
         Path,
-        typer.Option("--to", metavar="DIR", help="Where to put the data: a directory that is not there."),
+        typer.Option("--to", metavar="DIR", help="Where to put the data: a new directory."),
     ],
     keys: Annotated[
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Where to put the keys, apart from the data. Without it none are copied; they change with each "
+            help="Where to put the keys, away from the data. Default: keys are not copied. They change with each "
             "erasure and rotation.",
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Copy a store, also while a service or another command uses it; all records acknowledged before are in it.
+    """Copy a store, also while a service or another command uses it, with all records acknowledged before.
 
-    Text, labels, vectors, log and private values are of one state; index and words are not copied, because restoring
-    makes them from it. Nothing is at either place before all is copied and the log's records are hashed again.
+    Text, labels, vectors, log and private values are consistent; index and words are not copied, because restoring
+    makes them again. Nothing appears at either place before all is copied and the log's records are hashed again.
 
     [dim]carag backup --store store --to backups/monday --keys safe/monday[/dim]
     """
@@ -213,7 +214,11 @@ def backup(
         say_json(done.to_json())
         return Exit.OK
     say(f"{to} has {done.records} records of {done.origin} and what they refer to, {done.bytes} bytes")
-    say(f"keys in {keys}; keep them apart" if keys else "no keys: restoring needs audit.key and private.key")
+    say(
+        f"the keys are in {keys}; keep them away from the data"
+        if keys
+        else "no keys were copied; restoring needs audit.key and private.key"
+    )
     on_record = "on record" if done.is_on_record else "not on record: a running engine holds the log"
     say(f"{on_record}; {done.seconds:.1f} s", style="dim")
     return Exit.OK
@@ -227,14 +232,14 @@ def restore(
         list[Path] | None,
         typer.Option(
             metavar="FILE",
-            help="A receipt, checkpoint, proof or evidence kept elsewhere, the newest there is; can be given often.",
+            help="The newest receipt, checkpoint, proof or evidence kept elsewhere; can be repeated.",
         ),
     ] = None,
     anchor: Annotated[
         list[str] | None,
         typer.Option(
             metavar="ANCHOR",
-            help="Where the log was anchored, as for [b]carag audit anchor --to[/b]; can be given often.",
+            help="Where the log was anchored, as for [b]carag audit anchor --to[/b]; can be repeated.",
         ),
     ] = None,
     policy: TrustedWitnesses = None,
@@ -244,15 +249,15 @@ def restore(
         bool,
         typer.Option(
             "--accept-loss",
-            help="Put in place what lacks records that are known elsewhere; the log then says how many.",
+            help="Restore a backup that lacks records known elsewhere; the log then says how many.",
         ),
     ] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Put a store back from a backup, into a directory that is not there, and say what it lacks.
+    """Restore a store from a backup into a new directory, and show what it lacks.
 
     Only what was kept elsewhere can show that records came after the backup: give the newest receipts, and the anchors.
-    Exit codes: 0 restored, 1 the backup lacks records and nothing is in place, 65 damaged, or not all of one store.
+    Exit codes: 0 restored, 1 the backup lacks records and was not restored, 65 damaged, or mixed from several stores.
 
     [dim]carag restore --from backups/monday --keys safe/monday --store store --receipt newest.json[/dim]
     """
@@ -270,24 +275,24 @@ def restore(
         for one in behind.findings:
             warn(f"BEHIND  {one}", style="red")
         warn(
-            f"nothing was put in place: this leads to {behind.records} records, and {behind.known} are known. Restore "
-            "a newer backup, or accept the loss, on record: --accept-loss"
+            f"nothing was restored: the backup has {behind.records} records, and {behind.known} are known. Restore "
+            "a newer backup, or accept the loss, on record, with --accept-loss"
         )
         return Exit.TAMPERED
     if as_json:
         say_json(done.to_json())
         return Exit.OK
-    say(f"{store} has {done.records} records of {done.origin}, the backup had {done.backup_records}")
+    say(f"{store} has {done.records} records of {done.origin}; the backup had {done.backup_records}")
     for one in done.findings:
         warn(f"LOST  {one}", style="red")
     say(
-        f"it continues all {done.compared} that was kept elsewhere"
+        f"it extends everything that was kept elsewhere and given here ({done.compared})"
         if done.compared and not done.findings
-        else "lost records are on record"
+        else "the loss of records is on record"
         if done.findings
-        else "nothing kept elsewhere was given, so nobody can tell what came after the backup"
+        else "nothing kept elsewhere was given, so it is unknown what came after the backup"
     )
-    say("what was erased after the backup is there again: erase it again", style="dim")
+    say("values that were erased after the backup are back: erase them again", style="dim")
     return Exit.OK
 
 
@@ -302,14 +307,14 @@ def copy(
     ],
     to: _Target,
     restart: Annotated[
-        bool, typer.Option("--restart", help="Give up what an earlier run wrote, and copy all anew.")
+        bool, typer.Option("--restart", help="Discard what an earlier run wrote, and copy everything again.")
     ] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Copy the rows of a store to another place, where nothing is searched before [b]carag backend switch[/b].
+    """Copy the rows of a store to another place; [b]carag backend switch[/b] then has them searched there.
 
-    Nothing of the copy is visible before all of it was read back and is the same. Can be killed at any point and run
-    again. A copy that was made before is brought up to the store. A password belongs into the environment.
+    The copy becomes visible once all of it has been read back and is the same. Can be killed at any point and run
+    again. An earlier copy is brought up to date. A password belongs in the environment.
 
     [dim]carag backend copy --store store --from native --to postgresql://carag_rows@HOST/DATABASE[/dim]
     """
@@ -322,9 +327,9 @@ def copy(
 
 @backend.command()
 def switch(store: Store, to: _Target, as_json: AsJson = False) -> int:
-    """Have the rows of a store searched where a copy of them is, if it is the same to the last bit.
+    """Search the rows of a store where a copy of them is, if it is the same to the last bit.
 
-    From then on commands want it as [b]--backend[/b]. The rows that were searched before stay where they are.
+    From then on commands need it as [b]--backend[/b]. The rows that were searched before stay where they are.
 
     [dim]carag backend switch --store store --to postgresql://carag_rows@HOST/DATABASE[/dim]
     """
@@ -342,7 +347,7 @@ def graph(
         typer.Option(
             "--backend",
             metavar="URL",
-            help="A PostgreSQL server with rows; several, parted by spaces, as shards.",
+            help="A PostgreSQL server with rows; several, separated by spaces, are shards.",
         ),
     ],
     memory_mb: Annotated[
@@ -350,16 +355,16 @@ def graph(
         typer.Option(
             "--memory-mb",
             metavar="MB",
-            help="Megabytes in which a server may build: four bytes a number and some 500 a row. What does not fit is "
-            "built on disk, many times slower. Default: the server's maintenance_work_mem.",
+            help="Megabytes that a server may use: 4 bytes for each number and about 500 for each row. What does not "
+            "fit is built on disk, many times slower. Default: the server's maintenance_work_mem.",
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Build the graph over rows in PostgreSQL, which questions that admit very many rows then walk.
+    """Build a graph over rows in PostgreSQL, which speeds up questions that admit very many rows.
 
-    Once the rows are there; those that come later enter it one by one. The account that made the tables alone may, and
-    nothing is written meanwhile. What the graph finds is checked as all is, and its recall is below 1.
+    Build it once the rows are there; later rows are added to it as they come. Only the account that made the tables may
+    build it, and nothing can be written meanwhile. What it finds is checked like all else; its recall is below 1.
 
     [dim]carag backend graph --backend postgresql://carag_owner@HOST/DATABASE --memory-mb 4000[/dim]
     """
@@ -369,12 +374,12 @@ def graph(
     if as_json:
         say_json(built._asdict())
     else:
-        say(f"{built.rows} rows have a graph, which declares a recall of {built.recall}")
+        say(f"{built.rows} rows have a graph with a declared recall of {built.recall}")
     return Exit.OK
 
 
 class _Bars:
-    """Shows how far the stages of a copy are."""
+    """Shows the progress of a copy, stage by stage."""
 
     def __init__(self, bars: Progress) -> None:
         self._bars = bars
@@ -404,11 +409,11 @@ def remove(
     ],
     store: Store,
     by: Annotated[
-        str | None, typer.Option("--by", metavar="NAME", help="Who removes them; the record commits to it.")
+        str | None, typer.Option("--by", metavar="NAME", help="Who removes them; recorded as a commitment.")
     ] = None,
     backend: BackendUrl = None,
 ) -> int:
-    """Remove documents, on record: questions of today no longer find them; their text stays for questions of the past.
+    """Remove documents, on record; their text stays for questions about the past.
 
     What a removed document superseded stays superseded. If one id is not in the store, nothing is removed.
 

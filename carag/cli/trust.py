@@ -1,4 +1,4 @@
-"""Say which code of one's own a store's embedder is made by: ``carag trust``."""
+"""Trust your own code to make a store's embedder: ``carag trust``."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ def trust(
     store: Annotated[
         Path | None, typer.Option("--store", metavar="DIR", envvar="CARAG_STORE", help="The store.")
     ] = None,
-    listed: Annotated[bool, typer.Option("--list", help="Say what is trusted, for any store.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="List what is trusted, for any store.")] = False,
     withdraw: Annotated[
         bool, typer.Option("--withdraw", help="Trust nothing for this store any more.")
     ] = False,
 ) -> int:
-    """Open a store with an embedder of your own without naming it each time; on record, and kept outside the store.
+    """Trust your own embedder for a store, so that it need not be named each time; recorded, kept outside the store.
 
     It is imported now, and must be the embedder that the store was made with. [b]carag ask[/b] and [b]ingest[/b] then
-    take it where neither an option nor the environment nor [b]carag.toml[/b] names one.
+    use it unless an option, the environment or [b]carag.toml[/b] names one.
 
     [dim]carag trust my_models:Words --store store[/dim]
     """
     if (factory is not None) + listed + withdraw != 1:
-        raise InvalidArgument("want one of MODULE:FACTORY, --list and --withdraw")
+        raise InvalidArgument("give exactly one of MODULE:FACTORY, --list and --withdraw")
     if listed:
         return _list()
     if store is None:
-        raise InvalidArgument("no store is given; want --store DIR, CARAG_STORE, or store in carag.toml")
+        raise InvalidArgument("no store is given; set --store DIR, CARAG_STORE, or store in carag.toml")
     return _withdraw(store) if factory is None else _trust(factory, store)
 
 
@@ -59,11 +59,11 @@ def _trust(factory: str, store: Path) -> int:
     made = made_by_name("embedder", factory, not_in=store)
     if (name, fingerprint) != (made.name, made.fingerprint):
         raise InvalidArgument(
-            f"{factory} makes {made.name!r}, and {store} was made with {name!r} or an earlier state of it; name what "
-            "it was made with"
+            f"{factory} makes {made.name!r}, but {store} was made with {name!r}, or an earlier state of it; "
+            "name the one that it was made with"
         )
     with opened_log(store) as log:
-        record_trust(log, store, factory)  # first: nothing is trusted that is not on record
+        record_trust(log, store, factory)  # first, so that nothing is trusted that is not on record
         pins.add(Pin(factory=factory, name=name, fingerprint=fingerprint, keys=keys))
     say(f"{factory} makes the embedder {name} of {store}, on record; kept in {pins.path}")
     return Exit.OK
@@ -77,7 +77,7 @@ def _withdraw(store: Path) -> int:
     if (pin := pins.of(keys)) is None:
         raise InvalidArgument(f"nothing is trusted for {store}; see: carag trust --list")
     with opened_log(store) as log:
-        pins.remove(keys)  # first: what is said to be withdrawn is
+        pins.remove(keys)  # first, so that what the record calls withdrawn is withdrawn
         record_trust(log, store, pin.factory, withdrawn=True)
     say(f"{pin.factory} is no longer trusted for {store}, on record")
     return Exit.OK
@@ -90,5 +90,5 @@ def _list() -> int:
     for pin in pins.all:
         say(f"{pin.factory} makes {pin.name} for the log {pin.keys[0].partition('+')[0]}")
     if not pins.all:
-        say(f"nothing is trusted: {pins.path} names nothing")
+        say(f"nothing is trusted: there are no entries in {pins.path}")
     return Exit.OK

@@ -41,12 +41,12 @@ __all__ = ["run"]
 _EXCERPT_CHARACTERS: Final = 120
 _OLDER_NAME_OF_KEY: Final = re.compile(r"^--vkey(?==|$)")
 _TIME_OF_DAY: Final = re.compile(r"(?<=\d)T(\d\d:\d\d:\d\d)(\.\d+)?")
-"""The part of an ISO 8601 time that people read otherwise."""
+"""The part of an ISO 8601 time that is printed differently."""
 _PRINTED_FOR_EVERY_RECEIPT: Final = frozenset(
     {"verdict", "reason", "undisclosed", "unproved", "withheld", "record", "log", "kind", "logged"}
     | {"opened", "not_shown"}
 )
-"""Members that the first lines and the last print, whatever the record is of."""
+"""Members that the first lines and the last one print for every kind of record."""
 
 
 class _Misspelt(Exception):  # control flow inside this module, never raised to a caller
@@ -62,11 +62,6 @@ class _Parser(argparse.ArgumentParser):
 
 def run(arguments: list[str]) -> int:
     """Run ``verify ...`` or ``receipt ...`` and return the exit code.
-
-    Parameters
-    ----------
-    arguments : list of str
-        The words after ``carag``.
 
     Examples
     --------
@@ -89,7 +84,7 @@ def run(arguments: list[str]) -> int:
         return _refuse(str(error), Exit.BAD_INPUT)
     except (CaragError, OSError) as error:
         return _refuse(str(error), Exit.INTERNAL)
-    except Exception as error:  # noqa: BLE001 # Python's own exit code for a traceback is 1, which says "tampered"
+    except Exception as error:  # noqa: BLE001 # Python exits with 1 after a traceback, which would say "tampered"
         return _refuse(f"internal error: {type(error).__name__}", Exit.INTERNAL)
     return code
 
@@ -121,18 +116,18 @@ def _parser() -> argparse.ArgumentParser:
         "--profile",
         metavar="DIR",
         type=Path,
-        help="the folder of the profile that was in force, to name its bits; those that ship need none",
+        help="the folder of the profile that was in force, to name its bits; not needed for shipped profiles",
     )
-    verify.add_argument("--second-opinion", metavar="NAME", help="ask pymerkle too; never instead")
-    verify.add_argument("--passages", action="store_true", help="print the passages whole")
+    verify.add_argument("--second-opinion", metavar="NAME", help="pymerkle: check with it as well")
+    verify.add_argument("--passages", action="store_true", help="print whole passages")
     verify.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     verify.set_defaults(command=_verify)
     receipt = commands.add_parser("receipt", help="make a receipt show less").add_subparsers(required=True)
     less = receipt.add_parser(
         "redact",
         help="leave parts of a receipt out",
-        description="Leave parts of a receipt out; what is still shown is proved as before. The record stays as it is: "
-        "whoever holds the same documents can try which of them a passage left out was.",
+        description="Leave parts of a receipt out; what is still shown is proved as before. The record itself is "
+        "unchanged: someone who has the same documents can test which of them a passage left out came from.",
         epilog="carag receipt redact r.json --out less.json --drop subject --passages 2,4-6 --until",
     )
     less.add_argument("receipt", metavar="RECEIPT", type=Path, help="the receipt to redact")
@@ -142,15 +137,17 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="NAME",
-        help="answer, query, subject, ...; can be given often",
+        help="answer, query, subject, ...; can be repeated",
     )
     less.add_argument(
         "--passages", default="", metavar="N,M-K|all", help="passages to leave out whole, from 1"
     )
     less.add_argument(
-        "--proofs", default="", metavar="N,M-K|all", help="passages to leave only the proof out of"
+        "--proofs", default="", metavar="N,M-K|all", help="passages of which only the proof is left out"
     )
-    less.add_argument("--until", action="store_true", help="leave out until when the words of passages hold")
+    less.add_argument(
+        "--until", action="store_true", help="leave out how long the words of passages are valid"
+    )
     less.set_defaults(command=_redact)
     return parser
 
@@ -205,7 +202,7 @@ def _asked_again(checked: Verification, receipt: bytes, name: str) -> Verificati
 
 
 def _lines(said: dict[str, Any], *, whole: bool) -> Iterator[str]:
-    """Yield what a person reads; the first lines are those of ``scripts/verify_receipt.py``."""
+    """Yield the lines to print; the first are those of ``scripts/verify_receipt.py``."""
     shows = ", and so is all that this receipt shows" if "record" in said else ""
     yield visible_line(f"{said['verdict']}: {said['reason']}{shows}")
     passages = said.get("passages", [])
@@ -266,7 +263,7 @@ def _recorded(said: dict[str, Any]) -> str:
 
 
 def _when(written: str) -> str:
-    """Write a time as people read it, to the second."""
+    """Write a time for people, to the second."""
     return _TIME_OF_DAY.sub(r" \1", written)
 
 
@@ -285,14 +282,14 @@ def _passage(passage: dict[str, Any], *, whole: bool) -> Iterator[str]:
 def _rules(policy: dict[str, Any]) -> Iterator[str]:
     if not policy["admits"] and "admits_besides" not in policy:
         yield _line("rules", "nothing is admitted")
-    for name, besides in (("admits", ""), ("admits_besides", "besides: ")):
+    for name, besides in (("admits", ""), ("admits_besides", "in addition: ")):
         for number, pair in enumerate(policy.get(name, ())):
             needs = f"requires {' and '.join(pair['requires'])}; " if pair["requires"] else ""
-            hides = f"hides documents with {', '.join(pair['hides'])}" if pair["hides"] else "hides no kind"
+            hides = f"hides documents with {', '.join(pair['hides'])}" if pair["hides"] else "hides nothing"
             yield _line("or" if number else "rule", f"{besides}{needs}{hides}")
-    for name, besides in (("entities", ""), ("entities_besides", "besides: ")):
+    for name, besides in (("entities", ""), ("entities_besides", "in addition: ")):
         if listed := policy.get(name):
-            denied = f", {listed['denied']} denied beside it" if "denied" in listed else ""
+            denied = f", with {listed['denied']} others denied" if "denied" in listed else ""
             count = f"{listed['count']} companies or persons"
             yield _line("rule", f"{besides}{listed['kind']} list of {count}{denied}")
     if minutes := policy.get("cooling_minutes"):

@@ -76,7 +76,7 @@ def test_a_command_builds_the_graph_of_all_shards(servers, name, capsys):
         shards.add(plain_rows(60, 8), batch="first")
         assert shards.capabilities.recall is None
     assert Exit.OK == run(command)
-    assert f"60 rows have a graph, which declares a recall of {RECALL}\n" == capsys.readouterr().out
+    assert f"60 rows have a graph with a declared recall of {RECALL}\n" == capsys.readouterr().out
     with contextlib.closing(backend_by_url(urls)) as shards:
         assert RECALL == shards.capabilities.recall
     assert Exit.BAD_INPUT == run(["backend", "graph", "--backend", "native://somewhere"])

@@ -67,7 +67,7 @@ def test_a_log_is_anchored_and_verified_from_the_command_line(store, witness, ca
     assert verify(*evidence, "--anchor", *asked) == Exit.OK
     said = capsys.readouterr().out
     assert "confirmed outside" in said
-    assert "cannot be noticed" not in said
+    assert "cannot be detected" not in said
     assert verify(*evidence) == Exit.CANNOT_TELL
     assert "not among the anchors given" in capsys.readouterr().out
     assert verify(*evidence, "--anchor", *asked, place=tmp_path / "earlier") == Exit.TAMPERED

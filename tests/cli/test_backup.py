@@ -86,7 +86,7 @@ def test_behind_is_1_and_puts_nothing_in_place(
     code, out, _ = said(*words, "--json")
     assert (code, json.loads(out)["known"]) == (Exit.TAMPERED, receipt.seq + 1)
     code, out, err = said(*words, "--accept-loss")
-    assert (code, "LOST" in err, "lost records are on record" in out) == (Exit.OK, True, True)
+    assert (code, "LOST" in err, "the loss of records is on record" in out) == (Exit.OK, True, True)
     shown = said("audit", "list", "--store", again)[1]
     assert f"RESTORED_WITH_LOSS:{receipt.seq}/{receipt.seq + 1}" in shown.replace(" ", "")
 

@@ -337,7 +337,7 @@ def test_init_writes_a_file_that_the_next_commands_read(
     before = (home / "carag.toml").read_bytes()
     assert run([*words, "other"]) == Exit.OK
     said = capsys.readouterr().out
-    assert "carag.toml was there, and is left as it is" in said
+    assert "carag.toml already exists and is left as it is" in said
     assert "carag ingest PATH --store other" in said
     assert (home / "carag.toml").read_bytes() == before
     assert run(["--config", "new.toml", *words, "third"]) == Exit.OK

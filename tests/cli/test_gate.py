@@ -113,8 +113,8 @@ def test_it_says_what_was_measured_on_what(store: Path, capsys: pytest.CaptureFi
     assert Exit.OK == calibrate(store, text)
     said = capsys.readouterr().out
     assert "9 questions of employee/work: at most 1/10 of new ones are declined" in said
-    assert "declined of those 9: 0 (they set the threshold)" in said
-    assert "declined of 1 without an answer: 1 (they did not set it)" in said
+    assert "declined among those 9: 0 (they set the threshold)" in said
+    assert "declined among 1 without an answer: 1 (they did not set it)" in said
     assert "left out" not in said
     for _ in range(2):
         assert Exit.OK == run(["gate", "show", "--store", str(store)])

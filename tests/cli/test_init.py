@@ -175,7 +175,7 @@ def test_rules_that_open_documents_come_into_force_only_if_that_is_said(
         "'secret' no longer sets SECRET" in said,
         "is in force" in said,
     )
-    assert "documents in the store whose label would change: 1; opened further: 1, such as plan.md" in said
+    assert "documents in the store whose label would change: 1; less restricted: 1, such as plan.md" in said
     code, said = run(capsys, "policy", "apply", wider, "--store", store, "--widen")
     assert (Exit.OK, True) == (code, "is in force" in said)
     code, said = run(capsys, "policy", "diff", made, wider, "--json")

@@ -66,7 +66,7 @@ def test_a_file_that_does_not_come_to_rest_ends_in_75(
         patched.setattr(still, "_PAUSE", 0.0)
         patched.setattr(still, "_states", restless)
         assert run(["sync", str(folder), "--store", str(store)]) == Exit.TRY_AGAIN == 75
-    assert "c1.md: changed while it was read; left to the next run" in capsys.readouterr().err
+    assert "c1.md: changed while it was read; left for the next run" in capsys.readouterr().err
     assert run(["sync", str(folder), "--store", str(store)]) == Exit.OK
 
 

@@ -281,7 +281,7 @@ def test_documents_of_the_other_are_found_out(
     code, said = carag(capsys, "ingest", filings.home / "circulars", "--store", filings.store)
     assert (code, "the store's profile is edgar" in said, own in said) == (Exit.BAD_INPUT, True, True)
     code, said = carag(capsys, "ingest", rules.home / "edgar", "--store", rules.store)
-    assert ("most of what came is quarantined" in said, "of the profile circulars" in said, own in said) == (
+    assert ("most of it is quarantined" in said, "whose profile is circulars" in said, own in said) == (
         True,
     ) * 3
     code, said = carag(capsys, "sync", filings.home / "circulars", "--store", filings.store)
@@ -296,7 +296,7 @@ def test_a_folder_of_which_little_is_quarantined_is_not_doubted_when_it_comes_ag
     (rules.home / "circulars" / "undated.md").write_text("Limits are raised.")
     for _ in range(2):
         code, said = carag(capsys, "ingest", rules.home / "circulars", "--store", rules.store)
-        assert (code, "quarantine" in said, "most of what came" in said) == (Exit.OK, True, False)
+        assert (code, "quarantine" in said, "most of it" in said) == (Exit.OK, True, False)
 
 
 def test_a_store_that_is_not_there_is_told_with_how_to_make_one(

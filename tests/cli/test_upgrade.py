@@ -73,8 +73,8 @@ def test_a_store_of_an_earlier_version_finds_afterwards_what_one_of_today_finds(
     assert run(["upgrade", "--store", str(earlier)]) == Exit.OK
     said = " ".join(capsys.readouterr().out.split())
     assert "holds 51 documents in 273 passages" in said
-    assert "words of 273 passages, of which 273 were read now" in said
-    assert "rows, of which 0 were added now" in said
+    assert "words of 273 passages, 273 of them read now" in said
+    assert "rows, 0 of them added now" in said
     assert "no public table" in said
     assert (earlier / "index.carag").read_bytes() == vectors
     assert run(["upgrade", "--store", str(earlier), "--json"]) == Exit.OK

@@ -128,7 +128,7 @@ def test_a_decline_reads_as_an_answer_to_the_asker_and_not_as_an_error(
     said = capsys.readouterr()
     assert "" == said.err
     lines = said.out.splitlines()
-    at = lines.index("Nearest that you may use:")
+    at = lines.index("Nearest passages that you may use:")
     assert all("open-" in line and ", similarity " in line for line in lines[at + 1 : at + 4])
     assert "error" not in said.out.casefold()
     assert "secret:0" not in said.out

@@ -152,7 +152,7 @@ def test_on_the_command_line_it_says_what_it_promises(home: Path, capsys: pytest
         "work",
     ]
     for options, why in {
-        ("--wrong", "5"): "--wrong is '5'; want a share between 0 and 1, as 0.1 or 1/10; 5 percent is 0.05",
+        ("--wrong", "5"): "--wrong is '5'; want a share between 0 and 1, such as 0.1 or 1/10; 5 percent is 0.05",
         ("--wrong", "0.2", "--error", "0.2"): "want one of them",
         ("--wrong", "0.2", "--embedder", "minilm"): "cannot be compared",
     }.items():
@@ -163,6 +163,6 @@ def test_on_the_command_line_it_says_what_it_promises(home: Path, capsys: pytest
     assert Exit.OK == run([*command, "--wrong", "0.2"])
     said = capsys.readouterr().out
     assert "calibrated on 6 questions of employee/work: at most 1/5 of new answers are wrong" in said
-    assert "wrong of the 5 answered: 0 (they set the threshold)" in said
+    assert "wrong among the 5 answered: 0 (they set the threshold)" in said
     assert Exit.OK == run(["gate", "show", "--store", str(store)])
     assert said == capsys.readouterr().out

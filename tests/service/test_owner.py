@@ -66,7 +66,7 @@ def test_a_command_prints_the_same_while_a_service_holds_the_store(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Output, exit code and errors; one line on standard error says where it was asked."""
-    told = "the store is held by a running service; asked there"
+    told = "a running service holds the store; the question was sent to it"
 
     def ran() -> list[Any]:
         return [(run([*words, "--store", str(home)]), capsys.readouterr()) for words in COMMANDS]
