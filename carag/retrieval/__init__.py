@@ -1,4 +1,4 @@
-"""Find evidence for questions: embedders, the retriever, rerankers and the confidence gate."""
+"""Find evidence for a question: embedders, retriever, rerankers and confidence gate."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Call Amazon Bedrock, and embed texts with the models of Cohere and Titan there.
+"""Call Amazon Bedrock, and embed texts with its Cohere and Titan models.
 
-Everything sent here leaves the machine. Failures are raised as distinct errors; nothing falls back to another
-model, and no request or answer is logged. The generator of :mod:`carag.generation.bedrock` uses the same client.
+Everything sent leaves the machine. No failure falls back to another model, and no request or answer is logged. The
+generator of :mod:`carag.generation.bedrock` uses the same client.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ __all__ = [
 _T = TypeVar("_T")
 _REMEDIES: Final = {
     "AccessDeniedException": "allow bedrock:InvokeModel for this model, and ask for access to it",
-    "ThrottlingException": "retried to no avail; slow down, or raise the account's quota",
+    "ThrottlingException": "retries failed as well; slow down, or raise the account's quota",
     "ServiceQuotaExceededException": "raise the account's quota",
-    "ModelNotReadyException": "retried to no avail; try again later",
+    "ModelNotReadyException": "retries failed as well; try again later",
     "ModelTimeoutException": "try again, or ask for fewer passages",
-    "ResourceNotFoundException": "check the model's id and whether this region offers it",
-    "ValidationException": "the service does not accept this request; check the model's id",
+    "ResourceNotFoundException": "check the model id and whether this region offers the model",
+    "ValidationException": "the service does not accept this request; check the model id",
     "ExpiredTokenException": "renew the credentials",
     "UnrecognizedClientException": "check the credentials",
 }
@@ -52,11 +52,11 @@ class BedrockSettings:
     """How to reach the service. Credentials come from boto3's own chain, never from here."""
 
     region: str | None = None
-    """The configured default region where not given."""
+    """Default: the configured region."""
     endpoint_url: str | None = None
     """Another address, such as a VPC endpoint's."""
     attempts: int = 4
-    """Tries in all, with exponential backoff; only throttling, time-outs and server errors are retried."""
+    """All tries, with exponential backoff; only throttling, time-outs and server errors are retried."""
     connect_timeout: float = 5
     """Seconds."""
     read_timeout: float = 60
@@ -64,14 +64,14 @@ class BedrockSettings:
 
 
 def bedrock_client(settings: BedrockSettings) -> Any:
-    """Make a ``bedrock-runtime`` client; botocore's log stays above DEBUG, where it would tell whole prompts.
+    """Make a ``bedrock-runtime`` client; botocore's log stays above DEBUG, where it would contain whole prompts.
 
     Raises
     ------
     MissingExtra
         If boto3 is not installed.
     ModelUnavailable
-        If no region is configured, or the endpoint is no address.
+        If no region is configured, or the endpoint is not an address.
     """
     try:
         import boto3
@@ -91,23 +91,11 @@ def bedrock_client(settings: BedrockSettings) -> Any:
             "bedrock-runtime", region_name=settings.region, endpoint_url=settings.endpoint_url, config=config
         )
     except (BotoCoreError, ValueError) as failure:
-        raise ModelUnavailable(f"Bedrock: {failure}; check region and endpoint") from failure
+        raise ModelUnavailable(f"Bedrock: {failure}; check the region and the endpoint") from failure
 
 
 def calling(model: str, call: Callable[[], _T]) -> _T:
-    """Call the service, and turn each of its failures into one with a remedy.
-
-    Parameters
-    ----------
-    model : str
-        What is called, for the message.
-    call : callable
-
-    Raises
-    ------
-    ModelUnavailable
-        For every failure of the service or of the way to it; the message names the error's code and a remedy.
-    """
+    """Call the service; ModelUnavailable, for any failure of it or of the connection, names the code and a remedy."""
     from botocore.exceptions import BotoCoreError, ClientError
     from botocore.parsers import ResponseParserError
 
@@ -120,15 +108,15 @@ def calling(model: str, call: Callable[[], _T]) -> _T:
         raise ModelUnavailable(f"Bedrock, {model}: {code}: {error.get('Message', '')}; {remedy}") from failure
     except BotoCoreError as failure:
         raise ModelUnavailable(
-            f"Bedrock, {model}: {failure}; check network, region and credentials"
+            f"Bedrock, {model}: {failure}; check the network, the region and the credentials"
         ) from failure
     except (ResponseParserError, AttributeError, TypeError, ValueError) as failure:
-        # botocore's parser raises plain Python errors for a body that is not in the service's form.
+        # botocore's parser raises plain Python errors for a malformed body.
         raise malformed_answer(model, type(failure).__name__) from failure
 
 
 def converse(client: Any, model: str, *, system: str, user: str, max_tokens: int) -> dict[str, Any]:
-    """Ask a model once through ``Converse``, at temperature 0; errors as for :func:`calling`."""
+    """Ask a model once through ``Converse``, at temperature 0; raises as :func:`calling` does."""
     return calling(
         model,
         lambda: client.converse(
@@ -141,7 +129,7 @@ def converse(client: Any, model: str, *, system: str, user: str, max_tokens: int
 
 
 def malformed_answer(model: str, what: str) -> ModelUnavailable:
-    """Make the error for an answer that is not in the documented form; it quotes nothing of the answer."""
+    """Make the error for an answer that is not in the documented form; it quotes nothing from the answer."""
     return ModelUnavailable(
         f"Bedrock, {model}: the answer is not in the documented form ({what}); "
         "check that the endpoint is Bedrock's"
@@ -149,13 +137,7 @@ def malformed_answer(model: str, what: str) -> ModelUnavailable:
 
 
 def reply_text(reply: dict[str, Any], model: str) -> str:
-    """Return the text of an answer of :func:`converse`.
-
-    Raises
-    ------
-    ModelUnavailable
-        If the answer is not in the documented form, or holds anything but text.
-    """
+    """Return the text of an answer of :func:`converse`; ModelUnavailable if it holds anything else."""
     try:
         return "".join(block["text"] for block in reply["output"]["message"]["content"])
     except (KeyError, TypeError) as malformed:
@@ -165,43 +147,32 @@ def reply_text(reply: dict[str, Any], model: str) -> str:
 class Cohere:
     """cohere.embed-multilingual-v3 through ``InvokeModel``: 1,024 dimensions, over a hundred languages.
 
-    The model takes 96 texts of 2,048 characters a call. A longer text is cut into windows of equal size,
-    whose vectors are averaged by their length; nothing is cut off (``truncate`` is ``NONE``: the service
-    refuses rather than shortens).
-
-    Parameters
-    ----------
-    settings : BedrockSettings, optional
-
-    Raises
-    ------
-    MissingExtra
-        If boto3 is not installed.
-    ModelUnavailable
-        If no region is configured.
+    A call takes 96 texts of 2,048 characters. A longer text is cut into windows of equal size, whose vectors are
+    averaged by length; nothing is cut off (with ``truncate`` ``NONE`` the service refuses instead of shortening).
+    Raises as :func:`bedrock_client` does.
     """
 
     name: Final = "bedrock:cohere.embed-multilingual-v3"
     dim: Final = 1024
     remote: Final = True
     fingerprint: Final = fingerprint("bedrock:cohere.embed-multilingual-v3", 1024, 1)
-    """Fingerprint of name, dimension and preprocessing version; the model id represents the service's weights."""
+    """Of name, dimension and preprocessing version; the model id stands for the service's weights."""
 
     _MODEL_ID: Final = "cohere.embed-multilingual-v3"
     _MAX_TEXTS: Final = 96
-    """Texts in one call (the service's limit)."""
+    """Texts in a call (the service's limit)."""
     _MAX_CHARACTERS: Final = 2048
-    """Characters in one text (the service's limit)."""
+    """Characters in a text (the service's limit)."""
 
     def __init__(self, settings: BedrockSettings | None = None) -> None:
         self._client = bedrock_client(settings or BedrockSettings())
 
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed passages to store; see :class:`~carag.retrieval.embedder.Embedder`."""
+        """Embed passages to store."""
         return self._embed(texts, "search_document")
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Embed a question; see :class:`~carag.retrieval.embedder.Embedder`."""
+        """Embed a question."""
         vector: NDArray[np.float32] = self._embed([text], "search_query")[0]
         return vector
 
@@ -219,7 +190,7 @@ class Cohere:
         answer = _invoked(self._client, self._MODEL_ID, body)
         try:
             embeddings = json.loads(answer)["embeddings"]
-            # A mapping by type if the account's default asks for types, otherwise the rows themselves.
+            # A mapping by type if the account's default requests types, otherwise the rows.
             rows = np.array(
                 embeddings["float"] if isinstance(embeddings, dict) else embeddings, dtype=np.float32
             )
@@ -233,26 +204,15 @@ class Cohere:
 class Titan:
     """amazon.titan-embed-text-v2:0 through ``InvokeModel``: 1,024 dimensions, one text a call.
 
-    The model takes 8,192 tokens; a text of more than 8,192 characters is cut into windows as by :class:`Cohere`, for a
-    token has at least one character.
-
-    Parameters
-    ----------
-    settings : BedrockSettings, optional
-
-    Raises
-    ------
-    MissingExtra
-        If boto3 is not installed.
-    ModelUnavailable
-        If no region is configured.
+    The model takes 8,192 tokens, and a token has at least one character; a text of more than 8,192 characters is cut
+    into windows as by :class:`Cohere`. Raises as :func:`bedrock_client` does.
     """
 
     name: Final = "bedrock:amazon.titan-embed-text-v2:0"
     dim: Final = 1024
     remote: Final = True
     fingerprint: Final = fingerprint("bedrock:amazon.titan-embed-text-v2:0", 1024, 1)
-    """Fingerprint of name, dimension and preprocessing version; the model id represents the service's weights."""
+    """Of name, dimension and preprocessing version; the model id stands for the service's weights."""
 
     _MODEL_ID: Final = "amazon.titan-embed-text-v2:0"
     _MAX_CHARACTERS: Final = 8192
@@ -261,13 +221,13 @@ class Titan:
         self._client = bedrock_client(settings or BedrockSettings())
 
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed passages to store; see :class:`~carag.retrieval.embedder.Embedder`."""
+        """Embed passages to store."""
         return mean_of_windows(
             texts, self._invoke, dim=self.dim, most_characters=self._MAX_CHARACTERS, batch=1
         )
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Embed a question; see :class:`~carag.retrieval.embedder.Embedder`."""
+        """Embed a question."""
         vector: NDArray[np.float32] = self.embed_documents([text])[0]
         return vector
 
@@ -284,7 +244,7 @@ class Titan:
 
 
 def _invoked(client: Any, model: str, body: dict[str, Any]) -> bytes:
-    """Call ``InvokeModel`` with a JSON body and read the whole answer."""
+    """Call ``InvokeModel`` with a JSON body, and read the whole answer."""
     answer: bytes = calling(
         model,
         lambda: client.invoke_model(

@@ -1,8 +1,8 @@
-"""Read questions over a store: what they name, and in which order the documents that a session may use come.
+"""Read what a question names, and put the documents that a session may use into the order that follows from it.
 
-A catalogue holds what the store says of every document. A reading is a function of the question, of the profile's
-files, of a public table of names, and of the documents given, which are those that the session may use: of the others
-neither the names nor anything else is looked at. So it can be shared by all sessions.
+The catalogue has the metadata of every document in the store. A reading depends only on the question, the profile's
+files, a public table of names, and the documents given, which are those that the session may use: nothing about other
+documents is looked at. So all sessions can share one catalogue.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ if TYPE_CHECKING:
 
     from carag.policy import Profile
     from carag.retrieval.reading import Absent, Reading
-    from carag.retrieval.reading.numbers import Place
+    from carag.retrieval.reading.numbers import NumberPlace
     from carag.store.store import CorpusStore
 
 __all__ = ["Catalogue", "Understood"]
 
 _VERSION: Final = "reading-3"
-"""Must change whenever the same question may be read, or the same documents ordered, differently."""
-_NOBODY: Final = -1
-"""The row of names of a document that adds none."""
+"""Change it whenever a question may be read, or documents ordered, differently."""
+_NO_ROW: Final = -1
+"""The row of names of a document that adds no name."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,96 +63,88 @@ class Understood:
     records: Documents
     """The documents, in the order given."""
     tiers: NDArray[np.float64]
-    """Of each document, 0 or more; see :mod:`carag.retrieval.reading.order`."""
+    """The tier of each document, 0 or more; see :mod:`carag.retrieval.reading.order`."""
     absent: tuple[Absent, ...]
-    """What the question names and none of them is."""
+    """What the question names but none of the documents is about."""
     lexicon: Lexicon
-    """The profile's."""
+    """The profile's lexicon."""
 
     @property
     def terms(self) -> tuple[str, ...]:
-        """What the lexicon adds to a search by words."""
+        """Terms that the lexicon adds to a search by words."""
         return self.lexicon.expand(self.question)
 
     @property
     def is_about(self) -> NDArray[np.bool_]:
-        """Of each document, whether it is about an entity or has a title that the question names."""
+        """Whether each document is about an entity, or has a title, that the question names."""
         return (self.tiers >= 1) & self.reading.is_about_somebody
 
     @property
     def is_void(self) -> bool:
-        """Whether none of the documents can be meant; see :func:`carag.retrieval.reading.is_void`."""
+        """Whether the question can mean none of the documents; see :func:`carag.retrieval.reading.is_void`."""
         return is_void(self.reading, self.absent)
 
     def unheard(self, occurs: Callable[[str], bool]) -> tuple[str, ...]:
-        """Return proper names that nothing knows; see :func:`carag.retrieval.reading.unheard`."""
+        """Return unknown proper names; see :func:`carag.retrieval.reading.unheard`."""
         return unheard(self.question, self.reading, occurs)
 
     def described(self) -> str:
-        """Say in one line what was understood, in the question's own words; empty if nothing was."""
+        """Return in one line what was understood, in the question's own words; empty if nothing was."""
         return self.reading.described()
 
 
 @dataclass(slots=True)
-class _Known:
-    """What the store says: the documents, and the names by which questions are read."""
+class _Contents:
+    """The documents of a store, and the names that questions are read by."""
 
     public: PublicNames
     kept: str | None
-    """The hash that the store had beside the public table."""
+    """The hash stored with the public table."""
     ends: dict[int, str]
-    """Of fiscal years, by CIK, as the public table states them."""
+    """The end of the fiscal year by CIK, from the public table."""
     static: int
-    """Rows of names that do not depend on what the store holds: of the public table, and the profile's nicknames."""
+    """Number of rows of names that do not depend on the store: the public table's, and the profile's nicknames."""
     documents: Documents = field(default_factory=Documents)
     names: Names = field(default_factory=Names)
     """First the static rows, then each company and CIK of the documents once."""
     rows: dict[tuple[str, int], int] = field(default_factory=dict)
     own: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
-    """By document the row of names that it adds, or ``_NOBODY``."""
+    """For each document the row of names that it adds, or ``_NO_ROW``."""
     titles: Names = field(default_factory=lambda: Names.of_titles(()))
-    """One row a document."""
+    """One row for each document."""
     numbers: Numbers = field(default_factory=Numbers)
-    """One row a document."""
+    """One row for each document."""
     last: int = 0
     fingerprint: str = ""
-    """Empty before it is asked for."""
+    """Empty until it is needed."""
 
 
 class Catalogue:
-    """What a store says of its documents, for reading questions; shared by all threads and sessions.
+    """The metadata of a store's documents, for reading questions; shared by all threads and sessions.
 
-    Parameters
-    ----------
-    store : CorpusStore
-    profile : Profile
-        What is read of questions and documents.
-
-    Raises
-    ------
-    InvalidArgument
-        If the profile's ``reading.toml`` or one of its tables is not valid.
+    ``profile`` decides what is read from questions and documents; InvalidArgument if its ``reading.toml`` or one of its
+    tables is not valid.
     """
 
     def __init__(self, store: CorpusStore, profile: Profile) -> None:
         self.declared = Declared.of(profile)
         self._store = store
         self._lock = threading.Lock()
-        self._known: _Known | None = None
+        self._known: _Contents | None = None
 
     def refresh(self) -> None:
-        """Read what came into the store since; all of it at first, and after the public table was replaced.
+        """Read new documents from the store; all of them at first, and after the public table was replaced.
 
         Raises
         ------
         CorruptFile
-            If the store's public table of names is not the one that was put there.
+            If the store's public table of names does not match its hash.
         """
         with self._lock:
             self._refreshed()
 
-    def _refreshed(self) -> _Known:
-        known, self._known = self._known, None  # begun anew after a failure
+    def _refreshed(self) -> _Contents:
+        known, self._known = self._known, None  # after a failure, start from the beginning
         if known is None or known.kept != PublicNames.hash_in(self._store):
             known = self._begun()
         self._follow(known)
@@ -161,10 +153,10 @@ class Catalogue:
 
     @property
     def fingerprint(self) -> str:
-        """Hex digest of all that a reading rests on, but for question and documents: rules, tables, public names."""
+        """Hex digest of everything that a reading depends on except question and documents."""
         with self._lock:
             known = self._known or self._refreshed()
-            if not known.fingerprint:  # kept, for every record has it
+            if not known.fingerprint:  # cached, because every record has it
                 words = (
                     " ".join(sorted(words_listed(file))) for file in ("common_words.txt", "no_names.txt")
                 )
@@ -179,13 +171,12 @@ class Catalogue:
         ----------
         question : str
         documents : (n,) integer
-            The numbers of all documents that the session may use, as rows of the store and the index of words have
-            them, in any order.
+            The store's numbers of all documents that the session may use, in any order.
 
         Raises
         ------
         InvalidArgument
-            If the question is no text, empty or too long, or a number is of no document read so far.
+            If the question is not a string, empty or too long, or a number belongs to no document read so far.
         """
         with self._lock:
             known = self._known or self._refreshed()
@@ -209,23 +200,23 @@ class Catalogue:
 
     # --- names that a session may know of ---
 
-    def _names(self, known: _Known, given: Documents) -> Names | None:
+    def _names(self, known: _Contents, given: Documents) -> Names | None:
         if not self.declared.companies:
             return None
         public = known.static
-        said = np.zeros(public + len(known.rows) + 1, np.bool_)  # the last is nobody's
+        said = np.zeros(public + len(known.rows) + 1, np.bool_)  # the last is that of _NO_ROW
         said[:public] = True
         said[known.own[given.positions]] = True
         return known.names.among(said.__getitem__)
 
-    def _titles(self, known: _Known, given: Documents) -> Names | None:
+    def _titles(self, known: _Contents, given: Documents) -> Names | None:
         if self.declared.title is None:
             return None
         said = np.zeros(len(known.own), np.bool_)
         said[given.positions] = True
         return known.titles.among(said.__getitem__)
 
-    def _numbered(self, known: _Known, given: Documents) -> Callable[[str], Sequence[Place]] | None:
+    def _numbered(self, known: _Contents, given: Documents) -> Callable[[str], Sequence[NumberPlace]] | None:
         if not self.declared.numbers:
             return None
         said = np.zeros(len(known.own), np.bool_)
@@ -239,16 +230,16 @@ class Catalogue:
 
     # --- from the store ---
 
-    def _begun(self) -> _Known:
+    def _begun(self) -> _Contents:
         kept, public = PublicNames.hash_in(self._store), PublicNames.kept_in(self._store)
         names = (
             [(name, tickers, cik) for cik, name, tickers, _ in public.rows] if self.declared.companies else []
         )
         names += [(name, (), cik) for name, cik in self.declared.nicknames.items()]
         ends = {row.cik: row.fiscal_year_end for row in public.rows if row.fiscal_year_end}
-        return _Known(public, kept, ends, len(names), names=Names(names))
+        return _Contents(public, kept, ends, len(names), names=Names(names))
 
-    def _follow(self, known: _Known) -> None:
+    def _follow(self, known: _Contents) -> None:
         ends = known.ends
         records = [self._described(row, ends) for row in self._store.described(after=known.last)]
         if not records:
@@ -256,17 +247,17 @@ class Catalogue:
         if self.declared.companies:
             known.own = np.concatenate([known.own, self._rows_of_names(known, records)])
         else:
-            known.own = np.concatenate([known.own, np.full(len(records), _NOBODY, np.int32)])
+            known.own = np.concatenate([known.own, np.full(len(records), _NO_ROW, np.int32)])
         if self.declared.title is not None:
             known.titles.add((one.title, (), one.number) for one in records)
         known.numbers.add((one.numbers, one.number) for one in records)
         known.documents = known.documents.joined(records)
         known.last = records[-1].number
 
-    def _rows_of_names(self, known: _Known, records: Sequence[Described]) -> NDArray[np.int32]:
-        """Add the names that are new; a filing of several names none, for it does not say whose its one name is."""
+    def _rows_of_names(self, known: _Contents, records: Sequence[Described]) -> NDArray[np.int32]:
+        """Add new names; none for a filing of several entities, whose one name could be any of theirs."""
         public, new = known.static, []
-        own = np.full(len(records), _NOBODY, np.int32)
+        own = np.full(len(records), _NO_ROW, np.int32)
         for at, one in enumerate(records):
             if one.company and len(one.entities) == 1:
                 key = (one.company, one.entities[0])
@@ -307,13 +298,13 @@ def _kinds_of(values: tuple[str, ...]) -> Lexicon:
 
 
 def _text(stated: dict[str, Any], name: str | None) -> str:
-    """Return a field that a question could name: a text of one line; of all else, nothing."""
+    """Return a field that a question could name, a text of one line; for anything else, an empty text."""
     value = stated.get(name) if name else None
     return value if isinstance(value, str) and value.isprintable() and len(value) <= MAX_LABEL else ""
 
 
 def _date(stated: dict[str, Any], name: str | None) -> date | None:
-    """Return a field that is a day; of all else, nothing, for only declared fields were checked."""
+    """Return a field that is a day; for anything else None, because only declared fields were checked."""
     try:
         day = in_one_form(name, stated.get(name), "date") if name else None
     except InvalidArgument:

@@ -1,18 +1,14 @@
 """Score passages with a sequence classifier in ONNX, from a folder with ``model.onnx`` and ``tokenizer.json``.
 
 Such a model (a cross-encoder trained on MS MARCO, an NLI model) reads a question with a passage, or a claim with its
-evidence, as one pair. The folder is data from anywhere: onnxruntime runs the graph, in its own operators, and no other
-code. The graph is loaded from the bytes that were hashed, and one that names files for its weights is refused: such a
-name may lead anywhere on this machine, and the hash would not cover what it finds.
+evidence, as one pair. The folder may come from anywhere: onnxruntime runs the graph with its own operators and no other
+code. The graph is loaded from the bytes that were hashed; one that keeps its weights in other files is refused, because
+their names could lead anywhere on this machine and the hash would not cover them.
 
-A passage too long for the model is cut into the fewest windows, equal in size as those of
-:mod:`~carag.retrieval.minilm`, so that none is a scrap. There their mean is taken, since a vector stands for the whole
-passage; here the best of them counts, since a passage answers if one part of it does (MaxP in Dai and Callan,
-*Deeper Text Understanding for IR with Contextual Neural Language Modeling*, SIGIR 2019). Windows overlap, because what
-a cut divides no window could answer.
-
-A graph that takes any number of rows gets one at a time, without padding, as in :mod:`~carag.retrieval.minilm`: no
-score depends on other passages, nor on the number of threads.
+A passage too long for the model is cut into the fewest windows of equal size, and its score is that of the best window
+(MaxP in Dai and Callan, *Deeper Text Understanding for IR with Contextual Neural Language Modeling*, SIGIR 2019).
+Windows overlap, so that a statement at a cut is whole in one of them. If the graph takes any number of rows it gets one
+at a time, without padding: no score depends on other passages or on the number of threads.
 """
 
 from __future__ import annotations
@@ -42,50 +38,49 @@ if TYPE_CHECKING:
 __all__ = ["CrossEncoder"]
 
 _INPUTS: Final = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
-"""Inputs that a graph may have, as Hugging Face names them, and what the tokenizer calls the same."""
+"""Inputs that a graph may have, by Hugging Face's names, and the tokenizer's names for them."""
 _INTEGERS: Final = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
 _MAX_TOKENS: Final = 512
-"""Tokens of a pair where nothing states another number: what BERT, RoBERTa and DeBERTa were trained with."""
+"""Default for the tokens of a pair: what BERT, RoBERTa and DeBERTa were trained with."""
 _LEAST_TOKENS: Final = 16
-"""Tokens of a pair below which a graph is no model of texts."""
+"""A graph that takes fewer tokens is not a model of texts."""
 _PART: Final = 4
-"""The fourth part of the tokens of a pair is kept for the passage, however long the question; and the fourth part of a
-window stands in the one before it, too, so a statement of that length stands whole in one of them."""
+"""A quarter of a pair's tokens is reserved for the passage, however long the question; and a quarter of each window
+repeats the end of the one before, so that a statement of that length is whole in one of them."""
 _EXTERNAL: Final = re.compile(rb"(?:\x0a|\x8a\x80*\x00)(?:\x08|\x88\x80*\x00)location")
 """The key of a tensor's file in an ONNX model: field 1 of ``StringStringEntryProto`` (onnx.proto, *external_data*), of
-length 8, in every form that a number may have in Protocol Buffers."""
+length 8, in every encoding that Protocol Buffers allow for a number."""
 _PREPROCESSING: Final = 1
-"""Version of windows and scores. Raise it when they change, and records tell the difference."""
+"""Version of windows and scores. Raise it when they change, so that records differ."""
 
 
 class CrossEncoder:
-    """Rerank, and judge claims, with an ONNX model of the caller's own.
+    """Rerank passages, or judge claims, with your own ONNX model.
 
     Parameters
     ----------
     folder : str
-        With ``model.onnx`` and ``tokenizer.json``, and perhaps ``config.json``, as Hugging Face's tools export them.
+        With ``model.onnx``, ``tokenizer.json`` and perhaps ``config.json``, as Hugging Face's tools export them.
     label : str or int, optional
-        Which column of several logits is the score: its number, or its name in ``id2label`` of ``config.json``.
+        Which of several logits is the score: its number, or its name in ``id2label`` of ``config.json``.
     first : str
-        What the model reads first: ``question``, as those trained for search do, or ``text``, as NLI models read
-        the evidence before the claim.
+        What the model reads first: ``question``, usual for search, or ``text``, usual for NLI.
     max_tokens : int, optional
-        Tokens of a pair. Where not given, as many as the graph takes, or those of ``config.json``, 512 at most.
+        Tokens of a pair. Default: what the graph takes, or ``config.json`` states, 512 at most.
     threads : int, optional
-        Every processor where not given. Scores do not depend on it.
+        Default: one for each processor. Scores do not depend on it.
 
     Attributes
     ----------
     labels : tuple of str or of int
-        The columns: their names in ``config.json``, or their numbers.
+        The logits: their names in ``config.json``, or their numbers.
 
     Raises
     ------
     ModelUnavailable
-        If a file is missing or is not what it should be.
+        If a file is missing or invalid.
     InvalidArgument
-        If an argument does not fit the model; of several logits, the message names the columns.
+        If an argument does not fit the model.
 
     Examples
     --------
@@ -112,7 +107,7 @@ class CrossEncoder:
         home = Path(folder)
         graph, tokens = (_read(home / name) for name in ("model.onnx", "tokenizer.json"))
         config = _config(home / "config.json")
-        # The folder's own name: where it stands is nothing for records.
+        # The folder's name alone: records need no path.
         self.name = f"onnx:{home.resolve().name}"
         check_label("the reranker's name", self.name)
         self._is_text_first = first == "text"
@@ -126,8 +121,8 @@ class CrossEncoder:
             check_count("max_tokens", max_tokens, _LEAST_TOKENS, known or 1 << 20)
         self._tokens: int = max_tokens or self._width or min(known or _MAX_TOKENS, _MAX_TOKENS)
         if self._tokens < _LEAST_TOKENS:
-            raise ModelUnavailable(f"{home} reads {self._tokens} tokens; want {_LEAST_TOKENS} at least")
-        # One run, so that what does not fit together shows now and not at the first question.
+            raise ModelUnavailable(f"{home} reads {self._tokens} tokens; want at least {_LEAST_TOKENS}")
+        # One run, so that files that do not fit together fail now and not at the first question.
         columns = self._logits(self._windows("a", ["a"])[0]).shape[1]
         self.labels = _labels(home, config.get("id2label"), columns)
         self._column = _column(self.name, label, self.labels)
@@ -141,9 +136,7 @@ class CrossEncoder:
         return f"CrossEncoder({self.name!r}, labels={self.labels!r})"
 
     def rerank(self, question: str, texts: Sequence[str]) -> list[float]:
-        """Score texts from 0 to 1: the sigmoid of one logit, of several the softmax of the column ``label``.
-
-        See :class:`~carag.retrieval.reranker.Reranker`.
+        """Score texts from 0 to 1: the sigmoid of a single logit, or the softmax of the logit ``label``.
 
         Raises
         ------
@@ -158,34 +151,26 @@ class CrossEncoder:
     def probabilities(
         self, claim: str, texts: Sequence[str], *, decides: int | None = None
     ) -> NDArray[np.float64]:
-        """Judge a claim by each text.
+        """Judge a claim by each text; raises as :meth:`rerank` does, and for a model with a single logit.
 
         Parameters
         ----------
         claim : str
         texts : sequence of str
         decides : int, optional
-            Number of the column that chooses among the windows of a long text; by default that of ``label``.
+            Number of the logit that chooses among the windows of a long text. Default: that of ``label``.
 
         Returns
         -------
         (n, columns) float64
-            The softmax of the logits, in the order of ``labels``; of a text cut into windows, that of the window
-            where the column that decides is greatest.
-
-        Raises
-        ------
-        InvalidArgument
-            As :meth:`rerank`, and if the model has a single logit, which is a score and no distribution.
-        ModelUnavailable
-            If the model fails.
+            The softmax of the logits, in the order of ``labels``, of the window where the deciding one is greatest.
         """
         if len(self.labels) == 1:
-            raise InvalidArgument(f"{self.name} gives one logit, a score; want a model with two or more")
+            raise InvalidArgument(f"{self.name} gives a single logit; use a model with two or more")
         return self._best(claim, texts, self._column if decides is None else decides)
 
     def _best(self, question: str, texts: Sequence[str], column: int) -> NDArray[np.float64]:
-        """Return of each text the row of the window where a column is greatest."""
+        """Return for each text the row of the window where a column is greatest."""
         check_texts([question])
         check_texts(texts)
         if not texts:
@@ -201,15 +186,15 @@ class CrossEncoder:
         return chosen
 
     def _windows(self, question: str, texts: Sequence[str]) -> list[list[Any]]:
-        """Encode pairs; the passage alone is cut."""
+        """Encode pairs; only the passage is cut."""
         encode = self._tokenizer.encode_batch
         asked, *passages = encode([question, *texts], add_special_tokens=False)
         kept = self._tokens // _PART
         room = self._tokens - self._tokenizer.num_special_tokens_to_add(True) - len(asked.ids)
         if room < kept:
             raise InvalidArgument(
-                f"the question has {len(asked.ids)} tokens; {self.name} reads {self._tokens} with a passage, and keeps "
-                f"{kept} for it: want {len(asked.ids) - kept + room} at most; shorten the question"
+                f"the question has {len(asked.ids)} tokens; {self.name} reads {self._tokens} with a passage, of which "
+                f"{kept} are reserved for it; shorten the question to {len(asked.ids) - kept + room} tokens"
             )
         found = []
         for passage in passages:
@@ -225,7 +210,7 @@ class CrossEncoder:
         return found
 
     def _logits(self, windows: list[Any]) -> NDArray[np.float64]:
-        """Run the graph once; where it takes a fixed number of rows, fewer windows are filled up with the last one."""
+        """Run the graph once; if it takes a fixed number of rows, the last window is repeated to fill them."""
         filled = windows + windows[-1:] * (self._rows - len(windows))
         width = self._width or max(len(window.ids) for window in filled)
         fed = {}
@@ -237,8 +222,8 @@ class CrossEncoder:
             logits = np.asarray(self._session.run([self._output], fed)[0])
         except Exception as error:
             raise ModelUnavailable(
-                f"{self.name}: the graph raised {type(error).__name__}; are model.onnx and tokenizer.json of one "
-                f"model, and does it read {self._tokens} tokens (max_tokens)?"
+                f"{self.name}: the graph raised {type(error).__name__}; check that model.onnx and tokenizer.json are "
+                f"from the same model, and that it reads {self._tokens} tokens (max_tokens)"
             ) from error
         if (
             logits.ndim != 2
@@ -248,10 +233,10 @@ class CrossEncoder:
         ):
             raise ModelUnavailable(
                 f"{self.name}: {self._output} is {logits.dtype} of shape {logits.shape} for {len(filled)} pairs; "
-                "want a row of logits for each: a model for sequence classification"
+                "want a row of logits for each, as a model for sequence classification gives"
             )
         if not np.isfinite(logits).all():
-            raise ModelUnavailable(f"{self.name} gave a logit that is not finite")
+            raise ModelUnavailable(f"{self.name} gave a logit that is not finite; check the model")
         return np.asarray(logits, dtype=np.float64)
 
 
@@ -267,18 +252,19 @@ def _read(path: Path) -> bytes:
 
 
 def _config(path: Path) -> dict[str, Any]:
-    """Return what ``config.json`` says of labels and length, if it is there."""
+    """Return labels and length from ``config.json``, if it exists."""
     if not path.exists():
         return {}
     try:
         config = json.loads(_read(path))
     except (ValueError, RecursionError) as error:
-        raise ModelUnavailable(f"{path} is no JSON; restore it, or remove it") from error
+        raise ModelUnavailable(f"{path} is not JSON; restore it, or remove it") from error
     labels = config.get("id2label") if isinstance(config, dict) else 0
     tokens = config.get("max_position_embeddings") if isinstance(config, dict) else 0
     if not (isinstance(labels, dict | None) and (tokens is None or (type(tokens) is int and tokens > 0))):
         raise ModelUnavailable(
-            f"{path} states no table id2label or no number max_position_embeddings; restore it, or remove it"
+            f"{path}: id2label must be an object and max_position_embeddings a positive integer; restore the file, or "
+            "remove it"
         )
     return {"id2label": labels, "max_position_embeddings": tokens}
 
@@ -289,16 +275,16 @@ def _tokenizer(path: Path, content: bytes) -> tuple[Any, int]:
         tokenizer = tokenizer_of(content.decode())
     except Exception as error:
         raise ModelUnavailable(
-            f"{path} is no tokenizer ({type(error).__name__}); want what Hugging Face's tokenizers save"
+            f"{path} is not a tokenizer ({type(error).__name__}); want a file saved by Hugging Face's tokenizers"
         ) from error
     if tokenizer.num_special_tokens_to_add(True) == 0:
         raise ModelUnavailable(
-            f"{path} has no template for a pair, so question and passage would run together; want one with a "
+            f"{path} has no template for a pair, so question and passage would run together; want a tokenizer with a "
             "post_processor"
         )
     named = [tokenizer.token_to_id(name) for name in ("[PAD]", "<pad>")]
     pad = (tokenizer.padding or {}).get("pad_id", next((one for one in named if one is not None), 0))
-    # The file's own truncation may take from the question, and its padding is not the graph's.
+    # The file's own truncation could shorten the question, and its padding is not the graph's.
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer, pad
@@ -309,24 +295,24 @@ def _session(path: Path, graph: bytes) -> Any:
 
     if b"location" in graph and _EXTERNAL.search(graph):  # the first test alone is eight times faster
         raise ModelUnavailable(
-            f"{path} names other files for its weights, which are not read; save it as one file: "
+            f"{path} keeps its weights in other files, which are not read; save it as one file: "
             "onnx.save_model(onnx.load(PATH), NEW_PATH)"
         )
     options = SessionOptions()
-    options.intra_op_num_threads = 1  # threads take windows, not parts of one
+    options.intra_op_num_threads = 1  # each thread takes whole windows
     options.log_severity_level = 3
-    # Otherwise bytes that look like onnxruntime's own format are read as that.
+    # Otherwise bytes that look like onnxruntime's own format are read as such.
     options.add_session_config_entry("session.load_model_format", "ONNX")
     try:
         return InferenceSession(graph, options, providers=["CPUExecutionProvider"])
     except Exception as error:
         raise ModelUnavailable(
-            f"{path} cannot be loaded ({type(error).__name__}); want an ONNX model of onnxruntime's own operators"
+            f"{path} cannot be loaded ({type(error).__name__}); want an ONNX model with onnxruntime's own operators"
         ) from error
 
 
 def _inputs(path: Path, session: Any) -> tuple[dict[str, Any], int, int | None]:
-    """Return the inputs with their types, the rows of a run, and the width if it is fixed."""
+    """Return the inputs with their types, the rows of a run, and the width if fixed."""
     stated = {one.name: one for one in session.get_inputs()}
     shapes = [one.shape for one in stated.values()]
     fixed = [{size for size in sizes if isinstance(size, int)} for sizes in zip(*shapes, strict=False)]
@@ -338,8 +324,8 @@ def _inputs(path: Path, session: Any) -> tuple[dict[str, Any], int, int | None]:
     ):
         came = ", ".join(f"{one.name} {one.type} {one.shape}" for one in stated.values())
         raise ModelUnavailable(
-            f"{path} takes {shown(came)}; want input_ids, attention_mask and perhaps token_type_ids, all integers of "
-            "one shape (batch, tokens): export it for sequence classification"
+            f"{path} takes {shown(came)}; want input_ids, attention_mask and perhaps token_type_ids, all integers with "
+            "the shape (batch, tokens): export it for sequence classification"
         )
     kinds = {name: _INTEGERS[one.type] for name, one in stated.items()}
     return kinds, next(iter(fixed[0]), 1), next(iter(fixed[1]), None)
@@ -348,7 +334,7 @@ def _inputs(path: Path, session: Any) -> tuple[dict[str, Any], int, int | None]:
 def _output(path: Path, session: Any) -> str:
     names: list[str] = [one.name for one in session.get_outputs()]
     if "logits" not in names and len(names) != 1:
-        raise ModelUnavailable(f"{path} gives {shown(', '.join(names))}; want logits, or one output")
+        raise ModelUnavailable(f"{path} gives {shown(', '.join(names))}; want logits, or a single output")
     return "logits" if "logits" in names else names[0]
 
 
@@ -358,8 +344,8 @@ def _labels(home: Path, stated: dict[str, Any] | None, columns: int) -> tuple[st
     names = [stated.get(str(at)) for at in range(columns)]
     if len(stated) != columns or not all(isinstance(name, str) for name in names) or len({*names}) < columns:
         raise ModelUnavailable(
-            f"{home / 'config.json'} names {quoted(stated)}, and the model gives {columns} columns; want a name for "
-            "each, keys from 0: are both files of one model?"
+            f"{home / 'config.json'} names {quoted(stated)}, but the model gives {columns} logits; want a name for "
+            "each, with keys from 0: check that both files belong to the same model"
         )
     return tuple(str(name) for name in names)
 
@@ -367,7 +353,7 @@ def _labels(home: Path, stated: dict[str, Any] | None, columns: int) -> tuple[st
 def _column(name: str, label: str | int | None, labels: tuple[str, ...] | tuple[int, ...]) -> int:
     if len(labels) == 1:
         if label is not None:
-            raise InvalidArgument(f"{name} gives one logit, which is the score; want no label")
+            raise InvalidArgument(f"{name} gives a single logit, which is the score; leave label out")
         return 0
     if type(label) is int and 0 <= label < len(labels):
         return label
@@ -375,18 +361,12 @@ def _column(name: str, label: str | int | None, labels: tuple[str, ...] | tuple[
         return [*labels].index(label)
     columns = ", ".join(f"{at} ({quoted(one)})" if one != at else f"{at}" for at, one in enumerate(labels))
     raise InvalidArgument(
-        f"label is {quoted(label)}; {name} gives {len(labels)} columns, want one of {columns}"
+        f"label is {quoted(label)}; {name} gives {len(labels)} logits, want one of {columns}"
     )
 
 
 def _shares(logits: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the sigmoid of single logits, of several their softmax.
-
-    Examples
-    --------
-    >>> _shares(np.array([[0.0], [-800.0]])).tolist(), _shares(np.array([[800.0, 800.0]])).tolist()
-    ([[0.5], [0.0]], [[0.5, 0.5]])
-    """
+    """Return the sigmoid of single logits, or the softmax of several."""
     if logits.shape[1] == 1:
         return np.asarray(0.5 * (1 + np.tanh(logits / 2)))
     powers = np.exp(logits - logits.max(axis=1, keepdims=True))

@@ -1,9 +1,4 @@
-"""Define the interface of embedders, and the checks and sums that all of them share.
-
-Each embedder has its own file (:mod:`~carag.retrieval.minilm`, :mod:`~carag.retrieval.wordllama`,
-:mod:`~carag.retrieval.bedrock`, :mod:`~carag.retrieval.openai`,
-:mod:`~carag.retrieval.sentence_transformers`); ``bench/embedders/RESULTS.md`` compares them.
-"""
+"""The interface of embedders, and the checks and sums that they share; ``bench/embedders/RESULTS.md`` compares them."""
 
 from __future__ import annotations
 
@@ -30,11 +25,11 @@ __all__ = [
 ]
 
 _UNIT: Final = 1e-5
-"""Greatest difference of a row's length from 1 that is rounding; such rows stay as they are, bit for bit."""
+"""A row's length may differ from 1 by this much, as rounding; such rows stay as they are, bit for bit."""
 
 
 class Embedder(Protocol):
-    """Turns texts into unit vectors; of a text longer than the model's window, the windows are averaged."""
+    """Turns texts into unit vectors; for a text longer than the model's window, the windows are averaged."""
 
     @property
     def name(self) -> str:
@@ -48,10 +43,7 @@ class Embedder(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """A hash of all that a vector depends on except its text; stored with the vectors.
-
-        Vectors of different fingerprints must not be compared.
-        """
+        """A hash of everything that a vector depends on except its text; do not compare vectors with different ones."""
         ...
 
     @property
@@ -65,7 +57,7 @@ class Embedder(Protocol):
         Returns
         -------
         (n, dim) float32
-            Unit rows, in the order of ``texts``. A row depends on its own text alone.
+            Unit rows in the order of ``texts``; each depends on its own text alone.
 
         Raises
         ------
@@ -82,17 +74,10 @@ class Embedder(Protocol):
 
 
 def headed(text: str, heading: str) -> str:
-    r"""Put what names a document before a passage, in the form in which passages are embedded.
+    r"""Put a document's heading, unless it is empty, before a passage that is to be embedded.
 
-    Passages rarely name the company they are about, questions nearly always do. Measured on 150 questions
-    over 2,600 chunks, the heading lifts recall@8 from 0.54 to 0.68 (MiniLM), from 0.31 to 0.34 (WordLlama).
-
-    Parameters
-    ----------
-    text : str
-        The passage; what is stored and shown stays without the heading.
-    heading : str
-        Of the document; may be empty.
+    Passages rarely name the company they are about, but questions nearly always do. On 150 questions over 2,600
+    chunks the heading raised recall@8 from 0.54 to 0.68 (MiniLM), and from 0.31 to 0.34 (WordLlama).
 
     Examples
     --------
@@ -103,19 +88,19 @@ def headed(text: str, heading: str) -> str:
 
 
 def check_texts(texts: Sequence[str]) -> None:
-    """Raise InvalidArgument unless every text is proper Unicode with something in it to embed."""
+    """Raise InvalidArgument unless every text is valid Unicode and not blank."""
     if isinstance(texts, str):
         raise InvalidArgument("texts is one string; want a sequence of strings")
     for row, text in enumerate(texts):
         if not isinstance(text, str):
             raise InvalidArgument(f"text {row} is {type(text).__name__}; want a string")
         if not text.strip():
-            raise InvalidArgument(f"text {row} is empty or white space; leave it out, it has no vector")
+            raise InvalidArgument(f"text {row} is empty or white space and has no vector; leave it out")
         try:
             text.encode()
         except UnicodeEncodeError as lone:
             raise InvalidArgument(
-                f"text {row} holds a lone surrogate at {lone.start}; want text that was decoded properly"
+                f"text {row} has a lone surrogate at character {lone.start}; decode the text correctly"
             ) from lone
 
 
@@ -133,39 +118,25 @@ def equal_spans(length: int, limit: int) -> list[tuple[int, int]]:
 
 
 def unit_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Scale ``(n, dim)`` rows to length 1.
-
-    Raises
-    ------
-    InvalidArgument
-        If a row is zero or not finite, and so has no direction.
-    """
+    """Scale ``(n, dim)`` rows to length 1; InvalidArgument if a row is zero or not finite."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     if bad := np.flatnonzero(~(np.isfinite(lengths[:, 0]) & (lengths[:, 0] > 0))).tolist():
-        raise InvalidArgument(f"texts {bad[:5]} have no direction in this model; leave them out")
+        raise InvalidArgument(f"texts {bad[:5]} have no usable vector in this model; leave them out")
     return np.asarray(vectors / lengths, dtype=np.float32)
 
 
 def checked_rows(name: str, came: Any, shape: tuple[int, ...]) -> NDArray[np.float32]:
-    """Return what an embedder gave as unit rows; those that are so already stay as they are.
-
-    Parameters
-    ----------
-    name : str
-        Of the embedder, for the message.
-    came : array-like
-    shape : tuple of int
-        The shape that it must have; a single vector is returned as one row.
+    """Return an embedder's output as unit rows, a single vector as one row; rows that are units stay as they are.
 
     Raises
     ------
     InvalidArgument
-        If it has another shape, holds no numbers, or a row has no direction.
+        If it has another shape, is not numeric, or a row is zero or not finite.
     """
     try:
         vectors = np.asarray(came)
     except ValueError as error:  # rows of different lengths
-        raise InvalidArgument(f"the embedder {name!r} gave no array: {error}") from error
+        raise InvalidArgument(f"the output of the embedder {name!r} is not an array: {error}") from error
     if vectors.shape != shape or vectors.dtype.kind not in "fiu":
         raise InvalidArgument(
             f"the embedder {name!r} gave {vectors.dtype} of shape {vectors.shape}; want numbers of shape {shape}"
@@ -174,7 +145,7 @@ def checked_rows(name: str, came: Any, shape: tuple[int, ...]) -> NDArray[np.flo
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     if bad := np.flatnonzero(~(np.isfinite(lengths[:, 0]) & (lengths[:, 0] > 0))).tolist():
         raise InvalidArgument(
-            f"the embedder {name!r} gave rows {bad[:5]} that are zero or not finite, and so no direction"
+            f"the embedder {name!r} gave vectors that are zero or not finite, in rows {bad[:5]}; want unit vectors"
         )
     are_units = np.abs(lengths - 1) <= _UNIT
     return np.where(are_units, rows, rows / lengths).astype(np.float32)
@@ -188,21 +159,10 @@ def mean_of_windows(
     most_characters: int,
     batch: int,
 ) -> NDArray[np.float32]:
-    """Embed texts of any length with a model that takes short ones, as ``(n, dim)`` unit rows.
+    """Embed texts as ``(n, dim)`` unit rows, with a model that takes ``batch`` texts of ``most_characters`` at once.
 
-    A longer text is cut into the fewest windows of equal size, whose vectors are averaged by their length; a window of
-    nothing but white space has no vector and is left out.
-
-    Parameters
-    ----------
-    texts : sequence of str
-    embed : callable
-        Returns one row for each of at most ``batch`` texts.
-    dim : int
-    most_characters : int
-        Characters that the model takes of one text.
-    batch : int
-        Texts that it takes at once.
+    A longer text is cut into the fewest windows of equal size, whose vectors are averaged by length. A blank window has
+    no vector and is left out.
     """
     check_texts(texts)
     windows: list[str] = []

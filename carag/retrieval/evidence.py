@@ -1,4 +1,4 @@
-"""Define what retrieval returns: admissible passages with text, and withheld ones without."""
+"""What retrieval returns: admissible passages with text, and withheld ones without."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ __all__ = ["NOTHING_NAMED", "Evidence", "Head", "Hidden", "Passage", "Topic", "W
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The head rows of the table that a passage was torn from, which another admissible passage holds word for word."""
+    """The head rows of a table that continues in a passage, as another admissible passage has them word for word."""
 
     chunk_id: str
-    """Of the passage that holds them."""
+    """The passage that has them."""
     start: int
     end: int
-    """Character offsets in the text of the document, or the part of it, that both passages are of."""
+    """Character offsets in the text of the document part that both passages come from."""
     text: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
-    """An admissible chunk with its text and the metadata a citation is made of."""
+    """An admissible chunk with its text and the metadata for its citation."""
 
     chunk_id: str
     """``<accession number>:<ordinal>``."""
@@ -37,42 +37,42 @@ class Passage:
     similarity: float
     """Cosine similarity to the question."""
     word: int
-    """The policy word the search admitted."""
+    """The policy word that the search admitted."""
     accession_number: str
     form: str
     company: str
     filed: str
-    """ISO date, or empty where unknown."""
+    """ISO date, or empty if unknown."""
     document: str
-    """The part that the chunk is of: ``<TYPE>`` of a filing's document, such as ``EX-99.1``, or ``page 3``."""
+    """The part that the chunk is from: ``<TYPE>`` of a filing's document, such as ``EX-99.1``, or ``page 3``."""
     start: int
     end: int
     """Character offsets of the chunk in that document's text."""
     public_at: int = 0
-    """Minutes since 1970 UTC, from which the word holds."""
+    """Start of the word's validity, in minutes since 1970 UTC."""
     expires_at: int = NEVER
-    """Minutes since 1970 UTC, until which it holds."""
+    """End of the word's validity, in minutes since 1970 UTC."""
     text_sha256: bytes = field(default=b"", repr=False, compare=False)
-    """SHA-256 of the text's UTF-8, as the store checked it; empty of a passage that comes from no store."""
+    """SHA-256 of the text's UTF-8, as checked by the store; empty if the passage is not from a store."""
     source: str = ""
-    """How the store's profile names the document and the part of it, in a prompt and a citation."""
+    """The name of the document and its part in prompts and citations, as the profile says."""
     head: Head | None = None
-    """Where the text begins inside a table: its head rows, if a passage that the session may use holds them."""
+    """If the text begins inside a table: its head rows, if a passage that the session may use has them."""
 
     @property
     def document_id(self) -> str:
-        """The id under which the document was added; of a filing its accession number."""
+        """The id under which the document was added; for a filing, its accession number."""
         return document_of_chunk(self.chunk_id)[0]
 
     @property
     def version(self) -> int:
-        """Which text of the document this is from: 1 is the first that the store held."""
+        """The version of the document's text, from 1."""
         return document_of_chunk(self.chunk_id)[1]
 
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """A chunk that the question would have found and the policy hides; never its text."""
+    """A chunk that the question would have found but the policy hides; never its text."""
 
     chunk_id: str
     reasons: tuple[Reason, ...]
@@ -80,28 +80,18 @@ class Hidden:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """What a question names, and what of it this session's documents are about; nothing here tells of hidden ones.
-
-    Attributes
-    ----------
-    understood : str
-        In the question's own words; empty if it names nothing.
-    absent : str
-        What of it none of the documents that the session may use is about, where that is all it asks about: then no
-        passage is shown to a generator.
-    missing : str
-        The same, where they are about the rest.
-    is_particular : bool
-        Whether it names somebody, a title or a time, so that it matters of which documents an answer is.
-    similar : str
-        Words one letter from what is absent that some of the documents hold, in small letters: it may be misspelt.
-    """
+    """What a question names, and which of that the documents are about that the session may use; never hidden ones."""
 
     understood: str = ""
+    """In the question's own words; empty if it names nothing."""
     absent: str = ""
+    """What it names, if no document is about any of that: then no passage is shown to a generator."""
     missing: str = ""
+    """The part of what it names that no document is about, if some document is about the rest."""
     is_particular: bool = False
+    """Whether it names an entity, a title or a time, so that an answer must come from particular documents."""
     similar: str = ""
+    """A word one letter from an absent name that some of the documents hold: the name may be misspelt."""
 
 
 NOTHING_NAMED: Final = Topic()
@@ -109,31 +99,24 @@ NOTHING_NAMED: Final = Topic()
 
 @dataclass(frozen=True, slots=True)
 class Withheld:
-    """What the policy withholds.
-
-    Attributes
-    ----------
-    kinds : tuple of Reason
-        The rules by which this policy hides passages, derived from the policy alone.
-    hidden : tuple of Hidden
-        The hidden passages nearest to the question, if the role may know that they exist. Never shown to a model.
-    topic : Topic
-        What the question names, and what of it there is nothing about: set for a generator alone, which is so told on
-        which documents its passages are silent.
-    """
+    """What the policy withholds."""
 
     kinds: tuple[Reason, ...]
+    """The rules by which this policy hides passages, derived from the policy alone."""
     hidden: tuple[Hidden, ...] = ()
+    """The hidden passages nearest to the question, if the role may know that they exist. Never shown to a model."""
     topic: Topic = NOTHING_NAMED
+    """Set only for a generator, which so learns what its passages say nothing about."""
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """How many of the question's words the best passage by words holds, as a share of what it could, 0 to 1."""
+    """How well the best passage by words matches the question's words, as a share of the greatest possible score."""
 
     share: float
+    """From 0 to 1."""
     least: float = 0.0
-    """Below this the passages do not speak of what is asked; the profile's (``least_words``)."""
+    """With a smaller share the passages are not about the question; ``least_words`` of the profile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,30 +124,29 @@ class Evidence:
     """What a search found, what is withheld, and how it was searched."""
 
     passages: tuple[Passage, ...]
-    """Admissible, best first: in the order of the ranker, or of the reranker if there is one."""
+    """Admissible, best first, in the order of the reranker if there is one, else of the ranker."""
     withheld: Withheld
     plan: str
     """The search plan that ran."""
     admissible: int
-    """How many passages the policy admits at the as-of time."""
+    """The number of passages that the policy admits at the as-of time."""
     known_at: int | None = None
     """The store's instant that was searched, in microseconds since 1970 UTC; None for an empty store."""
     topic: Topic = NOTHING_NAMED
-    """What the question names."""
     words: Words | None = None
-    """None where a ranker without words found the passages."""
+    """None if the ranker does not search by words."""
     nearest: float | None = None
-    """Similarity of the admissible passage most similar to the question; None if that of the passages is meant."""
+    """The greatest similarity of any admissible passage; None if it is among ``passages``."""
     about: int | None = None
-    """How many of the passages, the first ones, are about it; None for all."""
+    """How many of the passages, from the first, are about the topic; None for all."""
     lenders: tuple[Passage, ...] = ()
-    """Admissible passages that are not among those found and hold the head rows of some of them."""
+    """Admissible passages, not found themselves, with the head rows of some that were."""
     backend: IndexState | None = None
-    """What was searched, where that is a backend and not the index of this process."""
+    """The state of the backend that was searched, unless it was this process's own index."""
     respelt: str = ""
     """The question that was asked, if misspelt words of the one given were mended."""
 
     @property
     def shown(self) -> tuple[Passage, ...]:
-        """The passages that a generator may read: none of another company than the one that the question names."""
+        """The passages that a generator may read: if the question names a company, only those about it."""
         return () if self.topic.absent else self.passages[: self.about]

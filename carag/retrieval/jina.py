@@ -1,6 +1,6 @@
 """Rerank with any server that speaks Jina's ``POST /rerank``: llama.cpp (``--reranking``), vLLM, Jina itself.
 
-Question and passages leave this process for the server that ``url`` names, so it counts as remote everywhere.
+Question and passages leave this process for the server at ``url``, so it always counts as remote.
 """
 
 from __future__ import annotations
@@ -21,19 +21,9 @@ __all__ = ["JinaReranker"]
 
 
 class JinaReranker:
-    """Rerank with a cross-encoder behind a server.
+    """Rerank with a cross-encoder on a server, by its name there.
 
-    Parameters
-    ----------
-    model : str
-        Its name there.
-    url, key_env, timeout, retries, insecure_http
-        Of the server, as :class:`~carag.retrieval.model_server.ModelServer` takes them.
-
-    Raises
-    ------
-    InvalidArgument
-        If an argument cannot be used.
+    The other arguments, and the errors raised, are those of :class:`~carag.retrieval.model_server.ModelServer`.
 
     Examples
     --------
@@ -66,7 +56,7 @@ class JinaReranker:
         return f"JinaReranker({self._model!r}, {self._server!r})"
 
     def rerank(self, question: str, texts: Sequence[str]) -> list[float]:
-        """Score texts; see :class:`~carag.retrieval.reranker.Reranker`."""
+        """Score texts."""
         if not texts:
             return []
         answer = self._server.post(
@@ -83,6 +73,6 @@ class JinaReranker:
         except MALFORMED as error:
             wrong = type(error).__name__
         raise ModelUnavailable(
-            f"the model server {self._server.url}/rerank: the answer is not in Jina's form ({wrong}); check that it "
+            f"the model server {self._server.url}/rerank: the answer is not in Jina's format ({wrong}); check that it "
             "serves a reranker"
         )

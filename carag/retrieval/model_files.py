@@ -1,7 +1,7 @@
-"""Read model files out of installed distributions, without importing them.
+"""Read model files from installed distributions, without importing them.
 
-Importing such a package would run its code (some open a connection on import); its metadata says where its files are
-without that. Every file is pinned by SHA-256, so what is loaded is what was measured.
+Importing such a package would run its code, and some open a connection on import; its metadata tells where its files
+are. Every file is pinned by SHA-256, so what is loaded is what was measured.
 """
 
 from __future__ import annotations
@@ -23,33 +23,18 @@ __all__ = ["PackagedFile", "fingerprint", "tokenizer_of"]
 
 @dataclass(frozen=True, slots=True)
 class PackagedFile:
-    """A file inside an installed distribution.
-
-    Parameters
-    ----------
-    requirement : str
-        The distribution and its pinned version, ``name==version``, as pip takes it.
-    path : str
-        The file, relative to the site directory.
-    sha256 : str
-        The SHA-256 of its bytes, in hexadecimal.
-    pip_options : str
-        Further options of the pip command.
-    """
+    """A file in an installed distribution."""
 
     requirement: str
+    """The distribution and its pinned version, ``name==version``."""
     path: str
+    """Relative to the site directory."""
     sha256: str
     pip_options: str = ""
+    """Further options of the pip command in error messages."""
 
     def locate(self) -> Path:
-        """Return the path of the installed file without reading it.
-
-        Raises
-        ------
-        ModelUnavailable
-            If the distribution is not installed or lacks the file.
-        """
+        """Return the path of the installed file; ModelUnavailable if it is missing."""
         name = self.requirement.partition("==")[0]
         try:
             found = distribution(name).locate_file(self.path)
@@ -61,25 +46,13 @@ class PackagedFile:
         return path
 
     def read(self) -> bytes:
-        """Read the file once, and check the bytes read.
-
-        Raises
-        ------
-        ModelUnavailable
-            If the file is missing or its bytes are not the pinned ones.
-        """
+        """Read the file; ModelUnavailable if it is missing or its bytes are not the pinned ones."""
         content = self.locate().read_bytes()
         self._check(hashlib.sha256(content).hexdigest())
         return content
 
     def checked_path(self) -> Path:
-        """Return the path of the file after checking its content, for a library that reads files itself.
-
-        Raises
-        ------
-        ModelUnavailable
-            If the file is missing or its bytes are not the pinned ones.
-        """
+        """Return the path of the file once its bytes are checked, for a library that reads files itself."""
         path = self.locate()
         with path.open("rb") as file:
             self._check(hashlib.file_digest(file, "sha256").hexdigest())
@@ -88,7 +61,7 @@ class PackagedFile:
     def _check(self, actual: str) -> None:
         if actual != self.sha256:
             raise ModelUnavailable(
-                f"{self.path} has SHA-256 {actual}, want {self.sha256}: another version, or altered; "
+                f"{self.path} has SHA-256 {actual}, want {self.sha256}: it is another version, or altered; "
                 f"{self._remedy}"
             )
 
@@ -110,15 +83,14 @@ def fingerprint(*parts: str | int) -> str:
 
 
 def tokenizer_of(content: str) -> Tokenizer:
-    """Read what Hugging Face's tokenizers save; it keeps nothing of the texts that it is given later.
+    """Read a file saved by Hugging Face's tokenizers, and switch off its cache of texts.
 
-    Models of the kinds BPE and Unigram keep 10,000 words of every thread with their tokens. Where a text is not split
-    into words before, as Llama's is not, each question is one: memory would grow, and hold what people asked. A
-    capacity of 0 switches that off (huggingface/tokenizers#1675).
+    BPE and Unigram models cache the tokens of 10,000 words in every thread. Llama's does not split texts into words, so
+    it would cache whole questions: memory would grow, and hold what people asked (huggingface/tokenizers#1675).
     """
     from tokenizers import Tokenizer
 
     found = Tokenizer.from_str(content)
     if found.model.__class__.__name__ in ("BPE", "Unigram"):
-        found.model._resize_cache(0)  # noqa: SLF001 - its name in version 0.21, the first to have it, and since
+        found.model._resize_cache(0)  # noqa: SLF001 - its name since version 0.21, the first to have it
     return found

@@ -1,7 +1,7 @@
 """Embed texts with any server that speaks OpenAI's ``POST /embeddings``: llama.cpp, vLLM, OpenAI itself.
 
-Texts leave this process for the server that ``url`` names, so it counts as remote even on a loopback address: CARAG
-cannot see whether that port leads on to another machine.
+Texts leave this process for the server at ``url``, so it counts as remote even on a loopback address, whose port may
+lead on to another machine.
 """
 
 from __future__ import annotations
@@ -25,42 +25,35 @@ if TYPE_CHECKING:
 __all__ = ["OpenAiEmbedder"]
 
 _PROBE: Final = "dimension"
-"""Embedded once to learn how many components vectors have; it says nothing of anybody's texts."""
+"""Embedded once to learn the number of components; it reveals nothing about anyone's texts."""
 _MAX_DIM: Final = 1 << 16
 _MAX_PREFIX: Final = 1000
 """Characters."""
 
 
 class OpenAiEmbedder:
-    """Embed with a model behind an OpenAI-compatible server.
+    """Embed with a model on an OpenAI-compatible server; InvalidArgument for unusable arguments.
 
     Parameters
     ----------
     model : str
         Its name there.
     url, key_env, timeout, retries, insecure_http
-        Of the server, as :class:`~carag.retrieval.model_server.ModelServer` takes them.
+        As for :class:`~carag.retrieval.model_server.ModelServer`.
     dim : int, optional
-        The components of a vector. Where it is not given the server is asked once, with one fixed word, when it is
-        first needed: a number that a person copies wrongly would be found at the first text anyway, but stating it lets
-        a store open while the server is away.
+        The components of a vector. By default the server is asked once, with a fixed word; with ``dim`` a store can be
+        opened while the server is away.
     dimensions : int, optional
-        Components to ask for, of a model that can shorten its vectors.
+        Components to request from a model that can shorten its vectors.
     batch : int
         Texts in one request.
     max_characters : int
-        Characters of one text that the model takes; longer ones are cut into windows, whose vectors are averaged. The
-        default is about 512 tokens of English, what small models take; a server refuses what is still too long.
+        Characters that the model takes in one text; longer ones are cut into windows, whose vectors are averaged. The
+        default is about 512 tokens of English, which small models take.
     document_prefix, query_prefix : str
-        What the model wants before a passage and before a question, such as ``"search_query: "``.
+        What the model expects before a passage and before a question, such as ``"search_query: "``.
     version : str, optional
-        Names the weights. It stands in the fingerprint instead of the url, so that a store opens when the same weights
-        move to another server; without it, another url is another model.
-
-    Raises
-    ------
-    InvalidArgument
-        If an argument cannot be used.
+        A name for the weights, which replaces the url in the fingerprint, so that the model may move to another server.
 
     Examples
     --------
@@ -117,20 +110,20 @@ class OpenAiEmbedder:
 
     @cached_property
     def dim(self) -> int:
-        """The number of components of a vector; the first use may ask the server."""
+        """The number of components of a vector; its first use may ask the server."""
         if self._stated_dim is not None:
             return self._stated_dim
         (row,) = self._asked([_PROBE])
         if not isinstance(row, list) or not 1 <= len(row) <= _MAX_DIM:
-            raise self._malformed("a vector that is no list of numbers")
+            raise self._malformed("a vector that is not a list of numbers")
         return len(row)
 
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed passages to store; see :class:`~carag.retrieval.embedder.Embedder`."""
+        """Embed passages to store."""
         return self._embed(texts, self._prefixes[0])
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Embed a question; see :class:`~carag.retrieval.embedder.Embedder`."""
+        """Embed a question."""
         vector: NDArray[np.float32] = self._embed([text], self._prefixes[1])[0]
         return vector
 
@@ -147,12 +140,12 @@ class OpenAiEmbedder:
         came, wrong = self._asked(texts), ""
         try:
             return checked_rows(self.name, came, (len(texts), self.dim))
-        except InvalidArgument as error:  # the server's doing, and not the caller's
+        except InvalidArgument as error:  # the server's mistake, not the caller's
             wrong = str(error)
-        raise ModelUnavailable(f"{wrong}; check the model behind {self._server.url}")
+        raise ModelUnavailable(f"{wrong}; check the model at {self._server.url}")
 
     def _asked(self, texts: list[str]) -> list[Any]:
-        """Return what the server gave for each text, in the order of the texts."""
+        """Return the server's result for each text, in the order of the texts."""
         body: dict[str, Any] = {"model": self._model, "input": texts, "encoding_format": "float"}
         if self._dimensions is not None:
             body["dimensions"] = self._dimensions
@@ -169,6 +162,6 @@ class OpenAiEmbedder:
 
     def _malformed(self, what: str) -> ModelUnavailable:
         return ModelUnavailable(
-            f"the model server {self._server.url}/embeddings: the answer is not in OpenAI's form ({what}); check "
+            f"the model server {self._server.url}/embeddings: the answer is not in OpenAI's format ({what}); check "
             "that it serves embeddings"
         )

@@ -1,4 +1,4 @@
-"""Adapt an embedder of the caller's own, and check every vector that it gives."""
+"""Adapt a user's own embedder, and check every vector that it gives."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ _NEEDED: Final = ("name", "dim", "embed_documents", "embed_query")
 
 
 def own_embedder(given: object) -> Embedder:
-    """Return an embedder that gives what :class:`~carag.retrieval.embedder.Embedder` promises, or raises.
+    """Wrap your own embedder so that it keeps what :class:`~carag.retrieval.embedder.Embedder` promises, or raises.
 
     Parameters
     ----------
     given : object
         With ``name`` (str), ``dim`` (int), ``embed_documents(list of str)`` and ``embed_query(str)``, which return
-        numbers of shape ``(n, dim)`` and ``(dim,)``. It may have ``remote``, whether texts leave this machine (False
-        if it has not), and ``fingerprint``, which must change whenever its vectors may.
+        numbers of shape ``(n, dim)`` and ``(dim,)``. It may have ``remote``, whether texts leave this machine (by
+        default they do not), and ``fingerprint``, which must change whenever its vectors may.
 
     Raises
     ------
     InvalidArgument
-        If an attribute is missing or not of its kind, or the name is that of one of CARAG's own embedders.
+        If an attribute is missing or invalid, or the name is that of one of CARAG's own embedders.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def own_embedder(given: object) -> Embedder:
         return given
     missing = [name for name in _NEEDED if not hasattr(given, name)]
     if missing or isinstance(given, type):
-        lacks = f"without {', '.join(missing)}" if missing else "a class and not an object of it"
+        lacks = f"without {', '.join(missing)}" if missing else "which is a class, not an object"
         raise InvalidArgument(
             f"the embedder is {quoted(given)}, {lacks}; want one of {', '.join(EMBEDDERS)}, or an object with "
             f"{', '.join(_NEEDED)}"
@@ -64,10 +64,10 @@ def own_embedder(given: object) -> Embedder:
 
 
 class OwnEmbedder:
-    """An embedder of the caller's own, whose outputs are checked; see :func:`own_embedder`.
+    """A user's own embedder, whose outputs are checked; made by :func:`own_embedder`.
 
-    One that has both ``fingerprint`` and ``remote`` is a complete embedder, and its fingerprint is kept as it is;
-    otherwise the fingerprint is made of name, dim and its own, if it has one.
+    If it has both ``fingerprint`` and ``remote`` it is a complete embedder and its fingerprint is kept as it is;
+    otherwise the fingerprint is made from name, dim and its own, if any.
     """
 
     def __init__(self, given: Any) -> None:
@@ -87,14 +87,14 @@ class OwnEmbedder:
         is_complete = stated is not None and hasattr(given, "remote")
         if is_embedder(self.name) and not is_complete:
             raise InvalidArgument(
-                f"the embedder is called {self.name!r}, as one of CARAG's own, whose gate and stores are not for it; "
+                f"the embedder has the name {self.name!r} of one of CARAG's own, whose gate and stores do not fit it; "
                 "give it another name"
             )
         own = str(stated or "")
         self.fingerprint = own if is_complete else fingerprint("own", self.name, self.dim, own)
 
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed passages to store; see :class:`~carag.retrieval.embedder.Embedder`."""
+        """Embed passages to store."""
         check_texts(texts)
         if not texts:
             return np.empty((0, self.dim), np.float32)
@@ -102,7 +102,7 @@ class OwnEmbedder:
         return checked_rows(self.name, came, (len(texts), self.dim))
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Embed a question; see :class:`~carag.retrieval.embedder.Embedder`."""
+        """Embed a question."""
         check_texts([text])
         came = self._called(self._given.embed_query, text)
         return checked_rows(self.name, came, (self.dim,)).reshape(self.dim)

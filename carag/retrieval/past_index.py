@@ -1,9 +1,8 @@
-"""Index the labels that were known at a past instant, vectors and words, so that a past question gets its answer again.
+"""Index the labels, vectors and words that were known at a past instant, so that a past question gets its answer again.
 
-The store keeps with every label from when until when it was known. An index of those known at an instant gives exactly
-the answers of that instant. Exact plans depend neither on the history of an index nor on its inadmissible rows, so one
-index is moved from instant to instant, in either direction, by the labels that differ: a row is added once, and then
-made inadmissible and admissible by its word.
+The store knows for every label from when until when it was known. Exact plans depend neither on an index's history nor
+on its inadmissible rows, so one index can be moved from instant to instant, in either direction: a row is added once,
+and then made inadmissible and admissible by its word.
 """
 
 from __future__ import annotations
@@ -29,13 +28,13 @@ if TYPE_CHECKING:
 __all__ = ["PastIndex", "add_labels"]
 
 _BATCH: Final = 4096
-"""Labels opened or added at a time."""
+"""Labels that are opened or added at a time."""
 _BETWEEN: Final = -2
-"""Instead of an instant, while the index is moved from one to another."""
+"""In place of an instant, while the index is moved from one to another."""
 
 
 def add_labels(index: Index, store: CorpusStore, keys: NDArray[np.int64], *, closed: bool = False) -> Labels:
-    """Add the rows of some labels, quarantined ones included, with their windows and entities; return the labels.
+    """Add the rows of some labels, quarantined ones included, and return the labels.
 
     If ``closed``, no search finds them before :meth:`~carag.index.Index.relabel` opens them.
     """
@@ -53,16 +52,9 @@ def add_labels(index: Index, store: CorpusStore, keys: NDArray[np.int64], *, clo
 
 
 class PastIndex:
-    """An index whose open rows are the labels that were known at the last instant asked for.
+    """An index whose open rows are the labels known at the last instant asked for, headed by a profile's ``heading``.
 
-    It holds every label of the instants asked for so far, so at most all that the store ever had.
-
-    Parameters
-    ----------
-    store : CorpusStore
-    dim : int
-    heading : sequence of str
-        What a document is headed by, as its words are indexed.
+    It holds every label of the instants asked for so far: at most all that the store ever had.
     """
 
     def __init__(self, store: CorpusStore, dim: int, heading: Sequence[str]) -> None:
@@ -70,16 +62,16 @@ class PastIndex:
         self._heading = heading
         self._words = TextIndex()
         self._lock = Lock()
-        # Exact plans do not walk the graph, so a small one will do; with a smaller M, tuning its width takes too long.
+        # Exact plans do not walk the graph, so a small one is enough; with a smaller M, tuning it takes too long.
         self._index = Index(dim, M=8, ef_construction=20)
         self._open = np.empty(0, np.int64)
         self._known = -1
 
     @contextmanager
     def at(self, known_at: int) -> Iterator[tuple[Index, TextIndex]]:
-        """Lend rows and words of an instant in microseconds since 1970, to one caller at a time, for exact plans."""
+        """Lend rows and words of an instant (microseconds since 1970) to one caller at a time, for exact plans."""
         with self._lock:
-            # Nothing changes between two instants at which the store learnt something.
+            # Nothing changes between two instants at which the store learned something.
             known = self._store.known(known_at)
             if known != self._known:
                 self._move(known)
@@ -87,7 +79,7 @@ class PastIndex:
 
     def _move(self, known: int) -> None:
         wanted = self._store.open_labels(known_at=known)
-        # Neither instant until all is done, so that the next move completes one that failed midway.
+        # Neither instant until everything is done, so that the next move completes one that failed.
         self._known = _BETWEEN
         gone = np.setdiff1d(self._open, wanted, assume_unique=True)
         self._words.close_labels(np.intersect1d(gone, self._words.labels(), assume_unique=True))

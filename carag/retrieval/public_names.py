@@ -1,9 +1,8 @@
-"""Read and keep a public table of companies: names, tickers and fiscal years' ends, by CIK.
+"""Read and keep a public table of companies by CIK: names, tickers and ends of fiscal years.
 
-Names by which questions are read must not depend on what is hidden; a table that anybody can fetch does not. A store
-keeps it whole as a note in its own file, in one transaction with its hash, so that it is backed up, restored and
-rolled back with what it orders, and no second file can be lost or swapped. The hash belongs to the ranker's
-fingerprint.
+The names that questions are read by must not depend on what is hidden; a public table does not. A store keeps the whole
+table in its own file, in one transaction with its hash, so that it is backed up, restored and rolled back with the
+documents. The hash is part of the ranker's fingerprint.
 """
 
 from __future__ import annotations
@@ -28,19 +27,19 @@ if TYPE_CHECKING:
 __all__ = ["MAX_BYTES", "PublicName", "PublicNames"]
 
 MAX_BYTES: Final = 1 << 26
-"""Greatest size of a table in bytes, unpacked: SEC's of 10,000 companies has less than a megabyte."""
+"""The largest table in bytes, unpacked; the SEC's, of 10,000 companies, has less than a megabyte."""
 _MAX_ROWS: Final = 500_000
 _MAX_KEPT: Final = 1 << 25
-"""Greatest number of characters that a store's note holds."""
+"""The most characters that a store keeps."""
 _MAX_TICKERS: Final = 100
 _MAX_CIK: Final = 10**10
 _MONTH_AND_DAY: Final = re.compile(r"[0-9]{4}")
 _LEAP_YEAR: Final = 2000
-"""It has every day."""
+"""A year that has every day."""
 _TEXT: Final = "names"
-"""The store's note of the table: one JSON list a line, ascending."""
+"""The store's key of the table: one JSON list per line, ascending."""
 _HASH: Final = "names_sha256"
-"""The store's note of the SHA-256 of that text, in hexadecimal."""
+"""The store's key of the hexadecimal SHA-256 of that text."""
 _WANTED: Final = (
     'want SEC\'s company_tickers.json, {"0": {"cik_str": 320193, "ticker": "AAPL", "title": "Apple Inc."}, ...}, or '
     'lines such as {"cik": 320193, "name": "Apple Inc.", "tickers": ["AAPL"], "fiscal_year_end": "0930"}'
@@ -48,18 +47,18 @@ _WANTED: Final = (
 
 
 class PublicName(NamedTuple):
-    """A company as the table states it."""
+    """A row of the table."""
 
     cik: int
     name: str
     tickers: tuple[str, ...] = ()
     fiscal_year_end: str = ""
-    """Month and day, such as ``0930``; empty where none is stated."""
+    """Month and day, such as ``0930``, or empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class PublicNames:
-    """A table of companies, each name of a CIK once, ascending.
+    """A table of companies, ascending, with each name of a CIK once.
 
     Examples
     --------
@@ -77,8 +76,8 @@ class PublicNames:
         Raises
         ------
         InvalidArgument
-            If it is neither SEC's ``company_tickers.json`` nor JSON lines, is empty or too large, or a row is not
-            valid; the message names the row.
+            If it is neither the SEC's ``company_tickers.json`` nor JSON lines, is empty or too large, or a row is
+            invalid; the message names the row.
         """
         text = _unpacked(content, file)
         tickers: dict[tuple[int, str], dict[str, None]] = {}
@@ -90,11 +89,11 @@ class PublicNames:
             tickers.setdefault((one.cik, one.name), {}).update(dict.fromkeys(one.tickers))
             if one.fiscal_year_end and ends.setdefault(one.cik, one.fiscal_year_end) != one.fiscal_year_end:
                 raise InvalidArgument(
-                    f"{where}: the fiscal year of CIK {one.cik} ends {one.fiscal_year_end}, and {ends[one.cik]} in a "
-                    "row before; want one"
+                    f"{where}: the fiscal year of CIK {one.cik} ends {one.fiscal_year_end}, but {ends[one.cik]} in an "
+                    "earlier row; give one date"
                 )
         if not tickers:
-            raise InvalidArgument(f"{file} names nobody; {_WANTED}")
+            raise InvalidArgument(f"{file} has no rows; {_WANTED}")
         return cls(
             tuple(
                 PublicName(cik, name, tuple(sorted(of)), ends.get(cik, ""))
@@ -104,31 +103,19 @@ class PublicNames:
 
     @property
     def sha256(self) -> str:
-        """Hex digest of all that is read of the table, whatever file it came in."""
+        """Hex digest of the table's content, whatever file it came in."""
         return hashlib.sha256(self._text().encode()).hexdigest()
 
     def keep(self, store: CorpusStore) -> None:
-        """Keep the table in a store, in place of an older one.
-
-        Raises
-        ------
-        InvalidArgument
-            If it is too large for a note.
-        """
+        """Keep the table in a store, in place of an older one; InvalidArgument if it is too large."""
         text = self._text()
         if len(text) > _MAX_KEPT:
-            raise InvalidArgument(f"the table has {len(text)} characters; a store keeps {_MAX_KEPT} at most")
+            raise InvalidArgument(f"the table has {len(text)} characters; a store keeps at most {_MAX_KEPT}")
         store.meta_update({_TEXT: text, _HASH: self.sha256})
 
     @classmethod
     def kept_in(cls, store: CorpusStore) -> PublicNames:
-        """Return the table that a store keeps; an empty one if it was given none.
-
-        Raises
-        ------
-        CorruptFile
-            If the table is not the one whose hash was kept with it.
-        """
+        """Return a store's table, empty if it has none; CorruptFile if it does not match its hash."""
         text, kept = store.meta_get(_TEXT), store.meta_get(_HASH)
         if text is None and kept is None:
             return cls()
@@ -140,14 +127,14 @@ class PublicNames:
             is_whole = False
         if not is_whole:
             raise CorruptFile(
-                f"the table of names in {store.path} is not the one that was put there; give it again: "
+                f"the table of names in {store.path} does not match its hash; give it again: "
                 f"carag names FILE --store {store.path.parent}"
             )
         return made
 
     @staticmethod
     def hash_in(store: CorpusStore) -> str | None:
-        """Return the hash that a store keeps with its table, without reading the table."""
+        """Return the hash of a store's table, without reading the table."""
         return store.meta_get(_HASH)
 
     def _text(self) -> str:
@@ -163,11 +150,11 @@ def _unpacked(content: bytes, file: str) -> str:
             raise InvalidArgument(f"{file} has more than {MAX_BYTES} bytes; want a table of companies")
         return content.decode("utf-8")
     except (OSError, EOFError, UnicodeDecodeError) as error:
-        raise InvalidArgument(f"{file} is no table of names: {error}; {_WANTED}") from error
+        raise InvalidArgument(f"{file} is not a table of names: {error}; {_WANTED}") from error
 
 
 def _rows(text: str, file: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield where a row stands, and the row as the lines state it."""
+    """Yield the place of each row, and the row in the form of JSON lines."""
     whole = _json(text) if text.lstrip()[:1] == "{" else None
     if isinstance(whole, dict) and "cik" not in whole:
         for key, row in whole.items():
@@ -196,13 +183,13 @@ def _checked(row: dict[str, Any], where: str) -> PublicName:
     cik, name, tickers, end = (row.get(key) for key in ("cik", "name", "tickers", "fiscal_year_end"))
     tickers = [] if tickers is None else tickers
     if type(cik) is not int or not 0 < cik < _MAX_CIK:
-        raise InvalidArgument(f"{where}: cik is {quoted(cik)}; want a number of at most ten digits")
+        raise InvalidArgument(f"{where}: cik is {quoted(cik)}; want a positive integer of at most ten digits")
     check_name(f"{where}: name", name)
     if not str(name).strip():
-        raise InvalidArgument(f"{where}: name is empty; want the company's")
+        raise InvalidArgument(f"{where}: name is empty; give the company's name")
     if not isinstance(tickers, list) or len(tickers) > _MAX_TICKERS:
         raise InvalidArgument(
-            f"{where}: tickers are {quoted(tickers)}; want a list of {_MAX_TICKERS} at most"
+            f"{where}: tickers are {quoted(tickers)}; want a list of at most {_MAX_TICKERS}"
         )
     for ticker in tickers:
         check_label(f"{where}: a ticker", ticker)

@@ -1,4 +1,4 @@
-"""Make embedders and rerankers by name, from arguments as a configuration file states them."""
+"""Make embedders and rerankers by name, with arguments from a configuration file."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ __all__ = [
 _Made = TypeVar("_Made")
 
 DEFAULT_EMBEDDER: Final = "minilm"
-"""It has the best recall@8 of those within the budgets for latency and ingestion (``bench/embedders/RESULTS.md``)."""
+"""The best recall@8 within the budgets for latency and ingestion (``bench/embedders/RESULTS.md``)."""
 
 EMBEDDERS: Final = (
     "minilm",
@@ -49,26 +49,25 @@ EMBEDDERS: Final = (
     "openai:MODEL",
     "sentence-transformers:PATH_OR_NAME",
 )
-"""The names that :func:`embedder_by_name` takes; words in capitals stand for what the user has."""
+"""The names that :func:`embedder_by_name` takes; words in capitals are placeholders."""
 
 RERANKERS: Final = ("jina:MODEL", "onnx:FOLDER", "maxsim")
 """The names that :func:`reranker_by_name` takes."""
 
 
 def embedder_by_name(name: str, arguments: Mapping[str, object] | None = None) -> Embedder:
-    """Make an embedder.
+    """Make one of :data:`EMBEDDERS`.
 
     Parameters
     ----------
     name : str
-        One of :data:`EMBEDDERS`.
     arguments : mapping, optional
-        The named parameters of its class, such as ``url`` of :class:`~carag.retrieval.openai.OpenAiEmbedder`.
+        Keyword arguments of its class, such as ``url`` of :class:`~carag.retrieval.openai.OpenAiEmbedder`.
 
     Raises
     ------
     InvalidArgument
-        If no embedder has that name, or it does not take an argument, or lacks one.
+        If there is no such embedder, or an argument is unknown or missing.
     ModelUnavailable
         If its model files are missing or altered.
     MissingExtra
@@ -80,7 +79,7 @@ def embedder_by_name(name: str, arguments: Mapping[str, object] | None = None) -
     (256,)
     >>> embedder_by_name("openai:nomic")
     Traceback (most recent call last):
-    carag.errors.InvalidArgument: openai:nomic needs url; it is made by embedder_by_name('openai:nomic', {'url': ...})
+    carag.errors.InvalidArgument: openai:nomic needs url; make it with embedder_by_name('openai:nomic', {'url': ...})
     """
     what = f"embedder_by_name({name!r}"
     match name.split(":", 1):
@@ -102,7 +101,7 @@ def embedder_by_name(name: str, arguments: Mapping[str, object] | None = None) -
 
 
 def is_embedder(name: str) -> bool:
-    """Say whether a name is one of :data:`EMBEDDERS`, with whatever stands for the capitals.
+    """Tell whether a name is one of :data:`EMBEDDERS`, with any text for a placeholder.
 
     Examples
     --------
@@ -114,7 +113,7 @@ def is_embedder(name: str) -> bool:
 
 
 def reranker_by_name(name: str, arguments: Mapping[str, object] | None = None) -> Reranker:
-    """Make a reranker; parameters and errors as for :func:`embedder_by_name`.
+    """Make one of :data:`RERANKERS`; parameters and errors as for :func:`embedder_by_name`.
 
     Examples
     --------
@@ -135,7 +134,7 @@ def reranker_by_name(name: str, arguments: Mapping[str, object] | None = None) -
 
 
 def any_reranker(given: object) -> Reranker | None:
-    """Return the reranker that a name stands for, or that adapts one of the caller's own; None for none."""
+    """Return the reranker with a name, or a user's own one adapted; None for None."""
     if isinstance(given, str):
         return reranker_by_name(given)
     return None if given is None else own_reranker(given)
@@ -144,15 +143,9 @@ def any_reranker(given: object) -> Reranker | None:
 def made(
     name: str, what: str, make: Callable[..., _Made], arguments: Mapping[str, object] | None, *given: str
 ) -> _Made:
-    """Call a class with arguments from outside.
+    """Call a class with keyword arguments from a configuration file; InvalidArgument for unknown or missing ones.
 
-    Its keyword-only parameters are those that it takes; in the place of ``settings``, which is no plain value, stand
-    those of :class:`~carag.retrieval.bedrock.BedrockSettings`.
-
-    Raises
-    ------
-    InvalidArgument
-        If an argument is unknown or one without a default is missing; the message names those that there are.
+    A class that takes ``settings`` takes the fields of :class:`~carag.retrieval.bedrock.BedrockSettings` instead.
     """
     parameters = signature(make).parameters
     known = {
@@ -164,11 +157,11 @@ def made(
     known |= dict.fromkeys(settings, False)
     stated: dict[str, Any] = dict(arguments or {})
     if unknown := [one for one in stated if one not in known]:
-        wanted = f"it takes {', '.join(known)}" if known else "it takes none"
-        raise InvalidArgument(f"{name} takes no argument {quoted(unknown[0])}; {wanted}")
+        wanted = f"it takes {', '.join(known)}" if known else "it takes no arguments"
+        raise InvalidArgument(f"{name} does not take the argument {quoted(unknown[0])}; {wanted}")
     if missing := [one for one, is_needed in known.items() if is_needed and one not in stated]:
         raise InvalidArgument(
-            f"{name} needs {', '.join(missing)}; it is made by {what}, {{'{missing[0]}': ...}})"
+            f"{name} needs {', '.join(missing)}; make it with {what}, {{'{missing[0]}': ...}})"
         )
     of_service = {one: stated.pop(one) for one in settings if one in stated}
     if of_service:

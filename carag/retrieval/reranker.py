@@ -1,7 +1,7 @@
-"""Define the interface of rerankers, and adapt one of the caller's own whose scores are checked.
+"""The interface of rerankers, and an adapter that checks the scores of a user's own one.
 
-A reranker reads the question with each passage, and so orders passages better than vectors that were made apart. It
-sees admissible passages alone and only orders them: it can add none, and how many are returned does not depend on it.
+A reranker reads the question together with each passage, and so orders passages better than separately made vectors. It
+sees only admissible passages and only orders them: it cannot add any or change their number.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ __all__ = ["OwnReranker", "Reranker", "checked_scores", "own_reranker", "pool_si
 
 _NEEDED: Final = ("name", "rerank")
 _POOL: Final = 4
-"""Passages that a reranker reads for each that is returned. It can lift only what it reads, and its time grows with
-that: 32 for the 8 of a question."""
+"""Passages that a reranker reads for each one returned: 32 for the usual 8. It can raise only what it reads, and its
+time grows with the number."""
 _LEAST_POOL: Final = 20
-"""Passages that it reads at least: four times one or two passages would leave it hardly a choice."""
+"""The fewest passages that it reads: with four or eight it would have little choice."""
 
 
 class Reranker(Protocol):
@@ -42,7 +42,7 @@ class Reranker(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """A hash of all that a score depends on except question and text."""
+        """A hash of everything that a score depends on except question and text."""
         ...
 
     def rerank(self, question: str, texts: Sequence[str]) -> Sequence[float]:
@@ -51,35 +51,30 @@ class Reranker(Protocol):
         Raises
         ------
         ModelUnavailable
-            If the model cannot be reached or fails. No other order takes its place.
+            If the model cannot be reached or fails; no other order replaces it.
         """
         ...
 
 
 def pool_size(k: int) -> int:
-    """Return how many passages a reranker reads so that ``k`` are returned.
-
-    Examples
-    --------
-    >>> pool_size(1), pool_size(8)
-    (20, 32)
-    """
+    """Return how many passages a reranker reads so that ``k`` are returned."""
     return max(_POOL * k, _LEAST_POOL)
 
 
 def own_reranker(given: object) -> Reranker:
-    """Return a reranker that gives what :class:`Reranker` promises, or raises.
+    """Wrap your own reranker so that it keeps what :class:`Reranker` promises, or raises.
 
     Parameters
     ----------
     given : object
         With ``name`` (str) and ``rerank(question, list of str)``, which returns one number for each text, greater for a
-        better one. It may have ``remote``, whether they leave this machine (False if it has not), and ``fingerprint``.
+        better one. It may have ``remote``, whether they leave this machine (by default they do not), and
+        ``fingerprint``.
 
     Raises
     ------
     InvalidArgument
-        If an attribute is missing or not of its kind.
+        If an attribute is missing or invalid.
 
     Examples
     --------
@@ -94,13 +89,13 @@ def own_reranker(given: object) -> Reranker:
         return given
     if isinstance(given, type) or not all(hasattr(given, name) for name in _NEEDED):
         raise InvalidArgument(
-            f"the reranker is {quoted(given)}; want what reranker_by_name makes, or an object with {', '.join(_NEEDED)}"
+            f"the reranker is {quoted(given)}; want one from reranker_by_name, or an object with {', '.join(_NEEDED)}"
         )
     return OwnReranker(given)
 
 
 class OwnReranker:
-    """A reranker of the caller's own, whose scores are checked; see :func:`own_reranker`."""
+    """A user's own reranker, whose scores are checked; made by :func:`own_reranker`."""
 
     def __init__(self, given: Any) -> None:
         self._given = given
@@ -112,12 +107,12 @@ class OwnReranker:
         self.remote = bool(getattr(given, "remote", False))
         self.fingerprint = str(stated) if stated else fingerprint("own", self.name)
         check_label(
-            "the reranker's name and fingerprint, which are one entry of a record,",
+            "the reranker's name and fingerprint, which share one field of a record,",
             f"{self.name} {self.fingerprint}",
         )
 
     def rerank(self, question: str, texts: Sequence[str]) -> list[float]:
-        """Score texts; see :class:`Reranker`."""
+        """Score texts."""
         try:
             came = self._given.rerank(question, list(texts))
         except CaragError:
@@ -128,21 +123,15 @@ class OwnReranker:
 
 
 def checked_scores(name: str, came: Any, count: int) -> list[float]:
-    """Return what a reranker gave as finite numbers, one a text.
-
-    Raises
-    ------
-    InvalidArgument
-        If it is anything else.
-    """
+    """Return a reranker's output as finite numbers, one for each text; InvalidArgument if it is anything else."""
     try:
         scores = np.asarray(came)
     except ValueError as error:
-        raise InvalidArgument(f"the reranker {name!r} gave no array: {error}") from error
+        raise InvalidArgument(f"the output of the reranker {name!r} is not an array: {error}") from error
     if scores.shape != (count,) or scores.dtype.kind not in "fiu":
         raise InvalidArgument(
             f"the reranker {name!r} gave {scores.dtype} of shape {scores.shape}; want {count} numbers"
         )
     if not np.isfinite(scores).all():
-        raise InvalidArgument(f"the reranker {name!r} gave a score that is not finite")
+        raise InvalidArgument(f"the reranker {name!r} gave a score that is not finite; want finite numbers")
     return [float(score) for score in scores]

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 __all__ = ["EXACT_LIMIT", "Retriever", "Searchable", "passage_of"]
 
 EXACT_LIMIT: Final = 1 << 28
-"""Largest product of admissible rows and dimension that is searched exactly. A size and not a time, so that the same
-question runs the same plan on every machine; the record says which plan ran."""
+"""The largest product of admissible rows and dimension that is searched exactly. It is not a time, so that a question
+runs the same plan on every machine; the record says which plan ran."""
 
 _ANYTHING: Final = Policy(Mask())
 
@@ -47,12 +47,12 @@ class Searchable(Protocol):
 
     @property
     def store(self) -> CorpusStore:
-        """Where passages and labels are read."""
+        """The store of passages and labels."""
         ...
 
     @property
     def index(self) -> AnyIndex:
-        """Rows keyed by the store's labels."""
+        """Rows under the keys of the store's labels."""
         ...
 
     @property
@@ -62,16 +62,16 @@ class Searchable(Protocol):
 
     @property
     def profile(self) -> Profile:
-        """How a citation and a heading read."""
+        """What decides the form of citations and headings."""
         ...
 
     @property
     def embedder(self) -> Embedder:
-        """What the index's vectors come from."""
+        """What made the index's vectors."""
         ...
 
     def reading(self) -> AbstractContextManager[int]:
-        """Keep the index at one instant of the store, and lend that instant in microseconds since 1970."""
+        """Keep the index at one instant of the store, and lend that instant (microseconds since 1970)."""
         ...
 
 
@@ -80,7 +80,7 @@ _Rows: TypeAlias = "tuple[AnyIndex, TextIndex]"
 
 
 class Retriever:
-    """Find the passages for a question that are admissible, and what is withheld.
+    """Find the admissible passages for a question, and what is withheld.
 
     Parameters
     ----------
@@ -94,8 +94,8 @@ class Retriever:
     Attributes
     ----------
     certifies : bool
-        Whether decisions that may not know what is hidden run the certified plan above ``exact_limit``, too, which
-        hidden rows cannot make slower. They never run a graph then, which walks past such rows.
+        Whether decisions that must not know what is hidden run the certified plan even above ``exact_limit``, never a
+        graph: its time does not depend on hidden rows.
     """
 
     def __init__(
@@ -127,9 +127,8 @@ class Retriever:
     ) -> Evidence:
         """Return the ``min(k, admissible)`` best admissible passages, and what is withheld.
 
-        The best are those of the ranker, or of more of these the ones that the reranker puts first; those about what
-        the question names come before others. A decision about what was known in the past is answered exactly, from the
-        labels known then.
+        Passages about what the question names come first. A reranker chooses among more passages than ``k``. A decision
+        about what was known in the past is answered exactly, from the labels known then.
 
         Parameters
         ----------
@@ -137,7 +136,7 @@ class Retriever:
         decision : Decision
         k : int
         where : Where, optional
-            What it does not admit is as if it were not in the store.
+            Documents that it does not admit are treated as absent from the store.
         before_remote : callable, optional
             Called before question and passages leave this machine for a remote reranker; if it raises, they stay.
 
@@ -146,14 +145,14 @@ class Retriever:
         CorruptFile
             If index and store disagree on a hit; nothing is returned.
         ModelUnavailable
-            If embedder or reranker fail; no other order takes the place of the reranker's.
+            If the embedder or the reranker fails; no other order replaces the reranker's.
         """
         evidence = self._found(question, decision, k, where)
         if self.reranker is None or not evidence.passages:
             return evidence
         if self.reranker.remote and before_remote is not None:
             before_remote()
-        # Outside of `reading`, so that nobody who writes waits for a model.
+        # Outside `reading`, so that no writer waits for a model.
         scores = self.reranker.rerank(evidence.respelt or question, [one.text for one in evidence.passages])
         about = len(scores) if evidence.about is None else evidence.about
         best = heapq.nsmallest(k, range(len(scores)), key=lambda at: (at >= about, -scores[at], at))
@@ -166,7 +165,7 @@ class Retriever:
         )
 
     def _found(self, question: str, decision: Decision, k: int, where: Where) -> Evidence:
-        """Return the best admissible passages, as many as the reranker reads, to the question with its slips mended."""
+        """Return the best admissible passages: ``k``, or as many as the reranker reads; misspelt words are mended."""
         found, respelt = self._searched(question, decision, k, where)
         if respelt is None:
             return found
@@ -209,11 +208,11 @@ class Retriever:
 
     def _hits(
         self, rows: _Rows, asked: Question, decision: Decision, k: int, where: Where, *, known_at: int
-    ) -> tuple[Ranked, list[tuple[float, StoredChunk]], _Near | None]:
-        """Rank, and again for more if labels have ended since the instant that was searched.
+    ) -> tuple[Ranked, list[tuple[float, StoredChunk]], _Neighbours | None]:
+        """Rank, and rank again for more hits if labels were closed since the instant that was searched.
 
-        A question about the present is answered from the index, and nothing that the store has closed since is emitted.
-        Of a session that may know what is hidden, whatever is nearest is found in the first round.
+        A question about the present is answered from the index, without what the store has closed since. For a session
+        that may know what is hidden, the first round finds whatever is nearest.
         """
         wanted = most = k if self.reranker is None else pool_size(k)
         near = None
@@ -233,23 +232,23 @@ class Retriever:
                     ended += 1
                 elif searches != self._searches(decision, where):
                     near = None
-                    break  # a filing with a new set of CIKs came in after the lists were put into numbers
+                    break  # a filing with a new set of CIKs was added after the lists were translated
                 else:
                     # The message does not name the passage, which is hidden from the session.
                     raise CorruptFile(
-                        "index and store disagree on a passage: the index admitted it, the store does not; delete "
+                        "index and store disagree about a passage: the index admits it, the store does not; delete "
                         "the index files, and the next opening rebuilds them from the store"
                     )
             else:
                 if len(hits) >= most or wanted >= ranked.admissible or not ended:
-                    # Exact except for labels that ended since the index was brought up to the store and rank lower.
+                    # Exact except for lower-ranked labels that were closed since the instant of the index.
                     return ranked._replace(admissible=ranked.admissible - ended), hits[:most], near
                 wanted = min(wanted + max(most, 2 * ended), ranked.admissible)
 
     def _read(
         self, ranked: Ranked, decision: Decision, *, known_at: int
-    ) -> tuple[list[StoredChunk], _Near | None]:
-        """Read the passages found, and of the others near the question no text."""
+    ) -> tuple[list[StoredChunk], _Neighbours | None]:
+        """Read the passages found, and only the labels of others near the question."""
         then = None if decision.known_at is None else known_at
         if ranked.wider is None:
             return self._store.chunks(ranked.keys, known_at=then), None
@@ -259,7 +258,7 @@ class Retriever:
         chunks, labels = self._store.chunks_and_labels(
             ranked.keys, others, decision.as_of, closed_by=then, known_at=known_at
         )
-        return chunks, _Near(keys, labels)
+        return chunks, _Neighbours(keys, labels)
 
     def _with_heads(
         self,
@@ -271,7 +270,7 @@ class Retriever:
         *,
         known_at: int,
     ) -> tuple[tuple[Passage, ...], tuple[Passage, ...]]:
-        """Return the hits as passages, with the head rows of torn tables, and the passages that hold those rows."""
+        """Return the hits as passages, with the head rows of torn tables, and the passages that have those rows."""
         torn = [chunk for _, chunk in hits if torn_row(chunk.text)]
         near: dict[int, StoredChunk] = {}
         if torn:
@@ -292,14 +291,14 @@ class Retriever:
     def _admissible(
         self, numbers: Sequence[int], decision: Decision, where: Where, *, known_at: int
     ) -> dict[int, StoredChunk]:
-        """Read those of some passages that a search at an instant would admit, by number; of no other the text."""
+        """Read, by number, the passages that a search at an instant would admit; the text of no other is read."""
         keys = [
             key
             for key, label in self._store.labels_of(numbers, known_at=known_at)
             if where.admits(label.metadata) and not decision.reasons_for(label)
         ]
         then = None if decision.known_at is None else known_at
-        # Tested again: a label may have been closed between the two readings.
+        # Tested again, because a label may have been closed between the two reads.
         return {
             one.number: one
             for one in self._store.chunks(keys, known_at=then)
@@ -307,11 +306,11 @@ class Retriever:
         }
 
     def _searches(self, decision: Decision, where: Where) -> list[Search]:
-        """Return the searches of a decision, with its lists in the numbers that rows carry."""
+        """Return the searches of a decision, with entity lists translated to the numbers in rows."""
         return [replace(one, policy=self._store.expanded(one.policy, where)) for one in decision.searches]
 
     def _wider(self, decision: Decision, k: int, where: Where) -> Wider | None:
-        """Return the search that finds what is nearest without a policy, for a session that may know of it.
+        """Return the search without a policy, for a session that may know what is hidden.
 
         At the last minute every passage has one label, so none is found twice.
         """
@@ -333,27 +332,24 @@ class Retriever:
         return self.ranker.rank(*rows, asked, searches, k, exact_limit=limit, wider=wider)
 
     def _was_closed(self, key: int, why: Sequence[Reason], known_at: int) -> bool:
-        """Tell whether a hit is hidden only because its label was closed since an instant."""
+        """Tell whether a hit is hidden only because its label was closed after an instant."""
         ended = [reason.rule for reason in why] == [Rule.TOMBSTONE]
         return ended and key in self._store.closed_labels(after=known_at)
 
     def _hidden(
         self,
-        near: _Near,
+        near: _Neighbours,
         decision: Decision,
         where: Where,
         hits: Sequence[tuple[float, StoredChunk]],
         *,
         known_at: int,
     ) -> tuple[Hidden, ...]:
-        """Return those near the question that the policy hides, without text.
-
-        What counts is the label of a passage at the session's as-of; a hit needs no second test.
-        """
+        """Return what the policy hides near the question, by the labels at the session's as-of, without text."""
         admitted = {chunk.key for _, chunk in hits}
         rest = [key for key in near.keys if key not in admitted]
         labels = near.labels
-        if late := [key for key in rest if key not in labels]:  # found, and closed since
+        if late := [key for key in rest if key not in labels]:  # found, but closed since
             found = self._store.labels_as_of(late, decision.as_of, known_at=known_at)
             labels = labels | dict(zip(late, found, strict=True))
         return tuple(
@@ -363,22 +359,22 @@ class Retriever:
         )
 
 
-class _Near(NamedTuple):
-    """What is nearest to a question without a policy."""
+class _Neighbours(NamedTuple):
+    """What is nearest to a question regardless of policy."""
 
     keys: list[int]
     """Best first."""
     labels: dict[int, StoredLabel]
-    """By key, those that hold at the session's as-of, of passages that were not found under its policy."""
+    """By key, the labels at the session's as-of of passages that were not found under its policy."""
 
 
 _Named = TypeVar("_Named", "Passage", "StoredChunk")
 
 
 def _before(chunk: StoredChunk, near: Mapping[int, StoredChunk]) -> Iterator[StoredChunk]:
-    """Yield the passages right before one in its document, the nearest first, up to the first that is not there.
+    """Yield the passages right before one in its document, nearest first, up to the first that is not in ``near``.
 
-    The store numbers the passages of a document in its order, without a gap.
+    The store numbers the passages of a document in order, without gaps.
     """
     for back in range(1, BACK + 1):
         one = near.get(chunk.number - back)
@@ -388,14 +384,14 @@ def _before(chunk: StoredChunk, near: Mapping[int, StoredChunk]) -> Iterator[Sto
 
 
 def _lenders(passages: Sequence[Passage], found: Iterable[_Named]) -> list[_Named]:
-    """Return those found that hold the head rows of some passages and are not among these."""
+    """Return those in ``found`` that have the head rows of some passages and are not among them."""
     lending = {one.head.chunk_id for one in passages if one.head is not None}
     lending -= {one.chunk_id for one in passages}
     return [one for one in found if one.chunk_id in lending]
 
 
 def passage_of(chunk: StoredChunk, similarity: float, citation: Sequence[str]) -> Passage:
-    """Return a passage with its text; ``citation`` is a profile's: the parts by which it is named."""
+    """Return a passage with its text, named by the parts in a profile's ``citation``."""
     stated = {**chunk.stated, "part": chunk.document, "id": chunk.accession_number}
     return Passage(
         chunk_id=chunk.chunk_id,

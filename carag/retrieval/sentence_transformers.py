@@ -1,4 +1,4 @@
-"""Embed texts with a model of the package ``sentence-transformers`` that is on this machine; nothing is downloaded."""
+"""Embed texts with a local model of the package ``sentence-transformers``; nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -25,24 +25,23 @@ __all__ = ["SentenceTransformerEmbedder"]
 _MAX_PREFIX: Final = 1000
 """Characters."""
 _PREPROCESSING: Final = 2
-"""Version of windows and their mean. Raise it when they change, and old vectors are refused."""
+"""Version of windows and their mean. Raise it when they change, so that old vectors are refused."""
 _NO_LIMIT: Final = 1 << 24
-"""Tokenizers without a greatest length state a number above this."""
+"""Tokenizers without a maximum length state a number above this."""
 
 
 class SentenceTransformerEmbedder:
     """Embed with a model directory as ``sentence-transformers`` saves it.
 
-    The model reads as many tokens of a text as its own configuration says (``max_seq_length``), and would leave out the
-    rest of a longer one without a word. Such a text is cut into windows of equal size, whose vectors are averaged by
-    their length.
+    The model reads as many tokens as its own configuration says (``max_seq_length``), and would silently drop the rest
+    of a longer text. Such a text is cut into windows of equal size, whose vectors are averaged by length.
 
     Parameters
     ----------
     model : str
-        The path of the directory, or the name of a model that the hub's cache on this machine holds.
+        The path of the directory, or the name of a model in the hub's cache on this machine.
     document_prefix, query_prefix : str
-        What the model wants before a passage and before a question.
+        What the model expects before a passage and before a question.
     batch : int
         Texts that are embedded at once.
     device : str
@@ -81,7 +80,7 @@ class SentenceTransformerEmbedder:
             ) from absent
         home = _directory(model)
         self._prefixes, self._batch = (document_prefix, query_prefix), batch
-        # Every file counts: weights, tokenizer, pooling and the number of tokens that are read.
+        # Every file counts: weights, tokenizer, pooling and maximum length.
         self.fingerprint = fingerprint(
             "sentence-transformers", _tree_hash(home), *self._prefixes, _PREPROCESSING
         )
@@ -93,12 +92,12 @@ class SentenceTransformerEmbedder:
             dim = self._model.get_sentence_embedding_dimension()
         except Exception as error:
             raise ModelUnavailable(
-                f"{self.name}: {type(error).__name__}; want a directory that sentence-transformers can load"
+                f"{self.name} cannot be loaded ({type(error).__name__}); want a directory saved by it"
             ) from error
         if type(dim) is not int or dim < 1:
-            raise InvalidArgument(f"{self.name} states no dimension; want a model with a pooling layer")
+            raise InvalidArgument(f"{self.name} states no dimension; use a model with a pooling layer")
         self.dim: int = dim
-        # Without a number of its own the model reads what its tokenizer states (class Transformer, method tokenize).
+        # Without a maximum of its own the model uses its tokenizer's (class Transformer, method tokenize).
         self._tokenizer: Any = getattr(self._model, "tokenizer", None)
         stated = getattr(self._model, "max_seq_length", None) or getattr(
             self._tokenizer, "model_max_length", None
@@ -106,16 +105,16 @@ class SentenceTransformerEmbedder:
         self._most_tokens: int | None = int(stated) if stated is not None and stated < _NO_LIMIT else None
         if self._most_tokens is not None and not callable(self._tokenizer):
             raise InvalidArgument(
-                f"{self.name} reads {self._most_tokens} tokens and has no tokenizer that counts them, so a longer text "
-                "would lose its end without a word; want a model with a tokenizer of its own"
+                f"{self.name} reads {self._most_tokens} tokens but has no tokenizer to count them, so a longer text "
+                "would silently lose its end; use a model with its own tokenizer"
             )
 
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed passages to store; see :class:`~carag.retrieval.embedder.Embedder`."""
+        """Embed passages to store."""
         return self._embed(texts, self._prefixes[0])
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Embed a question; see :class:`~carag.retrieval.embedder.Embedder`."""
+        """Embed a question."""
         vector: NDArray[np.float32] = self._embed([text], self._prefixes[1])[0]
         return vector
 
@@ -134,7 +133,7 @@ class SentenceTransformerEmbedder:
         return np.stack(means)
 
     def _windows(self, text: str, prefix: str) -> list[str]:
-        """Cut a text into windows of equal size that the model reads whole."""
+        """Cut a text into windows of equal size that the model reads to the end."""
         most = self._most_tokens
         tokens = 0 if most is None else self._tokens(prefix + text)
         if most is None or tokens <= most:
@@ -147,11 +146,11 @@ class SentenceTransformerEmbedder:
                 return windows
             count += 1 + count // 8
         raise InvalidArgument(
-            f"{self.name} reads {most} tokens, which its prefix fills; want a shorter prefix"
+            f"{self.name} reads {most} tokens, which the prefix alone fills; use a shorter prefix"
         )
 
     def _tokens(self, text: str) -> int:
-        """Count the tokens of a text, with those that the model puts around it."""
+        """Count the tokens of a text, special ones included."""
         try:
             return len(self._tokenizer(text, truncation=False, verbose=False)["input_ids"])
         except Exception as error:
@@ -178,7 +177,7 @@ def _mean(windows: list[str], rows: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _directory(model: str) -> Path:
-    """Return the directory of a model, which may be in the hub's cache."""
+    """Return the directory of a model, perhaps in the hub's cache."""
     path = Path(model)
     if path.is_dir():
         return path
@@ -188,13 +187,13 @@ def _directory(model: str) -> Path:
         return Path(snapshot_download(model, local_files_only=True))
     except Exception as error:
         raise ModelUnavailable(
-            f"{model} is no directory, and the hub's cache on this machine holds no model of that name; download it "
+            f"{model} is neither a directory nor the name of a model in the hub's cache on this machine; download it "
             "first"
         ) from error
 
 
 def _tree_hash(home: Path) -> str:
-    """Hash the names and bytes of all files below a directory, but for hidden ones."""
+    """Hash the names and bytes of all files below a directory except hidden ones."""
     whole = hashlib.sha256()
     for path in sorted(path for path in home.rglob("*") if path.is_file()):
         name = path.relative_to(home)

@@ -1,7 +1,7 @@
 """Find what has replaced, withdrawn or amended documents since an instant, as far as a session may use it today.
 
-A document is followed to what replaced it, and on to what replaced that, only over documents of which the session may
-use a passage at some instant: of what it may never use, neither that it is there nor what it did shows.
+A document is followed to its replacement, and on to that one's, only through documents of which the session may use a
+passage at some instant: neither the existence nor the effect of any other document shows.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ __all__ = ["Successor", "successors"]
 
 
 _WEIGHT: Final = tuple(ActKind)
-"""Of several acts of one document on another the first of these is named: what replaces does not only amend."""
+"""If one document acts on another in several ways, the first of these is reported: replacing includes amending."""
 
 
 class Successor(NamedTuple):
     """A document that has replaced, withdrawn or amended another."""
 
     of: str
-    """The other's id."""
+    """The id of the other document."""
     act: ActKind
     passage: Passage
-    """Its first passage that the session may use today; no question was compared with it, so its similarity is 0."""
+    """Its first passage that the session may use today; its similarity is 0, as no question was compared with it."""
 
 
 def successors(
@@ -48,20 +48,18 @@ def successors(
     ----------
     collection : Searchable
     ids : iterable of str
-        Of documents that the session may use as of ``after``.
+        Documents that the session may use as of ``after``.
     today : Decision
-        What the session may use today; of what was known in the past there is none.
+        What the session may use today; not a decision about what was known in the past.
     where : Where
         As the question was narrowed.
     after : int
-        Minutes since 1970: what was done by then is no news.
+        Minutes since 1970; earlier acts are ignored.
 
     Returns
     -------
-    Evidence
-        The first admissible passage of each successor, each once.
-    tuple of Successor
-        In the order of the ids, and of what was done to each.
+    tuple of (Evidence, tuple of Successor)
+        The first admissible passage of each successor, once; and the successors, in the order of the ids and of time.
     """
     vocabulary = collection.profile.vocabulary
     found: list[Successor] = []
@@ -73,7 +71,7 @@ def successors(
                 news[by] = min(kind, news.get(by, kind), key=_WEIGHT.index)
             for by, kind in news.items():
                 [chunk] = collection.store.chunks([labels.admitted(by)[0]])
-                # The store is asked again, as for every passage that leaves.
+                # The store tests again, as for every passage that leaves.
                 if today.admits_labelled(chunk):
                     found.append(Successor(id_, kind, passage_of(chunk, 0.0, vocabulary.citation)))
         passages = {one.passage.chunk_id: one.passage for one in found}
@@ -110,11 +108,11 @@ class _Labels:
         return self._read[id_]
 
     def admitted(self, id_: str) -> list[int]:
-        """Return the keys of the labels of a document that the session may use today, in the document's order."""
+        """Return the keys of a document's labels that the session may use today, in the document's order."""
         return [key for key, label in self._of(id_) if self._today.admits_labelled(label)]
 
     def is_ever_admitted(self, id_: str) -> bool:
-        """Tell whether the session may use a passage of a document today or as of an earlier instant."""
+        """Tell whether the session may use a passage of a document today or as of any earlier instant."""
         return any(
             label.public_at <= self._today.as_of
             and replace(
@@ -127,7 +125,7 @@ class _Labels:
 def _since(
     collection: Searchable, labels: _Labels, id_: str, after: int, until: int
 ) -> list[tuple[ActKind, str]]:
-    """Return what was done to a document after one minute and until another, and by which admissible documents."""
+    """Return the acts on a document after one minute and until another, and the admissible documents that did them."""
     found: list[tuple[ActKind, str]] = []
     asked: list[tuple[str, ActKind | None]] = [(id_, None)]
     seen = {id_}
@@ -145,7 +143,7 @@ def _since(
 
 
 def _done_to(id_: str, facts: list[dict[str, Any]]) -> list[Done]:
-    """Return what was done to a document, in the order of time."""
+    """Return the acts on a document, in the order of time."""
     ended = (
         Done(ActKind.REPLACES, one["public_at"], one["id"], id_) for one in facts if one["supersedes"] == id_
     )

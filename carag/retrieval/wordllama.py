@@ -1,8 +1,8 @@
 """Embed texts as the mean of WordLlama's static token vectors, in 256 dimensions.
 
-Static vectors represent words, not sentences: recall is below the transformer's (``bench/embedders/RESULTS.md``), but
-a large corpus is ingested in minutes. Vectors and tokenizer (MIT) are read from the distribution ``wordllama``
-without importing it: its import sets up logging and an HTTP client that looks for models.
+Static vectors represent words, not sentences: recall is below a transformer's (``bench/embedders/RESULTS.md``), but a
+large corpus is ingested in minutes. Vectors and tokenizer (MIT) are read from the distribution ``wordllama`` without
+importing it, which would set up logging and an HTTP client.
 """
 
 from __future__ import annotations
@@ -34,18 +34,13 @@ _TOKENIZER: Final = PackagedFile(
     "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68",
 )
 _BATCH: Final = 256
-"""Texts tokenised at once: enough for all processors, and few enough for their tokens to fit in memory."""
+"""Texts tokenised at once: enough for all processors, but few enough for their tokens to fit in memory."""
 _PREPROCESSING: Final = 1
-"""Version of tokenisation and pooling. Raise it when they change, and old vectors are refused."""
+"""Version of tokenisation and pooling. Raise it when they change, so that old vectors are refused."""
 
 
 class StaticWordLlama:
-    """The fast embedder. It has no window: a text of any length is embedded whole.
-
-    Raises
-    ------
-    ModelUnavailable
-        If a model file is missing or altered.
+    """The fast embedder, which embeds texts of any length whole; ModelUnavailable if a file is missing or altered.
 
     Examples
     --------
@@ -63,7 +58,7 @@ class StaticWordLlama:
         self._vectors, self._tokenizer = _model()
 
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed passages to store; see :class:`~carag.retrieval.embedder.Embedder`."""
+        """Embed passages to store."""
         check_texts(texts)
         rows = np.empty((len(texts), self.dim), dtype=np.float32)
         for start in range(0, len(texts), _BATCH):
@@ -74,12 +69,12 @@ class StaticWordLlama:
         return unit_rows(rows)
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Embed a question; see :class:`~carag.retrieval.embedder.Embedder`."""
+        """Embed a question."""
         vector: NDArray[np.float32] = self.embed_documents([text])[0]
         return vector
 
 
-@functools.cache  # a fifth of a second, once a process, however many stores it opens
+@functools.cache  # 0.2 s, once in a process, however many stores it opens
 def _model() -> tuple[NDArray[np.float32], Tokenizer]:
     from safetensors.numpy import load
 

@@ -1,7 +1,7 @@
-"""Index the words of a store's passages beside their vectors: text under the passage's number, labels under their keys.
+"""Index the words of a store's passages: text under the passage's number, labels under their keys.
 
-The text of a passage never changes, so its words are indexed once, with what its document is headed by, as for
-vectors. Labels come and go; postings never hear of it.
+The text of a passage never changes, so its words are indexed once, with the document's heading, as for vectors. Labels
+come and go without changing the postings.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _logger = logger(__name__)
 _BATCH: Final = 4096
 """Labels whose words are added at a time."""
 _SAVE_PASSAGES: Final = 1 << 16
-"""Passages between two saves while words are added, and so the most that a kill has to read again."""
+"""Passages between two saves while words are added, and so the most to read again after a kill."""
 _SAVE_FRACTION: Final = 16
 """Save at once if more than 1/16 of the labels changed, as for vectors."""
 _HEADER_BYTES: Final = 640
@@ -43,19 +43,10 @@ _HEADER_BYTES: Final = 640
 
 
 def add_words(words: TextIndex, store: CorpusStore, labels: Labels, heading: Sequence[str]) -> int:
-    """Add the passages of some labels that are not there yet; return their number.
+    """Add the missing passages of some labels, with a profile's ``heading``, and return their number.
 
-    None is admissible before :func:`carag.retrieval.words.label_words`.
-
-    Parameters
-    ----------
-    heading : sequence of str
-        The profile's: what a document is headed by.
-
-    Raises
-    ------
-    CorruptFile
-        If a text does not have the stored hash.
+    None is admissible before :func:`carag.retrieval.words.label_words`. CorruptFile if a text does not have the stored
+    hash.
     """
     passages, first = np.unique(labels.passages, return_index=True)
     is_new = ~np.isin(passages, words.chunks(), assume_unique=True)
@@ -75,7 +66,7 @@ def add_words(words: TextIndex, store: CorpusStore, labels: Labels, heading: Seq
 
 
 def label_words(words: TextIndex, labels: Labels, *, closes: ArrayLike = ()) -> None:
-    """Open labels and close others in one step; those that are open already, or not there, stay so."""
+    """Open labels and close others in one step; those already open, or absent, are left alone."""
     here = words.labels()
     is_new = ~np.isin(labels.keys, here, assume_unique=True)
     words.label(
@@ -95,37 +86,25 @@ def _among(keys: NDArray[np.int64], those: NDArray[np.int64]) -> NDArray[np.int6
 
 
 class LabelChanges(NamedTuple):
-    """Labels that a store has opened, and the keys of those that it has closed, since an instant."""
+    """Labels that a store has opened since an instant, and the keys of those that it has closed."""
 
     opened: Labels
     closed: NDArray[np.int64]
 
 
 class KeptWords:
-    """The words of a store's passages under its open labels, in a file beside the store, which is a copy of it.
+    """The words of a store's passages under its open labels, in a file next to the store that can be made again.
 
-    A file that is missing, damaged in its header, of another way to cut text into terms, or not the one that this store
-    saved last, is made anew.
-
-    Parameters
-    ----------
-    store : CorpusStore
-    path : Path
-    heading : sequence of str
-        What a document is headed by.
+    It is made again if it is missing, damaged in its header, made with other rules for terms, or not the one that this
+    store saved last. CorruptFile if it fails other checks.
 
     Attributes
     ----------
     index : TextIndex
     known_at : int
-        The instant of the store that the labels are of, in microseconds since 1970; -1 before the first.
+        The store's instant of the labels, in microseconds since 1970; -1 before the first.
     read : int
         Passages whose words were read from the store since the file was loaded.
-
-    Raises
-    ------
-    CorruptFile
-        If the file fails its checks; without it, the next opening reads all passages again.
     """
 
     def __init__(self, store: CorpusStore, path: Path, heading: Sequence[str]) -> None:
@@ -141,7 +120,7 @@ class KeptWords:
         self.index = self._load()
 
     def prepare(self, progress: Callable[[str, int, int, str], None], known: int = EVER) -> LabelChanges:
-        """Add the passages known by an instant, and return what :meth:`switch` needs for a search to find them."""
+        """Add the passages known by an instant, and return what :meth:`switch` needs to make them searchable."""
         first = self._store.labels_by(self.known_at)
         opened = self._store.labels(self._store.open_labels(after=first - 1, known_at=known))
         count, saved = len(opened.keys), 0
@@ -159,13 +138,13 @@ class KeptWords:
         return LabelChanges(opened, self._store.closed_labels(after=self.known_at, until=known))
 
     def switch(self, changes: LabelChanges, known: int) -> None:
-        """Open and close labels in one step, as known at an instant; the store is not read, so nobody waits for it."""
+        """Open and close labels in one step, as known at an instant, without reading the store."""
         label_words(self.index, changes.opened, closes=changes.closed)
         self.known_at = known
         self._unsaved += len(changes.opened.keys) + len(changes.closed)
 
     def save(self, *, least: bool = False) -> None:
-        """Save what is not saved; ``least``: only if it is much, or there is no file."""
+        """Save what is not saved; with ``least``, only if that is much or there is no file."""
         if not self._unsaved or (
             least and self._path.exists() and self._unsaved * _SAVE_FRACTION <= self.index.label_count
         ):
@@ -181,7 +160,7 @@ class KeptWords:
         self._unsaved = 0
 
     def close(self) -> None:
-        """Save what is not saved, and free the words."""
+        """Save what is not saved, and free the index."""
         try:
             self.save()
         finally:
@@ -192,22 +171,22 @@ class KeptWords:
             return TextIndex()
         kept = self._store.own_get("words_header"), self._store.own_get("words_made_of")
         if kept != (header_hash(self._path, _HEADER_BYTES), self._made_of):
-            _logger.warning("%s is not what this store saved last; reading all words anew", self._path)
+            _logger.warning("%s is not what this store saved last; reading all words again", self._path)
             return TextIndex()
         try:
             index = TextIndex.load(self._path)
         except CorruptFile as error:
-            raise CorruptFile(f"{error}; delete {self._path}, and the next opening makes it anew") from error
+            raise CorruptFile(f"{error}; delete {self._path}, and the next opening makes it again") from error
         self.known_at = int(self._store.own_get("words_known") or -1)
         return index
 
 
 def header_hash(path: Path, size: int) -> str:
-    """Hash an index file's header of so many bytes, which holds the checksum of every section and so identifies it."""
+    """Hash the first ``size`` bytes, an index file's header, which has all sections' checksums and so identifies it."""
     try:
         with path.open("rb") as file:
             return hashlib.sha256(file.read(size)).hexdigest()
     except OSError as error:
         raise CorruptFile(
-            f"{path} cannot be read: {error.strerror}; delete it, and the next opening makes it anew"
+            f"{path} cannot be read: {error.strerror}; delete it, and the next opening makes it again"
         ) from error

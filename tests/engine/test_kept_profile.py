@@ -144,7 +144,7 @@ def test_a_table_that_is_not_valid_makes_no_store(tmp_path: Path) -> None:
         connection.execute(
             "UPDATE meta SET value = replace(value, 'kinds.tsv', 'kin') WHERE name = 'profile_reading'"
         )
-    with pytest.raises(CorruptFile, match="a profile has no file 'kin'"):
+    with pytest.raises(CorruptFile, match="the file 'kin' is not part of a profile"):
         opened(tmp_path / "other")
 
 

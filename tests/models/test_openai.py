@@ -317,7 +317,7 @@ def test_arguments_come_by_name() -> None:
         (embedder_by_name, "openai:m", {"model": "x"}, "no argument 'model'"),
         (embedder_by_name, "openai:m", None, "needs url"),
         (embedder_by_name, "openai:", None, "there is no embedder 'openai:'"),
-        (embedder_by_name, "wordllama", {"url": "x"}, "it takes none"),
+        (embedder_by_name, "wordllama", {"url": "x"}, "it takes no arguments"),
         (embedder_by_name, "minilm", {"url": "x"}, "it takes threads"),
         (
             embedder_by_name,
@@ -327,7 +327,7 @@ def test_arguments_come_by_name() -> None:
         ),
         (embedder_by_name, "openai:m", {"url": "http://[::1]", "dim": "8"}, "dim is '8'"),
         (embedder_by_name, "openai:m", {"url": "http://[::1]", "batch": 0}, "batch is 0"),
-        (generator_by_name, "openai:m", {}, r"needs url; it is made by generator_by_name"),
+        (generator_by_name, "openai:m", {}, r"needs url; make it with generator_by_name"),
         (generator_by_name, "openai:m", {"url": "http://[::1]", "max_tokens": 0}, "max_tokens is 0"),
         (generator_by_name, "openai:a\nb", {"url": "http://[::1]"}, "printable"),
         (generator_by_name, "extractive", {"k": 1}, "it takes least_coverage"),

@@ -236,7 +236,7 @@ def test_a_damaged_table_of_names_is_refused(store: CorpusStore, note: str) -> N
     catalogue.refresh()
     kept = store.meta_get(note) or ""
     store.meta_set(note, kept.replace("9", "8"))
-    with pytest.raises(CorruptFile, match="not the one that was put there; give it again: carag names FILE"):
+    with pytest.raises(CorruptFile, match="does not match its hash; give it again: carag names FILE"):
         Catalogue(store, EDGAR).refresh()
     PublicNames.parse(TABLE).keep(store)
     catalogue.refresh()

@@ -199,18 +199,22 @@ def test_config_names_columns_and_bounds_tokens(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("columns", "arguments", "why"),
     [
-        (3, {}, r"label is None; .* 3 columns, want one of 0 \('contradiction'\), 1 \('neutral'\), 2 \('ent"),
+        (3, {}, r"label is None; .* 3 logits, want one of 0 \('contradiction'\), 1 \('neutral'\), 2 \('ent"),
         (3, {"label": "Entailment"}, "want one of 0"),
         (3, {"label": 3}, "want one of 0"),
         (3, {"label": -1}, "want one of 0"),
         (3, {"label": True}, "want one of 0"),
         (3, {"label": 1.0}, "want one of 0"),
-        (1, {"label": 0}, "one logit, which is the score; want no label"),
+        (1, {"label": 0}, "a single logit, which is the score; leave label out"),
         (1, {"first": "passage"}, "want question or text"),
         (1, {"max_tokens": 15}, "want an integer, 16"),
         (1, {"max_tokens": "40"}, "want an integer, 16"),
         (1, {"threads": 0}, "threads is 0"),
-        (1, {"device": "cpu"}, "takes no argument 'device'; it takes label, first, max_tokens, threads"),
+        (
+            1,
+            {"device": "cpu"},
+            "does not take the argument 'device'; it takes label, first, max_tokens, threads",
+        ),
     ],
 )
 def test_an_argument_that_does_not_fit_the_model_is_refused(
@@ -222,7 +226,7 @@ def test_an_argument_that_does_not_fit_the_model_is_refused(
 
 
 def test_columns_without_names_are_named_by_number(tmp_path: Path) -> None:
-    with pytest.raises(InvalidArgument, match=r"gives 2 columns, want one of 0, 1$"):
+    with pytest.raises(InvalidArgument, match=r"gives 2 logits, want one of 0, 1$"):
         CrossEncoder(folder(tmp_path, graph(2)))
     assert (0, 1) == CrossEncoder(str(tmp_path), label=1).labels
     (tmp_path / "config.json").write_text('{"id2label": {"0": "a", "1": "a"}}')
@@ -256,10 +260,10 @@ def test_texts_are_checked_and_none_give_no_scores(single: CrossEncoder, judge: 
         ("tokenizer.json", None, r"tokenizer\.json cannot be read \(No such file"),
         ("model.onnx", b"", r"model\.onnx cannot be loaded"),
         ("model.onnx", b"\x08\x09junk", r"model\.onnx cannot be loaded"),
-        ("tokenizer.json", b"{}", "is no tokenizer"),
-        ("tokenizer.json", b"\xff", "is no tokenizer"),
-        ("config.json", b"{", r"config\.json is no JSON"),
-        ("config.json", b"[" * 100_000, r"config\.json is no JSON"),
+        ("tokenizer.json", b"{}", "is not a tokenizer"),
+        ("tokenizer.json", b"\xff", "is not a tokenizer"),
+        ("config.json", b"{", r"config\.json is not JSON"),
+        ("config.json", b"[" * 100_000, r"config\.json is not JSON"),
         ("config.json", b"[]", "no table id2label"),
         ("config.json", b'{"id2label": ["a"]}', "no table id2label"),
         ("config.json", b'{"max_position_embeddings": "512"}', "no number max_position_embeddings"),
@@ -372,7 +376,7 @@ def _strange_operator(model: Any) -> None:
         (_of_two_widths, "want input_ids, attention_mask"),
         (_of_floats, r"attention_mask tensor\(float\).*want input_ids, attention_mask"),
         (_per_token, r"logits is float32 of shape \(1, 5, 1\) for 1 pairs; want a row of logits"),
-        (_two_outputs, "gives scores, mean; want logits, or one output"),
+        (_two_outputs, "gives scores, mean; want logits, or a single output"),
         (_not_finite, "not finite"),
         (_few_words, "of one model"),
         (_strange_operator, "cannot be loaded"),
@@ -419,7 +423,7 @@ def test_a_graph_whose_weights_stand_in_other_files_is_refused(
     home = folder(tmp_path / "m", model)
     secret.write_bytes(raw)
     monkeypatch.chdir(secret.parent)
-    with pytest.raises(ModelUnavailable, match="names other files for its weights"):
+    with pytest.raises(ModelUnavailable, match="keeps its weights in other files"):
         CrossEncoder(home)
 
 

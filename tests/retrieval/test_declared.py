@@ -93,7 +93,12 @@ def test_a_profile_without_the_file_reads_nothing() -> None:
             "line 2: kinds: there is no kinds.tsv",
         ),
         ("schema = 1\nkinds = '../k.tsv'", "generic", {}, "line 2: kinds"),
-        ("schema = 1", "generic", {"lexicon": "a\tb"}, "lexicon.tsv is there; name it in reading.toml"),
+        (
+            "schema = 1",
+            "generic",
+            {"lexicon": "a\tb"},
+            "lexicon.tsv is there, but reading.toml does not name it",
+        ),
         ("schema = 1\nkinds = 'kinds.tsv'", "generic", {"kinds": "a\tb"}, "line 2: kinds: no field says"),
         ("schema = 1\nlexicon = 'lexicon.tsv'", "generic", {"lexicon": "(\tb"}, "lexicon.tsv, line 1"),
         (
@@ -130,5 +135,5 @@ def test_a_table_without_the_file_that_names_it_is_refused() -> None:
     """It would be there and count for nothing."""
     with pytest.raises(InvalidArgument, match=r"kinds\.tsv is there and no reading\.toml names it"):
         Declared.of(Profile.from_texts(*EDGAR.texts, reading={"kinds.tsv": ""}))
-    with pytest.raises(InvalidArgument, match=r"a profile has no file 'more\.tsv'"):
+    with pytest.raises(InvalidArgument, match=r"the file 'more\.tsv' is not part of a profile"):
         Declared.of(Profile.from_texts(*EDGAR.texts, reading={"more.tsv": ""}))

@@ -93,7 +93,7 @@ def test_an_empty_text_is_refused(embedder: Embedder, text: str) -> None:
 
 def test_a_lone_surrogate_is_refused(embedder: Embedder) -> None:
     """What cannot be encoded is the caller's mistake, not the tokenizer's crash."""
-    with pytest.raises(InvalidArgument, match="lone surrogate at 4"):
+    with pytest.raises(InvalidArgument, match="lone surrogate at character 4"):
         embedder.embed_query("Net \udce9 sales")
 
 

@@ -59,7 +59,7 @@ def test_shipped_tables_say_where_they_come_from(file: str) -> None:
         ("\tterm", "line 1"),
         ("# said\n(a\tb", "line 2.*no regular expression"),
         ("a*\tb", "matches every question"),
-        ("a\tb\n\na\tc", "line 3 has the pattern of line 1"),
+        ("a\tb\n\na\tc", "line 3 repeats the pattern of line 1"),
         ("#\n" * 10_001, "10000 at most"),
     ],
 )

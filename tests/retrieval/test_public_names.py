@@ -72,13 +72,13 @@ def test_secs_own_file_is_read() -> None:
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (b"", "names nobody; want SEC's company_tickers.json"),
+        (b"", "has no rows; want SEC's company_tickers.json"),
         (b"{}", "names nobody"),
         (b"[]", "line 1 is '\\[\\]'"),
         (b"cik,name\n1,Apple", "line 1 is 'cik,name'"),
-        (b"\xff\xfe", "is no table of names: .*utf-8"),
-        (b"\x1f\x8bnot gzip", "is no table of names"),
-        (gzip.compress(b"{}", mtime=0)[:-6], "is no table of names"),
+        (b"\xff\xfe", "is not a table of names: .*utf-8"),
+        (b"\x1f\x8bnot gzip", "is not a table of names"),
+        (gzip.compress(b"{}", mtime=0)[:-6], "is not a table of names"),
         (b'{"0": {"cik_str": 1}}', "entry '0' is .*want SEC's"),
         (b'{"0": 7}', "entry '0' is 7"),
         (b'{"0": {"cik_str": "1", "ticker": "A", "title": "A"}}', "entry '0': cik is '1'; want a number"),

@@ -1,1 +1,1 @@
-"""Decide whether evidence is good enough for a generator to be called, by a threshold with a stated error."""
+"""Decide whether evidence is good enough to call a generator, by a threshold with a stated error."""

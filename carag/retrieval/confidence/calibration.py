@@ -1,9 +1,9 @@
-"""Choose a gate's threshold from questions of known answer by conformal prediction, and watch whether it still holds.
+"""Choose a gate's threshold by conformal prediction from questions with known answers, and monitor drift from them.
 
 If a new answerable question is exchangeable with those measured, it falls below the threshold with probability at most
 the stated error, whatever the distribution of similarities (Vovk, Gammerman, Shafer: Algorithmic Learning in a Random
 World, 2005; Angelopoulos, Bates: Conformal Prediction, A Gentle Introduction, 2023, section 1.1 and appendix D). The
-probability is over both, the questions measured and the new one: one calibration may lie above it, another below.
+probability is over both the questions measured and the new one: a single calibration may lie above or below it.
 """
 
 from __future__ import annotations
@@ -22,18 +22,13 @@ if TYPE_CHECKING:
 __all__ = ["Drift", "conformal_threshold", "questions_wanted", "selective_threshold"]
 
 _MILLION: Final = 1_000_000
-"""A cosine of 1, in the unit of records: they hold no floats."""
+"""A cosine of 1 in the unit of records, which hold no floats."""
 _FALSE_ALARM: Final = Fraction(1, 1000)
-"""Probability of an alarm, ever, while scores keep coming as those of the calibration did."""
+"""The probability of ever raising an alarm while scores are distributed as in the calibration."""
 
 
 def questions_wanted(error: Fraction) -> int:
     """Return the least number of answerable questions from which an error can be promised.
-
-    Raises
-    ------
-    InvalidArgument
-        If the error is no fraction between 0 and 1.
 
     Examples
     --------
@@ -42,7 +37,7 @@ def questions_wanted(error: Fraction) -> int:
     """
     if type(error) is not Fraction or not 0 < error < 1:
         raise InvalidArgument(
-            f"the error is {quoted(error)}; want a fractions.Fraction between 0 and 1, as in 1/10"
+            f"the error is {quoted(error)}; want a fractions.Fraction between 0 and 1, such as 1/10"
         )
     return math.ceil(1 / error) - 1
 
@@ -50,15 +45,15 @@ def questions_wanted(error: Fraction) -> int:
 def conformal_threshold(similarities: Sequence[float], error: Fraction) -> int:
     """Return the threshold below which a new answerable question falls with probability ``error`` at most.
 
-    Of n similarities it is that of rank floor(error * (n + 1)), counted from the smallest: the new question is one of
-    n + 1 that could each be at any rank, hence the 1. It is rounded down, which declines no more.
+    It is the similarity of rank floor(error * (n + 1)) from the smallest: the new question is one of n + 1 that could
+    each have any rank. It is rounded down, which declines no more questions.
 
     Parameters
     ----------
     similarities : sequence of float
-        Of each answerable question, its best admissible passage's cosine: what the gate tests.
+        For each answerable question the cosine of its best admissible passage, which the gate tests.
     error : Fraction
-        Exact, because a float such as 0.1 times n + 1 can fall short of the whole number that is meant.
+        Exact, because 0.1 * (n + 1) as a float can fall short of a whole number.
 
     Returns
     -------
@@ -68,7 +63,7 @@ def conformal_threshold(similarities: Sequence[float], error: Fraction) -> int:
     Raises
     ------
     InvalidArgument
-        If there are too few similarities, or one is no number.
+        If there are too few similarities, or one is not finite.
 
     Examples
     --------
@@ -78,41 +73,36 @@ def conformal_threshold(similarities: Sequence[float], error: Fraction) -> int:
     wanted = questions_wanted(error)
     if len(similarities) < wanted:
         raise InvalidArgument(
-            f"{len(similarities)} answerable questions; want {wanted} or more for an error of {error}: with fewer no "
-            "threshold keeps it; add questions, or allow a larger error"
+            f"{len(similarities)} answerable questions are too few for an error of {error}; want {wanted} or more: add "
+            "questions, or allow a larger error"
         )
     rank = math.floor(error * (len(similarities) + 1))
     return sorted(_in_millionths(similarities))[rank - 1]
 
 
 def selective_threshold(similarities: Sequence[float], right: Sequence[bool], error: Fraction) -> int | None:
-    """Return the least threshold at which the share of wrong answers is promised, or None if none keeps it.
+    """Return the least threshold at which the share of wrong answers is promised, or None if no threshold keeps it.
 
-    It is the least at which (wrong + 1) / (answered + 1) <= error, counting what is at or above it: the new question is
-    taken for one more that is answered wrongly. That is the rule of conformal selection (Jin, Candès: Selection by
-    Prediction with Conformal p-values, JMLR 24, 2023) but for the denominator: theirs counts all questions, and so
-    promises that a new question is answered *and* wrong with probability ``error`` at most. As no more are answered
-    than asked, that promise holds here too.
+    It is the least at which (wrong + 1) / (answered + 1) <= error, counting the questions at or above it: the new
+    question counts as one more that is answered wrongly. Conformal selection (Jin, Candès: Selection by Prediction with
+    Conformal p-values, JMLR 24, 2023) has all questions in the denominator, and so promises that a new question is
+    answered *and* wrong with probability ``error`` at most; that promise holds here as well.
 
-    For the share among the answered ones let T be the same rule on all n + 1 questions, without the 1s. It treats them
+    For the share among the answered, let T be the same rule on all n + 1 questions, without the 1s. It treats them
     alike, so if they are exchangeable, P(wrong, answered at T) <= error * P(answered at T). A wrong new question is
-    answered at the threshold returned only if it is at T: with it, the counts are those that the 1s stand for. Hence
-
-        P(wrong, answered) <= error * P(answered at T),
-
-    where the last is P(answered) but for what one question more or less moves. In the mean over calibrations the share
-    of wrong ones among new answers is then about ``error`` or less, as ``tests/retrieval/confidence/test_selective.py``
-    simulates; a calibration that lets nothing pass has no wrong answer. No rule can promise it of those calibrations
-    alone that let something pass: where similarity tells nothing of what is right, it is luck that they do.
+    answered at the threshold returned only if it is at T. Hence P(wrong, answered) <= error * P(answered at T), where
+    the last differs from P(answered) only by the effect of one question. In the mean over calibrations the share of
+    wrong ones among new answers is then about ``error`` or less, as ``tests/retrieval/confidence/test_selective.py``
+    simulates. No rule can promise it for only those calibrations that let something pass.
 
     Parameters
     ----------
     similarities : sequence of float
-        What the gate tests, of each question that would be answered if no gate stood there.
+        For each question that would be answered without a gate, the cosine that the gate tests.
     right : sequence of bool
-        Whether that answer is right; of a question without an answer none is.
+        Whether that answer is right; for a question without an answer it never is.
     error : Fraction
-        The greatest share of wrong ones among the answers of new questions.
+        The greatest share of wrong ones among the answers to new questions.
 
     Returns
     -------
@@ -122,7 +112,7 @@ def selective_threshold(similarities: Sequence[float], right: Sequence[bool], er
     Raises
     ------
     InvalidArgument
-        If the error is none, the two differ in length, or a similarity is no number.
+        If the error is not between 0 and 1, the lengths differ, or a similarity is not finite.
 
     Examples
     --------
@@ -134,7 +124,7 @@ def selective_threshold(similarities: Sequence[float], right: Sequence[bool], er
     questions_wanted(error)
     if len(similarities) != len(right):
         raise InvalidArgument(
-            f"{len(similarities)} similarities and {len(right)} verdicts; want one of each for a question"
+            f"{len(similarities)} similarities and {len(right)} verdicts; want one of each for every question"
         )
     scores = sorted(zip(_in_millionths(similarities), right, strict=True))
     chosen, wrong = None, 0
@@ -147,17 +137,16 @@ def selective_threshold(similarities: Sequence[float], right: Sequence[bool], er
 
 
 class Drift:
-    """Notices when scores come smaller than those of a calibration did, with a conformal test martingale.
+    """Detects scores that are smaller than those of a calibration, with a conformal test martingale.
 
-    Each score gets a conformal p-value, its rank among those of the calibration and those since, itself included. While
-    all are exchangeable, p-values that break ties at random are independent and uniform (Vovk, Gammerman, Shafer, 2005,
-    section 8.1), and a bet of p ** -1/2 / 2 has the mean 1. Ties here count against an alarm, which makes p greater and
-    the bet smaller, and needs no chance: who reads the log finds the same. Of the capital, which is 1, the part 1 / (t
-    * (t + 1)) is put on a change at score t, so that no long good time has to be won back; all of it together is
-    still a martingale, and passes 1,000 with probability 1/1,000 at most, ever (Ville, 1939).
+    The p-value of each score is its rank among those of the calibration and those since. While all are exchangeable,
+    p-values with randomly broken ties are independent and uniform (Vovk, Gammerman, Shafer, 2005, section 8.1), and a
+    bet of p ** -1/2 / 2 has the mean 1. Ties here count against an alarm, which only makes the bet smaller and needs no
+    randomness: a reader of the log finds the same. Of the capital, 1, the part 1 / (t * (t + 1)) is bet on a change at
+    score t, so that a long good time need not be won back. The sum is still a martingale, which ever passes 1,000 with
+    probability 1/1,000 at most (Ville, 1939).
 
-    What has drifted joins the ranks, so an alarm needs a calibration of some 20 questions or more, and comes sooner
-    with more: of fewer, too few orders are possible for any to be that unlikely.
+    An alarm needs a calibration of about 20 questions, and comes sooner with more.
 
     Examples
     --------
@@ -172,7 +161,7 @@ class Drift:
         self._bet = 0.0
 
     def sees(self, score: int) -> bool:
-        """Take the next score, in millionths, and tell whether by now they have drifted."""
+        """Add the next score, in millionths, and tell whether scores have drifted by now."""
         self._count += 1
         rank = bisect_right(self._seen, score) + 1
         insort(self._seen, score)
@@ -184,8 +173,8 @@ class Drift:
 
 
 def _in_millionths(similarities: Sequence[float]) -> list[int]:
-    """Round them down, which the gate does not tell from the exact number: it compares with whole millionths."""
+    """Round down to millionths, with which the gate compares."""
     if not all(math.isfinite(similarity) for similarity in similarities):
         raise InvalidArgument("a similarity is not finite; want cosines")
-    # a cosine of float32 can be a little more than 1
+    # a float32 cosine can exceed 1 slightly
     return [min(max(math.floor(Fraction(one) * _MILLION), -_MILLION), _MILLION) for one in similarities]

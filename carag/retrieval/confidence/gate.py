@@ -1,8 +1,7 @@
-"""Decide whether evidence is similar enough to the question for a generator to be called.
+"""Decide whether evidence is similar enough to the question to call a generator.
 
-In a compliance setting a decline is better than a confident mistake, so similarity is checked before any generator
-runs, on admissible passages alone. Cosines of different models cannot be compared: each embedder has its own
-calibrated threshold.
+A decline is better than a confident mistake, so similarity is checked before any generator runs, on admissible passages
+alone. Cosines of different models cannot be compared: each embedder has its own calibrated threshold.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ __all__ = ["BASELINE", "ConfidenceGate", "top_similarity"]
 
 
 BASELINE: Final = 0.65
-"""Least similarity before a store whose embedder nobody has measured on anything: of no embedder the best choice, and
-high enough that what passes is close."""
+"""The least similarity for an embedder that was never measured: not the best choice for any, but high enough that what
+passes is close."""
 _EVERY: Final = 1
-"""Passages of the least store."""
+"""Passages in the smallest store."""
 _CALIBRATE: Final = "calibrate it with carag gate calibrate"
 
 
@@ -37,23 +36,21 @@ class ConfidenceGate:
     Parameters
     ----------
     threshold : float
-        Least cosine similarity, ``-1 <= threshold <= 1``; ``-1`` passes every passage.
+        Least cosine similarity, -1 to 1; -1 passes every passage.
     calibrated : bool
-        Whether the threshold was measured on questions about such documents; False where there was nothing to choose it
-        by, or it was measured on others.
+        Whether the threshold was measured on questions about such documents.
     measured_on : str
-        On what others, if that is known.
+        If it was measured on other documents, which.
     points : tuple of (int, float)
-        Of a baseline: thresholds by how many passages a session may use, ascending; the last one is ``threshold``.
+        The thresholds of a baseline by how many passages a session may use, ascending; the last one is ``threshold``.
         The nearest of many passages is nearer than that of few, whatever is asked.
     promised : float, optional
-        The calibrated threshold in whose place this one stands, since the questions asked have drifted from those that
-        it was calibrated on.
+        The calibrated threshold that this one replaces because questions have drifted from those of the calibration.
 
     Raises
     ------
     InvalidArgument
-        If the threshold is no cosine.
+        If the threshold is not a cosine.
 
     Examples
     --------
@@ -73,7 +70,7 @@ class ConfidenceGate:
 
     @property
     def standing(self) -> str:
-        """What a person must know of where the gate stands; empty of a calibrated one.
+        """What a person must know about the threshold; empty if it is calibrated.
 
         Examples
         --------
@@ -83,7 +80,7 @@ class ConfidenceGate:
         if self.promised is not None:
             return (
                 "the questions asked have drifted from those that the gate was calibrated on, so it stands at "
-                f"{self.threshold:.3f} instead of {self.promised:.3f}: calibrate it anew with carag gate calibrate"
+                f"{self.threshold:.3f} instead of {self.promised:.3f}: calibrate it again with carag gate calibrate"
             )
         if self.calibrated:
             return ""
@@ -102,7 +99,7 @@ class ConfidenceGate:
         return f"the gate stands at {baseline}{self.threshold:g}: {_CALIBRATE}"
 
     def among(self, admissible: int) -> ConfidenceGate:
-        """Return the gate for a session that may use so many passages: between two points by the logarithm.
+        """Return the gate for a session by its number of passages, interpolated between points by the logarithm.
 
         Examples
         --------
@@ -119,30 +116,26 @@ class ConfidenceGate:
     def passes(self, passages: Sequence[Passage], nearest: float | None = None) -> bool:
         """Tell whether a generator may be called; never without an admissible passage.
 
-        ``nearest`` is the similarity of the nearest admissible passage, on which thresholds were calibrated, where it
-        need not be among these.
+        ``nearest`` is the similarity of the nearest admissible passage, if that need not be among these.
         """
         best = top_similarity(passages, nearest)
         return best is not None and best >= self.threshold
 
     def is_shut_by_drift(self, passages: Sequence[Passage], nearest: float | None = None) -> bool:
-        """Tell whether it declines what the calibrated threshold would have passed."""
+        """Tell whether the gate declines what the calibrated threshold would have passed."""
         best = top_similarity(passages, nearest)
         return best is not None and self.promised is not None and self.promised <= best < self.threshold
 
     def message(self, passages: Sequence[Passage], nearest: float | None = None) -> str:
-        """Explain to a person why there is no answer; nothing in it depends on what is hidden.
-
-        The number is the similarity of the best admissible passage.
-        """
+        """Explain to a person why there is no answer, without anything that depends on hidden passages."""
         best = top_similarity(passages, nearest)
         found = "none was found" if best is None else f"best similarity {best:.3f}"
         if self.is_shut_by_drift(passages, nearest):
             return (
-                "CARAG defers on confidence: of late the questions asked are unlike those that the gate was calibrated "
-                f"on, so it takes only what is closer ({found}; needed {self.threshold:.3f}, and {self.promised:.3f} "
-                "before). Rephrase the question in the documents' own words; whoever keeps the store can calibrate the "
-                "gate on questions of now: carag gate calibrate."
+                "CARAG defers on confidence: recent questions are unlike those that the gate was calibrated on, so it "
+                f"passes only what is closer ({found}; needed {self.threshold:.3f}, before {self.promised:.3f}). "
+                "Rephrase the question in the documents' own words; the store's administrator can calibrate the gate "
+                "on current questions: carag gate calibrate."
             )
         return (
             "CARAG defers on confidence: the passages this session may use are not close enough to the "
@@ -152,6 +145,6 @@ class ConfidenceGate:
 
 
 def top_similarity(passages: Sequence[Passage], nearest: float | None = None) -> float | None:
-    """Return the best similarity of the admissible passages, ``nearest`` among them; None where there are none."""
+    """Return the best similarity of the admissible passages, ``nearest`` included; None without passages."""
     best = max((passage.similarity for passage in passages), default=None)
     return best if best is None or nearest is None else max(best, nearest)

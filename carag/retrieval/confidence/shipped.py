@@ -1,9 +1,9 @@
-"""Read where the confidence gate stands before a store is calibrated: ``gate.toml`` of its profile, else a baseline.
+"""Read the gate of a store that is not calibrated: from ``gate.toml`` of its profile, else a baseline.
 
-Cosines of different models cannot be compared, so no embedder borrows the threshold of another. For one that the
-profile does not name the gate stands where ``baseline.toml`` beside this module says, which was measured on several
-corpora; for one that is not there either, at ``BASELINE``. Every answer says which. The files move no passage and are
-no part of the policy; each change of the gate is a record of its own.
+Cosines of different models cannot be compared, so no embedder borrows the threshold of another. If the profile does not
+name the embedder, ``baseline.toml`` next to this module does, measured on several corpora; if that does not either,
+``BASELINE`` applies. Every answer says which. The files are not part of the policy, and each change of the gate is
+recorded.
 """
 
 from __future__ import annotations
@@ -39,27 +39,25 @@ class Calibration(BaseModel):
 
     threshold: Annotated[float, Field(ge=-1, le=1)]
     measured_on: Annotated[str, Field(pattern=r"^[ -~]+$", max_length=200)]
-    """What documents, in words."""
+    """The documents, in words."""
     calibrated: bool
-    """Whether these are documents such as the profile's."""
+    """Whether these are such documents as the profile's."""
     in_scope: _Count
     """Questions that the documents answer."""
     in_scope_declined: _Count
     out_of_scope: _Count
-    """Questions that they do not answer."""
+    """Questions that the documents do not answer."""
     out_of_scope_declined: _Count
 
     @model_validator(mode="after")
     def _counts(self) -> Self:
         if self.in_scope_declined > self.in_scope or self.out_of_scope_declined > self.out_of_scope:
-            raise ValueError(
-                "more questions were declined than there are; want the counts of one measurement"
-            )
+            raise ValueError("more questions were declined than asked; give the counts of one measurement")
         return self
 
 
 class _Point(BaseModel):
-    """A baseline for so many passages, and what it declined of each corpus together when it was measured."""
+    """The baseline for a number of passages, and what it declined over all corpora when it was measured."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -68,7 +66,7 @@ class _Point(BaseModel):
     corpora: _Count
     in_scope: _Count
     in_scope_declined: Annotated[float, Field(ge=0, le=1)]
-    """A share: the passages beside the one that answers were drawn many times."""
+    """A share, because the passages other than the one that answers were drawn many times."""
     out_of_scope: _Count
     out_of_scope_declined: Annotated[float, Field(ge=0, le=1)]
 
@@ -81,7 +79,7 @@ class _Baselines(BaseModel):
     embedder: dict[str, list[_Point]]
 
 
-class _Document(BaseModel):
+class _GateFile(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     schema_: Annotated[Literal[1], BeforeValidator(a_number)] = Field(alias="schema")
@@ -89,7 +87,7 @@ class _Document(BaseModel):
 
 
 def calibrations_of(profile: Profile) -> Mapping[str, Calibration]:
-    """Return what a profile says was measured, by the embedder's name; nothing of one without ``gate.toml``.
+    """Return a profile's calibrations by the embedder's name; none without ``gate.toml``.
 
     Raises
     ------
@@ -107,11 +105,11 @@ def calibrations_of(profile: Profile) -> Mapping[str, Calibration]:
 
 @cache
 def _read(text: str) -> Mapping[str, Calibration]:
-    return Toml(GATE_FILE, text).read(_Document).embedder
+    return Toml(GATE_FILE, text).read(_GateFile).embedder
 
 
 def gate_for(profile: Profile, embedder: str) -> ConfidenceGate:
-    """Return the gate that a profile ships for an embedder, by its name; else a baseline, which says so.
+    """Return the gate that a profile ships for an embedder, by its name, or else a baseline, which says so.
 
     Examples
     --------
@@ -137,13 +135,7 @@ def _baselines() -> _Baselines:
 
 
 def threshold_for(embedder: str) -> float:
-    """Return the threshold of an embedder that was calibrated on SEC filings.
-
-    Raises
-    ------
-    InvalidArgument
-        If this one was not; another model's threshold would be meaningless.
-    """
+    """Return the threshold of an embedder that was calibrated on SEC filings; InvalidArgument if this one was not."""
     found = calibrations_of(Profile.open(_MEASURED)).get(embedder)
     if found is None:
         raise InvalidArgument(

@@ -1,7 +1,6 @@
 """Choose rows that repeat each other less: maximal marginal relevance (Carbonell and Goldstein, SIGIR 1998).
 
-A rule often stands in several documents almost word for word, and the best passages are then the same one several
-times.
+Several documents often state a rule in almost the same words, so that the best passages all say the same.
 """
 
 from __future__ import annotations
@@ -27,16 +26,15 @@ __all__ = ["Diverse", "diversity_of"]
 _NAME: Final = re.compile(r"(?P<ranker>.+)\+mmr-(?P<relevance>0?\.\d{1,2}|1|0)-(?P<fetch>\d{1,4})")
 
 _MOST: Final = 9999
-"""Greatest number of rows to choose from, which a name has room for."""
+"""The most rows to choose from, so that a name has room for the number."""
 
 
 class Diverse:
-    """Of the best rows of another ranker, those that are relevant and unlike those chosen before them.
+    """Chooses among the best rows of another ranker those that are relevant and unlike the ones chosen before.
 
-    Each next row is the one with the greatest ``relevance * score - (1 - relevance) * likeness``: the ranker's score,
-    and the greatest cosine similarity to a row already chosen, 0 for the first. Rows about what the question names are
-    all chosen before others. Rows are compared by the core's exact similarities, so that every machine chooses the
-    same.
+    Each next row has the greatest ``relevance * score - (1 - relevance) * likeness``: the ranker's score, and the
+    greatest cosine similarity to a row already chosen, 0 for the first. Rows about what the question names are all
+    chosen before others. Similarities are the core's exact ones, so that every machine chooses the same rows.
 
     Parameters
     ----------
@@ -44,21 +42,14 @@ class Diverse:
     relevance : float
         The weight on relevance, 0 to 1 in steps of 0.01, lambda in the paper; at 1 the order is the ranker's.
     fetch : int
-        Rows to choose from, 1 to 9,999; as many as are wanted, if those are more.
-
-    Raises
-    ------
-    InvalidArgument
-        If one of the two is another, for then the name would not make it again.
+        Rows to choose from, 1 to 9,999; at least the number wanted.
     """
 
     def __init__(self, ranker: Ranker, relevance: float, fetch: int) -> None:
         if not 0 <= relevance <= 1 or round(relevance, 2) != relevance:
-            raise InvalidArgument(
-                f"the weight on relevance is {relevance}; want a share, 0 to 1 in steps of 0.01"
-            )
+            raise InvalidArgument(f"the weight on relevance is {relevance}; want 0 to 1 in steps of 0.01")
         if not 1 <= fetch <= _MOST:
-            raise InvalidArgument(f"there are {fetch} rows to choose from; want 1 to {_MOST}")
+            raise InvalidArgument(f"the number of rows to choose from is {fetch}; want 1 to {_MOST}")
         self._ranker = ranker
         self._relevance = relevance
         self._fetch = fetch
@@ -66,7 +57,7 @@ class Diverse:
 
     @property
     def fingerprint(self) -> str | None:
-        """The ranker's."""
+        """The fingerprint of the ranker."""
         return self._ranker.fingerprint
 
     def rank(
@@ -80,7 +71,7 @@ class Diverse:
         exact_limit: int | None,
         wider: Wider | None = None,
     ) -> Ranked:
-        """See :class:`~carag.retrieval.ranking.Ranker`."""
+        """Rank by the other ranker, and choose from its rows."""
         found = self._ranker.rank(
             index,
             words,
@@ -102,7 +93,7 @@ class Diverse:
         )
 
     def _choose(self, index: AnyIndex, found: Ranked, k: int) -> list[int]:
-        """Return the places of the rows chosen, in the order in which they were."""
+        """Return the places of the rows chosen, in the order of choice."""
         keys = np.array(found.keys, np.int64)
         vectors = index.vectors(keys)
         relevance = self._relevance * np.array(found.scores)
@@ -121,7 +112,7 @@ class Diverse:
 
 
 def diversity_of(name: str) -> tuple[str, float, int] | None:
-    """Split a ranker's name into the ranker that it chooses from, the weight on relevance and the rows to choose from.
+    """Split a ranker's name into the other ranker, the weight on relevance and the number of rows to choose from.
 
     Examples
     --------
@@ -133,7 +124,6 @@ def diversity_of(name: str) -> tuple[str, float, int] | None:
     parts = _NAME.fullmatch(name)
     if parts is None:
         raise InvalidArgument(
-            f"there is no ranker {quoted(name)}; want a ranker, +mmr-, the weight on relevance and the number of rows "
-            "to choose from, such as fused-1+mmr-0.7-20"
+            f"there is no ranker {quoted(name)}; want RANKER+mmr-RELEVANCE-ROWS, such as fused-1+mmr-0.7-20"
         )
     return parts["ranker"], float(parts["relevance"]), int(parts["fetch"])

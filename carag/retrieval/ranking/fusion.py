@@ -1,9 +1,9 @@
 """Fuse similarity, words and what the question names into one score over all admissible rows, and find its best.
 
-A row's score is ``SIMILARITY`` of its cosine, and its bonus: ``WORDS`` of its BM25 score in units of the best
+A row's score is ``SIMILARITY`` times its cosine plus its bonus: ``WORDS`` times its BM25 score in units of the best
 admissible one, the tier of its document, and ``NAMED`` if that is about what the question names. No bonus is negative,
-so a row without one that is not among the ``k`` nearest has ``k`` rows before it. Whoever knows the nearest rows and
-all bonuses therefore knows the best of *all* rows, without a score for each: these are no two lists cut off and merged.
+so a row without one that is not among the ``k`` nearest has ``k`` rows before it. The nearest rows and all bonuses
+therefore determine the best of *all* rows: no lists are cut off and merged.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 __all__ = ["NAMED", "SIMILARITY", "WORDS", "Best", "Bonuses", "Nearest", "best_of", "bonuses", "least_share"]
 
 WORDS: Final = 0.4
-"""Weight of words; chosen on development questions, where 0.3 to 0.5 cannot be told apart."""
+"""The weight of words; on development questions 0.3 to 0.5 did equally well."""
 SIMILARITY: Final = 1 - WORDS
 NAMED: Final = 1.0
-"""Added to the tier, 1 or more, of a document about what the question names. A cosine may be negative, and without
-this a close row about somebody else could come before one about whom is asked for: 1 + NAMED - SIMILARITY is greater
-than SIMILARITY + WORDS."""
+"""Added to the tier, 1 or more, of a document about what the question names. A cosine may be negative, and without this
+a close row about another company could come before one about the company named: 1 + NAMED - SIMILARITY is greater than
+SIMILARITY + WORDS."""
 _ROUNDING: Final = 1 - 1e-9
-"""What a bound is lowered by, far more than its rounding loses."""
+"""A bound is lowered by this factor, far more than rounding loses."""
 
 
 class Nearest(NamedTuple):
@@ -39,7 +39,7 @@ class Nearest(NamedTuple):
 
 
 class Bonuses(NamedTuple):
-    """What rows have besides their similarity; all others have none."""
+    """The bonuses of rows; all other rows have none."""
 
     keys: NDArray[np.int64]
     """Ascending."""
@@ -47,7 +47,7 @@ class Bonuses(NamedTuple):
     """0 or more."""
 
     def places(self, keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Return where some rows stand, and of each whether it is there at all."""
+        """Return the places of some rows, and for each whether it is present."""
         if not self.keys.size:
             return np.zeros(keys.size, np.int64), np.zeros(keys.size, np.bool_)
         at = np.minimum(np.searchsorted(self.keys, keys), self.keys.size - 1)
@@ -71,22 +71,16 @@ class Best(NamedTuple):
 
 
 def bonuses(by_words: NDArray[np.int64], shares: NDArray[np.float64], tiers: Bonuses) -> Bonuses:
-    """Add what rows get for their words and for the tier of their document.
+    """Add the bonuses of rows for their words and for the tier of their document.
 
     Parameters
     ----------
     by_words : (n,) int64
-        Rows that hold a term, each once.
+        Rows with a term of the question, each once.
     shares : (n,) float64
         Their BM25 scores in units of the best admissible one, 0 to 1.
     tiers : Bonuses
         All admissible rows whose document is in a tier, and the tier.
-
-    Examples
-    --------
-    >>> keys = np.array([7, 3])
-    >>> bonuses(keys, np.array([1.0, 0.5]), Bonuses(np.array([3, 5]), np.array([1.0, 1.5])))
-    Bonuses(keys=array([3, 5, 7]), values=array([1.2, 1.5, 0.4]))
     """
     keys = np.concatenate((by_words, tiers.keys))
     values = np.concatenate((WORDS * shares, tiers.values))
@@ -115,18 +109,9 @@ def best_of(
     bonus : Bonuses
     k : int
     similarities_of : callable
-        The similarities of rows by their keys. It is asked for rows that may be among the best, and no others.
+        Returns the similarities of rows by their keys; called only for rows that may be among the best.
     whole : bool
-        Whether ``nearest`` are all rows that there are.
-
-    Examples
-    --------
-    >>> rows = {1: 0.9, 2: 0.8, 3: 0.1, 4: 0.0}
-    >>> nearest = Nearest(np.array([1, 2]), np.array([0.9, 0.8], np.float32))
-    >>> bonus = Bonuses(np.array([3, 4]), np.array([1.0, 0.1]))
-    >>> read = lambda keys: np.array([rows[key] for key in keys.tolist()], np.float32)
-    >>> best_of(nearest, bonus, 2, read, whole=False)[0].tolist()
-    [3, 1]
+        Whether ``nearest`` has all rows.
     """
     keys, found = nearest
     scores = SIMILARITY * found.astype(np.float64) + bonus.of(keys)
@@ -153,12 +138,9 @@ def best_of(
 
 
 def least_share(best: Best, nearest: Nearest, k: int) -> float:
-    """Return the least share of words that could lift a row that is in no tier among the best, or raise one there.
+    """Return the least share of words that could lift a row without a tier among the best, or raise it there.
 
-    Parameters
-    ----------
-    best : Best
-        The best of rows of which some may have words that are not known yet: their scores are low or right.
+    The scores in ``best`` are lower bounds, because some rows' words may not be known yet.
     """
     if best.scores.size < k:
         return 0.0

@@ -16,19 +16,13 @@ if TYPE_CHECKING:
 __all__ = ["RANKERS", "ranker_by_name"]
 
 RANKERS: Final = (FUSED, DENSE)
-"""Names of the rankers, the default first. One that changes an order gets another name, and the old one stays.
+"""Names of the rankers, the default first. A ranker with another order gets another name, and the old one stays.
 
-Each may be followed by what :mod:`carag.retrieval.ranking.diversity` says, such as ``fused-1+mmr-0.7-20``."""
+A suffix of :mod:`carag.retrieval.ranking.diversity` may follow, as in ``fused-1+mmr-0.7-20``."""
 
 
 def ranker_by_name(name: str | None, catalogue: Catalogue) -> Ranker:
-    """Return a ranker by the name that records give it, or the one that the catalogue's profile wants.
-
-    Raises
-    ------
-    InvalidArgument
-        If there is none of this name.
-    """
+    """Return a ranker by its name in records, or the default of the catalogue's profile."""
     if name is None:
         declared = catalogue.declared
         fused = Fused(catalogue)

@@ -1,7 +1,6 @@
 """Rank admissible rows for a question: by similarity alone, or fused with words and with what the question names.
 
-A ranker has a name with a version, which records keep: a question that is asked again of what was known then gets the
-same passages from the ranker that its record names.
+Records keep a ranker's name and version, so that a question asked again about the same past gets the same passages.
 """
 
 from __future__ import annotations
@@ -37,31 +36,31 @@ DENSE: Final = "dense"
 FUSED: Final = "fused-1"
 
 K1: Final = 0.9
-"""How soon a term that is repeated stops adding; measured with :data:`B` on development questions, where 0.6 to 2 and
-0.4 to 0.75 are within 0.02 of the best recall."""
+"""BM25's saturation of repeated terms; measured with :data:`B` on development questions, where 0.6 to 2 and 0.4 to 0.75
+are within 0.02 of the best recall."""
 B: Final = 0.4
-"""How much the length of a passage counts, 0 to 1."""
+"""BM25's weight of a passage's length, 0 to 1."""
 _SPARE: Final = 2
-"""Ask approximate plans for 1/2 more rows than wanted: what they miss is mostly in the last ranks."""
+"""Ask approximate plans for 1/2 more rows than wanted: those that they miss are mostly in the last ranks."""
 
 
 @dataclass(slots=True, eq=False)
 class Question:
-    """A question, as rankers read it; of one request, which may rank twice."""
+    """The question of one request, which may rank twice."""
 
     text: str
     vector: NDArray[np.float32]
     _terms: tuple[Lexicon, list[str]] | None = None
 
     def terms(self, lexicon: Lexicon) -> list[str]:
-        """Return what it is searched by, looked up once."""
+        """Return the terms of the search by words, looked up once."""
         if self._terms is None or self._terms[0] is not lexicon:
             self._terms = lexicon, terms_of(self.text, lexicon.expand(self.text))
         return self._terms[1]
 
 
 class Wider(NamedTuple):
-    """A search without the session's policy, which tells what that hides: ranked as if nobody else asked."""
+    """A search without the session's policy, which shows what the policy hides; it is ranked by itself."""
 
     search: Search
     k: int
@@ -74,7 +73,7 @@ class Ranked(NamedTuple):
     """Best first."""
     similarities: list[float]
     scores: list[float]
-    """By which they are ordered."""
+    """The scores that order them."""
     plan: str
     """The plans that found the most similar rows."""
     admissible: int
@@ -82,15 +81,15 @@ class Ranked(NamedTuple):
     words: Words | None = None
     """None from a ranker without words."""
     nearest: float | None = None
-    """Similarity of the most similar row, which need not be among the best; None if there is none."""
+    """Similarity of the most similar row, which need not be among the best; None without rows."""
     about: frozenset[int] | None = None
-    """Those of the keys whose documents are about what the question names; None if it names nobody, or is not read."""
+    """The keys whose documents are about what the question names; None if it names nothing or is not read."""
     wider: Ranked | None = None
-    """The best rows of the wider search, if there is one: keys, similarities, scores, and which are about it."""
+    """The best rows of the wider search, if any: keys, similarities, scores, and which are about it."""
     state: IndexState | None = None
-    """What was searched, where that is a backend."""
+    """The state of the backend that was searched, if any."""
     respelt: Respelt | None = None
-    """The question with its misspelt words mended, by which it should be asked again."""
+    """The question with its misspelt words mended, which should be asked instead."""
 
 
 class Ranker(Protocol):
@@ -98,12 +97,12 @@ class Ranker(Protocol):
 
     @property
     def name(self) -> str:
-        """As records have it."""
+        """The name in records."""
         ...
 
     @property
     def fingerprint(self) -> str | None:
-        """A hash of all that an order depends on but rows, words and question; None if the name says all."""
+        """A hash of everything that an order depends on except rows, words and question; None if the name says it."""
         ...
 
     def rank(
@@ -122,21 +121,21 @@ class Ranker(Protocol):
         Parameters
         ----------
         index, words
-            Of one instant.
+            At the same instant.
         question : Question
         searches : sequence of Search
             No row is admissible in two of them.
         k : int
         exact_limit : int or None
-            As ``exact_limit`` of :meth:`carag.Index.search`; None for the certified plan.
+            As for :meth:`carag.Index.search`; None for the certified plan.
         wider : Wider, optional
-            Changes nothing but what ``wider`` of the answer is.
+            Affects only ``wider`` of the result.
         """
         ...
 
 
 class Dense:
-    """The most similar rows."""
+    """Ranks by similarity alone."""
 
     name: Final = DENSE
     fingerprint: Final = None
@@ -152,22 +151,17 @@ class Dense:
         exact_limit: int | None,
         wider: Wider | None = None,
     ) -> Ranked:
-        """See :class:`Ranker`."""
+        """Rank; see :class:`Ranker`."""
         near, beside = _nearest(index, question.vector, searches, k, exact_limit, wider)
         return _by_similarity(near)._replace(wider=beside and _by_similarity(beside))
 
 
 class Fused:
-    """The rows of the highest fused score; :mod:`carag.retrieval.ranking.fusion` says what it is.
+    """Ranks by the fused score of :mod:`carag.retrieval.ranking.fusion`.
 
-    Rows of documents in a tier are all scored by words. Of the others first the ``k`` best by words are, which gives a
-    score that the best reach at least; then those whose words could lift them to it, if that are any more. Where ``k``
-    rows are about what the question names, no other is among the best, and the one best by words is the unit of scores.
-
-    Parameters
-    ----------
-    catalogue : Catalogue
-        Reads the question, by documents that the searches admit and by no others.
+    Rows of documents in a tier are all scored by words. Of the others, first the ``k`` best by words are scored, which
+    gives a lower bound; then those whose words could lift them to it. If ``k`` rows are about what the question names,
+    no other is among the best, and the best one by words is enough as the unit of scores.
     """
 
     name: Final = FUSED
@@ -177,7 +171,7 @@ class Fused:
 
     @property
     def fingerprint(self) -> str:
-        """The catalogue's."""
+        """The fingerprint of the catalogue."""
         return self._catalogue.fingerprint
 
     def rank(
@@ -191,7 +185,7 @@ class Fused:
         exact_limit: int | None,
         wider: Wider | None = None,
     ) -> Ranked:
-        """See :class:`Ranker`."""
+        """Rank; see :class:`Ranker`."""
         near, beside = _nearest(index, question.vector, searches, k, exact_limit, wider)
         fused = self._fused(index, words, question, searches, k, near)
 
@@ -216,10 +210,10 @@ class Fused:
         question: Question,
         searches: Sequence[Search],
         k: int,
-        near: _Near,
+        near: _NearestRows,
         before: _Fusion | None = None,
     ) -> _Fusion:
-        """Fuse; what was read ``before`` among the same documents is not read again."""
+        """Fuse; a question that was read ``before`` among the same documents is not read again."""
         nearest, admissible = near.rows, near.admissible
         documents = words.documents(searches)
         if before is not None and np.array_equal(before.documents, documents):
@@ -260,7 +254,7 @@ class Fused:
             near.plan,
             admissible,
             nearest=_greatest(nearest),
-            # What is about it is in tier 1 at least, and no other row has as much: a tier without it is below 2.
+            # Rows about it are in tier 1 or higher, plus NAMED; the tier of other rows is below 2.
             about=frozenset(found.keys[tiers.of(found.keys) >= 1 + NAMED].tolist())
             if understood.reading.is_about_somebody
             else None,
@@ -269,30 +263,28 @@ class Fused:
         return _Fusion(ranked, documents, understood, greatest, counts)
 
 
-class _Near(NamedTuple):
-    """The most similar rows."""
+class _NearestRows(NamedTuple):
+    """The most similar rows, with the plans that found them, and the backend's state if a backend did."""
 
     rows: Nearest
     plan: str
-    """The plans that found them."""
     admissible: int
     state: IndexState | None
-    """Where a backend found them."""
 
 
 class _Fusion(NamedTuple):
-    """The rows of the highest fused score, and what more is known by then."""
+    """The rows with the highest fused score, and what was found on the way."""
 
     ranked: Ranked
     documents: NDArray[np.int64]
-    """With a row that is admissible."""
+    """The documents with an admissible row."""
     understood: Understood
     greatest: float
-    """BM25 score of the best row by words."""
+    """The BM25 score of the best row by words."""
     counts: TermCounts
 
 
-def _by_similarity(near: _Near) -> Ranked:
+def _by_similarity(near: _NearestRows) -> Ranked:
     similarities = near.rows.similarities.tolist()
     return Ranked(
         near.rows.keys.tolist(),
@@ -310,13 +302,7 @@ def _greatest(nearest: Nearest) -> float | None:
 
 
 def share_of(score: float, counts: TermCounts) -> float:
-    """Return a BM25 score as a share of the most that the terms asked for could give, 0 to 1.
-
-    Examples
-    --------
-    >>> share_of(0.0, TermCounts(5, 40, (1, 0)))
-    0.0
-    """
+    """Return a BM25 score as a share of the most that the terms of a question could give, 0 to 1."""
     most = fsum(
         (K1 + 1) * log(1 + (counts.chunks - often + 0.5) / (often + 0.5))
         for often in counts.frequencies
@@ -326,14 +312,9 @@ def share_of(score: float, counts: TermCounts) -> float:
 
 
 def topic_of(understood: Understood, held: Callable[[Sequence[str]], Sequence[int]]) -> Topic:
-    """Say what a question names, and whether the documents that a session may use are about it at all.
+    """Return what a question names, and whether the documents that a session may use are about it at all.
 
-    Parameters
-    ----------
-    understood : Understood
-        Read among those documents.
-    held : callable
-        Tells of each of some terms how many passages that the session may use hold it.
+    ``held`` counts, for each of some terms, the passages that the session may use and that hold it.
     """
     said = "; ".join(dict.fromkeys(one.described() for one in understood.absent))
     is_void = understood.is_void
@@ -349,13 +330,7 @@ def topic_of(understood: Understood, held: Callable[[Sequence[str]], Sequence[in
 
 
 def terms_of(question: str, more: Sequence[str]) -> list[str]:
-    """Return the terms that a question is searched by: those of what it asks, and those that a lexicon adds.
-
-    Examples
-    --------
-    >>> terms_of("You are an analyst. What was capex?", ["purchases of property"])
-    ['what', 'was', 'capex', 'purchases', 'of', 'property']
-    """
+    """Return the terms of a search by words: those of the asking sentences, and those that a lexicon adds."""
     return [term for text in (asking(question), *more) for term in tokenize(text)]
 
 
@@ -366,12 +341,12 @@ def _nearest(
     k: int,
     exact_limit: int | None,
     wider: Wider | None,
-) -> tuple[_Near, _Near | None]:
-    """Return the nearest rows of all searches together, and those of the wider one, found beside the first of them."""
+) -> tuple[_NearestRows, _NearestRows | None]:
+    """Return the nearest rows of all searches together, and those of the wider one, found by the first of them."""
     is_auto = exact_limit is not None
 
     def asked(k: int) -> int:
-        # An index has no use for more rows than it holds.
+        # More rows than an index holds are never needed.
         return min(k + -(-k // _SPARE), max(k, len(index))) if is_auto else k
 
     found = [
@@ -391,12 +366,12 @@ def _nearest(
     return _near(found, k), _near([found[0].wider], wider.k) if wider else None
 
 
-def _near(found: Sequence[SearchResult | CheckedResult], k: int) -> _Near:
+def _near(found: Sequence[SearchResult | CheckedResult], k: int) -> _NearestRows:
     states = [one.stats.state for one in found if not isinstance(one, SearchResult)]
     if any(state.epoch != states[0].epoch for state in states):
         raise BackendUnavailable("the backend changed between two searches of one question; ask again")
     stats = [one.stats for one in found]
-    return _Near(
+    return _NearestRows(
         _nearest_of(found[0], k) if len(found) == 1 else _merged([_nearest_of(one, k) for one in found], k),
         "/".join(dict.fromkeys(one.plans[0].value for one in stats)),
         sum(one.admissible for one in stats),
@@ -410,7 +385,7 @@ def _nearest_of(found: SearchResult | CheckedResult, k: int) -> Nearest:
 
 
 def _merged(found: Sequence[Nearest], k: int) -> Nearest:
-    """Merge as a search orders: by similarity, then by key."""
+    """Merge in a search's order: by similarity, then by key."""
     keys, similarities = (np.concatenate(column) for column in zip(*found, strict=True))
     order = np.lexsort((keys, -similarities))[:k]
     return Nearest(keys[order], similarities[order])

@@ -1,4 +1,4 @@
-"""Read a question without a model: what it names, as an order among admissible passages and never as a right."""
+"""Read what a question names, without a model; the result only orders admissible passages, and admits none."""
 
 from __future__ import annotations
 

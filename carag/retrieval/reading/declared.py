@@ -1,7 +1,6 @@
-"""Read what a profile declares of its questions: ``reading.toml``, and the tables that it names.
+"""Read ``reading.toml`` of a profile, which says what is read from questions and documents, and the tables it names.
 
-All of it orders what a session may use anyhow, so it is no part of the policy, and stands in files of its own. What a
-profile does not declare is not read.
+It only orders what a session may use anyway, so it is separate from the policy. What is not declared is not read.
 """
 
 from __future__ import annotations
@@ -28,22 +27,22 @@ if TYPE_CHECKING:
 __all__ = ["Declared"]
 
 _FILING: Final = {"kind": "form", "period": "period", "dated": "filed"}
-"""What the reader of filings states: the only fields that EDGAR's profile can declare."""
+"""The fields that the reader of filings states; EDGAR's profile can declare no others."""
 _MAX_KINDS: Final = 1_000
-"""Greatest number of kinds in a list, or of variants of one."""
+"""The most kinds in a list, or variants of one kind."""
 
 _MAX_CIK: Final = 9_999_999_999
 _MAX_NICKNAMES: Final = 10_000
 
 _MAX_NUMBERS: Final = 16
-"""Greatest number of fields with numbers of documents."""
+"""The most fields with document numbers."""
 
 
 _FieldName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=64)]
 _Kinds = Annotated[list[str], Field(max_length=_MAX_KINDS)]
 
 
-class _Document(BaseModel):
+class _ReadingFile(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     schema_: Annotated[Literal[1], BeforeValidator(a_number)] = Field(alias="schema")
@@ -69,7 +68,7 @@ class _Document(BaseModel):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Declared:
-    """What is read of questions and of documents under one profile.
+    """What is read from questions and documents under a profile.
 
     Examples
     --------
@@ -84,73 +83,73 @@ class Declared:
     title: str | None = None
     """The field of metadata that is a document's title; questions may name it."""
     kind: str | None = None
-    """The field that says what kind of document it is."""
+    """The field with the kind of document."""
     period: str | None = None
-    """The field with the last day for which it reports."""
+    """The field with the last day of the period that it reports for."""
     dated: str | None = None
-    """The field with the day on which it came out."""
+    """The field with the day on which it was published."""
     kinds: Lexicon | None = None
-    """From words of a question to kinds; None if the documents' own kinds are what a question may name."""
+    """From words in a question to kinds; if None, a question may name the documents' own kinds."""
     lexicon: Lexicon = field(default_factory=Lexicon)
-    """From words of a question to terms for the search by words."""
+    """From words in a question to terms for the search by words."""
     numbers: tuple[str, ...] = ()
     """The fields of metadata with a document's numbers; questions may name them."""
     as_of: str | None = None
     """The intent of a question that names the day as of which it asks; None if no such day is read."""
     reports: Mapping[str, ReportKind] = field(default_factory=dict)
-    """By kind, in small letters."""
+    """By kind, in lower case."""
     variants: Mapping[str, str] = field(default_factory=dict)
-    """By another name of a kind, in small letters, the kind."""
+    """From other names of kinds, in lower case, to the kind."""
     nicknames: Mapping[str, int] = field(default_factory=dict)
-    """By a name that people use and filings do not state, the CIK of the company."""
+    """From names that people use and filings do not state to the CIK of the company."""
     least_words: float = 0.0
-    """Share of a question's words, 0 to 1, that the best passage by words must hold for the question to be answered."""
+    """The least match of the best passage by words, 0 to 1, for the question to be answered."""
     relevance: float = 1.0
-    """The weight on relevance, 0 to 1, where passages are chosen to repeat each other less; 1 does not choose."""
+    """The weight on relevance, 0 to 1, when passages that repeat each other are avoided; 1 switches that off."""
     fetch: int = 20
-    """Of how many of the best passages those are chosen."""
+    """The number of best passages that they are chosen from."""
     sha256: str = hashlib.sha256(b"").hexdigest()
-    """Of the files, in hexadecimal."""
+    """Hash of the files, in hexadecimal."""
 
     @classmethod
     def of(cls, profile: Profile) -> Declared:
-        """Read what a profile declares; nothing of one without ``reading.toml``.
+        """Read what a profile declares; without ``reading.toml`` that is nothing.
 
         Raises
         ------
         InvalidArgument
-            If a file is not valid, is named and missing, or is there and not named; the message names the line.
+            If a file is not valid, or is missing, or is present but not named; the message names the line.
         """
         files = {name: text for name, text in profile.reading.items() if name != GATE_FILE}
         if unknown := sorted(profile.reading.keys() - set(READING_FILES)):
             raise InvalidArgument(
-                f"a profile has no file {quoted(unknown[0])}; want {', '.join(READING_FILES)}"
+                f"the file {quoted(unknown[0])} is not part of a profile; want {', '.join(READING_FILES)}"
             )
         if "reading.toml" not in files:
             if files:
                 raise InvalidArgument(
-                    f"{min(files)} is there and no reading.toml names it; add one, or remove the table"
+                    f"{min(files)} is there, but there is no reading.toml that names it; add one, or remove the table"
                 )
             return cls()
         toml = Toml("reading.toml", files["reading.toml"])
-        said = toml.read(_Document)
+        said = toml.read(_ReadingFile)
         _check_fields(toml, said, profile.vocabulary)
         tables = {}
         for name, file in (("kinds", said.kinds), ("lexicon", said.lexicon)):
             if file is not None and file not in files:
                 with toml.at(name):
                     raise InvalidArgument(
-                        f"there is no {file} beside it; add the table, or leave the key out"
+                        f"there is no {file} in the same folder; add the table, or leave the key out"
                     )
             if file is None and f"{name}.tsv" in files:
                 raise InvalidArgument(
-                    f'{name}.tsv is there; name it in reading.toml by: {name} = "{name}.tsv"'
+                    f'{name}.tsv is there, but reading.toml does not name it; add: {name} = "{name}.tsv"'
                 )
             if file is not None:
                 tables[name] = Lexicon(files[file], file)
         if "kinds" in tables and said.kind is None:
             with toml.at("kinds"):
-                raise InvalidArgument("no field says what kind a document is; declare one by: kind = FIELD")
+                raise InvalidArgument("no field has the kind of a document; declare it with: kind = FIELD")
         digest = hashlib.sha256()
         for name in sorted(files):
             digest.update(f"{name} {len(files[name].encode())}\n{files[name]}".encode())
@@ -174,63 +173,63 @@ class Declared:
         )
 
     def kind_of(self, stated: str) -> str:
-        """Return a kind by the name that tables use: of a form its base, without ``/A``; else in small letters."""
+        """Return the name of a kind in tables: of a form its base, without ``/A``; otherwise in lower case."""
         plain = " ".join(stated.split())
         plain = plain.upper().removesuffix("/A").strip() if self.companies else plain.casefold()
         return self.variants.get(plain.casefold(), plain)
 
     def report(self, kind: str) -> ReportKind:
-        """Tell for how long documents of a kind report."""
+        """Return the period that documents of a kind report for."""
         return self.reports.get(kind.casefold(), ReportKind.OTHER)
 
 
-def _check_fields(toml: Toml, said: _Document, vocabulary: Vocabulary) -> None:
-    """Check that fields can hold what they are declared for."""
+def _check_fields(toml: Toml, said: _ReadingFile, vocabulary: Vocabulary) -> None:
+    """Check that the fields have the types that they are declared for."""
     of_filings = vocabulary.reader == "edgar"
     if said.companies != of_filings:
         with toml.at("companies"):
             raise InvalidArgument(
-                "companies are read of filings, and of nothing else; want it true where the reader is edgar, and left "
-                "out where it is not"
+                "companies are read from filings only; want true for the reader edgar, and leave it out for any other"
             )
     if said.as_of is not None:
         known = [rule.name for rule in vocabulary.intents.rules]
         with toml.at("as_of"):
             if said.as_of not in known:
                 raise InvalidArgument(
-                    f"no intent is called {quoted(said.as_of)}; {nearest(said.as_of, known)}"
+                    f"there is no intent {quoted(said.as_of)}; {nearest(said.as_of, known)}"
                 )
     for place, number in enumerate(said.numbers):
         with toml.at("numbers", place):
             if of_filings:
-                raise InvalidArgument("a filing has no such field; want it left out")
+                raise InvalidArgument("a filing has no such field; leave it out")
             if (of := vocabulary.metadata.get(number, "text")) != "text":
-                raise InvalidArgument(f"{number} is declared as {of} in profile.toml; want a text")
+                raise InvalidArgument(f"{number} is declared as {of} in profile.toml; want a text field")
     for name, wanted in (("title", "text"), ("kind", "text"), ("period", "date"), ("dated", "date")):
         stated = getattr(said, name)
         if stated is None:
             continue
         with toml.at(name):
             if of_filings and stated != _FILING.get(name):
-                raise InvalidArgument(
-                    f"a filing has no such field; want {_FILING.get(name) or 'it left out'}"
-                )
+                remedy = f"want {_FILING[name]}" if name in _FILING else "leave it out"
+                raise InvalidArgument(f"a filing has no such field; {remedy}")
             if (kind := vocabulary.metadata.get(stated, wanted)) != wanted and not of_filings:
-                raise InvalidArgument(f"{stated} is declared as {kind} in profile.toml; want a {wanted}")
+                raise InvalidArgument(
+                    f"{stated} is declared as {kind} in profile.toml; want a {wanted} field"
+                )
 
 
-def _reports(toml: Toml, said: _Document) -> dict[str, ReportKind]:
+def _reports(toml: Toml, said: _ReadingFile) -> dict[str, ReportKind]:
     found: dict[str, ReportKind] = {}
     for name, report in (("annual", ReportKind.ANNUAL), ("interim", ReportKind.INTERIM)):
         for number, kind in enumerate(getattr(said, name)):
             with toml.at(name, number):
                 check_label("a kind", kind)
                 if found.setdefault(kind.casefold(), report) is not report:
-                    raise InvalidArgument(f"{kind} reports for a year by annual; want each kind once")
+                    raise InvalidArgument(f"{kind} is in both annual and interim; list each kind once")
     return found
 
 
-def _variants(toml: Toml, said: _Document) -> dict[str, str]:
+def _variants(toml: Toml, said: _ReadingFile) -> dict[str, str]:
     found: dict[str, str] = {}
     for kind, others in said.variants.items():
         with toml.at("variants", kind):
@@ -238,7 +237,7 @@ def _variants(toml: Toml, said: _Document) -> dict[str, str]:
                 check_label("a kind", other)
                 base = kind if said.companies else kind.casefold()
                 if other in said.variants or found.setdefault(other.casefold(), base) != base:
-                    raise InvalidArgument(f"{other} is also another kind; want each name once")
+                    raise InvalidArgument(f"{other} also names another kind; list each name once")
     return found
 
 

@@ -1,4 +1,4 @@
-"""Hold what is known of documents as columns, from which their order is computed for many at once."""
+"""The metadata of documents as columns, from which the order of many is computed at once."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ _REPORTS: Final = tuple(ReportKind)
 
 
 class Described(NamedTuple):
-    """What is known of one document; what is not stated is empty, or None."""
+    """The metadata of a document; what is unknown is empty or None."""
 
     number: int
-    """Of the store's row, and of the index of words."""
+    """Its number in the store and the index of words."""
     id: str
     kind: str = ""
     entities: tuple[int, ...] = ()
-    """CIKs of those whose document it is."""
+    """CIKs of its filers."""
     company: str = ""
     title: str = ""
     period: date | None = None
-    """The last day for which it reports."""
+    """The last day of the period that it reports for."""
     dated: date | None = None
-    """The day on which it came out."""
+    """The day on which it was published."""
     report: ReportKind = ReportKind.OTHER
     fiscal_year_end: str | None = None
-    """Month and day, such as ``0930``, where a public table states it."""
+    """Month and day, such as ``0930``, if a public table states it."""
     numbers: tuple[str, ...] = ()
-    """That a question may name it by; they are kept by :class:`carag.retrieval.reading.Numbers`, not as a column."""
+    """Numbers that a question may name it by; kept by :class:`carag.retrieval.reading.Numbers`, not as a column."""
 
 
 @dataclass(eq=False)
@@ -55,18 +55,18 @@ class _Columns:
     companies: list[str] = field(default_factory=list)
     titles: list[str] = field(default_factory=list)
     names: tuple[str, ...] = ()
-    """Of kinds, each once."""
+    """Names of kinds, each once."""
     kinds: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
     """Positions in `names`."""
     reports: NDArray[np.int8] = field(default_factory=lambda: np.empty(0, np.int8))
     """Positions in ``ReportKind``."""
     periods: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
-    """Ordinals of days; 0 where none is stated."""
+    """Ordinals of days; 0 if unknown."""
     dated: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
     ends: NDArray[np.int16] = field(default_factory=lambda: np.empty(0, np.int16))
-    """100 times the month, and the day; 0 where none is stated."""
+    """100 times the month, plus the day; 0 if unknown."""
     starts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
-    """Where the owners of each begin, and the last end."""
+    """Where the owners of each document begin, and where the last end."""
     owners: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
 
     def joined(self, records: Sequence[Described]) -> _Columns:
@@ -92,11 +92,7 @@ class _Columns:
 
 
 class Documents(Sequence[Described]):
-    """Documents in an order; a slice of a larger table costs nothing until it is looked at.
-
-    Parameters
-    ----------
-    records : iterable of Described
+    """Documents in an order; a subset of a larger table, which costs nothing until it is read.
 
     Examples
     --------
@@ -112,7 +108,7 @@ class Documents(Sequence[Described]):
         self._at: NDArray[np.int64] = np.arange(len(self._columns.numbers))
 
     def joined(self, records: Sequence[Described]) -> Documents:
-        """Return all documents of the table, and more at the end; this one stays as it is."""
+        """Return all documents of the table with more at the end; this object does not change."""
         return self._made(self._columns.joined(records), None)
 
     def of(self, numbers: ArrayLike) -> Documents:
@@ -121,7 +117,7 @@ class Documents(Sequence[Described]):
         Raises
         ------
         InvalidArgument
-            If there is none of a number.
+            If no document has one of the numbers.
         """
         wanted = np.asarray(numbers, np.int64).ravel()
         at = np.searchsorted(self._columns.numbers, wanted)
@@ -177,27 +173,27 @@ class Documents(Sequence[Described]):
 
     @cached_property
     def periods(self) -> NDArray[np.int32]:
-        """Ordinals of the last days for which they report; 0 where none is stated."""
+        """Ordinals of the last days of the periods that they report for; 0 if unknown."""
         return self._columns.periods[self._at]
 
     @cached_property
     def dated(self) -> NDArray[np.int32]:
-        """Ordinals of the days on which they came out; 0 where none is stated."""
+        """Ordinals of the days on which they were published; 0 if unknown."""
         return self._columns.dated[self._at]
 
     @cached_property
     def reports(self) -> NDArray[np.int8]:
-        """For how long they report, as positions in ``ReportKind``."""
+        """The kinds of period that they report for, as positions in ``ReportKind``."""
         return self._columns.reports[self._at]
 
     @cached_property
     def ends(self) -> NDArray[np.int16]:
-        """Ends of fiscal years, 100 times the month and the day; 0 where none is stated."""
+        """Ends of fiscal years, 100 times the month plus the day; 0 if unknown."""
         return self._columns.ends[self._at]
 
     @cached_property
     def owned(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return pairs of a position in the sequence and an entity, by position and then as stated."""
+        """Pairs of a position in the sequence and an entity, by position and then as stated."""
         starts = self._columns.starts
         counts = starts[self._at + 1] - starts[self._at]
         before = np.cumsum(counts) - counts
@@ -205,7 +201,7 @@ class Documents(Sequence[Described]):
         return np.repeat(np.arange(len(self._at)), counts), self._columns.owners[which]
 
     def of_entities(self, keys: Iterable[int]) -> NDArray[np.bool_]:
-        """Tell which are documents of one of these entities."""
+        """Tell which documents belong to one of these entities."""
         columns = self._columns
         hit = np.zeros(len(columns.owners), np.bool_)
         for key in keys:
@@ -215,7 +211,7 @@ class Documents(Sequence[Described]):
         return found[self._at]
 
     def of_kinds(self, kinds: Iterable[str]) -> NDArray[np.bool_]:
-        """Tell which are of one of these kinds; capitals do not count."""
+        """Tell which documents have one of these kinds, regardless of case."""
         wanted = {one.casefold() for one in kinds}
         is_wanted = np.array([name.casefold() in wanted for name in self._columns.names], np.bool_)
         codes = self._columns.kinds[self._at]

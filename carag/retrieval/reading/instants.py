@@ -1,8 +1,8 @@
 """Read the day as of which a question asks: "on 1 March 2024", "as on 31.3.2024", "as of March 1, 2024".
 
-A day is read only where the question says of what is asked that it was so on that day. The day on which something
-happened, such as "issued on" or "dated", is none; nor is a month or a year, which are periods; nor a day after "by",
-"since" or "before". What can be two days, or is no day of the calendar, is named as unreadable and never guessed.
+A day is read only if the question asks what was the case on that day. The day of an event, as in "issued on" or
+"dated", does not count; nor does a month or a year, which is a period; nor a day after "by", "since" or "before". A
+date that can mean two days, or that does not exist, is reported as unreadable and never guessed.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 __all__ = ["Instant", "instants_of"]
 
 _HYPHENS: Final = re.compile(r"(?<![\w./-])(\d\d?)-(\d\d?)-((?:19|20)\d\d)(?![\w-])")
-"""Day, month and year, in this order or the other, as with strokes."""
+"""Day, month and year, or month, day and year, as with slashes."""
 _CUE: Final = re.compile(
     r"(?:^|(?<=\W))(?:(?P<plain>on)|(?:as|position) (?:on|at|of))(?: the)?"
     r"(?: (?:mon|tues|wednes|thurs|fri|satur|sun)day,?)? $",
     re.IGNORECASE,
 )
 _LOOK_BEHIND: Final = 32
-"""Characters before a day in which the words stand that say that it is asked about."""
+"""Characters before a day that are searched for a cue."""
 _CLAUSE: Final = re.compile(r"[^,;:.?!]*$")
 _EVENT: Final = re.compile(
     r"\b(?:issu(?:ed?|ing)|dated|releas(?:ed?|ing)|publish(?:ed)?|notif(?:y|ied)|announced?|sign(?:ed)?|circulated?"
@@ -37,32 +37,32 @@ _EVENT: Final = re.compile(
     r"|withdrawn|withdrew|repealed|superseded|revised|updated)\b",
     re.IGNORECASE,
 )
-"""Words of a clause after which "on" and a day say when that happened."""
+"""Words in a clause after which "on" and a day tell when something happened."""
 _DONE: Final = re.compile(r"\b\w{2,}ed $", re.IGNORECASE)
 _WAS_SO: Final = re.compile(
     r"\b(?:appli|exist|prevail|allow|permitt|requir|need|prohibit|exempt|cover|cap+|oblig|exce)ed $",
     re.IGNORECASE,
 )
-"""Words in -ed before "on" that say what was so, and not what was done."""
+"""Words in -ed before "on" that describe a state, not an event."""
 _JOINED: Final = re.compile(
     r" ?(?:,|&|and|or|to|till|until|through|vs\.?|versus|[-–])(?: (?:and|or|on|the))* ?"
 )
-"""What stands between two days that are asked about together."""
+"""What can be between two days that are asked about together."""
 _MOST_BETWEEN: Final = 16
 
 
 class Instant(NamedTuple):
-    """A day as of which a question asks, and where it names it."""
+    """A day as of which a question asks, and its place."""
 
     start: int
-    """The offset of the words that say so, in the question in NFKC with single spaces."""
+    """The offset of the cue, in the question in NFKC with single spaces."""
     end: int
     day: date | None
-    """None of what is written like a day and can be two, or none."""
+    """None for a date that can mean two days, or that does not exist."""
 
 
 def instants_of(question: str) -> tuple[Instant, ...]:
-    """Return the days as of which a question asks, in its order.
+    """Return the days as of which a question asks, in the order of the question.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def instants_of(question: str) -> tuple[Instant, ...]:
 
 
 def _start(text: str, at: int) -> int | None:
-    """Return where the words begin that say of the day at an offset that it is asked about; None if there are none."""
+    """Return the start of the cue that the day at an offset is asked about, or None."""
     begin = max(0, at - _LOOK_BEHIND)
     cue = _CUE.search(text[begin:at])
     if cue is None or (cue.start() == 0 < begin):

@@ -1,7 +1,7 @@
-"""Tell what a capital says in the language of a question: in German every noun has one, so it makes no name.
+"""Tell what a capital means in the language of a question: in German every noun has one, so it does not mark a name.
 
-A language is told by its function words alone, which are fixed lists: what a store holds never changes how a question
-is read. They are those of questions, and begin a sentence with a capital that says nothing.
+A language is recognised by its function words alone, which are fixed lists: the content of a store never changes how a
+question is read. They are words of questions, which often begin a sentence with a capital that means nothing.
 """
 
 from __future__ import annotations
@@ -55,25 +55,25 @@ _WORDS: Final = {
     ),
 }
 _TITLES: Final = frozenset(["dr", "familie", "firma", "frau", "herr", "herrn", "konzern", "prof"])
-"""German words before the name of somebody."""
+"""German words before the name of a person or company."""
 _ELISION: Final = re.compile(r"(?:[cdjlmnst]|qu|un|(?:da|de|ne|su|a)ll)['’](?=[^\W\d_])", re.IGNORECASE)
 """French and Italian write an article and its noun as one word: ``l'AMF``, ``dell'IVASS``."""
 _ENDINGS: Final = ("e", "en", "er", "es", "n", "s")
 _PLAIN: Final = str.maketrans("äöüÄÖÜ", "aouAOU")
 _SHORTEST: Final = 3
-"""Characters of the shortest stem."""
+"""Characters in the shortest stem."""
 
 
 @cache
 def function_words(language: str) -> frozenset[str]:
-    """Return the words of questions in a language, as names are compared; of English all that name nobody."""
+    """Return a language's words of questions, folded as names are; for English, all common words."""
     if language == "English":
         return common_words()
     return frozenset(word.folded for word in words_of(_WORDS[language]))
 
 
 def language_of(words: Sequence[Word]) -> str:
-    """Tell the language of a question: that of which it has most words, and English where none has more than it.
+    """Tell the language of a question: the one with the most function words in it, or English if none has more.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def language_of(words: Sequence[Word]) -> str:
 
 
 def names_in_german(run: Sequence[Word]) -> list[Word]:
-    """Return the words of a run with capitals that are names there: beside a legal form or a title, or an acronym.
+    """Return the names in a run of capitalised German words: those next to a legal form or a title, and acronyms.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def names_in_german(run: Sequence[Word]) -> list[Word]:
 
 
 def inflected(word: str) -> frozenset[str]:
-    """Return the forms in which a German noun may stand elsewhere, with others that it has not.
+    """Return the possible inflections of a German noun, and some that it does not have.
 
     Examples
     --------
@@ -115,13 +115,7 @@ def inflected(word: str) -> frozenset[str]:
 
 
 def unelided(word: Word) -> Word:
-    """Return a word without an article before its apostrophe.
-
-    Examples
-    --------
-    >>> [unelided(word).written for word in words_of("l'AMF McDonald's")]
-    ['AMF', "McDonald's"]
-    """
+    """Return a word without an article before its apostrophe: AMF of ``l'AMF``."""
     elided = _ELISION.match(word.written)
     if elided is None:
         return word

@@ -1,7 +1,7 @@
-"""Read tables of patterns and what they ask for: words for the lexical query, or kinds of documents.
+"""Read tables from patterns to what they ask for: terms of the search by words, or kinds of documents.
 
-A table is data of a profile: a line has a regular expression, a tab, and terms separated by commas. Its terms may be
-added to a query by words, where they can only change an order; nothing here narrows or widens what may be found.
+A table is part of a profile: each line has a regular expression, a tab, and terms separated by commas. Terms can only
+change the order of a search by words, never what may be found.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Lexicon"]
 
 _MAX_LINES: Final = 10_000
-"""Greatest number of lines of a table, comments included."""
+"""The most lines of a table, comments included."""
 
 
 class Lexicon:
@@ -28,16 +28,15 @@ class Lexicon:
     Parameters
     ----------
     text : str
-        Lines of ``pattern<TAB>term, term``; empty lines and those that begin with ``#`` say nothing. A pattern is a
-        regular expression of Python, whose case is ignored.
+        Lines of ``pattern<TAB>term, term``; empty lines and those that begin with ``#`` are ignored. A pattern is a
+        regular expression of Python, without regard to case.
     name : str
-        How messages call the table.
+        The name of the table in messages.
 
     Raises
     ------
     InvalidArgument
-        If a line has no pattern, no term, a pattern that is no regular expression or matches the empty text, or stands
-        twice; the message names the line.
+        If a line has no term, or a pattern that is invalid, matches the empty text, or appears twice.
 
     Examples
     --------
@@ -49,7 +48,7 @@ class Lexicon:
         check_text(name, text)
         lines = text.splitlines()
         if len(lines) > _MAX_LINES:
-            raise InvalidArgument(f"{name} has {len(lines)} lines; want {_MAX_LINES} at most")
+            raise InvalidArgument(f"{name} has {len(lines)} lines; want at most {_MAX_LINES}")
         self._rules: list[tuple[re.Pattern[str], tuple[str, ...]]] = []
         seen: dict[str, int] = {}
         for number, line in enumerate(lines, 1):
@@ -60,21 +59,15 @@ class Lexicon:
             terms = tuple(dict.fromkeys(" ".join(one.split()) for one in after.split(",") if one.strip()))
             if not (tab and pattern.strip() and terms):
                 raise InvalidArgument(
-                    f"{where} is {quoted(line)}; want a pattern, a tab, and terms with commas"
+                    f"{where} is {quoted(line)}; want a pattern, a tab, and terms separated by commas"
                 )
             if (before := seen.setdefault(pattern, number)) != number:
-                raise InvalidArgument(f"{where} has the pattern of line {before}; want each once")
+                raise InvalidArgument(f"{where} repeats the pattern of line {before}; remove one of them")
             self._rules.append((_pattern(where, pattern), terms))
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read a table from a UTF-8 file.
-
-        Raises
-        ------
-        InvalidArgument
-            If there is no such file, it is no UTF-8, or it breaks the rules of a table.
-        """
+        """Read a table from a UTF-8 file; InvalidArgument if that is not possible."""
         try:
             return cls(path.read_text("utf-8"), path.name)
         except (OSError, UnicodeDecodeError) as error:
@@ -84,15 +77,10 @@ class Lexicon:
 
     @classmethod
     def of_values(cls, values: Iterable[str]) -> Self:
-        """Make a table in which each value asks for itself, as a field of metadata that names kinds has them.
+        """Make a table in which each value, a printable text of 1 to 200 characters, asks for itself.
 
-        The values must be those that a profile declares, or those of documents that the session admits: a value that
-        only a hidden document has would change how a question is read.
-
-        Raises
-        ------
-        InvalidArgument
-            If a value is no printable text of 1 to 200 characters.
+        The values must be declared by a profile, or come from documents that the session admits: a value that only a
+        hidden document has would change how a question is read.
 
         Examples
         --------
@@ -111,7 +99,7 @@ class Lexicon:
         return len(self._rules)
 
     def expand(self, question: str) -> tuple[str, ...]:
-        """Return the terms that a question asks for: each once, in the order of the table."""
+        """Return the terms that a question asks for, each once, in the order of the table."""
         return tuple(
             dict.fromkeys(
                 term for pattern, terms in self._rules if pattern.search(question) for term in terms
@@ -123,9 +111,7 @@ def _pattern(where: str, text: str) -> re.Pattern[str]:
     try:
         compiled = re.compile(text, re.IGNORECASE)
     except re.error as error:
-        raise InvalidArgument(f"{where}: {quoted(text)} is no regular expression: {error}") from error
+        raise InvalidArgument(f"{where}: {quoted(text)} is not a regular expression: {error}") from error
     if compiled.search(""):
-        raise InvalidArgument(
-            f"{where}: {quoted(text)} matches every question; want one that says what is asked"
-        )
+        raise InvalidArgument(f"{where}: {quoted(text)} matches every question; make it more specific")
     return compiled

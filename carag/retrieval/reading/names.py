@@ -1,16 +1,13 @@
-"""Find the names of companies, or the titles of documents, that a question says, by a table of names.
+"""Find the company names or document titles in a question, with a table of names.
 
-The table is the caller's, and so is a duty: **a name that a session may not know of must not be in it.** A word such as
-"Apple" names one company by its first word only while no other name begins with it; so a hidden filer in the table
-would change how a question is read, and with it the order of what the session sees. Two tables are safe: a static,
-public one that does not depend on what a store holds, or the names that this session admits, and no others. For the
-same reason what counts as a common word is a fixed list (``common_words.txt``), never a count over a corpus.
+**A name that a session must not know of must not be in the table.** "Apple" names a company by its first word only if
+no other name begins with it; a hidden filer in the table would change how a question is read, and with it the order of
+what the session sees. Two tables are safe: a static, public one, or the names that this session admits. For the same
+reason common words are a fixed list (``common_words.txt``), never a count over a corpus. A table may hold more names if
+every question is read by :meth:`Names.among`, which treats rows as absent.
 
-A table may hold more than a session may know, as long as every question is read by :meth:`Names.among`: then the rows
-that are left out say nothing, as if the table had been made without them.
-
-Of one spelling, the strongest way of naming wins, so a whole name is never made ambiguous by the longer names that
-begin with it. In one place of a question, the longest spelling wins: "Apple Hospitality" is not Apple.
+Of several ways to read a spelling the strongest wins, so a whole name is never made ambiguous by longer names that
+begin with it. At one place in a question, the longest spelling wins: "Apple Hospitality" is not Apple.
 """
 
 from __future__ import annotations
@@ -47,7 +44,7 @@ __all__ = [
 ]
 
 Key: TypeAlias = int | str
-"""What a name stands for: a CIK, or a document's id. One table has keys of one kind."""
+"""What a name stands for: a CIK, or a document's id. All keys of a table have the same type."""
 _Spelling: TypeAlias = tuple[str, ...]
 
 
@@ -59,11 +56,11 @@ LEGAL_FORMS: Final = _listed(
     "ab adr ads ag as asa bhd bv co com companies company corp corporation cos gmbh group groupe grp hldgs holding "
     "holdings inc incorporated kg kgaa limited llc llp lp ltd nv oy oyj plc pte pty sa sarl sas se spa tbk the"
 )
-"""Words at the end of a name that say its legal form, and not who it is; "the" stands there in EDGAR's names."""
+"""Words of a legal form at the end of a name; EDGAR puts "the" there as well."""
 _SMALL: Final = _listed("and at by de del der des di du for in of on the to van von")
-"""Words that names write without a capital, and with which no short form of a name ends."""
+"""Words that names write without a capital; no short form of a name ends with one."""
 _STATE: Final = re.compile(r"\s*[/\\]\s*[^\W\d_]{2,12}(?: [^\W\d_]{2,12})?\s*[/\\]?\s*$")
-"""EDGAR tells namesakes apart by a state or a remark at the end: ``/NY/``, ``\\DE\\``, ``/NEW/``."""
+"""EDGAR distinguishes namesakes by a state or a remark at the end: ``/NY/``, ``\\DE\\``, ``/NEW/``."""
 _WORD: Final = re.compile(
     r"(?:[^\W\d_]\.){2,}(?:[^\W\d_](?![^\W_]))?"  # U.S., S.p.A., U.S.A
     r"|[^\W_]+(?:['’&][^\W_]+)*"  # McDonald's, AT&T
@@ -71,22 +68,22 @@ _WORD: Final = re.compile(
 )
 _POSSESSIVE: Final = re.compile(r"['’][sS]$")
 _JOINED: Final = re.compile(r"[\s,.\-‐‑–/()®™'’\"“”]*")
-"""What may stand between two words of one name."""
+"""What can be between two words of one name."""
 _ENDS_SENTENCE: Final = re.compile(r"(?:^|[.?!:;\n])[\s\"“”„«'‘(\[¿¡]*$")
 _MARKED: Final = re.compile(r"(?:\$|\b(?:NYSE|NASDAQ|AMEX|LSE|ticker|symbol)\b\s*:?\s*)$", re.IGNORECASE)
-"""What says before a word that it is a ticker."""
+"""What marks the next word as a ticker."""
 _CURRENCIES: Final = ("$", "€", "£", "¥")
 _LOOK_BEHIND: Final = 24
-"""Characters before a word in which a mark or the end of a sentence is looked for."""
+"""Characters before a word that are searched for a mark or the end of a sentence."""
 _INITIALS: Final = 3
-"""The least number of words of a name whose initials name it."""
+"""The least number of words in a name that can be called by its initials."""
 _SHORT: Final = 3
-"""The least number of characters of a first word that names, and of a side of & that is a word of its own; a first
-word with a digit, such as 3M, may have one less."""
+"""The least number of characters in a first word that can stand for a name, and in a side of & that is a separate word;
+a first word with a digit, such as 3M, may have one less."""
 
 
 class Naming(IntEnum):
-    """How words name something; of one spelling, the greatest wins."""
+    """How words name something; for one spelling, the greatest wins."""
 
     INITIALS = 1
     FIRST_WORD = 2
@@ -96,7 +93,7 @@ class Naming(IntEnum):
 
 
 class NameRow(NamedTuple):
-    """A name, the tickers of who bears it, and its key; a key may have many rows, as for former names."""
+    """A name with tickers and its key; a key may have many rows, as for former names."""
 
     name: str
     tickers: Sequence[str]
@@ -105,46 +102,39 @@ class NameRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """Words of a question that name something."""
+    """Words in a question that name something."""
 
     text: str
-    """As the question says it."""
+    """As in the question."""
     keys: tuple[Key, ...]
-    """Ascending; more than one where several bear the name."""
+    """Ascending; more than one if several have the name."""
     naming: Naming
 
 
-class _Bearer(NamedTuple):
+class _NameBearer(NamedTuple):
     naming: Naming
     whole: str
-    """The name without its legal form, or the ticker: of rows that share it, a first word names all."""
+    """The name without its legal form, or the ticker; a first word names all rows that share it."""
     key: Key
     row: int
 
 
 class Word(NamedTuple):
-    """A word of a text: as it is compared, as it is written, and where it stands."""
+    """A word in a text: as it is compared, as it is written, and its place."""
 
     folded: str
     stem: str
-    """Without the genitive's 's; the same as `folded` where there is none."""
+    """Without the genitive's 's, if any."""
     written: str
     start: int
     end: int
 
 
 class Names:
-    """A matcher of names, made once and asked often.
+    """A matcher of names, made from rows of (name, tickers, key) in any order.
 
-    Parameters
-    ----------
-    rows : iterable of (name, tickers, key)
-        In any order. See the module on which names may be among them.
-
-    Raises
-    ------
-    InvalidArgument
-        If a name or ticker is not printable text of at most 200 characters, or keys are not all int or all str.
+    See the module on which names may be among them. InvalidArgument if a name or ticker is not printable text of at
+    most 200 characters, or keys are not all int or all str.
 
     Examples
     --------
@@ -155,7 +145,7 @@ class Names:
 
     def __init__(self, rows: Iterable[tuple[str, Sequence[str], Key]] = ()) -> None:
         self._spelt: Callable[[NameRow], Iterator[tuple[_Spelling, Naming, str]]] = _company_spellings
-        self._bearers: dict[_Spelling, list[_Bearer]] = {}
+        self._bearers: dict[_Spelling, list[_NameBearer]] = {}
         self._longest: dict[str, int] = {}
         self._rows = 0
         self._kind: type[Key] | None = None
@@ -164,7 +154,7 @@ class Names:
 
     @classmethod
     def of_titles(cls, rows: Iterable[tuple[str, Key]]) -> Names:
-        """Make a matcher of titles, which are said whole: no first words, no initials, no legal forms.
+        """Make a matcher of titles, which match only as a whole: no first words, initials or legal forms.
 
         Examples
         --------
@@ -178,29 +168,23 @@ class Names:
         return made
 
     def add(self, rows: Iterable[tuple[str, Sequence[str], Key]]) -> None:
-        """Add rows, all or none; they are numbered from 0 in the order in which they come. Not while others read.
-
-        Raises
-        ------
-        InvalidArgument
-            As for the class.
-        """
+        """Add all rows or, if one is invalid, none; they are numbered from 0. Not safe while other threads read."""
         checked = [_checked(*row) for row in rows]
         kinds = {type(row.key) for row in checked} | ({self._kind} if self._kind else set())
         if len(kinds) > 1:
-            raise InvalidArgument("keys of a table of names are of int and of str; want one kind")
+            raise InvalidArgument("the table of names has int and str keys; want all of one type")
         self._kind = kinds.pop() if kinds else None
         for number, row in enumerate(checked, self._rows):
             for spelling, naming, whole in self._spelt(row):
                 if _can_name(spelling, naming):
-                    self._bearers.setdefault(spelling, []).append(_Bearer(naming, whole, row.key, number))
+                    self._bearers.setdefault(spelling, []).append(_NameBearer(naming, whole, row.key, number))
                     self._longest[spelling[0]] = max(self._longest.get(spelling[0], 0), len(spelling))
         self._rows += len(checked)
 
     def among(self, is_said: Callable[[int], bool]) -> Names:
-        """Return the same names without the rows whose numbers are refused: what they hold changes no reading.
+        """Return a view of the names without the rows whose numbers ``is_said`` refuses: they change no reading.
 
-        It costs nothing to make, and sees what is added later as its function says.
+        Rows that are added later are in the view if the function accepts them.
 
         Examples
         --------
@@ -214,7 +198,7 @@ class Names:
         return made
 
     def _ways(self, spelling: _Spelling) -> Iterator[tuple[Naming, tuple[Key, ...]]]:
-        """Yield how a spelling names something, the strongest way first, and what."""
+        """Yield the ways in which a spelling names something, the strongest first, and what it names."""
         bearers = self._bearers.get(spelling, ())
         if self._said is not None:
             bearers = [one for one in bearers if self._said(one.row)]
@@ -229,11 +213,11 @@ class Names:
         return len(self._bearers)
 
     def find(self, question: str) -> tuple[Mention, ...]:
-        """Return what a question names, in its order; the same for the same table and question.
+        """Return what a question names, in its order.
 
-        A whole name of several words is found in any case, unless all are common words (Best Buy). All else must be
-        written with capitals. A common word alone (Target) must also not begin a sentence or stand before another
-        word with a capital, unless a legal form or the genitive follows.
+        A whole name of several words is found in any case, unless all are common words (Best Buy). Everything else must
+        be written with capitals. A single common word (Target) must also not begin a sentence or precede another word
+        with a capital, unless a legal form or the genitive follows.
         """
         text = normalize("NFKC", question)
         words = list(words_of(text))
@@ -247,7 +231,7 @@ class Names:
         return tuple(found)
 
     def _at(self, text: str, words: list[Word], at: int) -> tuple[Mention | None, int]:
-        """Return the longest name that begins at a word, and its number of words; else None and 1."""
+        """Return the longest name that begins at a word, with its number of words, or else None and 1."""
         first = words[at]
         most = max(self._longest.get(first.folded, 0), self._longest.get(first.stem, 0))
         for length in range(min(most, len(words) - at), 0, -1):
@@ -271,7 +255,7 @@ class Names:
 def _checked(name: str, tickers: Sequence[str], key: Key) -> NameRow:
     check_name("name of a table of names", name)
     if isinstance(tickers, str):
-        raise InvalidArgument(f"tickers of {quoted(name)} are {quoted(tickers)}; want a list of them")
+        raise InvalidArgument(f"tickers of {quoted(name)} are {quoted(tickers)}; want a list")
     for ticker in tickers:
         check_name(f"ticker of {quoted(name)}", ticker)
     if type(key) is not int and type(key) is not str:
@@ -280,7 +264,7 @@ def _checked(name: str, tickers: Sequence[str], key: Key) -> NameRow:
 
 
 def words_of(text: str) -> Iterator[Word]:
-    """Yield the words of a text as names are compared."""
+    """Yield the words of a text, folded as names are compared."""
     for match in _WORD.finditer(normalize("NFKC", text)):
         written = match[0]
         sides = written.split("&")
@@ -305,14 +289,14 @@ def _stem(written: str) -> str:
 def _folded(written: str) -> str:
     if written == "&":
         return "and"
-    if written.isascii():  # as below, at a tenth of the time
+    if written.isascii():  # the same as below, in a tenth of the time
         return written.replace("'", "").replace(".", "").lower()
     plain = (one for one in normalize("NFKD", written) if category(one) != "Mn" and one not in "'’.")
     return "".join(plain).casefold()
 
 
 def _core(name: str) -> _Spelling:
-    """Return the words of a company's name without its legal form; all of them if nothing else is left."""
+    """Return the words of a company's name without its legal form, unless nothing else is left."""
     every = tuple(word.folded for word in words_of(_STATE.sub("", name)))
     core = every[1:] if len(every) > 1 and every[0] == "the" else every
     while len(core) > 1 and (core[-1] in LEGAL_FORMS or core[-1] == "and" or core[-2:] == ("a", "s")):
@@ -365,7 +349,7 @@ def adjoin(text: str, said: list[Word]) -> bool:
 
 
 def _readings(said: list[Word]) -> Iterator[_Spelling]:
-    """Yield a run of words as it stands, and where that differs, without the genitive at its end, or anywhere."""
+    """Yield a run of words as written and, if different, without the genitive at its end, and without any genitive."""
     full = tuple(word.folded for word in said)
     yield full
     for shorter in ((*full[:-1], said[-1].stem), tuple(word.stem for word in said)):
@@ -374,7 +358,7 @@ def _readings(said: list[Word]) -> Iterator[_Spelling]:
 
 
 def _written_as(naming: Naming, text: str, words: list[Word], at: int, length: int) -> bool:
-    """Tell whether words are written as such a name is."""
+    """Tell whether words are written as such a name would be."""
     said = words[at : at + length]
     if naming is not Naming.TICKER and text.endswith(_CURRENCIES, 0, said[0].start):  # $3M
         return False
@@ -400,14 +384,13 @@ def _has_capital(word: Word) -> bool:
 
 
 def is_capital(word: Word) -> bool:
-    """Tell whether a word has a capital, or is of a script that has none."""
+    """Tell whether a word has a capital, or its script has no capitals."""
     letters = [one for one in _POSSESSIVE.sub("", word.written) if one.isalpha()]
-    # A script without capitals cannot write one.
     return not letters or any(one.isupper() for one in letters) or all(one.upper() == one for one in letters)
 
 
 def _stands_out(text: str, words: list[Word], at: int) -> bool:
-    """Tell whether a common word with a capital is a name, for what stands around it."""
+    """Tell by the words around it whether a common word with a capital is a name."""
     only = words[at]
     following = words[at + 1] if at + 1 < len(words) else None
     adjoins = following is not None and adjoin(text, [only, following])
@@ -423,17 +406,17 @@ def _stands_out(text: str, words: list[Word], at: int) -> bool:
 
 
 def begins_sentence(text: str, word: Word) -> bool:
-    """Tell whether a word begins a sentence, where a capital says nothing."""
+    """Tell whether a word begins a sentence, where a capital means nothing."""
     return bool(_ENDS_SENTENCE.search(text[max(0, word.start - _LOOK_BEHIND) : word.start]))
 
 
 @cache
 def words_listed(file: str) -> frozenset[str]:
-    """Return the words that a file beside this one lists, in small letters."""
+    """Return the words listed in a file next to this one, in lower case."""
     text = files("carag").joinpath("retrieval", "reading", file).read_text("utf-8")
     return _listed(" ".join(line for line in text.splitlines() if not line.startswith("#")))
 
 
 def common_words() -> frozenset[str]:
-    """Return the words that name nobody when they stand alone."""
+    """Return words that are not names when they stand alone."""
     return words_listed("common_words.txt")

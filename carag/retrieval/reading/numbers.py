@@ -1,9 +1,8 @@
-"""Find the numbers of documents that a question names, in whatever way they are spelt.
+"""Find document numbers in a question, in any spelling.
 
-Capitals, dots, blanks and hyphens do not count, nor "No.", zeros before a number, and the century of a year that two
-years name. A number that a document given bears is found as such; else what is written like one: parts between
-strokes, with letters first and a figure in it. So a number that only hidden documents bear, and one that none bears,
-are read alike.
+Case, dots, blanks, hyphens, "No.", leading zeros and the century in a pair of years do not matter. A number of one of
+the given documents is recognised as such, and otherwise what is written like a number: parts between slashes, with
+letters first and a figure in it. So the number of a hidden document and one that does not exist are read alike.
 """
 
 from __future__ import annotations
@@ -16,37 +15,37 @@ from carag.retrieval.reading.names import Mention, Naming
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["Numbers", "Place", "number_key"]
+__all__ = ["NumberPlace", "Numbers", "number_key"]
 
 _PART: Final = re.compile(
     r"(?<!\d)(?:19|20)?(?P<first>\d\d)\s?[-‐‑–]\s?(?:19|20)?(?P<second>\d\d)(?!\d)|[^\W\d_]+|\d+"
 )
-"""Two years, such as 2024-25 and 2024-2025; letters; figures. That one year follows the other is tested."""
+"""Two years, such as 2024-25 and 2024-2025, if one follows the other; letters; figures."""
 _SAYS_NOTHING: Final = frozenset({"NO", "NOS"})
 _WRITTEN: Final = re.compile(
     r"(?<![\w/.:-])(?=[^\s/]*[^\W\d_])[^\W\d_](?:[\w.()&‐‑–-]|\s(?=[/(])|(?<=[/.)])\s(?=[\dA-Z(])|(?<=[Nn]o)\s(?=\d)){0,60}"
     r"(?:\s?/\s?[\w.()&‐‑–-]{1,40}){1,6}"
 )
-"""What may be a number: parts between strokes without blanks, but for those around strokes, after dots and "No"."""
+"""What may be a number: parts between slashes, with blanks only around slashes and after dots and "No"."""
 _SENTENCE: Final = re.compile(r"\w*[a-z]{3}\.\s")
-"""The end of a sentence, which is no part of the number behind it."""
+"""The end of a sentence, which does not belong to the number after it."""
 _STROKES: Final = 2
-"""The least number of strokes of what is no document's and taken for a number; one, where it ends in two years."""
+"""The least number of slashes in a number of no document; one if it ends in two years."""
 _MOST_PARTS: Final = 24
-"""Greatest number of parts of a number, by which a document's is looked for in a question."""
+"""The most parts of a number."""
 
 
-class Place(NamedTuple):
-    """Where a question names a number."""
+class NumberPlace(NamedTuple):
+    """The place of a number in a question."""
 
     start: int
     end: int
     mention: Mention
-    """Its keys are the documents that bear it; none where no document given does."""
+    """Its keys are those of the given documents that have the number; perhaps none."""
 
 
 def number_key(number: str) -> str:
-    """Return a number in the form in which its spellings are equal.
+    """Return a number in a form that is equal for all of its spellings.
 
     Examples
     --------
@@ -59,30 +58,26 @@ def number_key(number: str) -> str:
 
 
 class Numbers:
-    """The numbers of documents."""
+    """The numbers of documents, one row for each."""
 
     def __init__(self) -> None:
         self._rows: dict[str, list[tuple[int, int]]] = {}
         self._many = 0
 
     def add(self, rows: Iterable[tuple[Iterable[str], int]]) -> None:
-        """Add a row a document: its numbers, and its key. A number of one part alone could be any figure."""
+        """Add a row for each document, its numbers and key. Numbers of a single part are ignored, as ambiguous."""
         for numbers, key in rows:
             for number in {number_key(one) for one in numbers if 1 < len(list(_parts(one))) <= _MOST_PARTS}:
                 if any(map(str.isdigit, number)):
                     self._rows.setdefault(number, []).append((self._many, key))
             self._many += 1
 
-    def find(self, text: str, said: Callable[[int], bool]) -> tuple[Place, ...]:
-        """Return the numbers that a text names, in its order; of one place the longest.
+    def find(self, text: str, said: Callable[[int], bool]) -> tuple[NumberPlace, ...]:
+        """Return the numbers in a text, in its order, at each place the longest.
 
-        Parameters
-        ----------
-        text : str
-        said : callable
-            Tells of a row whether its document is one of those given: the others are as if they were not there.
+        ``said`` tells whether a row's document is one of those given; other rows are treated as absent.
         """
-        found: list[Place] = []
+        found: list[NumberPlace] = []
         parts, end = list(_parts(text)), 0
         for at, (start, _, _) in enumerate(parts):
             if start < end:
@@ -92,7 +87,9 @@ class Numbers:
                 keys = sorted({key for row, key in bearers if said(row)})
                 last = parts[until - 1][1]
                 if keys and _is_whole(text, start, last):
-                    found.append(Place(start, last, Mention(text[start:last], tuple(keys), Naming.NAME)))
+                    found.append(
+                        NumberPlace(start, last, Mention(text[start:last], tuple(keys), Naming.NAME))
+                    )
                     end = last
                     break
         for match in _WRITTEN.finditer(text):
@@ -102,12 +99,12 @@ class Numbers:
             if _is_like_one(text[start:last]) and not any(
                 one.start < last and start < one.end for one in found
             ):
-                found.append(Place(start, last, Mention(text[start:last], (), Naming.NAME)))
+                found.append(NumberPlace(start, last, Mention(text[start:last], (), Naming.NAME)))
         return tuple(sorted(found, key=lambda one: one.start))
 
 
 def _parts(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield the parts of a number, with where each stands."""
+    """Yield start, end and normal form of each part of a number."""
     for match in _PART.finditer(text):
         if match["first"] and (int(match["first"]) + 1) % 100 == int(match["second"]):
             yield match.start(), match.end(), match["first"] + match["second"]
@@ -121,7 +118,7 @@ def _parts(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _joined(parts: list[str]) -> str:
-    """Join parts: only between two figures does it matter where one ends."""
+    """Join parts; only between two figures does the boundary matter."""
     return "".join(
         f"/{part}" if at and part[0].isdigit() and parts[at - 1][-1].isdigit() else part
         for at, part in enumerate(parts)

@@ -1,13 +1,13 @@
-"""Order documents by what a question names, and say what it names that none of them is.
+"""Order documents by what a question names, and find what it names that none of them is about.
 
-Both are computed from the documents given and from nothing else: those that a session may use. So a hidden document
-changes neither, and since a tier orders what may be used anyhow, it widens nothing. A tier is ::
+Both depend only on the documents given, which the session may use: a hidden document changes neither, and an order
+admits nothing. A tier is ::
 
     entity * (1 + 0.5 * period + 0.2 * kind) + 0.5 * latest
 
-in [0, 2.2]. Added to a score, and with what :mod:`carag.retrieval.ranking.fusion` adds for a company named, it puts
-every passage of it before all others, and within it lets a close passage of another year pass a distant one of the year
-asked for.
+in [0, 2.2]. Together with what :mod:`carag.retrieval.ranking.fusion` adds to the score for a company named, it puts
+every passage about that company before all others; among these, a close passage about another year may come before a
+distant one about the year asked for.
 """
 
 from __future__ import annotations
@@ -31,46 +31,45 @@ if TYPE_CHECKING:
 __all__ = ["Absent", "absent", "is_void", "tiers"]
 
 _PERIOD, _KIND, _LATEST = 0.5, 0.2, 0.5
-"""Weights as measured on the benchmark's development questions, where neighbouring values did as well."""
+"""Weights from the benchmark's development questions, where neighbouring values did equally well."""
 _REPORTS: Final = tuple(ReportKind)
 _ANNUAL: Final = _REPORTS.index(ReportKind.ANNUAL)
 _OTHER: Final = _REPORTS.index(ReportKind.OTHER)
 _RANK: Final = 1 << 22
-"""Above the ordinal of every day: what reports for a year or a quarter is newer than what is of another day, and that
-newer than what only came out on one. An 8-K of last week does not hold the figures of the latest quarter."""
+"""Greater than the ordinal of every day: a report for a year or a quarter counts as newer than one with another period,
+and that as newer than a document with only a date. Last week's 8-K does not have the figures of the latest quarter."""
 _EPOCH: Final = date(1970, 1, 1).toordinal()
 _AHEAD: Final = 200
-"""Days before a period in which what comes out may plan for it or announce it."""
+"""A document published this number of days before a period may plan for or announce it."""
 _AFTER: Final = 130
-"""Days after a period in which what comes out may report of it: a proxy statement is due 120 days after the fiscal year
-(Form 10-K, General Instruction G(3))."""
+"""A document published this number of days after a period may report on it: a proxy statement is due 120 days after the
+fiscal year (Form 10-K, General Instruction G(3))."""
 _MATURES: Final = 5 * 366
-"""Days that a table of maturities looks ahead, in a report of its last day."""
+"""Days that a table of maturities in a report looks ahead."""
 _INTO_MONTH: Final = 14
-"""Days: a fiscal year that ends on 2 January is December's, as in :mod:`carag.retrieval.reading.periods`."""
+"""Days: a fiscal year that ends on 2 January counts as December's, as in :mod:`carag.retrieval.reading.periods`."""
 
 
 class Absent(NamedTuple):
-    """What a question names and no document given is: an entity; or a period, of the entity if one is named."""
+    """What a question names but no given document is about: an entity, or a period, perhaps of an entity."""
 
     entity: Mention | None
     period: Period | None
 
     def described(self) -> str:
-        """Say it in the question's own words."""
+        """Return it in the question's own words."""
         named = "" if self.entity is None else visible_line(self.entity.text)
         when = "" if self.period is None else self.period.described()
         return " in ".join(filter(None, (named, when)))
 
 
 def tiers(reading: Reading, documents: Documents) -> NDArray[np.float64]:
-    """Return the tier of each document: 0 or more, and 0 for all if the question names nothing.
+    """Return the tier of each document, 0 or more; 0 for all if the question names nothing.
 
-    If no entity and no title is named, periods and kinds order by themselves. The latest is the newest of those asked
-    for, each entity's own: of those that report for a year or a quarter by the end of it, so that an amendment is no
-    newer than the report it amends; where there are none, by the period stated, and else by date. Where neither an
-    entity nor a title, a period or a kind narrows it, *latest* is a word like others: the newest of all documents
-    answers nothing.
+    If no entity or title is named, periods and kinds alone decide. The latest is the newest document asked for, of each
+    entity: by the end of the year or quarter that it reports for, so that an amendment is not newer than the report it
+    amends; if there is no such report, by the period stated, and else by date. If the question names no entity, title,
+    period or kind, *latest* is ignored.
 
     Examples
     --------
@@ -96,13 +95,12 @@ def tiers(reading: Reading, documents: Documents) -> NDArray[np.float64]:
 
 
 def absent(reading: Reading, documents: Documents) -> tuple[Absent, ...]:
-    """Return what a question names and no document given is, in the order of the question.
+    """Return what a question names but no given document is about, in the order of the question.
 
-    That nothing is of a period is said only where the documents state when they are, by a period of report or a date.
-    A document that reports for no year or quarter, such as an 8-K or a proxy statement, may also be meant if it came
-    out near the period: it announces what comes and reports of what was. So may any document that came out on one of
-    the days asked for; and, where the question asks for what is to come, a report of up to
-    five years before, whose tables of maturities name each of the five (FASB ASC 470-10-50-1, 842-20-50-6).
+    A period counts as absent only if the documents state a period of report or a date. A document that reports for no
+    year or quarter, such as an 8-K or a proxy statement, may also be about a period near its date, and any document
+    about the day of its publication. If the question asks about the future, a report of up to five years before may be
+    meant, whose tables of maturities cover five years (FASB ASC 470-10-50-1, 842-20-50-6).
 
     Examples
     --------
@@ -131,16 +129,9 @@ def absent(reading: Reading, documents: Documents) -> tuple[Absent, ...]:
 
 
 def is_void(reading: Reading, missing: tuple[Absent, ...]) -> bool:
-    """Tell whether no document given can be meant: every entity named is absent, or in each period asked for.
+    """Tell whether no given document can be meant: every entity named is absent, at all or in each period asked for.
 
-    Of two companies or two years, one that is there is enough: what it can answer, it may.
-
-    Examples
-    --------
-    >>> from carag.retrieval.reading import Documents, Names, read_question
-    >>> reading = read_question("What did Amcor earn in 2019?", names=Names([("Amcor plc", [], 7)]))
-    >>> is_void(reading, absent(reading, Documents()))
-    True
+    If one of two companies or two years is present, that is enough to answer about it.
     """
     wanted = [
         Absent(entity, period)
@@ -178,7 +169,7 @@ def _numbers(mention: Mention) -> list[int]:
 
 
 def _fits(periods: tuple[Period, ...], documents: Documents, among: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Tell how well each fits the best of some periods; 0 outside of those among which it is asked."""
+    """Tell how well each document fits the best of some periods; 0 for those not in ``among``."""
     found, days = np.zeros(len(documents), np.float64), documents.periods
     near = np.zeros(len(documents), np.bool_)
     for period in periods:
@@ -188,7 +179,7 @@ def _fits(periods: tuple[Period, ...], documents: Documents, among: NDArray[np.b
         near |= (days >= first[documents.reports]) & (days <= last[documents.reports])
     asked = np.flatnonzero(among & near & (days > 0))
     if asked.size:
-        # Most documents share the day, the year's end and the kind of report with others.
+        # Most documents have the same day, fiscal year's end and kind of report as others.
         codes = days[asked].astype(np.int64) * len(_REPORTS) + documents.reports[asked]
         each, which = np.unique(codes * 10_000 + _ends(documents, asked), return_inverse=True)
         fits = [[_fit(period, code) for code in each.tolist()] for period in periods]
@@ -204,7 +195,7 @@ def _fit(period: Period, code: int) -> float:
 
 
 def _ends(documents: Documents, asked: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return when fiscal years end: as a table states, else as the newest annual report given of the filer shows."""
+    """Return the ends of fiscal years: from the public table, or else from the filer's newest annual report given."""
     ends = documents.ends[asked].astype(np.int64)
     if ends.all():
         return ends
@@ -224,18 +215,18 @@ def _ends(documents: Documents, asked: NDArray[np.int64]) -> NDArray[np.int64]:
     )
     shown = (
         months.astype(np.int64) % 12 + 1
-    ) * 100 + 28  # a day that every month has: the month alone counts
+    ) * 100 + 28  # a day that every month has, because only the month counts
     at = np.searchsorted(owners_annual, owners)
     known = at < owners_annual.size
     known[known] = owners_annual[at[known]] == owners[known]
     by_document = np.zeros(len(documents), np.int64)
-    # Of several filers the first one counts; assigned in reverse, it is the one that stays.
+    # The first of several filers counts, so they are assigned in reverse.
     by_document[which[known][::-1]] = shown[at[known]][::-1]
     return np.where(ends > 0, ends, by_document[asked])
 
 
 def _newest(reading: Reading, documents: Documents, asked: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Tell which of those asked for are the newest, of each entity or title by itself."""
+    """Tell which of those asked for are the newest, for each entity or title separately."""
     rank = 1 + (documents.reports != _OTHER)
     value = np.where(documents.periods > 0, documents.periods + rank * _RANK, documents.dated)
     which, groups = documents.owned
@@ -249,9 +240,9 @@ def _newest(reading: Reading, documents: Documents, asked: NDArray[np.bool_]) ->
     else:
         is_owned = np.zeros(len(documents), np.bool_)
         is_owned[which] = True
-        nobodys = np.flatnonzero(~is_owned)
-        which = np.concatenate([which, nobodys])
-        groups = np.concatenate([groups, np.full(nobodys.size, -1)])
+        unowned = np.flatnonzero(~is_owned)
+        which = np.concatenate([which, unowned])
+        groups = np.concatenate([groups, np.full(unowned.size, -1)])
     here = asked[which] & (value[which] > 0)
     which, groups = which[here], groups[here]
     each, group = np.unique(groups, return_inverse=True)

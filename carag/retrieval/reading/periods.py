@@ -1,7 +1,7 @@
-"""Read the periods that a question names, and tell how well a document reports for one.
+"""Read the periods that a question names, and tell how well a document's period of report fits one.
 
-A question seldom says whether a year is the calendar's or a company's own, so both are tried. What can be read in two
-ways is left out: of 03/04/2022 the year alone is read.
+A question seldom says whether a year is a calendar or a fiscal year, so both are tried. What is ambiguous is left out:
+of 03/04/2022 only the year is read.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["DATE", "Period", "ReportKind", "Span", "days_of", "periods_of", "tak
 
 
 class Span(StrEnum):
-    """What a period counts in."""
+    """The unit of a period."""
 
     YEARS = "years"
     QUARTER = "quarter"
@@ -31,20 +31,20 @@ class Span(StrEnum):
 
 
 class ReportKind(StrEnum):
-    """For how long a document reports."""
+    """The period that a document reports for."""
 
     ANNUAL = "annual"
     INTERIM = "interim"
     """A quarter."""
     OTHER = "other"
-    """It has a date, and reports for no period."""
+    """None, only a date."""
 
 
 _SAME: Final = 1.0
 _NEXT_HALF: Final = 0.8
-"""A year that ends by June of the next: retailers call it by the year in which it began."""
+"""A year that ends by June of the next: retailers name it after the year in which it began."""
 _PART: Final = 0.5
-"""A report that holds the period among others: a year's for a quarter, or one with it as an earlier year."""
+"""A report that covers the period among others: a year's for a quarter, or one with it as an earlier year."""
 _LATER: Final = 0.3
 """A report that may still mention the period."""
 _COVERED_YEARS: Final = 3
@@ -54,20 +54,19 @@ _LATER_YEARS: Final = 5
 _NEAR_END: Final = timedelta(days=7)
 """A year of 52 or 53 weeks ends within a week of its month's end (26 U.S.C. 441(f))."""
 _INTO_MONTH: Final = timedelta(days=14)
-"""Subtracted from the end of a period to find its month: a year that ends on 2 January is December's."""
+"""Subtracted from the end of a period to find its month: a year that ends on 2 January counts as December's."""
 _JUNE: Final = 6
 _FIRST_YEAR, _LAST_YEAR = 1900, 2099
-"""Years that four digits of a question can mean; a document's date in another year counts as not stated."""
+"""Years that four digits in a question can mean; a document's date in another year counts as unknown."""
 _LAST_DAY: Final = date(_LAST_YEAR, 12, 31)
-"""The end of what begins and does not end, as in "since March 2024"."""
+"""The end of an open period, as in "since March 2024"."""
 
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """Years, a quarter or days that a question names.
+    """Years, a quarter or days that a question names, made by :meth:`years`, :meth:`quarter` or :meth:`days`.
 
-    A question seldom says whether 2023 is a calendar year or a company's own, so its bounds are the calendar's, and
-    :meth:`fits` also tries the fiscal year. Make one by :meth:`years`, :meth:`quarter` or :meth:`days`.
+    Its bounds are the calendar's; :meth:`fits` also tries the fiscal year.
     """
 
     first: date
@@ -77,13 +76,13 @@ class Period:
     def __post_init__(self) -> None:
         if not (self.first.year >= _FIRST_YEAR and self.first <= self.last and self.last.year <= _LAST_YEAR):
             raise InvalidArgument(
-                f"period begins {self.first} and ends {self.last}; want it to end later, both in {_FIRST_YEAR} to "
-                f"{_LAST_YEAR}"
+                f"the period begins {self.first} and ends {self.last}; want an end after the begin, and both in "
+                f"{_FIRST_YEAR} to {_LAST_YEAR}"
             )
 
     @classmethod
     def years(cls, first: int, last: int | None = None) -> Period:
-        """Make a period of one year, or of all from the first to the last."""
+        """Make a period of one year, or from the first to the last."""
         last = first if last is None else last
         return cls(_day(first, 1, 1), _day(last, 12, 31), Span.YEARS)
 
@@ -91,37 +90,33 @@ class Period:
     def quarter(cls, year: int, number: int) -> Period:
         """Make a quarter, 1 to 4."""
         if number not in (1, 2, 3, 4):
-            raise InvalidArgument(f"quarter is {quoted(number)}; want 1, 2, 3 or 4")
+            raise InvalidArgument(f"the quarter is {quoted(number)}; want 1, 2, 3 or 4")
         month = 3 * number
         return cls(_day(year, month - 2, 1), _end_of_month(year, month), Span.QUARTER)
 
     @classmethod
     def days(cls, first: date, last: date | None = None) -> Period:
-        """Make a period of one day, or of all from the first to the last."""
+        """Make a period of one day, or from the first to the last."""
         return cls(first, first if last is None else last, Span.DAYS)
 
     def fits(
         self, period_of_report: date | None, fiscal_year_end: str | None, kind: ReportKind | str
     ) -> float:
-        """Tell how well a document reports for this period, from 0 to 1.
+        """Tell how well a document's period of report fits this period, from 0 to 1.
 
-        A year fits the annual report for it 1, that of a year ending by June of the next .8, later ones that cover it
-        .5 and those up to four years later .3; quarters and other documents of the year .5. A quarter fits if the
-        calendar's or the fiscal quarter fits, and the annual report of its year .5, of a fourth quarter 1. Days fit a
-        report that ends on one of them 1, that holds one .5, and an annual report that has it in an earlier year .3.
+        A year's own annual report fits with 1, that of a year ending by June of the next with .8, later ones that cover
+        it with .5, those up to four years later with .3, and other documents of the year with .5. A quarter's own
+        report fits with 1, by the calendar's or the fiscal quarter; the annual report of its year with .5, or 1 in a
+        fourth quarter. For days, a report that ends on one fits with 1, one that covers one with .5, and an annual
+        report that covers one in an earlier year with .3.
 
         Parameters
         ----------
         period_of_report : date or None
             The last day of the period that the document reports for, or its date; None fits nothing.
         fiscal_year_end : str or None
-            Month and day of the fiscal year's end as EDGAR writes it, ``"0930"``; None leaves the calendar alone.
+            Month and day of the fiscal year's end as EDGAR writes it, ``"0930"``; with None only the calendar counts.
         kind : ReportKind or str
-
-        Raises
-        ------
-        InvalidArgument
-            If the kind is none of ``annual``, ``interim``, ``other``, or the fiscal year's end is no month and day.
 
         Examples
         --------
@@ -134,7 +129,7 @@ class Period:
         end_month = None if fiscal_year_end is None else _month_of(fiscal_year_end)
         if isinstance(period_of_report, datetime):
             raise InvalidArgument(
-                f"period of report is {quoted(period_of_report)}; want a date without a time"
+                f"the period of report is {quoted(period_of_report)}; want a date without a time"
             )
         if period_of_report is None or not _FIRST_YEAR <= period_of_report.year <= _LAST_YEAR + 1:
             return 0.0
@@ -146,16 +141,16 @@ class Period:
         return max(_year_fits(year, ended, end_month, kind) for year in self._named_years(ended))
 
     def reach(self, kind: ReportKind | str) -> tuple[date, date]:
-        """Return the first and last day between which a document of a kind must report to fit at all.
+        """Return the first and last period of report with which a document of a kind can fit at all.
 
-        A fiscal year called by a year begins at most eleven months before it, and ends at most six after it; an annual
-        report may still mention a year four years later. A few weeks more are given on either side.
+        A fiscal year begins at most eleven months before the calendar year of its name, and ends at most six after; an
+        annual report may mention a year four years later. A few weeks are added on either side.
         """
         later = timedelta(days=366 * _LATER_YEARS if _kind(kind) is ReportKind.ANNUAL else 220)
         return self.first - timedelta(days=400), self.last + later
 
     def _named_years(self, ended: date) -> set[int]:
-        """Return the years of the period among which is the one that fits best: those nearest to a report's end."""
+        """Return the years of the period nearest to a report's end, of which one fits best."""
         near = (ended.year - 1, ended.year, ended.year + 1)
         return {min(max(year, self.first.year), self.last.year) for year in near}
 
@@ -188,7 +183,7 @@ class Period:
         return _LATER if covers else 0.0
 
     def described(self) -> str:
-        """Say the period in words.
+        """Return the period in words.
 
         Examples
         --------
@@ -215,7 +210,7 @@ def _kind(kind: ReportKind | str) -> ReportKind:
         return ReportKind(kind)
     except ValueError:
         raise InvalidArgument(
-            f"kind of a report is {quoted(kind)}; want one of {', '.join(ReportKind)}"
+            f"the kind of report is {quoted(kind)}; want one of {', '.join(ReportKind)}"
         ) from None
 
 
@@ -224,7 +219,7 @@ def _month_of(fiscal_year_end: str) -> int:
         end = datetime.strptime(f"2000{fiscal_year_end}", "%Y%m%d").date()  # noqa: DTZ007 - a day; 2000 has every one
     except ValueError:
         raise InvalidArgument(
-            f"fiscal year's end is {quoted(fiscal_year_end)}; want month and day, as in '0930'"
+            f"the fiscal year's end is {quoted(fiscal_year_end)}; want month and day, such as '0930'"
         ) from None
     return (end - _INTO_MONTH).month
 
@@ -233,7 +228,7 @@ def _day(year: int, month: int, day: int) -> date:
     try:
         return date(year, month, day)
     except (TypeError, ValueError) as error:
-        raise InvalidArgument(f"{quoted((year, month, day))} is no day: {error}") from error
+        raise InvalidArgument(f"{quoted((year, month, day))} is not a day: {error}") from error
 
 
 def _end_of_month(year: int, month: int) -> date:
@@ -246,7 +241,7 @@ def _months_before(day: date, months: int) -> date:
 
 
 def _called(year: int, ended: date) -> float:
-    """Tell how well a year that ended is called by a number."""
+    """Tell how well a year's number names a year that ended on a day."""
     return _as_called(year, ended.year, ended.month)
 
 
@@ -257,7 +252,7 @@ def _as_called(year: int, ends_in: int, end_month: int) -> float:
 
 
 def _fiscal(ended: date, end_month: int) -> tuple[int, int]:
-    """Return the year in which the fiscal year of a month ends, and the fiscal quarter."""
+    """Return the calendar year in which a month's fiscal year ends, and the fiscal quarter."""
     months = (ended.month - end_month - 1) % 12
     return ended.year + (ended.month > end_month), months // 3 + 1
 
@@ -271,9 +266,9 @@ def _year_fits(year: int, ended: date, end_month: int | None, kind: ReportKind) 
     return _PART if ended.year == year or fiscal else 0.0
 
 
-# --- what a question says ---------------------------------------------------------------------------------
-# What was read is replaced by NUL, which no question holds, so that nothing is read twice or across it. White space
-# is one character everywhere, and lists are of bounded length: so no question takes long to read.
+# --- periods in a question --------------------------------------------------------------------------------
+# What was read is replaced by NUL, which no question has, so that nothing is read twice or across it. White space is a
+# single character and lists have bounded length, so no question takes long to read.
 
 _Read = TypeVar("_Read")
 _NUL: Final = "\0"
@@ -321,21 +316,21 @@ _QUARTER: Final = re.compile(_ONE_QUARTER, re.IGNORECASE)
 _AND: Final = re.compile(r"\s?and\s?", re.IGNORECASE)
 _BETWEEN: Final = re.compile(r"\bbetween\s[^.?!]*$", re.IGNORECASE)
 _SINCE: Final = re.compile(r"\bsince\s$", re.IGNORECASE)
-"""Not "since the March 2024 review", which means what came out then."""
+"""But not in "since the March 2024 review", which is about something published then."""
 _ONWARDS: Final = re.compile(
     r"\sonwards?\b|\sand\s(?:later|after(?:wards)?)\b(?=\s?(?:[.,;:?!)]|$))", re.IGNORECASE
 )
-"""Not "in 2019 and after the merger"."""
+"""But not in "in 2019 and after the merger"."""
 _LOOK_BEHIND: Final = 40
-"""Characters before the end of a period in which "between" is looked for."""
+"""Characters before the end of a period that are searched for "between"."""
 _MOST_QUARTERS: Final = 12
-"""Of a longer run of quarters, the first and last are read."""
+"""In a longer run of quarters only the first and last are read."""
 
 
 def taken(
     pattern: re.Pattern[str], text: str, read: Callable[[re.Match[str]], list[_Read]]
 ) -> tuple[list[tuple[int, int, _Read]], str]:
-    """Return what matches say, each with where it begins and ends, and the text without them."""
+    """Return what is read from each match, with its start and end, and the text without the matches."""
     found = []
     for match in pattern.finditer(text):
         if said := read(match):
@@ -345,13 +340,13 @@ def taken(
 
 
 def periods_of(text: str) -> tuple[list[Period], str]:
-    """Return the periods that a text names, in its order, and the text without them."""
+    """Return the periods in a text, in its order, and the text without them."""
     days, rest = taken(DATE, text, days_of)
     quarters, rest = taken(_SOME_QUARTERS, rest, _quarters_of)
     years, rest = taken(_SOME_YEARS, rest, _years_of)
     found = sorted(
         [*days, *quarters, *years], key=lambda one: one[:2]
-    )  # stable: quarters of one match keep order
+    )  # stable, so that quarters in one match keep their order
     periods: list[Period] = []
     ended, before = 0, None
     for start, end, one in found:
@@ -367,7 +362,7 @@ def periods_of(text: str) -> tuple[list[Period], str]:
 
 
 def _opened(one: Period, text: str, start: int, end: int) -> Period:
-    """Return a period without its end where the words around it say from when on, and it states none itself."""
+    """Return a period without an end if the words around it open it, as "since" does, and it is not a range."""
     is_range = one.span is Span.YEARS and one.first.year != one.last.year
     if is_range or not (
         _SINCE.search(text, max(0, start - _LOOK_BEHIND), start) or _ONWARDS.match(text, end)
@@ -377,7 +372,7 @@ def _opened(one: Period, text: str, start: int, end: int) -> Period:
 
 
 def _filled(first: Period, last: Period) -> list[Period]:
-    """Return what lies from one period to another: one span of days or years, or each quarter."""
+    """Return the periods from one to another: one span of days or years, or each quarter."""
     if first.span is not Span.QUARTER:
         return [Period(first.first, last.last, first.span)]
     begin, end = (one.last.year * 4 + one.last.month // 3 - 1 for one in (first, last))
@@ -387,14 +382,14 @@ def _filled(first: Period, last: Period) -> list[Period]:
 
 
 def days_of(match: re.Match[str]) -> list[Period]:
-    """Return what :data:`DATE` found: a day or a month; the year of what is two days; nothing of what is no day."""
+    """Return the day or month in a match of :data:`DATE`; only the year of an ambiguous day; nothing if invalid."""
     year = int(match["y"] or match["ye"] or match["ys"] or match["y1"] or match["y2"])
     if match["m2"] and not match["d2"]:
         month = _month_named(match["m2"])
         return [Period.days(date(year, month, 1), _end_of_month(year, month))]
     if match["ys"]:
         a, b = int(match["a"]), int(match["b"])
-        if a != b and max(a, b) <= 12:  # 03/04/2022 is read in two ways; the year in one
+        if a != b and max(a, b) <= 12:  # 03/04/2022 can mean two days; the year is clear
             return [Period.years(year)]
         month, day = (b, a) if a > 12 else (a, b)
     elif name := match["m1"] or match["m2"]:
@@ -413,7 +408,7 @@ def _month_named(name: str) -> int:
 
 def _quarters_of(match: re.Match[str]) -> list[Period]:
     run = match["after"] or match["before"]
-    if "q" not in run.casefold():  # an ordinal of something else
+    if "q" not in run.casefold():  # ordinals of something other than quarters
         return []
     year = _year_of(match["year"] or match["its"])
     found: list[Period] = []
@@ -444,7 +439,7 @@ def _years_of(match: re.Match[str]) -> list[Period]:
 
 
 def _year_of(said: str) -> int:
-    """Return a year of four digits, or of two as POSIX reads them: 69 to 99 are of the last century."""
+    """Return a year of four digits, or of two as in POSIX: 69 to 99 belong to the last century."""
     digits = re.findall(r"\d+", said)[-1]
     year = int(digits)
     return year if len(digits) == 4 else year + (1900 if year >= 69 else 2000)

@@ -1,7 +1,7 @@
 """Read what a question names: companies, titles, periods, kinds of documents, sections; and if it wants the latest.
 
-Nothing is learnt and no model is asked: a reading is a function of the question and of the tables given. It can order
-what a session admits, and widen nothing. What it cannot tell it leaves out.
+No model is used: a reading depends on the question and the tables given alone. It can only order what a session admits.
+What is ambiguous is left out.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from carag.retrieval.reading.instants import Instant
     from carag.retrieval.reading.lexicon import Lexicon
     from carag.retrieval.reading.names import Key, Mention, Names
-    from carag.retrieval.reading.numbers import Place
+    from carag.retrieval.reading.numbers import NumberPlace
     from carag.retrieval.reading.periods import Period, ReportKind
 
 __all__ = ["Reading", "Section", "asking", "read_question", "unread"]
@@ -38,7 +38,7 @@ _AHEAD: Final = re.compile(
     r"|lease payments)\b",
     re.IGNORECASE,
 )
-"""Words that ask for what is to come, such as a payment in a table of maturities (Regulation S-K, Item 303(b)(1))."""
+"""Words that ask about the future, such as a payment in a table of maturities (Regulation S-K, Item 303(b)(1))."""
 _NUMBER: Final = r"\d{1,9}[a-z]?\d{0,9}(?:[./-]\d{1,9}[a-z]?){0,9}(?:\s?\((?:\d{1,9}|[a-z]{1,4})\)){0,9}"
 _NUMBERED: Final = {
     "article": r"art(?:icles?|ikel|ículo|icolo|\.)",
@@ -70,18 +70,18 @@ class Section(NamedTuple):
     """A numbered part of a document that a question names."""
 
     kind: str
-    """In small letters and the singular, such as ``article``; § is ``section``."""
+    """In lower case and the singular, such as ``article``; § is ``section``."""
     number: str
-    """In small letters, without spaces, such as ``12(3)(a)``."""
+    """In lower case, without spaces, such as ``12(3)(a)``."""
 
     def described(self) -> str:
-        """Say the section in words."""
+        """Return the section in words."""
         return f"{self.kind} {self.number}"
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a question names, each in the order in which the question does."""
+    """What a question names, in the order of the question."""
 
     entities: tuple[Mention, ...] = ()
     periods: tuple[Period, ...] = ()
@@ -89,36 +89,36 @@ class Reading:
     """In the order of the table of kinds."""
     wants_latest: bool = False
     looks_ahead: bool = False
-    """Whether it may ask for what a report says of years to come."""
+    """Whether it may ask what a report says about future years."""
     sections: tuple[Section, ...] = ()
     titles: tuple[Mention, ...] = ()
     numbers: tuple[Mention, ...] = ()
-    """Numbers of documents; without keys where no document given bears it."""
+    """Document numbers; without keys if no given document has the number."""
     days: tuple[date, ...] = ()
-    """As of which it asks."""
+    """The days as of which it asks."""
     said: tuple[str, ...] = ()
-    """All words that name an entity or a title, also where they name one again."""
+    """All words that name an entity or a title, repeated mentions included."""
 
     @property
     def is_about_somebody(self) -> bool:
-        """Whether it names an entity, a title or a number, so that what is about others is no answer."""
+        """Whether it names an entity, a title or a number, so that only documents about these can answer it."""
         return bool(self.entities or self.titles or self.numbers)
 
     @property
     def keys(self) -> frozenset[Key]:
-        """The keys of all that may be meant by the entities."""
+        """The keys of everything that the entities may mean."""
         return frozenset(key for one in self.entities for key in one.keys)
 
     def fits(
         self, period_of_report: date | None, fiscal_year_end: str | None, kind: ReportKind | str
     ) -> float:
-        """Tell how well a document fits the best of the periods, as :meth:`Period.fits` does; 0 if none is named."""
+        """Tell how well a document fits the best of the periods, as :meth:`Period.fits` does; 0 without periods."""
         return max((one.fits(period_of_report, fiscal_year_end, kind) for one in self.periods), default=0.0)
 
     def described(self) -> str:
-        """Say in one line what was understood, in the question's own words; empty if nothing was.
+        """Return in one line what was understood, in the question's own words; empty if nothing was.
 
-        Of a table it says nothing: neither a key, nor how many bear a name, nor a name that the question does not say.
+        It reveals nothing about a table: no key, not how many have a name, and no name that is not in the question.
 
         Examples
         --------
@@ -143,7 +143,7 @@ def read_question(
     names: Names | None = None,
     titles: Names | None = None,
     kinds: Lexicon | None = None,
-    numbers: Callable[[str], Sequence[Place]] | None = None,
+    numbers: Callable[[str], Sequence[NumberPlace]] | None = None,
     instants: bool = False,
 ) -> Reading:
     """Read a question.
@@ -152,20 +152,20 @@ def read_question(
     ----------
     question : str
     names : Names, optional
-        Of companies; see :mod:`carag.retrieval.reading.names` on which may be in it.
+        Names of companies; see :mod:`carag.retrieval.reading.names` on which may be in it.
     titles : Names, optional
-        Of documents, made by :meth:`Names.of_titles`; the same duty.
+        Titles of documents, made by :meth:`Names.of_titles`, with the same restriction.
     kinds : Lexicon, optional
-        From words of a question to kinds of documents.
+        From words in a question to kinds of documents.
     numbers : callable, optional
-        Finds the numbers of documents in a text, as :meth:`Numbers.find` does; the same duty.
+        Finds document numbers in a text, as :meth:`Numbers.find` does, with the same restriction.
     instants : bool
         Whether the days as of which it asks are read as such, and not as periods.
 
     Raises
     ------
     InvalidArgument
-        If the question is no text, empty, or longer than 8,192 characters.
+        If the question is not a string, is empty, or is longer than 8,192 characters.
 
     Examples
     --------
@@ -179,7 +179,7 @@ def read_question(
     entities = names.find(rest) if names else ()
     titled = titles.find(text) if titles else ()
     meant = {key for one in numbered for key in one.mention.keys}
-    # A title that several bear means the one whose number stands with it.
+    # A title that several documents have means the one whose number is named with it.
     titled = tuple(
         replace(one, keys=tuple(key for key in one.keys if key in meant) or one.keys) for one in titled
     )
@@ -198,7 +198,7 @@ def read_question(
 
 
 def asking(question: str) -> str:
-    """Return the sentences of a question that ask, without instructions around them; all of it if none ends in a mark.
+    """Return the sentences of a question that ask, or the whole question if no sentence ends in a question mark.
 
     Examples
     --------
@@ -220,7 +220,7 @@ def _plain(question: str) -> str:
 
 
 def _parts(
-    question: str, without: Sequence[Instant | Place] = ()
+    question: str, without: Sequence[Instant | NumberPlace] = ()
 ) -> tuple[str, list[tuple[int, int, Section]], list[Period], str]:
     rest = text = _plain(question)
     for one in without:

@@ -1,4 +1,4 @@
-"""Find what the words of a question say to the policy: its intents, and the day as of which it asks."""
+"""Find what a question tells the policy: its intents, and the day as of which it asks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Listener", "Said"]
 
 
 class Said(NamedTuple):
-    """What a question says to the policy; nothing by default."""
+    """What a question tells the policy; nothing by default."""
 
     intents: tuple[str, ...] = ()
     days: tuple[date | None, ...] = ()
@@ -24,15 +24,7 @@ class Said(NamedTuple):
 
 
 class Listener:
-    """Reads questions by a profile.
-
-    Parameters
-    ----------
-    intents : Intents
-        Those that count: a profile's, or none.
-    declared : Declared
-        Whether a day is read, and which intent goes with one.
-    """
+    """Reads questions for the policy, by the intents and the reading that a profile declares."""
 
     def __init__(self, intents: Intents, declared: Declared) -> None:
         self._intents = intents
@@ -40,7 +32,7 @@ class Listener:
         self._known = {rule.name for rule in intents.rules}
 
     def said(self, question: str) -> Said:
-        """Return what a question says."""
+        """Return what a question tells the policy."""
         found = self._intents.found(question)
         days = tuple(one.day for one in instants_of(question)) if self._with_day else ()
         if days and self._with_day in self._known:

@@ -1,7 +1,7 @@
-"""Find the proper names in a question that no table knows and nothing in reach speaks of.
+"""Find the proper names in a question that are in no table and in no passage that the session may use.
 
-A question about somebody of whom no passage speaks cannot be answered, whether or not such a one exists. What counts as
-a name is decided by capitals and fixed lists, so where a text has no capitals to tell by, nothing is found.
+A question about a name that no passage mentions cannot be answered, whether or not the name exists. Capitals
+and fixed lists decide what is a name, so nothing is found where capitals mean nothing.
 """
 
 from __future__ import annotations
@@ -37,27 +37,27 @@ if TYPE_CHECKING:
 __all__ = ["unheard"]
 
 _FORM: Final = re.compile(r"\d[-‐‑]")
-"""What stands before the rest of a form's name, as in "10-Qs"."""
+"""The begin of a form's name, as in "10-Qs"."""
 _TITLED: Final = 0.8
-"""Share of long words with a capital above which a question is written like a heading, and capitals say nothing."""
+"""If a greater share of long words has a capital, the question is written like a heading, and capitals mean nothing."""
 _GERMAN: Final = "German"
 _PAIR: Final = 2
-"""Least number of German nouns side by side that may be a name."""
+"""The least number of adjacent German nouns that may be a name."""
 _LONG, _ENOUGH = 4, 6
-"""Letters of a long word, which a heading writes with a capital; and the least number of them to tell a heading by."""
+"""Letters in a long word, which a heading writes with a capital; and the least number of long words in a heading."""
 
 
 def unheard(question: str, reading: Reading, occurs: Callable[[str], bool]) -> tuple[str, ...]:
-    """Return the proper names of a question of which a word occurs nowhere, in the order of the question.
+    """Return the proper names in a question with a word that occurs nowhere, in the order of the question.
 
     Parameters
     ----------
     question : str
     reading : Reading
-        What was read of it: what it names already is no candidate.
+        What it names already is left out.
     occurs : callable
-        Tells of a word, as written without the genitive's 's, whether any passage that the session may use has it. It
-        must not look at others: then a hidden company and none are the same.
+        Tells whether any passage that the session may use has a word, as written without the genitive's 's. It must not
+        look at other passages, so that a hidden company and an unknown one look the same.
 
     Examples
     --------
@@ -90,16 +90,16 @@ def unheard(question: str, reading: Reading, occurs: Callable[[str], bool]) -> t
 
 
 def _is_heard_in_german(run: list[Word], telling: list[Word], occurs: Callable[[str], bool]) -> bool:
-    """Tell whether a run of nouns is no stranger's name; two side by side may be one if nothing speaks of either."""
+    """Tell whether a run of nouns is not an unknown name; two adjacent ones may be if neither occurs anywhere."""
     if named := names_in_german(run):
         return all(occurs(_without_genitive(word)) for word in telling if word in named)
     return len(telling) < _PAIR or any(map(occurs, chain(*(inflected(word.written) for word in telling))))
 
 
 def _runs(text: str, words: list[Word], language: str) -> list[list[Word]]:
-    """Return the runs of adjoining words with capitals; a common word that begins a sentence is in none.
+    """Return the runs of adjoining words with capitals, without common words that begin a sentence.
 
-    Nor is a German function word anywhere: ``Sie`` has a capital to be polite.
+    German function words are always left out: the polite ``Sie`` has a capital.
     """
     runs: list[list[Word]] = []
     ended: Word | None = None

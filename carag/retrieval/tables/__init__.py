@@ -1,4 +1,4 @@
-"""Find the tables of passages, and carry to a passage the head rows of the table that it was torn from."""
+"""Find the tables in passages, and give a passage the head rows of the table that continues in it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Carry to a passage the head rows of the table that it was torn from, out of the passages right before it.
+"""Give a passage the head rows of the table that continues in it, from the passages right before it.
 
-Heads are carried to what was found already: no search counts or embeds them. They are another passage's words, under
-its own label, and would move scores by text that the session may not see.
+Heads are added to passages that were already found: no search counts or embeds them. They belong to another passage
+with its own label, and would otherwise move scores by text that the session must not see.
 """
 
 from __future__ import annotations
@@ -16,66 +16,45 @@ from carag.retrieval.tables.torn import torn_heads
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["BACK", "Piece", "head_of"]
+__all__ = ["BACK", "DocumentPiece", "head_of"]
 
 BACK: Final = 2
-"""Passages before one in which the heads of its table are looked for."""
+"""The number of preceding passages in which the heads of a table are looked for."""
 _GAP: Final = 200
-"""Characters between two passages up to which they are joined. The chunker leaves out whitespace alone, which is not
-stored; across more of it no table goes on."""
+"""The most characters between two passages that are joined. The chunker leaves out only whitespace, and no table
+continues across more of it."""
 _PLACE: Final = re.compile(r"(?:^|, )(?:(?:up to )?clauses?|pages?) .*")
-"""What a part says of the place of a passage within one text, over which a table goes on."""
+"""The place of a passage in a part's name, which a table may continue across."""
 
 
-class Piece(Protocol):
-    """A passage of a document, and where it stands."""
-
-    @property
-    def chunk_id(self) -> str:
-        """Its id."""
-        ...
+class DocumentPiece(Protocol):
+    """A passage of a document, and its place in characters of the part's text."""
 
     @property
-    def text(self) -> str:
-        """Its text."""
-        ...
-
+    def chunk_id(self) -> str: ...  # noqa: D102 - its type says it
+    @property
+    def text(self) -> str: ...  # noqa: D102
     @property
     def document(self) -> str:
-        """The part that it is of."""
+        """The part that it is from."""
         ...
 
     @property
-    def start(self) -> int:
-        """Where it begins, in characters of the part's text."""
-        ...
-
+    def start(self) -> int: ...  # noqa: D102
     @property
-    def end(self) -> int:
-        """Where it ends."""
-        ...
+    def end(self) -> int: ...  # noqa: D102
 
 
-def head_of(passage: Piece, before: Sequence[Piece]) -> Head | None:
-    """Return the head rows of the table that a passage begins inside, or None.
+def head_of(passage: DocumentPiece, before: Sequence[DocumentPiece]) -> Head | None:
+    """Return the head rows of the table that a passage begins inside, or None if one of the others does not have them.
 
-    Parameters
-    ----------
-    passage : Piece
-    before : sequence of Piece
-        The passages of its document that stand right before it, the nearest first, up to the first that the session may
-        not use.
-
-    Returns
-    -------
-    Head or None
-        None if it begins inside no table, or the heads do not stand in one of these passages.
+    ``before`` has the passages right before it, nearest first, up to the first that the session must not use.
     """
     row = torn_row(passage.text)
     if row is None:
         return None
     text, start, own = passage.text[: row[1]], passage.start, passage.text
-    above: list[Piece] = []
+    above: list[DocumentPiece] = []
     for one in before[:BACK]:
         joined = _joined(one, own, start)
         if _PLACE.sub("", one.document) != _PLACE.sub("", passage.document) or joined is None:
@@ -89,15 +68,13 @@ def head_of(passage: Piece, before: Sequence[Piece]) -> Head | None:
     if span is None:
         return None
     lender = next(one for one in above if one.start <= start + span[0])
-    if (
-        start + span[1] > lender.end
-    ):  # heads, or a line above them, in two passages: one label for both there is not
+    if start + span[1] > lender.end:  # they are in two passages, which have two labels
         return None
     return Head(lender.chunk_id, start + span[0], start + span[1], text[slice(*span)])
 
 
-def _joined(above: Piece, own: str, start: int) -> str | None:
-    """Return the text of a passage up to where another starts, or None if that one does not go on from it."""
+def _joined(above: DocumentPiece, own: str, start: int) -> str | None:
+    """Return the text of a passage up to where another starts, or None if that one does not continue it."""
     if not above.start < start <= above.end + _GAP:
         return None
     text = above.text[: start - above.start]

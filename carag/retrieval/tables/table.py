@@ -1,8 +1,8 @@
-"""Find the tables of a text: their rows, the heads of their columns and the lines above, all as spans of the text.
+"""Find the tables in a text: rows, column heads and the lines above, all as spans of the text.
 
-Two kinds of line are rows: cells between `` | ``, as HTML and most PDF readers leave them, and a label with at least
-two figures at the end of the line. What cannot be told is left out: a row of bare years below other rows may be a head
-or a row, so the rows below it have no head, and nothing is looked up there.
+Two kinds of line are rows: cells between `` | ``, as HTML and most PDF readers write them, and a label with two or more
+figures at the end of the line. What is ambiguous is left out: a row of bare years below other rows may be a head or a
+row, so the rows below it have no head, and nothing is looked up there.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ PERIOD_WORDS: Final = re.compile(
     rf"|\b(?:{_MONTHS})\w{{0,6}}\.?\s\d",
     re.IGNORECASE,
 )
-"""What names a time in a head."""
+"""Names of times in a head."""
 UNIT_WORDS: Final = re.compile(
     r"\b(?:thousands?|millions?|billions?)\b|[$€£¥]\s?['’]?(?:0{3}s?|m\b|mn\b|bn\b|k\b|millions?\b)|['’]0{3}s?\b|^\W*[$€£¥%]+\W*$",
     re.IGNORECASE,
 )
-"""What names a unit or a scale in a head."""
+"""Names of units or scales in a head."""
 _YEAR: Final = re.compile(r"\b(?:19|20)\d\d\b")
 _PIPE: Final = re.compile(r"(?<!\S)\|(?!\S)")
 _FIGURE: Final = re.compile(
@@ -45,27 +45,27 @@ _PERIOD: Final = re.compile(
     re.IGNORECASE,
 )
 _LAST: Final = frozenset(")%-–—*†‡§¹²³⁴⁵⁶⁷⁸⁹⁰")
-"""What a figure or a period ends in, if in no digit. Most lines are prose and end in neither."""
+"""Last characters of figures or periods that do not end in a digit. Most lines are prose and end in none of these."""
 _LONE_SIGN: Final = re.compile(r"(?:US)?[$€£¥(]{1,3}")
 _CLOSING: Final = re.compile(r"\)?\s?%?")
 _GOES_ON: Final = re.compile(r"(?:,|\b(?:and|or|of|to|for|in|by|from|at|the|net|shares))$", re.IGNORECASE)
 _CAPTIONS: Final = 4
 """Lines above a table that are read with it."""
 _PROSE: Final = 160
-"""Characters from which a line without cells is prose, and ends a table."""
+"""A line without cells and at least this number of characters is prose, and ends a table."""
 _SENTENCE: Final = 60
-"""Characters from which a line that ends in a full stop is prose."""
+"""A line that ends in a full stop and has at least this number of characters is prose."""
 _LABEL_LINES: Final = 3
-"""Lines over which a label may go on before its row."""
+"""The most lines of a label before its row."""
 _TOP: Final = 8
-"""Lines at the top of a passage in which the first row of a torn table stands."""
+"""Lines at the top of a passage that may have the first row of a torn table."""
 
 
 class Cell(NamedTuple):
     """A cell behind the label of a row."""
 
     at: int
-    """Its place in the row, from 0; blank cells count where the table keeps them."""
+    """Its place in the row, from 0; blank cells count if the table keeps them."""
     span: Span
 
 
@@ -74,21 +74,21 @@ class Row(NamedTuple):
 
     label: Span
     cells: tuple[Cell, ...]
-    """Those that are not blank."""
+    """Without blank ones."""
     section: Span | None
-    """The line without figures above it, under which it stands."""
+    """The line without figures that heads it."""
 
 
 @dataclass(slots=True)
 class Table:
-    """A table: what stands above it, its heads and its rows."""
+    """A table: the lines above it, its heads and its rows."""
 
     captions: list[Span] = field(default_factory=list)
     heads: list[tuple[Cell, ...]] = field(default_factory=list)
-    """Rows of heads from the top. In a grid, the cell at -1 stands over the labels; else cells count from 0."""
+    """Rows of heads from the top. In a grid, the cell at -1 is above the labels; else cells count from 0."""
     rows: list[Row] = field(default_factory=list)
     is_grid: bool = True
-    """Whether blank cells are kept, so that a cell stands below the head of the same place."""
+    """Whether blank cells are kept, so that a cell is below the head at the same place."""
     width: int = 0
 
 
@@ -96,7 +96,7 @@ class _Line(NamedTuple):
     start: int
     end: int
     cells: tuple[Span, ...]
-    """Label first, blank ones included; empty of a line of text."""
+    """Label first, blank ones included; empty for a line of text."""
 
 
 def tables_of(text: str) -> list[Table]:
@@ -117,7 +117,7 @@ def tables_of(text: str) -> list[Table]:
 
 
 def torn_row(text: str) -> Span | None:
-    r"""Return the line of the first row of a text, if it is among the first lines and no heads of its table are.
+    r"""Return the line of a text's first row, if it is among the first lines and no heads of its table come before it.
 
     Examples
     --------
@@ -133,21 +133,21 @@ def torn_row(text: str) -> Span | None:
 
 
 class _Builder:
-    """Goes through the lines of a text from the top."""
+    """Reads the lines of a text from the top."""
 
     def __init__(self, text: str) -> None:
         self.tables: list[Table] = []
         self.table = Table()
-        """The one that is open."""
+        """The open one."""
         self._text = text
         self._above: list[Span] = []
         """Lines without cells since the last row."""
         self._adjacent = 0
-        """How many of them stand directly above the next line."""
+        """How many of them are directly above the next line."""
         self._raw: set[int] = set()
 
     def line(self, line: _Line) -> None:
-        """Read the next line."""
+
         if line.start == line.end:
             self.blank()
         elif not line.cells:
@@ -193,7 +193,7 @@ class _Builder:
         self._above, self._adjacent = [], 0
 
     def close(self, *, keep_above: bool = False) -> None:
-        """End the table that is open."""
+        """End the open table."""
         if self.table.rows:
             self.table.is_grid = len(self._raw) == 1 and not any(
                 map(self._begins_with_year, self.table.heads)
@@ -207,7 +207,7 @@ class _Builder:
             self._above, self._adjacent = [], 0
 
     def _begins_with_year(self, head: tuple[Cell, ...]) -> bool:
-        """Tell whether the first of several cells with years stands over the labels: then blank cells were dropped."""
+        """Tell whether the first of several cells with years is above the labels: then blank cells were dropped."""
         with_year = [cell.at for cell in head if _YEAR.search(self._text, *cell.span)]
         return len(with_year) > 1 and with_year[0] < 0
 
@@ -250,7 +250,7 @@ class _Builder:
             self.table.rows.append(Row(label, tuple(cells), section))
 
     def _whole_label(self, label: Span) -> Span:
-        """Add the lines above on which a label begins, and take them out of what stands above."""
+        """Add the lines above that begin the label, and remove them from the lines above."""
         start, end = label
         for _ in range(min(_LABEL_LINES, self._adjacent)):
             before = self._text[slice(*self._above[-1])]
@@ -280,13 +280,13 @@ class _Builder:
         return len(text) >= _PROSE or (len(text) >= _SENTENCE and text.endswith("."))
 
     def _may_be_label(self, span: Span) -> bool:
-        """Tell whether one of the next two lines is a row whose label goes on with small letters."""
+        """Tell whether one of the next two lines is a row whose label continues in lower case."""
         below = self._text[span[1] + 1 :].split("\n", 2)[:2]
         return any(one[:1].islower() and _PIPE.search(one) is not None for one in below)
 
 
 def _count_places(table: Table) -> None:
-    """Where blank cells are dropped, a place is the number of the cells before."""
+    """Count the places of cells without the blank ones, which were dropped."""
     table.rows = [
         row._replace(cells=tuple(Cell(at, cell.span) for at, cell in enumerate(row.cells)))
         for row in table.rows
@@ -295,7 +295,7 @@ def _count_places(table: Table) -> None:
 
 
 def _merged(text: str, cells: Sequence[Cell]) -> list[Cell]:
-    """Drop blank cells and signs in cells of their own, and join what closes a figure to it: ``(12 | )``."""
+    """Drop blank cells and cells with a sign alone, and join the closing part of a figure to it: ``(12 | )``."""
     kept: list[Cell] = []
     for cell in cells:
         said = text[slice(*cell.span)]
@@ -317,7 +317,7 @@ def _lines(text: str) -> Iterator[_Line]:
 
 
 def _cells(text: str, start: int, end: int) -> tuple[Span, ...]:
-    # Nearly all lines have no bar, which is found sooner than that none stands alone.
+    # Nearly all lines have no bar, and this test is faster than the pattern.
     bars = [match.span() for match in _PIPE.finditer(text, start, end)] if "|" in text[start:end] else []
     if bars:
         edges = [start, *(edge for bar in bars for edge in bar), end]
@@ -339,7 +339,7 @@ def _cells(text: str, start: int, end: int) -> tuple[Span, ...]:
 
 
 def _apart(text: str, cell: Span) -> tuple[Span, ...]:
-    """Split a cell that is several figures, which some readers leave together."""
+    """Split a cell with several figures, which some readers leave together."""
     if len(text[slice(*cell)].split()) == 1:
         return (cell,)
     found = tuple(match.span() for match in _FIGURE.finditer(text, *cell))

@@ -1,4 +1,4 @@
-"""Find the head rows of tables that were cut into several chunks, as a span of the document."""
+"""Find the head rows of tables that were cut into several chunks, as spans of the document."""
 
 from __future__ import annotations
 
@@ -15,23 +15,16 @@ if TYPE_CHECKING:
 __all__ = ["torn_heads"]
 
 _MOST: Final = 600
-"""Characters of the longest head that is carried along."""
+"""Characters in the longest head that is used."""
 _LINE: Final = 160
-"""Characters of the longest line above the heads that is carried along with them; a longer one is prose."""
+"""Characters in the longest line above the heads that is used with them; a longer one is prose."""
 
 
 def torn_heads(text: str, chunks: Sequence[Span]) -> list[Span | None]:
-    r"""Return for each chunk the head rows of the table that it begins inside, or None if it begins inside none.
+    r"""Return for each chunk of a document the head rows of the table that it begins inside, or None.
 
-    The span holds the rows of heads, and the lines above them that are read with the table, as far as they stand
-    before the chunk. It depends on the document and the chunk alone.
-
-    Parameters
-    ----------
-    text : str
-        Of the document.
-    chunks : sequence of (int, int)
-        Start and end of each, as the chunker cut them.
+    The span has the rows of heads, and the lines above them that belong to the table, as far as they are before the
+    chunk. It depends on the document and the chunk alone.
 
     Examples
     --------

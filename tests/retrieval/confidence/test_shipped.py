@@ -94,7 +94,7 @@ WRONG = {
     "an unknown key": (GOOD.replace("calibrated = true", "calibrate = true"), "calibrate"),
     "more declined than asked": (
         GOOD.replace("in_scope_declined = 7", "in_scope_declined = 151", 1),
-        "more questions were declined than there are",
+        "more questions were declined than asked",
     ),
     "no number": ("schema = true", "line 1: .*want 1"),
     "no version": (GOOD.replace("schema = 1", ""), "schema"),
