@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(autouse=True)
-def nobodys_settings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def own_settings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """``carag init`` writes into the current directory, and ``carag`` reads what lies there."""
     home = tmp_path_factory.mktemp("home")
     monkeypatch.chdir(home)

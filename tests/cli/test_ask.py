@@ -71,7 +71,7 @@ def test_what_was_understood_is_said_in_one_line_and_on_record(
 
 def test_the_ranker_comes_from_option_variable_or_file_and_must_be_one(
     store: str,
-    nobodys_settings: Path,
+    own_settings: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -85,7 +85,7 @@ def test_the_ranker_comes_from_option_variable_or_file_and_must_be_one(
         return "Read:" in capsys.readouterr().out
 
     assert reads()
-    (nobodys_settings / "carag.toml").write_text('schema = 1\nranker = "dense"\n')
+    (own_settings / "carag.toml").write_text('schema = 1\nranker = "dense"\n')
     assert not reads()
     monkeypatch.setenv("CARAG_RANKER", "fused-1")
     assert reads()
@@ -96,7 +96,7 @@ def test_the_ranker_comes_from_option_variable_or_file_and_must_be_one(
     assert run([*asked, "--ranker", "densest"]) == Exit.BAD_INPUT
     assert "want one of fused-1, dense" in capsys.readouterr().err.replace("\n", " ")
     monkeypatch.delenv("CARAG_RANKER")
-    (nobodys_settings / "carag.toml").write_text('schema = 1\nranker = "densest"\n')
+    (own_settings / "carag.toml").write_text('schema = 1\nranker = "densest"\n')
     assert run(asked) == Exit.BAD_INPUT
     assert "carag.toml, line 2" in (said := capsys.readouterr().err.replace("\n", " "))
     assert "want one of fused-1, dense" in said
@@ -214,7 +214,7 @@ def test_json_is_one_object_on_standard_output(store: str, capsys: pytest.Captur
 
 
 def test_an_access_request_needs_somebody(store: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """With a list of persons the cell opens; number 0 is nobody."""
+    """With a list of persons the cell opens; number 0 is not a person."""
     ask = ["ask", QUESTION, "--store", store, "--role", "dpo", "--purpose", "dsar"]
     assert run(ask) == Exit.REFUSED
     assert run([*ask, "--entity", "1", "--entity", "320193"]) in {Exit.OK, Exit.DECLINED}

@@ -52,7 +52,7 @@ def test_a_confirmation_is_printed_and_kept(store, witness, capsys):
 
 
 def test_a_log_is_anchored_and_verified_from_the_command_line(store, witness, capsys, tmp_path):
-    """0 with the anchor named, 2 without it, 1 for a log put back to before; what is no evidence decides nothing."""
+    """0 with the anchor named, 2 without it, 1 for a log that was rolled back; what is not evidence decides nothing."""
     shutil.copytree(store, tmp_path / "earlier")
     asked = [witness["to"][0], "--policy", str(witness["policy"])]
     for _ in range(2):
@@ -118,7 +118,7 @@ def test_what_names_no_anchor_is_said(store, to, reason):
 
 
 def test_the_policy_must_name_the_witness(store, witness, tmp_path):
-    """An address alone is nobody's; a policy that cannot be read trusts nobody."""
+    """An address alone is not an anchor; a policy that cannot be read trusts no witness."""
     with pytest.raises(InvalidArgument, match="names no witness"):
         audit_anchor.anchor(store, ["witness:http://other.example"], policy=witness["policy"])
     with pytest.raises(InvalidArgument, match="cannot be read"):

@@ -31,7 +31,7 @@ def store(tmp_path: Path) -> Path:
                 role="compliance", purpose="surveil", subject=ANA, conversation=conversation
             )
             engine.ask("Who pays?", session)
-        refused = carag.Session(role="nobody", purpose="invest", conversation=ID)
+        refused = carag.Session(role="stranger", purpose="invest", conversation=ID)
         assert engine.ask("Who pays?", refused).outcome is carag.Outcome.REFUSE
     return home
 
@@ -45,14 +45,14 @@ def listed(capsys: pytest.CaptureFixture[str], store: Path, *words: str) -> list
 def test_a_conversation_is_found_by_its_id_with_refusals(
     store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Newest first, also under other filters; an id that nobody used finds nothing."""
+    """Newest first, also under other filters; an unused id finds nothing."""
     asked = [one["record"] for one in listed(capsys, store, "--outcome", "decline")]
     refused = [one["record"] for one in listed(capsys, store, "--outcome", "refuse")]
     found = [one["record"] for one in listed(capsys, store, "--session", ID)]
     assert found == [*refused, asked[0], asked[3]]
     assert [one["record"] for one in listed(capsys, store, "--session", ID, "--outcome", "refuse")] == refused
     assert [one["record"] for one in listed(capsys, store, "--session", ID, "--limit", "1")] == refused
-    assert listed(capsys, store, "--session", "nobody's") == []
+    assert listed(capsys, store, "--session", "unused") == []
 
 
 def test_it_is_found_while_the_store_is_open(store: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,7 +23,7 @@ SCRIPTS = Path(__file__).parents[2] / "scripts"
 def test_what_verifies_is_published_and_verifies_its_own_publication(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Whoever holds the receipt and the file compares the two hashes; the policy in force stays as it was."""
+    """Someone with the receipt and the file compares the two hashes; the policy in force stays as it was."""
     store, receipt = tmp_path / "store", tmp_path / "receipt.json"
     Engine.open(store, embedder="wordllama").close()
     given = ["audit", "publish", str(SCRIPTS / name), "--store", str(store), "--receipt", str(receipt)]

@@ -45,12 +45,12 @@ def said(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, st
 def test_backed_up_and_restored(
     home: Path, tmp_path: Path, said: Callable[..., tuple[int, str, str]]
 ) -> None:
-    """Each says what it did, on record or not, and what nobody can know."""
+    """Each says what it did, on record or not, and what cannot be known."""
     backup, keys, again = (tmp_path / name for name in ("backup", "keys", "again"))
     code, out, _ = said("backup", "--store", home, "--to", backup, "--keys", keys)
     assert (code, "keep them apart" in out, out.count("not on record")) == (Exit.OK, True, 0)
     code, out, _ = said("restore", "--from", backup, "--keys", keys, "--store", again)
-    assert (code, "nobody can tell" in out) == (Exit.OK, True)
+    assert (code, "it is unknown what came after" in out) == (Exit.OK, True)
     with Engine.open(again, create=False) as engine:
         assert len(engine.retrieve("When does the canteen open?", WORKER).passages) == 1
         code, out, _ = said("backup", "--store", again, "--to", tmp_path / "live", "--json")

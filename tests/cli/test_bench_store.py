@@ -59,7 +59,7 @@ def test_it_prints_the_figures_of_each_system(home: Path, capsys: pytest.Capture
 @pytest.mark.parametrize(
     ("file", "line", "said"),
     [
-        ("q.jsonl", {**QUESTIONS[0], "role": "nobody"}, "q.jsonl, line 1: role is 'nobody'"),
+        ("q.jsonl", {**QUESTIONS[0], "role": "stranger"}, "q.jsonl, line 1: role is 'stranger'"),
         ("c.jsonl", {"document": "rent", "text": CANARY}, "c.jsonl, line 1: no passage of 'rent'"),
     ],
 )

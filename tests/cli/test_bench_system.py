@@ -37,7 +37,7 @@ def bench(*words: str) -> int:
     ("named", "said"),
     [
         ("cli_rag", "want MODULE:FACTORY"),
-        ("cli_rag:nobody", "want a callable nobody"),
+        ("cli_rag:missing", "want a callable missing"),
         ("cli_rag:nothing", "it is 3"),
         ("no_such_cli_rag:make", "ModuleNotFoundError"),
     ],

@@ -42,16 +42,16 @@ SESSION = ("--role", "public", "--purpose", "read")
 
 
 @pytest.fixture
-def home(nobodys_settings: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def home(own_settings: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A current directory with notes, and a folder of models that is not on Python's path."""
-    (nobodys_settings / "notes").mkdir()
-    (nobodys_settings / "notes" / "a.md").write_text(
+    (own_settings / "notes").mkdir()
+    (own_settings / "notes" / "a.md").write_text(
         "---\nclassification: public\n---\nThe canteen opens at noon.\n"
     )
-    (nobodys_settings / "models").mkdir()
-    (nobodys_settings / "models" / "configured_models.py").write_text(MODELS)
+    (own_settings / "models").mkdir()
+    (own_settings / "models" / "configured_models.py").write_text(MODELS)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    yield nobodys_settings
+    yield own_settings
     sys.modules.pop("configured_models", None)
 
 
@@ -141,7 +141,7 @@ def test_an_option_goes_before_the_environment_and_that_before_the_file(
 def test_where_rows_are_is_told_to_the_engine(
     words: list[str], home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the file, or the option, which goes before it; nothing is said where nobody says it."""
+    """By the file, or the option, which goes before it; without either, nothing is set."""
     given: list[Any] = []
 
     def opened(_: Path, **settings: Any) -> None:
@@ -312,7 +312,7 @@ def test_a_file_in_a_store_is_refused_however_it_is_found(
 def test_a_file_that_was_only_found_must_be_ones_own(
     home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another user's could name code; whoever names it has seen it."""
+    """Another user's could name code; someone who names it has seen it."""
     file = made(home)
     monkeypatch.setattr("os.geteuid", lambda: file.stat().st_uid + 1)
     monkeypatch.setattr("carag.cli._configuration._ROOT", -1)

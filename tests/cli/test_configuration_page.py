@@ -149,7 +149,7 @@ def test_every_slot_is_there_with_its_default() -> None:
         assert (field.default is None) == (name in _PACES)
 
 
-def test_slots_are_read_from_a_file_and_off_is_a_word(nobodys_settings: Path) -> None:
+def test_slots_are_read_from_a_file_and_off_is_a_word(own_settings: Path) -> None:
     """What is neither is refused before anything listens, with its place."""
     service = """schema = 1
 [service]
@@ -164,7 +164,7 @@ grants = "g"
         ("[service.slots]\nask = 70\n", SlotSettings(ask=70)),
         ('slots = "off"\n', None),
     ):
-        (nobodys_settings / "carag.toml").write_text(service + text)
+        (own_settings / "carag.toml").write_text(service + text)
         assert slots == Configuration().service().slots
     for wrong in (
         'slots = "on"\n',
@@ -172,12 +172,12 @@ grants = "g"
         "[service.slots]\nask = 0\n",
         "[service.slots]\nasks = 1\n",
     ):
-        (nobodys_settings / "carag.toml").write_text(service + wrong)
+        (own_settings / "carag.toml").write_text(service + wrong)
         with pytest.raises(InvalidArgument, match="slots"):
             Configuration().service()
 
 
-def test_the_example_is_read(nobodys_settings: Path) -> None:
+def test_the_example_is_read(own_settings: Path) -> None:
     (text,) = re.findall(r"```text\n(.+?)```", section("`carag.toml`"), re.DOTALL)
-    (nobodys_settings / "carag.toml").write_text(text)
+    (own_settings / "carag.toml").write_text(text)
     assert Configuration().setting("embedder") == "my_models:Words"

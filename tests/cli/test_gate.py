@@ -132,7 +132,7 @@ def test_it_says_what_was_measured_on_what(store: Path, capsys: pytest.CaptureFi
 
 def test_it_says_what_was_left_out_to_who_may_know(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with Engine.open(store) as engine:
-        engine.add([Document(id="lost", text="Nobody labelled this.", facts={})])
+        engine.add([Document(id="lost", text="This has no label.", facts={})])
     text = lines({"question": "Who labelled this?", "documents": ["lost"]})
     assert Exit.OK == calibrate(store, text, "--role", "compliance", "--purpose", "review")
     assert "left out: 1, whose documents are all hidden from compliance/review" in capsys.readouterr().out

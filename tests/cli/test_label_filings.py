@@ -115,7 +115,7 @@ def test_passages_are_told_where_words_differ(tmp_path: Path, capsys: pytest.Cap
 def test_facts_are_labelled_without_text(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, content: str
 ) -> None:
-    """A header and every spelling of a submissions row give the same label, and no text is no fault."""
+    """A header and every spelling of a submissions row give the same label, and a missing text is not an error."""
     for packed in (False, True):
         path = tmp_path / (name + ".gz" * packed)
         path.write_bytes(gzip.compress(content.encode()) if packed else content.encode())

@@ -126,7 +126,7 @@ def test_a_store_is_read_as_its_reader_may(
 def test_a_refusal_is_on_record_and_nothing_else(
     store: Path, turns: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert measured(store, turns, "--role", "nobody", "--purpose", "work") == Exit.REFUSED
+    assert measured(store, turns, "--role", "stranger", "--purpose", "work") == Exit.REFUSED
     assert capsys.readouterr().out == ""
     with Engine.open(store) as engine:
         assert engine._log.record(engine._log.size - 1).event.outcome.value == "refuse"
@@ -210,7 +210,7 @@ BAD: dict[str, tuple[tuple[str, ...], str]] = {
     "a reader of a folder": (("--role", "employee", "--purpose", "work"), "is a folder, which is public"),
     "a threshold": (("--similarity", "1.5"), "similarity_threshold is 1.5; want a number from 0 to 1"),
     "an overlap": (("--chunk-overlap", "1000"), "want an overlap of at least 0 and less than the size"),
-    "a place": (("--html", "nowhere/page.html"), "nowhere is no directory"),
+    "a place": (("--html", "nowhere/page.html"), "nowhere is not a writable directory"),
     "a label": (("--label", "entailment"), "names a column for the reranker onnx:DIR"),
 }
 

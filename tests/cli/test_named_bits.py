@@ -1,4 +1,4 @@
-"""``--profile``: an auditor with a profile's two files reads the names of its bits, and nobody is misled by others."""
+"""``--profile``: an auditor with a profile's two files reads the names of its bits, and other files do not mislead."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def test_a_table_that_is_not_valid_changes_nothing(home: Path, capsys: pytest.Ca
 def test_a_store_that_reads_no_companies_takes_no_table(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nor does a directory that is no store."""
+    """Nor does a directory that is not a store."""
     office = tmp_path / "office"
     Engine.open(office, profile="generic", embedder="wordllama").close()
     assert give(office, TABLE) == Exit.BAD_INPUT

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from carag.cli.app import run
 from carag.engine.named import is_factory
 from carag.policy.shipped import shipped_text
 
@@ -95,20 +96,24 @@ class House:
         )
 
     def made(self) -> House:
-        own = ("--embedder", "my_models:Lengths", "--store", self.store)
-        assert 0 == self.run("init", "--profile", "generic", *own).returncode
-        assert 0 == self.run("ingest", self.docs, *own).returncode
+        own = ("--embedder", "my_models:Lengths", "--store", str(self.store))
+        assert 0 == run(["init", "--profile", "generic", *own])
+        assert 0 == run(["ingest", str(self.docs), *own])
         (self.home / "carag.toml").unlink()  # it names the embedder
         return self
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> House:
+def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> House:
+    """A directory whose models can be imported in this process, too."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path / "models"))
+    monkeypatch.delitem(sys.modules, "my_models", raising=False)
     return House(tmp_path)
 
 
 def test_a_name_of_carags_own_kind_is_no_module() -> None:
-    """Whatever stands after the colon."""
+    """Whatever comes after the colon."""
     assert [
         name
         for name in ("local:boom", "bedrock:boom", "minilm", "a.b:c", "a:b", "a:", ":b", "../a:b", "a:b:c")
@@ -116,18 +121,23 @@ def test_a_name_of_carags_own_kind_is_no_module() -> None:
     ] == ["a.b:c", "a:b"]
 
 
-def test_the_command_line_opens_a_store_with_an_own_embedder_and_generator(house: House) -> None:
-    """Named by an option, or in the environment; not named, it is told what to do."""
+def test_the_command_line_opens_a_store_with_an_own_embedder_and_generator(
+    house: House, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Named by an option, or in the environment; if not named, the error says what to do."""
     house.made()
-    ask = ("ask", "When?", "--store", house.store, *SESSION)
+    ask = ["ask", "When?", "--store", str(house.store), *SESSION]
     done = house.run(*ask, "--embedder", "my_models:Lengths", "--generator", "my_models:cites")
     assert (0, True) == (done.returncode, "Own words. [1]" in done.stdout), done.stderr
-    done = house.run(*ask, CARAG_EMBEDDER="my_models:Lengths", CARAG_GENERATOR="my_models:cites")
-    assert (0, True) == (done.returncode, "Own words. [1]" in done.stdout), done.stderr
-    done = house.run(*ask, "--embedder", "wordllama", CARAG_EMBEDDER="my_models:Lengths")
-    assert (65, True) == (done.returncode, "cannot be compared" in done.stderr)
-    done = house.run(*ask)
-    assert (65, True) == (done.returncode, "--embedder MODULE:FACTORY" in done.stderr)
+    capsys.readouterr()
+    assert 65 == run(ask)
+    assert "--embedder MODULE:FACTORY" in capsys.readouterr().err
+    monkeypatch.setenv("CARAG_EMBEDDER", "my_models:Lengths")
+    assert 65 == run([*ask, "--embedder", "wordllama"])
+    assert "cannot be compared" in capsys.readouterr().err
+    monkeypatch.setenv("CARAG_GENERATOR", "my_models:cites")
+    assert 0 == run(ask)
+    assert "Own words. [1]" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -140,9 +150,12 @@ def test_the_command_line_opens_a_store_with_an_own_embedder_and_generator(house
         ("my_models:cites", "the embedder is"),
     ],
 )
-def test_what_makes_no_embedder_is_bad_input_and_shows_no_secret(house: House, name: str, why: str) -> None:
-    done = house.run("init", "--profile", "generic", "--store", house.store, "--embedder", name)
-    assert (65, True, False) == (done.returncode, why in done.stderr, "s3cret" in done.stderr), done.stderr
+def test_what_makes_no_embedder_is_bad_input_and_shows_no_secret(
+    house: House, name: str, why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = run(["init", "--profile", "generic", "--store", str(house.store), "--embedder", name])
+    said = capsys.readouterr().err
+    assert (65, True, False) == (code, why in said, "s3cret" in said), said
     assert not house.store.exists()
 
 
@@ -230,7 +243,7 @@ def test_settings_in_a_store_handed_over_run_no_code_and_are_refused(house: Hous
 
 @pytest.mark.release
 def test_a_profile_in_a_store_handed_over_runs_no_code(house: House) -> None:
-    """Its texts are data: one that names a reader of its own is no profile, and says so."""
+    """Its texts are data: one that names its own reader is not a valid profile, and the error says so."""
     given(house)
     text = shipped_text("generic", "profile.toml").replace(
         "schema = 1", 'schema = 1\nreader = "evil:boom"', 1

@@ -86,7 +86,7 @@ def test_what_cannot_be_meant_is_refused(
 
 
 def test_no_store_is_made(tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A nightly run with a slip in its path would fill a new one, under a profile nobody chose."""
+    """A nightly run with a slip in its path would fill a new one, under a profile that was not chosen."""
     for more in ([], ["--nightly"]):
         assert run(["sync", str(folder), "--store", str(tmp_path / "other"), *more]) == Exit.BAD_INPUT
         assert "no store" in capsys.readouterr().err

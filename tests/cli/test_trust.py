@@ -35,19 +35,19 @@ OWN = "trusted_models:Lengths"
 
 
 @pytest.fixture
-def home(nobodys_settings: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def home(own_settings: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A current directory with a store of an own embedder, which nothing names any more."""
-    (nobodys_settings / "notes").mkdir()
-    (nobodys_settings / "notes" / "a.md").write_text(
+    (own_settings / "notes").mkdir()
+    (own_settings / "notes" / "a.md").write_text(
         "---\nclassification: public\n---\nThe canteen opens at noon.\n"
     )
-    (nobodys_settings / "models").mkdir()
-    (nobodys_settings / "models" / "trusted_models.py").write_text(MODELS)
-    monkeypatch.syspath_prepend(str(nobodys_settings / "models"))
+    (own_settings / "models").mkdir()
+    (own_settings / "models" / "trusted_models.py").write_text(MODELS)
+    monkeypatch.syspath_prepend(str(own_settings / "models"))
     assert run(["init", "--profile", "generic", "--store", "store", "--embedder", OWN]) == Exit.OK
     assert run(["ingest", "notes"]) == Exit.OK
-    (nobodys_settings / "carag.toml").unlink()
-    yield nobodys_settings
+    (own_settings / "carag.toml").unlink()
+    yield own_settings
     sys.modules.pop("trusted_models", None)
 
 

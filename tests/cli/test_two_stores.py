@@ -148,7 +148,7 @@ def test_each_receipt_verifies_under_its_own_key_by_both_verifiers(
 def test_a_receipt_of_one_does_not_verify_under_the_key_of_the_other(
     filings: User, rules: User, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nobody says that it is false: it is another log's, which both verifiers name."""
+    """It is not false but another log's, which both verifiers say."""
     for one, other in ((filings, rules), (rules, filings)):
         code, said = carag(capsys, "verify", one.receipt, "--key", other.key)
         log = other.key.read_text().split("+")[0]
@@ -275,9 +275,9 @@ def test_the_profile_of_the_other_is_refused_and_changes_nothing(
 def test_documents_of_the_other_are_found_out(
     apart: tuple[User, User], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What is no filing is skipped; what states no day of issue is quarantined; and each time it is said what to do."""
+    """What is not a filing is skipped, what has no date of issue is quarantined; each message says what to do."""
     filings, rules = apart
-    own = "want a store of their own: carag init --profile NAME --store DIR"
+    own = "need their own store: carag init --profile NAME --store DIR"
     code, said = carag(capsys, "ingest", filings.home / "circulars", "--store", filings.store)
     assert (code, "the store's profile is edgar" in said, own in said) == (Exit.BAD_INPUT, True, True)
     code, said = carag(capsys, "ingest", rules.home / "edgar", "--store", rules.store)
@@ -291,7 +291,7 @@ def test_documents_of_the_other_are_found_out(
 def test_a_folder_of_which_little_is_quarantined_is_not_doubted_when_it_comes_again(
     apart: tuple[User, User], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The share is of what the folder holds, and not of what is new in it."""
+    """The share counts all that the folder holds, not only what is new in it."""
     rules = apart[1]
     (rules.home / "circulars" / "undated.md").write_text("Limits are raised.")
     for _ in range(2):

@@ -30,7 +30,7 @@ from carag.generation.guarded import DeclineCode
 from carag.policy import PolicyTable, bits_of, inference, policy_word
 
 EVIL = "\x1b[31mred\x1b]0;title\x07\u202eturned\u2066\nverified: all of it\r\nFAILED: none"
-SECRETS = {"query": "Who sold?", "answer": "Nobody sold.\nNot one.", "subject": "ana@bank.example"}
+SECRETS = {"query": "Who sold?", "answer": "No one sold.\nNot one.", "subject": "ana@bank.example"}
 TABLE = PolicyApplied(
     bytes.fromhex(PolicyTable.shipped().sha256),
     masks=((bits_of(["J_US"]), bits_of(["PD_SPECIAL"])), (0, bits_of(["OFFERING"]))),
@@ -55,7 +55,7 @@ def access(**changes) -> Access:
     return Access(**{**values, **changes})
 
 
-def passage(text="Nobody sold anything.", chunk="0000000001-25-000001:00003", **changes) -> Passage:
+def passage(text="No one sold anything.", chunk="0000000001-25-000001:00003", **changes) -> Passage:
     return Passage(chunk, text, **{"similarity": 0.5, "word": policy_word(bits_of(["J_US"])), **changes})
 
 
@@ -92,7 +92,7 @@ def test_a_verified_receipt_says_who_why_when_what_and_by_which_rules(issue, cap
         "asked:        2025-11-21 20:05:55+00:00, of what was public by 2025-11-21 20:05:00+00:00",
         "question:     Who sold?",
         "answer (ANSWERED: answered from the passages below)",
-        "answer:       Nobody sold.\n              Not one.",
+        "answer:       No one sold.\n              Not one.",
         "0000000001-25-000001:00003, similarity 0.500, cited; J_US",
         "requires J_US; hides documents with PD_SPECIAL",
         "or:           hides documents with OFFERING",
@@ -125,7 +125,7 @@ def test_json_holds_the_same_facts(issue, capsys) -> None:
     assert (found["role"], found["purpose"], found["session"]) == ("buy_side", "invest", "asserted")
     assert (found["outcome"], found["code"]) == ("answer", "ANSWERED")
     assert (found["question"]["value"], found["answer"]["value"]) == (SECRETS["query"], SECRETS["answer"])
-    assert found["passages"][0]["text"] == "Nobody sold anything."
+    assert found["passages"][0]["text"] == "No one sold anything."
     assert found["policy"]["admits"][0] == {"requires": ["J_US"], "hides": ["PD_SPECIAL"]}
 
 
@@ -170,7 +170,7 @@ def test_what_is_left_out_is_said_to_be(issue, capsys, tmp_path: Path) -> None:
 
 
 def test_a_record_of_a_change_is_told_too(issue, capsys) -> None:
-    """Of what is no request, kind, time and members."""
+    """For a record that is not a request: kind, time and members."""
     receipt, key = issue(Recovery("DRILL"), secrets={}, passages=[])
     code, text = said(["verify", receipt, "--key", key], capsys)
     assert (code, "as recovery" in text, "DRILL" in text) == (0, True, True)
@@ -181,7 +181,7 @@ def test_a_receipt_that_does_not_verify_shows_nothing(issue, capsys) -> None:
     """Verdict and reason alone, as text and as JSON."""
     receipt, key = issue()
     data = Path(receipt).read_bytes()
-    Path(receipt).write_bytes(data.replace(b"Nobody sold anything", b"Somebody sold it all"))
+    Path(receipt).write_bytes(data.replace(b"No one sold anything", b"Somebody sold it all"))
     code, text = said(["verify", receipt, "--key", key], capsys)
     assert (code, len(text.splitlines()), "sold" in text) == (1, 1, False)
     found = json.loads(said(["verify", receipt, "--key", key, "--json"], capsys)[1])
@@ -189,7 +189,7 @@ def test_a_receipt_that_does_not_verify_shows_nothing(issue, capsys) -> None:
 
 
 def test_exit_codes_are_those_of_the_table(issue, capsys, tmp_path: Path, monkeypatch) -> None:
-    """2 cannot tell, 64 usage, 65 bad input, 70 whatever nobody foresaw: never 1 but for a failed check."""
+    """2 cannot tell, 64 usage, 65 bad input, 70 anything unforeseen: 1 only for a failed check."""
     receipt, key = issue()
     (tmp_path / "none.txt").write_text("[" * 900 + "]" * 900)
     words = ["verify", receipt, "--key", key]
@@ -224,7 +224,7 @@ def test_exit_codes_are_those_of_the_table(issue, capsys, tmp_path: Path, monkey
 
 @pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
 def test_no_terminal_makes_a_verified_receipt_anything_else(issue, encoding: str) -> None:
-    """Letters that it lacks are spelt out; a reader who goes away is no failed check."""
+    """Letters that it lacks are spelt out; a reader who goes away is not a failed check."""
     receipt, key = issue(secrets={**SECRETS, "answer": "Ærø — 3 %"})
     command = f"{sys.executable} -m carag verify {receipt} --key '{key}'"
     environment = {**os.environ, "PYTHONIOENCODING": encoding}

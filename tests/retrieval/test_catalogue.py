@@ -167,7 +167,7 @@ def test_names_among_some_rows_are_those_of_a_table_of_these(
 
 
 def test_a_document_is_described_as_its_own_text_states_it(store: CorpusStore) -> None:
-    """An amendment by its base form; a table says when years end; what is not a day is none."""
+    """An amendment by its base form; a table says when years end; what is not a day is left out."""
     PublicNames.parse(TABLE).keep(store)
     put(store, [filing(1, 3, "10-K405/A", "2020-09-26"), filing(2, 5, "8-K"), filing(3, 3, ciks=[3, 5])])
     first, second, third = Catalogue(store, EDGAR).read("Anything?", [1, 2, 3]).records
@@ -302,7 +302,7 @@ def test_filings_of_the_corpus_that_ships_are_read(tmp_path: Path, small_corpus:
 
 
 def test_titles_and_kinds_are_those_of_documents_that_may_be_used(store: CorpusStore) -> None:
-    """A title of a hidden document is no title, its kind no kind."""
+    """The title and the kind of a hidden document are not read."""
     put(
         store,
         [
@@ -332,7 +332,7 @@ def test_a_profile_that_declares_nothing_reads_nothing_of_documents(store: Corpu
 
 
 def test_a_table_given_gzipped_is_the_same(store: CorpusStore) -> None:
-    """Its hash is of what is read."""
+    """Its hash covers what is read."""
     assert PublicNames.parse(gzip.compress(TABLE)).sha256 == PublicNames.parse(TABLE).sha256
 
 

@@ -1,4 +1,4 @@
-"""Any sequence classifier in ONNX scores pairs as its graph says; what is none is refused before a question comes."""
+"""Any sequence classifier in ONNX scores pairs as its graph says; anything else is refused at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a profile declares of its questions is checked like all that it declares, and is no part of its policy."""
+"""What a profile declares of its questions is checked like everything else in it, and does not belong to its policy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def declared(text: str, base: str = "generic", **tables: str) -> Declared:
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_every_profile_that_ships_says_how_questions_are_read(name: str) -> None:
-    """And its policy's hash is of its two other files alone."""
+    """And its policy's hash covers its two other files alone."""
     profile = Profile.open(name)
     assert Declared.of(profile).period
     assert profile.table.sha256 == table_hashes(*profile.texts)[0]
@@ -29,7 +29,7 @@ def test_every_profile_that_ships_says_how_questions_are_read(name: str) -> None
 
 
 def test_edgars_kinds_are_base_forms() -> None:
-    """Amendments and variants count as the form that people ask for; an S-11 is no S-1."""
+    """Amendments and variants count as the form that people ask for; an S-11 is not an S-1."""
     edgar = Declared.of(EDGAR)
     forms = ("10-K/A", "10-KT", "424B5", "schedule 13d/a", "S-11", "S-1MEF", "4", "40-F", "")
     kinds = ("10-K", "10-K", "424B", "SC 13D", "S-11", "S-1", "4", "40-F", "")
@@ -50,7 +50,7 @@ def test_kinds_of_ones_own_are_compared_without_capitals() -> None:
 
 
 def test_a_profile_without_the_file_reads_nothing() -> None:
-    """Neither titles nor kinds; and its hash is no other's."""
+    """Neither titles nor kinds; and its hash is unique."""
     bare = Declared.of(Profile.from_texts(*EDGAR.texts))
     assert (bare.companies, bare.title, bare.kind, bare.kinds, len(bare.lexicon)) == (
         False,

@@ -227,7 +227,7 @@ def test_a_heading_finds_the_company_asked_about(embedder: Embedder) -> None:
 
 
 def test_no_tokenizer_keeps_what_it_was_given() -> None:
-    """Thousands of questions that nobody asked before, in many threads, leave memory as it was.
+    """Thousands of new questions, in many threads, leave memory as it was.
 
     With the cache that the tokenizer has by itself they cost 4 kB each.
     """

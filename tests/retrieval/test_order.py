@@ -101,7 +101,7 @@ def test_another_order_of_documents_is_the_same_order_of_tiers(
 def test_a_tier_is_never_negative_and_of_another_entity_it_is_0(
     every: list[Described], question: str
 ) -> None:
-    """Nor is it above 2.2; and whoever is named stands before all others."""
+    """Nor is it above 2.2; and the entity that is named comes before all others."""
     reading = read(question)
     found = tiers(reading, Documents(every))
     assert ((found >= 0) & (found <= 2.2)).all()
@@ -292,7 +292,7 @@ def test_only_where_nothing_named_is_there_can_nothing_be_meant(question: str, *
 
 
 def test_of_documents_without_any_day_no_period_is_absent() -> None:
-    """Nothing says that they are of another."""
+    """Nothing says that they belong to another."""
     undated = Documents([Described(1, "a", entities=(1,))])
     assert not absent(read("Amcor in 2012"), undated)
     assert not absent(read("anything of 2012"), undated)

@@ -209,7 +209,7 @@ def test_the_past_is_reached_from_either_side(tmp_path: Path, small_corpus: Path
 def test_a_move_that_fails_midway_is_made_good(
     tmp_path: Path, small_corpus: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was open before the failure is no answer to either instant; the next question moves it all the way."""
+    """What was open before the failure answers for neither instant; the next question completes the move."""
     monkeypatch.setattr("carag.retrieval.past_index._BATCH", 16)
     with CorpusStore.open(tmp_path / "corpus.db") as store:
         collection = Collection(store, embedder_by_name("wordllama"), tmp_path / "index.carag")

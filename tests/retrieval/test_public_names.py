@@ -73,7 +73,7 @@ def test_secs_own_file_is_read() -> None:
     ("content", "why"),
     [
         (b"", "has no rows; want SEC's company_tickers.json"),
-        (b"{}", "names nobody"),
+        (b"{}", "has no rows"),
         (b"[]", "line 1 is '\\[\\]'"),
         (b"cik,name\n1,Apple", "line 1 is 'cik,name'"),
         (b"\xff\xfe", "is not a table of names: .*utf-8"),

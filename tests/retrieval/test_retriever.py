@@ -65,7 +65,7 @@ class Corpus:
         self.looked_up: list[tuple[list[int], int, int]] = []
         self.closed: dict[int, int] = {}
         self.known_ats: set[int | None] = set()
-        # About nobody, one, or two of 1 to 4; once in a while about somebody not stated, beside another.
+        # About none, one, or two of 1 to 4; now and then about an entity not stated, as well as another.
         abouts = [
             tuple(sorted(set(pair) - {9}))
             for pair in rng.choice([0, 1, 2, 3, 4, 9, 9, 9], (ROWS, 2)).tolist()
@@ -158,12 +158,12 @@ SESSIONS = {
     "plain": Session(role="buy_side", purpose="invest"),
     "denied": Session(role="buy_side", purpose="invest", restricted={1, 2}),
     "allowed": Session(role="auditor", purpose="assure", audit_clients={3}),
-    "nobody": Session(role="auditor", purpose="assure", audit_clients={3}, allow_entities={4}),
+    "no one": Session(role="auditor", purpose="assure", audit_clients={3}, allow_entities={4}),
     "cooled": Session(role="buy_side", purpose="invest", cooling=timedelta(minutes=NOW // 3)),
     "cooled and denied": Session(
         role="buy_side", purpose="invest", cooling=timedelta(minutes=NOW // 3), watched={4}
     ),
-    "cooled for ever": Session(role="buy_side", purpose="invest", cooling=timedelta(minutes=2 * NOW)),
+    "cooled forever": Session(role="buy_side", purpose="invest", cooling=timedelta(minutes=2 * NOW)),
     "reopened": Session(role="sell_side", purpose="publish", deals=DEALS),
     "reopened and cooled": Session(
         role="sell_side", purpose="publish", deals=DEALS, cooling=timedelta(minutes=NOW // 4), restricted={3}
@@ -265,7 +265,7 @@ def test_sessions_differ_so_that_the_loop_proves_something() -> None:
         for name, session in SESSIONS.items()
         if (decision := infer(session, TABLE, now=moment(NOW)))
     }
-    assert admissible["nobody"] == 0
+    assert admissible["no one"] == 0
     assert 0 < admissible["cooled"] < admissible["plain"]
     assert 0 < admissible["denied"] < admissible["plain"]
     assert 0 < admissible["one person"] < admissible["allowed"] < admissible["plain"]
@@ -325,7 +325,7 @@ def test_however_much_was_closed_since_what_is_left_is_found(k: int) -> None:
 
 
 def test_what_is_hidden_is_what_of_the_nearest_there_is_a_reason_against() -> None:
-    """For whoever may know that it exists, as of the session, and what was admitted is not looked up again."""
+    """For a session that may know that it exists, as of the session; what was admitted is not looked up again."""
     corpus = Corpus(7)
     session = Session(role="compliance", purpose="surveil", restricted={1, 2}, as_of=moment(NOW - 100))
     decision = infer(session, TABLE, now=moment(NOW))
@@ -387,7 +387,7 @@ def test_the_index_is_asked_once_for_both_and_never_for_what_may_not_be_known(
 
 @pytest.mark.parametrize(("instant", "expected"), [(-1, None), (0, 0), (1, 1)])
 def test_what_is_found_says_up_to_which_instant_it_was_known(instant: int, expected: int | None) -> None:
-    """An index that was told nothing yet is of none."""
+    """An index without labels has no instant."""
     corpus = Corpus(7)
     decision = infer(SESSIONS["plain"], TABLE, now=moment(NOW))
     retriever = Retriever(At(corpus, instant), Dense())  # type: ignore[arg-type]

@@ -98,7 +98,7 @@ def test_what_fails_is_unavailable_and_says_nothing_of_the_text(home: Path) -> N
     assert "message" not in str(raised.value)
     with pytest.raises(InvalidArgument, match="not finite"):
         made(home).embed_query("nan")
-    with pytest.raises(ModelUnavailable, match="is no directory"):
+    with pytest.raises(ModelUnavailable, match="is neither a directory"):
         made(home / "absent")
     (home / "config.json").write_text("broken")
     with pytest.raises(ModelUnavailable, match="OSError"):

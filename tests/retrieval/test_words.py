@@ -1,4 +1,4 @@
-"""The words beside a store are a copy of it: what is lost or another's is made anew, and no text is read twice."""
+"""The index of words is derived: if lost or another store's it is made again, and no text is read twice."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def answers(index: TextIndex) -> list[tuple[Any, ...]]:
     ]
 
 
-def anew(store: CorpusStore, heading: tuple[str, ...] = HEADING) -> list[tuple[Any, ...]]:
+def made_again(store: CorpusStore, heading: tuple[str, ...] = HEADING) -> list[tuple[Any, ...]]:
     """What an index says that was made of the store in one go."""
     index, labels = TextIndex(), store.labels(store.open_labels())
     words.add_words(index, store, labels, heading)
@@ -131,7 +131,7 @@ def test_what_came_since_is_all_that_is_read(shop: Shop) -> None:
         had = len(kept.index)
         shop.follow(kept, store)
         assert shop.texts_read() == len(kept.index) - had > 0
-        assert answers(kept.index) == anew(store)
+        assert answers(kept.index) == made_again(store)
         assert kept.index.labels().tolist() == store.open_labels().tolist()
         assert len(store.open_labels(known_at=kept.known_at)) != before
         assert kept.known_at == store.known()
@@ -148,7 +148,7 @@ def test_nothing_is_found_before_the_switch(shop: Shop) -> None:
         changes = kept.prepare(lambda *_: None)
         assert (answers(kept.index), kept.known_at) == (said, known)
         kept.switch(changes, store.known())
-        assert answers(kept.index) == anew(store) != said
+        assert answers(kept.index) == made_again(store) != said
         kept.close()
 
 
@@ -171,14 +171,14 @@ def test_a_kill_between_adding_and_the_switch_costs_what_was_not_saved(
         assert (kept.known_at, len(kept.index)) == (-1, len(saved))
         shop.follow(kept, store)
         assert shop.texts_read() == len(kept.index) - len(saved)
-        assert answers(kept.index) == anew(store)
+        assert answers(kept.index) == made_again(store)
         assert shop.reports[-1][0] == "words"
         assert shop.reports[-1][1] == shop.reports[-1][2] == len(store.open_labels())
         kept.close()
 
 
 def test_a_kill_after_the_switch_costs_the_labels(shop: Shop) -> None:
-    """The file is of the instant before; labels that were closed since are closed when it is opened."""
+    """The file has the instant before; labels that were closed since are closed when it is opened."""
     with shop.store() as store:
         kept = KeptWords(store, shop.file, HEADING)
         shop.follow(kept, store)
@@ -195,7 +195,7 @@ def test_a_kill_after_the_switch_costs_the_labels(shop: Shop) -> None:
 
 
 def test_a_file_that_was_written_and_not_noted_is_another(shop: Shop) -> None:
-    """A kill between the file and the store's note of it: the note is of the file before, so all is made anew."""
+    """A kill between the file and the store's note of it: the note describes the file before, so all is made again."""
     with shop.store() as store:
         kept = KeptWords(store, shop.file, HEADING)
         shop.follow(kept, store)
@@ -287,7 +287,7 @@ def test_what_is_not_what_the_store_saved_last_is_made_anew(shop: Shop, harm: An
 def test_words_under_another_heading_or_cut_otherwise_are_made_anew(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a document is headed by counts in its terms, and a version of the tokens is of every term."""
+    """A document's heading counts in its terms, and a version of the tokens concerns every term."""
     with shop.store() as store:
         kept = KeptWords(store, shop.file, HEADING)
         shop.follow(kept, store)
@@ -295,7 +295,7 @@ def test_words_under_another_heading_or_cut_otherwise_are_made_anew(
         other = KeptWords(store, shop.file, ("{company}",))
         assert len(other.index) == 0
         shop.follow(other, store)
-        assert answers(other.index) == anew(store, ("{company}",)) != anew(store)
+        assert answers(other.index) == made_again(store, ("{company}",)) != made_again(store)
         other.close()
         same = KeptWords(store, shop.file, ("{company}",))
         assert len(same.index) > 0

@@ -147,7 +147,7 @@ MUTANTS = {
 
 @pytest.mark.parametrize("rank", MUTANTS.values(), ids=MUTANTS)
 def test_a_wrong_rank_breaks_the_law(rank: Callable[[int, Fraction], int]) -> None:
-    """The simulation above would notice; and the mutant that is no mutant passes it."""
+    """The simulation above would notice; and the unchanged rule passes it."""
     n, error = 19, Fraction(1, 10)
     assert not is_near(declined(uniform, mutant(rank), n, error), error)
     right = mutant(lambda n, error: math.floor(error * (n + 1)))

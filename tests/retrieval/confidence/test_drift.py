@@ -47,7 +47,7 @@ def is_kept(count: int, share: float) -> bool:
 @pytest.mark.parametrize("n", [5, 20, 100])
 @pytest.mark.parametrize("draw", [continuous, tied])
 def test_a_false_alarm_is_as_rare_as_stated(draw: Any, n: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stated as one in five here, which so many streams can tell."""
+    """Stated as one in five here, which this number of streams can measure."""
     monkeypatch.setattr(calibration, "_FALSE_ALARM", Fraction(1, 5))
     assert is_kept(alarms(Drift, draw, n), 1 / 5)
 

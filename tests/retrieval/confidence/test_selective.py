@@ -176,7 +176,7 @@ MUTANTS = {
 
 @pytest.mark.parametrize("wanted", MUTANTS.values(), ids=MUTANTS)
 def test_a_wrong_rule_breaks_the_law(wanted: Any) -> None:
-    """The simulation above would notice in one of the cases; and the mutant that is no mutant passes them all."""
+    """The simulation above would notice in one of the cases; and the unchanged rule passes them all."""
     n, error = 30, Fraction(1, 5)
     assert not all(keeps(draw, mutant(wanted), n, error) for draw in DRAWN)
     right = mutant(lambda wrong, answered, n, error: wrong + 1 <= error * (answered + 1))

@@ -1,6 +1,6 @@
 """Stores to which anything happens, and what the fused ranker must say of them, in plain Python over every label.
 
-Vectors are of a lattice, so that cosines are exact in float32 and many are equal, however a machine sums.
+Vectors are on a lattice, so that cosines are exact in float32 and many are equal, however a machine sums.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ DIM = 16
 EDGAR = Profile.open("edgar")
 DEPARTMENTS = ("treasury", "risk")
 EVENTS = (0, PolicyBit.SUPERSEDED, PolicyBit.NOT_LATEST)
-LISTS = [("treasury",), ("risk", "treasury"), ("nobody",)]
+LISTS = [("treasury",), ("risk", "treasury"), ("none",)]
 
 
 class Lattice:

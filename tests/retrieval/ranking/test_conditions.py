@@ -171,7 +171,7 @@ def test_what_is_named_comes_before_what_is_close(cosine: float) -> None:
 
 
 def test_7_names_of_a_public_table_are_known_whether_or_not_documents_are_hidden() -> None:
-    """A company that the table names is read alike where its documents are hidden and where there are none."""
+    """A company that the table names is read alike whether its documents are hidden or absent."""
     asked = "What royalty does Pfizer pay?"
     world = a_world(("royalty", 0.5), question=asked)
     hidden = Document("h", "Pfizer Inc", 9, "10-K", "", None, (Text(("royalty",), vector(0.9), {9: HIDDEN}),))

@@ -193,7 +193,7 @@ def catalogue_of(world: World, table: PublicNames | None = None) -> Catalogue:
 
 
 def said_of(world: World, table: PublicNames | None = None) -> Said:
-    """Ask the fused ranker of a world, made anew."""
+    """Ask the fused ranker of a newly made world."""
     index, words = Index(DIM, M=8, ef_construction=20), TextIndex()
     numbered = list(enumerate(world.documents, 1))
     texts = [(number, one, text) for number, one in numbered for text in one.texts]
