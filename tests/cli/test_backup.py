@@ -48,7 +48,7 @@ def test_backed_up_and_restored(
     """Each says what it did, on record or not, and what cannot be known."""
     backup, keys, again = (tmp_path / name for name in ("backup", "keys", "again"))
     code, out, _ = said("backup", "--store", home, "--to", backup, "--keys", keys)
-    assert (code, "keep them apart" in out, out.count("not on record")) == (Exit.OK, True, 0)
+    assert (code, "keep them away from the data" in out, out.count("not on record")) == (Exit.OK, True, 0)
     code, out, _ = said("restore", "--from", backup, "--keys", keys, "--store", again)
     assert (code, "it is unknown what came after" in out) == (Exit.OK, True)
     with Engine.open(again, create=False) as engine:
@@ -81,7 +81,7 @@ def test_behind_is_1_and_puts_nothing_in_place(
     ]
     code, out, err = said(*words)
     assert (code, out) == (Exit.TAMPERED, "")
-    assert f"leads to {receipt.seq} records, and {receipt.seq + 1} are known" in err
+    assert f"the backup has {receipt.seq} records, and {receipt.seq + 1} are known" in err
     assert not again.exists()
     code, out, _ = said(*words, "--json")
     assert (code, json.loads(out)["known"]) == (Exit.TAMPERED, receipt.seq + 1)

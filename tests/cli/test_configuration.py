@@ -240,7 +240,7 @@ def test_a_mistake_is_refused_with_its_line(
     [
         (b'schema = 2\nstore = "s"\n', "line 1: schema: is 2"),
         (b'store = "s"\n', "schema: is not stated"),
-        (b"schema = 1\n# \xff\n", "line 2: it is not UTF-8"),
+        (b"schema = 1\n# \xff\n", "line 2: not UTF-8"),
         (b"schema = 1\n" + b"#" * (1 << 16), "longer than 65536 bytes"),
     ],
 )
@@ -356,7 +356,7 @@ def test_init_writes_nothing_into_a_store(
     monkeypatch.chdir(home / "here")
     assert run([*words, "."]) == Exit.OK
     said = capsys.readouterr().out
-    assert ("no carag.toml was written" in said, "PATH --store ." in said) == (True, True)
+    assert ("carag.toml was not written" in said, "PATH --store ." in said) == (True, True)
     assert not (home / "here" / "carag.toml").exists()
 
 

@@ -60,7 +60,7 @@ def test_a_site_that_gives_nothing_is_bad_input(
 ) -> None:
     site.pages["/robots.txt"] = plain("User-agent: *\nDisallow: /")
     assert fetched(site, tmp_path / "m") == Exit.BAD_INPUT
-    assert "robots.txt keeps them" in capsys.readouterr().out
+    assert "robots.txt disallows them" in capsys.readouterr().out
     assert site.paths() == ["/robots.txt"]
 
 

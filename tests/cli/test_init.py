@@ -59,7 +59,7 @@ def test_a_newcomer_is_told_what_to_state_and_who_may_ask(
     assert (code, "noon" in said, "for good" in said) == (0, True, False)
     assert ("lunch.md:00000" in said, "filer" in said) == (True, False)
     code, said = run(capsys, "audit", "replay", "--store", store)
-    assert (code, "1 replayed, 0 contradictions; 0 cannot be told" in said) == (Exit.OK, True)
+    assert (code, "1 replayed, 0 contradictions; 0 undecided" in said) == (Exit.OK, True)
     code, said = run(capsys, "init", "--profile", "generic", "--store", store)
     assert code == Exit.BAD_INPUT
 
@@ -70,7 +70,7 @@ def test_a_newcomer_with_circulars_is_told_what_they_must_state_and_what_comes_n
     """In words that a reader of circulars knows: none of the facts that the profile's reader works out itself."""
     store = tmp_path / "store"
     code, said = run(capsys, "init", "--profile", "circulars", "--store", store, "--embedder", "wordllama")
-    assert (code, "must state the day of its issue" in said, "checks" in said) == (Exit.OK, True, False)
+    assert (code, "must state its date of issue" in said, "checks" in said) == (Exit.OK, True, False)
     assert [
         role for role in ("analyst", "compliance", "branch", "public") if f"  {role} may ask for" not in said
     ] == []

@@ -204,14 +204,14 @@ BAD: dict[str, tuple[tuple[str, ...], str]] = {
         "there is no variant 'papers'; want one of paper, reference",
     ),
     "a reranker for stance": (("--variant", "stance", "--reranker", "cosine"), "want stance-head, onnx:DIR"),
-    "a judge for paper": (("--reranker", "stance-head"), "only stance has a judge"),
+    "a judge for paper": (("--reranker", "stance-head"), "only the variant stance takes a judge"),
     "an unknown embedder": (("--embedder", "minilmm"), "there is no embedder 'minilmm'"),
-    "a role alone": (("--role", "employee"), "want both --role and --purpose"),
+    "a role alone": (("--role", "employee"), "give both --role and --purpose"),
     "a reader of a folder": (("--role", "employee", "--purpose", "work"), "is a folder, which is public"),
     "a threshold": (("--similarity", "1.5"), "similarity_threshold is 1.5; want a number from 0 to 1"),
     "an overlap": (("--chunk-overlap", "1000"), "want an overlap of at least 0 and less than the size"),
     "a place": (("--html", "nowhere/page.html"), "nowhere is not a writable directory"),
-    "a label": (("--label", "entailment"), "names a column for the reranker onnx:DIR"),
+    "a label": (("--label", "entailment"), "applies only to the reranker onnx:DIR"),
 }
 
 

@@ -42,7 +42,7 @@ def test_two_directories_share_one_store(
     schema = sharing.a_schema()
     url, one, two = sharing.address(schema), tmp_path / "one", tmp_path / "two"
     code, out = said("share", url, "--store", one, "--admin", sharing.url)
-    assert (code, f"schema {schema} of the server" in out) == (Exit.OK, True)
+    assert (code, f"schema {schema} on the server" in out) == (Exit.OK, True)
     assert said("init", "--profile", "generic", "--embedder", "wordllama", "--store", one)[0] == Exit.OK
     (tmp_path / "memos").mkdir()
     memo = "---\nclassification: internal\n---\nThe canteen opens at noon."
@@ -83,7 +83,7 @@ def test_a_store_in_files_is_moved(
     code, out = said("share", url, "--store", own)
     assert (code, f"--from {own} --store EMPTY" in out) == (Exit.BAD_INPUT, True)
     code, out = said("share", url, "--store", new, "--from", own)
-    assert (code, "name one: --admin URL" in out) == (Exit.BAD_INPUT, True)
+    assert (code, "give --admin URL" in out) == (Exit.BAD_INPUT, True)
     for _ in range(2):
         code, out = said("share", url, "--store", new, "--from", own, "--admin", sharing.url)
         assert (code, "records and 1 passages; " in out) == (Exit.OK, True)

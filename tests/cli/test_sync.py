@@ -42,7 +42,9 @@ def test_what_was_done_is_said(store: Path, folder: Path, capsys: pytest.Capture
     assert run(words) == Exit.OK
     assert "2 documents added, 0 changed, 0 unchanged" in capsys.readouterr().out
     assert run(words) == Exit.OK
-    assert "0 documents added, 0 changed, 2 unchanged; of 0 chunks 0 embedded" in capsys.readouterr().out
+    assert (
+        "0 documents added, 0 changed, 2 unchanged; of 0 chunks, 0 were embedded" in capsys.readouterr().out
+    )
     path = folder / "c0.md"
     path.write_text(path.read_text().replace("clause 4:", "clause four:"))
     (folder / "c1.md").unlink()

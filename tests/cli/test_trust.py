@@ -195,7 +195,7 @@ def test_pins_that_others_may_write_are_not_believed(
     run(["trust", OWN, "--store", "store"])
     pins.chmod(mode)
     assert asks() == Exit.BAD_INPUT
-    assert "may be written by others" in capsys.readouterr().err
+    assert "is writable by others" in capsys.readouterr().err
     pins.chmod(0o600)
     assert asks() == Exit.OK
 

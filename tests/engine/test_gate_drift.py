@@ -233,7 +233,7 @@ def test_show_says_that_it_drifted(tmp_path: Path, capsys: pytest.CaptureFixture
         engine.add([Document(id="open", text="The gym opens at nine.", facts={"classification": "public"})])
     show = ["gate", "show", "--store", str(store)]
     assert Exit.OK == run(show)
-    assert "no drift is watched for" in capsys.readouterr().out
+    assert "drift is not monitored" in capsys.readouterr().out
     rows = [{"question": f"When does the gym open on day {day}?", "documents": ["open"]} for day in range(40)]
     (tmp_path / "q").write_text("\n".join(map(json.dumps, rows)))
     with Engine.open(store) as engine:

@@ -80,8 +80,8 @@ def test_a_profile_without_the_file_reads_nothing() -> None:
         ),
         ("schema = 1\ntitle = 'A b'", "generic", {}, "line 2: title"),
         ("schema = 1\ntitle = 7", "generic", {}, "line 2: title"),
-        ("schema = 1\ncompanies = true", "generic", {}, "line 2: companies: companies are read of filings"),
-        ("schema = 1", "edgar", {}, "companies are read of filings"),
+        ("schema = 1\ncompanies = true", "generic", {}, "line 2: companies: companies are read from filings"),
+        ("schema = 1", "edgar", {}, "companies are read from filings"),
         ("schema = 1\ncompanies = true\ntitle = 'title'", "edgar", {}, "line 3: title: a filing has no such"),
         ("schema = 1\ncompanies = true\nkind = 'kind'", "edgar", {}, "line 3: kind: .* want form"),
         ("schema = 1\nkind = 'year'", "generic", {}, "line 2: kind: year is declared as number"),
@@ -99,26 +99,31 @@ def test_a_profile_without_the_file_reads_nothing() -> None:
             {"lexicon": "a\tb"},
             "lexicon.tsv is there, but reading.toml does not name it",
         ),
-        ("schema = 1\nkinds = 'kinds.tsv'", "generic", {"kinds": "a\tb"}, "line 2: kinds: no field says"),
+        (
+            "schema = 1\nkinds = 'kinds.tsv'",
+            "generic",
+            {"kinds": "a\tb"},
+            "line 2: kinds: no field has the kind",
+        ),
         ("schema = 1\nlexicon = 'lexicon.tsv'", "generic", {"lexicon": "(\tb"}, "lexicon.tsv, line 1"),
         (
             "schema = 1\nannual = ['a']\ninterim = ['A']",
             "generic",
             {},
-            "line 3: interim 1: A reports for a year",
+            "line 3: interim 1: A is in both annual and interim",
         ),
         ("schema = 1\nannual = ['']", "generic", {}, "line 2: annual 1"),
         (
             "schema = 1\n[variants]\na = ['b']\nc = ['B']",
             "generic",
             {},
-            "line 4: variants c: B is also another",
+            "line 4: variants c: B also names another",
         ),
         (
             "schema = 1\n[variants]\na = ['b']\nb = ['c']",
             "generic",
             {},
-            "line 3: variants a: b is also another",
+            "line 3: variants a: b also names another",
         ),
         ("schema = ", "generic", {}, "reading.toml, line 1: it is no TOML"),
     ],
@@ -133,7 +138,7 @@ def test_what_is_not_valid_is_refused_with_its_line(
 
 def test_a_table_without_the_file_that_names_it_is_refused() -> None:
     """It would be there and count for nothing."""
-    with pytest.raises(InvalidArgument, match=r"kinds\.tsv is there and no reading\.toml names it"):
+    with pytest.raises(InvalidArgument, match=r"kinds\.tsv is there, but there is no reading\.toml"):
         Declared.of(Profile.from_texts(*EDGAR.texts, reading={"kinds.tsv": ""}))
     with pytest.raises(InvalidArgument, match=r"the file 'more\.tsv' is not part of a profile"):
         Declared.of(Profile.from_texts(*EDGAR.texts, reading={"more.tsv": ""}))

@@ -182,7 +182,7 @@ def test_titles_are_said_whole() -> None:
         ([("A", ["\n"], 1)], "printable"),
         ([("A", [], 1.5)], "want an int or a str"),
         ([("A", [], True)], "want an int or a str"),
-        ([("A", [], 1), ("B", [], "2")], "want one kind"),
+        ([("A", [], 1), ("B", [], "2")], "want all of one type"),
     ],
 )
 def test_a_bad_row_is_refused(rows: list[tuple[str, list[str], int]], message: str) -> None:

@@ -228,12 +228,12 @@ def test_a_reading_fits_as_its_best_period_does() -> None:
 @pytest.mark.parametrize(
     ("made", "message"),
     [
-        (lambda: YEARS(2018, 2017), "want it to end later"),
+        (lambda: YEARS(2018, 2017), "want an end after the begin"),
         (lambda: YEARS(1899), "1900 to 2099"),
         (lambda: QUARTER(2018, 5), "want 1, 2, 3 or 4"),
         (lambda: YEARS(0), "is not a day"),
         (lambda: YEARS(2018).fits(date(2018, 12, 31), "1231", "10-K"), "want one of annual, interim, other"),
-        (lambda: YEARS(2018).fits(date(2018, 12, 31), "1331", "annual"), "month and day, as in '0930'"),
+        (lambda: YEARS(2018).fits(date(2018, 12, 31), "1331", "annual"), "month and day, such as '0930'"),
         (lambda: YEARS(2018).fits(datetime(2018, 12, 31), None, "annual"), "without a time"),  # noqa: DTZ001
         (lambda: read_question(" "), "question is empty"),
         (lambda: read_question("a\0b"), "holds a NUL"),

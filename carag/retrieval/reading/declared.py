@@ -241,7 +241,7 @@ def _variants(toml: Toml, said: _ReadingFile) -> dict[str, str]:
     return found
 
 
-def _nicknames(toml: Toml, said: _Document) -> dict[str, int]:
+def _nicknames(toml: Toml, said: _ReadingFile) -> dict[str, int]:
     for name in said.nicknames:
         with toml.at("nicknames", name):
             if not said.companies:
