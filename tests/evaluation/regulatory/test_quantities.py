@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import pytest
 
+from carag.evaluation.regulatory.norms import Said, read
 from carag.evaluation.regulatory.quantities import agrees, quantities, without_quantities
-from carag.evaluation.regulatory.stance_head import StanceHead, contradicts
+from carag.evaluation.regulatory.stance_head import StanceHead
 
 RULES = [
     (
@@ -103,9 +104,8 @@ PAIRS = [
 ]
 
 
-def test_the_table_is_balanced() -> None:
-    """Twenty claims a rule."""
-    assert [100, 100] == [sum(one[2] is wanted for one in PAIRS) for wanted in (True, False)]
+def breaks(claim: str, rule: str) -> bool:
+    return read(claim, rule, lambda _word: 1.0).said is Said.BREAKS
 
 
 @pytest.mark.parametrize(("claim", "rule", "is_allowed"), PAIRS)
@@ -113,17 +113,14 @@ def test_a_claim_agrees_with_a_rule_that_allows_all_that_it_allows(
     claim: str, rule: str, is_allowed: bool
 ) -> None:
     """And contradicts it otherwise."""
-    assert is_allowed != contradicts(claim, rule)
+    assert is_allowed != breaks(claim, rule)
 
 
 def test_the_judge_takes_figures_by_what_they_allow() -> None:
-    """As support, or as contradiction, where the sentences are otherwise the same; two of 200 it leaves undecided."""
+    """As support, or as contradiction, if the sentences are otherwise the same."""
     head = StanceHead(knows_requirements=False)
-    said = [(int(head.judge(claim, [rule]).argmax()), is_allowed) for claim, rule, is_allowed in PAIRS]
-    assert (2, 0) == (
-        sum(one == 2 for one, _ in said),
-        sum(one == (1 if wanted else 0) for one, wanted in said),
-    )
+    columns = [int(head.judge(claim, [rule]).argmax()) for claim, rule, _ in PAIRS]
+    assert columns == [0 if is_allowed else 1 for *_, is_allowed in PAIRS]
 
 
 @pytest.mark.parametrize(
@@ -150,13 +147,10 @@ def test_what_cannot_be_compared_is_not() -> None:
     """Working days are not days, euros are not rupees."""
     days, working, euros = quantities("10 days, 10 working days, EUR 10")
     assert [None] * 3 == [agrees(days, working), agrees(working, euros), agrees(euros, days)]
-    assert not contradicts("Answer within 10 days.", "Answer within 5 working days.")
+    assert not breaks("Answer within 10 days.", "Answer within 5 working days.")
 
 
 def test_a_comparator_denies_nothing() -> None:
-    """ "No less than" and "not more than" are words of the figure, and count as no negation."""
+    """ "No less than" and "not more than" belong to the figure and are not negations."""
     assert "Logs are kept for ." == without_quantities("Logs are kept for no less than six months.")
-    assert not contradicts(
-        "Logs are kept for at least six months.", "Logs are kept for no less than six months."
-    )
-    assert contradicts("Logs are not kept for six months.", "Logs are kept for no less than six months.")
+    assert not breaks("Logs are kept for at least six months.", "Logs are kept for no less than six months.")
