@@ -24,9 +24,9 @@ __all__ = ["AlwaysAnswering", "Models", "RecordingGenerator", "ShowingWithheld",
 
 
 class TimedEmbedder:
-    """Embedder that embeds each question once, and keeps the time it took.
+    """Embedder that embeds each question once and keeps the time it took.
 
-    Every system searches by the same vector, and retrieval is measured apart from embedding.
+    Every system searches with the same vector, and retrieval is timed separately from embedding.
     """
 
     def __init__(self, embedder: Embedder) -> None:
@@ -41,7 +41,7 @@ class TimedEmbedder:
         return self._embedder.embed_documents(texts)
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Embed a question, or return its vector."""
+        """Embed a question, or return the vector kept from before."""
         if text not in self.vectors:
             start = time.perf_counter()
             self.vectors[text] = self._embedder.embed_query(text)
@@ -51,7 +51,7 @@ class TimedEmbedder:
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """The models that all systems of a run share; :class:`RecordingGenerator` explains ``once``."""
+    """The models that all systems of a run share; ``once`` is that of :class:`RecordingGenerator`."""
 
     embedder: TimedEmbedder
     generator: Generator
@@ -64,19 +64,18 @@ class RecordingGenerator:
 
     Parameters
     ----------
-    generator : Generator
     once : bool
-        Whether the same question with the same passages, withheld kinds and topic is asked only once, for a slow and
-        deterministic model. Systems that retrieve the same then share one answer.
+        Whether the same question with the same passages, withheld kinds and topic is asked only once, for a slow
+        and deterministic model. Systems that retrieve the same passages then share one answer.
 
     Attributes
     ----------
     shown : tuple of str
-        Ids of the passages, and then of those whose head rows came with them.
+        Ids of the passages, followed by those whose head rows came with them.
     milliseconds : float
         Time the answer took when the model was asked.
     saved : float
-        Milliseconds of that which a shared answer saved.
+        Milliseconds saved by a shared answer.
     """
 
     def __init__(self, generator: Generator, *, once: bool = False) -> None:
@@ -121,7 +120,7 @@ class RecordingGenerator:
 
 
 class ShowingWithheld:
-    """Generator of the paper's variant: its model is shown inadmissible text too, and told not to use it.
+    """Generator of the paper's variant: its model is also shown inadmissible text, and told not to use it.
 
     The text takes the place of the kinds of withheld document, under the same instruction. For measurement only: the
     engine never does this.
@@ -134,7 +133,7 @@ class ShowingWithheld:
         self.withheld: tuple[Passage, ...] = ()
 
     def generate(self, question: str, passages: Sequence[Passage], withheld: Withheld) -> Draft:
-        """Draft an answer with both buckets in the prompt."""
+        """Draft an answer with both admissible and inadmissible passages in the prompt."""
         texts = tuple(Reason(Rule.FORBIDDEN, (), one.text) for one in self.withheld)
         draft = self._generator.generate(
             question, passages, replace(withheld, kinds=(*withheld.kinds, *texts))
@@ -144,7 +143,7 @@ class ShowingWithheld:
 
 
 class AlwaysAnswering:
-    """Generator whose refusals are overruled: the best passage is quoted instead."""
+    """Generator that overrules refusals by quoting the best passage."""
 
     def __init__(self, generator: RecordingGenerator) -> None:
         self._generator = generator

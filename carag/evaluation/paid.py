@@ -1,4 +1,4 @@
-"""Estimate the cost of metered models before the first call, and cache their answers, so that none is paid twice."""
+"""Estimate the cost of metered models before the first call, and cache their answers so that none is paid for twice."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 __all__ = ["PRICES", "CachedEmbedder", "CachedGenerator", "CachedJudge", "Price", "estimate", "price_of"]
 
 _CHARACTERS_PER_TOKEN: Final = 4
-"""Of English text, about."""
+"""About right for English text."""
 _PROMPT_CHARACTERS: Final = 10_000
-"""Characters of a prompt: eight passages of about a thousand, and the instructions."""
+"""Characters in a prompt: eight passages of about a thousand, and the instructions."""
 _ANSWER_TOKENS: Final = 160
-"""Tokens of an answer, or of a verdict, at most."""
+"""Most tokens in an answer or a verdict."""
 _CASE_CHARACTERS: Final = 20_000
-"""Characters of a case to judge: eight passages that may be seen and eight that may not, and the rubric."""
+"""Characters in a case to judge: eight passages that may be seen, eight that may not, and the rubric."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +53,10 @@ PRICES: Final = {
 
 
 def price_of(name: str) -> Price:
-    """Return a model's price.
-
-    Raises
-    ------
-    InvalidArgument
-        If it is not known: a run does not start if its cost cannot be estimated.
-    """
+    """Return a model's price; InvalidArgument if it is unknown, since the cost must be known before a run."""
     if name not in PRICES:
         raise InvalidArgument(
-            f"no price is known for {name!r}, so the run's cost cannot be said before it starts; want one of "
+            f"no price is known for {name!r}, so the cost of the run cannot be estimated; want one of "
             f"{', '.join(PRICES)}"
         )
     return PRICES[name]
@@ -77,13 +71,7 @@ def estimate(
     judge: str | None = None,
     verdicts: int = 0,
 ) -> float:
-    """Estimate the most that a run costs in US dollars, without what the cache saves.
-
-    Examples
-    --------
-    >>> round(estimate("bedrock:amazon.nova-micro-v1:0", 1000, None, 0), 2)
-    0.11
-    """
+    """Estimate the greatest cost of a run in US dollars, ignoring what the cache saves."""
     total = 0.0
     if generator is not None:
         price = price_of(generator)
@@ -101,7 +89,7 @@ def estimate(
 
 
 class _Kept:
-    """Append-only file of answers, keyed by the hash of what was asked; a line that a kill cut off is asked again."""
+    """Append-only file of answers, keyed by the hash of what was asked; a line cut off by a kill is asked again."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -113,7 +101,9 @@ class _Kept:
                 one = json.loads(line)
                 self._known[one["key"]] = one["value"]
             except (ValueError, KeyError, TypeError) as error:
-                raise CorruptFile(f"{path}, line {number}: no cached answer; delete the line") from error
+                raise CorruptFile(
+                    f"{path}, line {number}: this is not a cached answer; delete the line"
+                ) from error
         if last:
             path.write_bytes(b"".join(line + b"\n" for line in whole))
 
@@ -129,13 +119,7 @@ class _Kept:
 
 
 class CachedGenerator:
-    """Generator that is asked the same thing once over all runs that share the cache.
-
-    Attributes
-    ----------
-    cost_usd : float or None
-        Price of the last draft.
-    """
+    """Generator that is asked the same thing once over all runs that share the cache."""
 
     def __init__(self, generator: Generator, path: Path) -> None:
         self._generator = generator
@@ -157,7 +141,7 @@ class CachedGenerator:
 
 
 class CachedJudge:
-    """Judge that is asked the same thing once over all runs that share the cache; what was no verdict, again."""
+    """Judge that is asked the same thing once over all runs that share the cache; invalid verdicts are not kept."""
 
     def __init__(self, judge: Judge, path: Path) -> None:
         self._judge = judge
@@ -185,7 +169,7 @@ class CachedEmbedder:
         self._kept = _Kept(path)
 
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed passages, those that are new."""
+        """Embed those passages that are new."""
         keys = [_hash(self.fingerprint, "document", text) for text in texts]
         new = [at for at, key in enumerate(keys) if self._kept.get(key) is None]
         if new:

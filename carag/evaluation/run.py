@@ -44,98 +44,58 @@ if TYPE_CHECKING:
 __all__ = ["NOW", "Settings", "check_requirements", "run"]
 
 NOW: Final = datetime(2026, 11, 1, tzinfo=UTC)
-"""Instant at which every question is asked: fixed, so that a session of today sees the same on every day."""
+"""Instant at which every question is asked: fixed, so that a session of today sees the same every day."""
 _BATCH: Final = 32
-"""Random queries that a backend is asked at once."""
+"""Random queries sent to a backend at once."""
 _EXTRA_OF_MODEL: Final = {"minilm": "models", "wordllama": "models", "local": "local", "bedrock": "bedrock"}
-"""Which extra of the package serves a model, by the part of the model's name before the colon."""
+"""Which extra of the package provides a model, by the part of the model's name before the colon."""
 _MODEL_SYSTEMS: Final = (ORACLE, "vanilla", "carag-certified")
-"""Systems that the second generator is asked with: it is too slow for all of them."""
+"""Systems asked with the second generator, which is too slow for all of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Settings of a run, on which its rows depend.
+    """Settings of a run, on which its rows depend."""
 
-    Attributes
-    ----------
-    size : str
-        One of :data:`~carag.evaluation.cases.corpus.SIZES`.
-    data : Path or None
-        The directory with ``edgar/``; not for ``small``.
-    cache : Path
-        Where corpora are kept between runs.
-    embedder : str
-    gate : float or None
-        Least similarity of an answerable question; the one calibrated for the embedder if None.
-    pairs, built : int
-        Number of pairs of real and of built questions.
-    attacks : int
-        Number of companies attacked.
-    compared : int
-        Number of pairs asked of two stores.
-    worlds : int
-        Number of sessions that those are of: a store is rebuilt for each.
-    trials : int
-        Number of randomised pairs for each of the two search plans.
-    fused_trials : int
-        Number of randomised pairs for the fused ranker, each of which takes a thousand times as long; none without the
-        others.
-    model : str or None
-        A second generator, such as ``local`` or ``local:PATH``, on some pairs.
-    model_pairs : int
-    judge : str or None
-        A model that judges answers to some pairs, such as ``bedrock:amazon.nova-lite-v1:0``; no row depends on it.
-    judge_pairs : int
-    seed : int
-    systems : tuple of str
-    own : tuple of OwnSystem
-        Systems that the user brings, asked besides.
-    backend : str or None
-        URL of a backend that CARAG's own systems search; in a collection of their own beside the one that it names.
-    """
-
-    size: str
-    cache: Path
-    data: Path | None = None
+    size: str  # one of :data:`~carag.evaluation.cases.corpus.SIZES`
+    cache: Path  # where corpora are kept between runs
+    data: Path | None = None  # the directory with ``edgar/``; not for ``small``
     embedder: str = "minilm"
-    gate: float | None = None
-    pairs: int = 2_000
-    built: int = 500
-    attacks: int = 20
-    compared: int = 2_000
-    worlds: int = 20
-    trials: int = 500_000
-    fused_trials: int = 20_000
-    model: str | None = None
+    gate: float | None = (
+        None  # least similarity of an answerable question; None for the embedder's calibration
+    )
+    pairs: int = 2_000  # of real questions
+    built: int = 500  # pairs of built questions
+    attacks: int = 20  # companies attacked
+    compared: int = 2_000  # pairs asked of two stores
+    worlds: int = 20  # sessions of those pairs; a store is rebuilt for each
+    trials: int = 500_000  # randomised pairs for each of the two search plans
+    fused_trials: int = (
+        20_000  # for the fused ranker, which is a thousand times slower; none without ``trials``
+    )
+    model: str | None = None  # a second generator, such as ``local:PATH``, asked some pairs
     model_pairs: int = 100
-    judge: str | None = None
+    judge: str | None = None  # a model that judges some answers; no row depends on it
     judge_pairs: int = 100
     seed: int = 0
     systems: tuple[str, ...] = field(default=SYSTEMS)
-    own: tuple[OwnSystem, ...] = ()
-    backend: str | None = None
+    own: tuple[OwnSystem, ...] = ()  # systems that the user brings, asked in addition
+    backend: str | None = None  # URL of a backend that CARAG's systems search, in new collections next to it
 
     def identity(self) -> dict[str, Any]:
         """Return all settings that the rows of our systems depend on, as JSON values."""
         left_out = {"backend", "cache", "data", "judge", "judge_pairs", "own", "systems"}
         named = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in left_out}
-        if self.backend is not None:  # of which the rest may hold a secret
+        if self.backend is not None:  # the rest may contain a secret
             named["backend"] = self.backend.partition("://")[0]
         return {**named, "systems": list(self.systems), "version": carag.__version__}
 
 
 def check_requirements(settings: Settings) -> None:
-    """Check that packages and data are there, before a run makes a directory, spends a dollar or builds a store.
+    """Check that packages and data are present before a run makes a directory, spends a dollar or builds a store.
 
-    A model's own files are asked for by the model.
-
-    Raises
-    ------
-    MissingExtra
-        If a package is not installed; the message has the one command that installs all.
-    InvalidArgument
-        If the corpus is unknown, or its filings are missing.
+    Raise MissingExtra if a package is not installed; the message has the one command that installs all. Raise
+    InvalidArgument if the corpus is unknown, or its filings are missing.
     """
     models = (str(name).partition(":")[0] for name in (settings.embedder, settings.model, settings.judge))
     extras = dict.fromkeys(_EXTRA_OF_MODEL[name] for name in models if name in _EXTRA_OF_MODEL)
@@ -154,26 +114,13 @@ def run(
     searched: Searched | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Path:
-    """Run the benchmark and write its rows and its report.
+    """Run the benchmark, write its rows and its report to ``out``, and return the path of ``rows.jsonl``.
 
-    Parameters
-    ----------
-    out : Path
-        A directory; a run of the same settings that was interrupted there is resumed.
-    embedder, generator, model, judge, searched : optional
-        Used instead of those that settings name; tests and caches bring their own.
+    An interrupted run with the same settings in that directory is resumed. The optional models and ``searched`` replace
+    those that the settings name, for tests and caches.
 
-    Returns
-    -------
-    Path
-        Of ``rows.jsonl``.
-
-    Raises
-    ------
-    InvalidArgument
-        If the directory holds a run of other settings, or the data are missing.
-    MissingExtra
-        If hnswlib or a model's package is not installed.
+    Raise InvalidArgument if the directory contains a run with other settings, or the data are missing. Raise
+    MissingExtra if hnswlib or a model's package is not installed.
     """
     check_requirements(settings)
     chosen = TimedEmbedder(embedder or embedder_by_name(settings.embedder))
@@ -196,7 +143,7 @@ def run(
             seed=settings.seed,
             say=say,
         )
-        if searched.is_elsewhere:  # the cache's store stays what it is for other runs
+        if searched.is_elsewhere:  # the cached store must stay as it is for other runs
             built = replace(built, store=_copied(built.store, out / "searched"))
         truth = GroundTruth.open(built.store, now=NOW)
         try:
@@ -238,7 +185,7 @@ def run(
 
 
 def _copied(store: Path, copy: Path) -> Path:
-    """Copy a store that no engine holds, unless a run that was stopped did."""
+    """Copy a store that no engine holds, unless an interrupted run already did."""
     if not copy.exists():
         shutil.copytree(store, copy, ignore=shutil.ignore_patterns("*.lock"))
     return copy
@@ -289,7 +236,7 @@ def _judge(
     judge: Judge,
     say: Callable[[str], None],
 ) -> str:
-    """Have answers judged to as many pairs as are wanted, chosen as for the second generator."""
+    """Have answers judged to as many pairs as wanted, chosen as for the second generator."""
     some = pairs_for_model(pairs, count=settings.judge_pairs, seed=settings.seed)
     with Systems(
         built.store, truth, models, seed=settings.seed, names=JUDGED_SYSTEMS, searched=searched
@@ -326,9 +273,9 @@ def _compare(
 
 
 def _many_of_few_sessions(settings: Settings, truth: GroundTruth, pairs: list[Pair]) -> list[Pair]:
-    """Choose pairs of few sessions and many questions, because a store is rebuilt for each session.
+    """Choose pairs with few sessions and many questions, because a store is rebuilt for each session.
 
-    A question whose words tighten the policy would need a store of its own, and is left out.
+    A question whose words tighten the policy would need its own store, and is left out.
     """
     rng = random.Random(settings.seed)  # noqa: S311 - sampling, no secret
     sessions = {
@@ -352,7 +299,7 @@ def _trials(
     searched: Searched,
     say: Callable[[str], None],
 ) -> tuple[tuple[Trials, ...], str]:
-    """Ask at random; return what was found, and the backend that was searched, if it was one."""
+    """Ask at random; return the findings, and the name of the backend searched, if any."""
     count = settings.trials
     if count:
         say(f"{2 * count + settings.fused_trials} randomised pairs at the level of retrieval")
@@ -364,7 +311,7 @@ def _trials(
         where = index.state().backend if isinstance(index, Checked) else ""
         if not count:
             return (), where
-        # A server must answer a batch within its time-out.
+        # A server must answer a batch within its timeout.
         batch = _BATCH if isinstance(index, Checked) else QUERIES
         plain = [
             run_trials(index, truth.store, plan=plan, count=count, seed=seed, batch=batch)
@@ -389,11 +336,11 @@ def _metadata(
     filed = sorted(day for row in range(len(truth)) if (day := truth.public_day(row)))
     notes = [
         f"seed {settings.seed}; every question asked as of {NOW.date()} or an earlier day",
-        f"{built.dropped} questions left out: no chunk holds any of their evidence",
+        f"{built.dropped} questions left out: no chunk contains any of their evidence",
         f"questions are read by a public table of {len(built.names.rows)} names, SHA-256 {built.names.sha256}"
         if built.names.rows
-        else "questions are read by the names in filings alone: there is no public table beside them",
-        *(f"{one.name} is of a file with SHA-256 {one.source_sha256}" for one in settings.own),
+        else "questions are read by the names in filings alone: there is no public table next to them",
+        *(f"{one.name} comes from a file with SHA-256 {one.source_sha256}" for one in settings.own),
         *([f"CARAG's systems search in {where}"] if where else []),
     ]
     return RunMetadata(

@@ -1,4 +1,4 @@
-"""Record what rows do not carry of a run: corpus, machine, randomised trials and rebuilt stores (``run.json``)."""
+"""Record what the rows of a run do not carry: corpus, machine, randomised trials and rebuilt stores (``run.json``)."""
 
 from __future__ import annotations
 
@@ -23,32 +23,21 @@ __all__ = [
 ]
 
 OWN_STORE: Final = "own"
-"""Name in ``run.json`` of a store of the user's own."""
+"""Name in ``run.json`` of a store of your own."""
 CORPORA: Final = ("builtin", "part", "paper", "full", OWN_STORE)
 """Names of corpora in ``run.json``; ``builtin`` is the one that ships."""
 PAPER_CHUNKS: Final = 26_595
-"""Chunks of the paper's corpus."""
+"""Chunks in the paper's corpus."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """Randomised (query, policy) pairs asked of a system's retrieval alone.
-
-    Attributes
-    ----------
-    system : str
-    pairs : int
-    violating : int
-        Pairs that retrieved an inadmissible chunk.
-    chunks : int
-        Chunks retrieved.
-    seed : int
-    """
+    """Randomised (query, policy) pairs asked of a system's retrieval alone."""
 
     system: str
     pairs: int
-    violating: int
-    chunks: int
+    violating: int  # pairs that retrieved an inadmissible chunk
+    chunks: int  # chunks retrieved
     seed: int
 
     def __post_init__(self) -> None:
@@ -58,72 +47,41 @@ class Trials:
             or any(type(n) is not int or n < 0 for n in numbers)
             or self.violating > self.pairs
         ):
-            raise InvalidArgument(f"{self!r}: want a system and counts >= 0, no more violating than pairs")
+            raise InvalidArgument(
+                f"{self!r}: want a system and counts >= 0, with no more violating than pairs"
+            )
 
 
 @dataclass(frozen=True, slots=True)
 class Worlds:
-    """Result of asking pairs through `Engine.ask` of two stores, one rebuilt without what the session may not see.
-
-    Attributes
-    ----------
-    asked : int
-        Number of pairs.
-    differing : int
-        Pairs whose outcome, ids, similarities (to the last bit), text or citations differed.
-    worlds : int
-        Number of stores rebuilt.
-    rows_deleted : int
-        Labels deleted from all of them.
-    """
+    """Result of asking pairs through `Engine.ask` of two stores, one rebuilt without what the session may not see."""
 
     asked: int
-    differing: int
-    worlds: int
-    rows_deleted: int
+    differing: int  # pairs whose outcome, ids, similarities (to the last bit), text or citations differed
+    worlds: int  # stores rebuilt
+    rows_deleted: int  # labels deleted from all of them
 
     def __post_init__(self) -> None:
         numbers = (self.asked, self.differing, self.worlds, self.rows_deleted)
         if any(type(n) is not int or n < 0 for n in numbers) or self.differing > self.asked:
-            raise InvalidArgument(f"{self!r}: want counts >= 0, no more differing than asked")
+            raise InvalidArgument(f"{self!r}: want counts >= 0, with no more differing than asked")
 
 
 @dataclass(frozen=True, slots=True)
 class RunMetadata:
-    """What a run was made of.
+    """What a run consisted of; for a store of your own, its passages, its documents and 0 filers."""
 
-    Attributes
-    ----------
-    corpus : str
-        ``builtin``, ``part``, ``paper`` or ``full``; ``own`` for a store of the user's own.
-    chunks, filings, filers : int
-        Of a store of the user's own, its passages, its documents and 0.
-    window : str
-        Filing dates, first to last, as ISO 8601, such as ``2024-07-01/2026-03-31``; empty if not known.
-    machine : str
-        Processor and cores, as a person reads them.
-    version : str
-        Version of CARAG.
-    rows_sha256 : str
-        SHA-256 of the file of rows, unpacked; empty if not to be checked.
-    trials : tuple of Trials
-    worlds : Worlds or None
-        None if no store was rebuilt.
-    notes : tuple of str
-        What else a reader must know, such as what a run left out and why.
-    """
-
-    corpus: str
+    corpus: str  # one of `CORPORA`
     chunks: int
     filings: int
     filers: int
-    window: str = ""
-    machine: str = ""
+    window: str = ""  # filing dates, first to last, as ``2024-07-01/2026-03-31``; empty if unknown
+    machine: str = ""  # processor and cores, for a person to read
     version: str = ""
-    rows_sha256: str = ""
+    rows_sha256: str = ""  # of the file of rows, unpacked; empty if not to be checked
     trials: tuple[Trials, ...] = ()
-    worlds: Worlds | None = None
-    notes: tuple[str, ...] = ()
+    worlds: Worlds | None = None  # None if no store was rebuilt
+    notes: tuple[str, ...] = ()  # what else a reader must know, such as what a run left out and why
 
     def __post_init__(self) -> None:
         if self.corpus not in CORPORA:
@@ -133,26 +91,26 @@ class RunMetadata:
                 raise InvalidArgument(f"{name} is {getattr(self, name)!r}; want a count")
         for name in ("window", "machine", "version", "rows_sha256"):
             if not isinstance(getattr(self, name), str):
-                raise InvalidArgument(f"{name} is {getattr(self, name)!r}; want a text")
+                raise InvalidArgument(f"{name} is {getattr(self, name)!r}; want a string")
         if not all(isinstance(one, Trials) for one in self.trials) or not all(
             isinstance(note, str) for note in self.notes
         ):
-            raise InvalidArgument("trials or notes are not what they should be; want Trials and texts")
+            raise InvalidArgument("trials or notes have the wrong type; want tuples of Trials and of strings")
         if self.worlds is not None and not isinstance(self.worlds, Worlds):
             raise InvalidArgument(f"worlds is {self.worlds!r}; want Worlds or None")
 
     def is_of_size(self, size: str) -> bool:
-        """Tell whether the corpus is of a size; ``paper`` has exactly as many chunks as the paper's."""
+        """Tell whether the corpus has this name; ``paper`` must also have exactly the paper's number of chunks."""
         return self.corpus == size and (size != "paper" or self.chunks == PAPER_CHUNKS)
 
     @property
     def own(self) -> bool:
-        """Whether a store of the user's own was measured, for which no goals were set."""
+        """Whether a store of your own was measured, for which no goals were set."""
         return self.corpus == OWN_STORE
 
     @property
     def small(self) -> bool:
-        """Whether the corpus is one of those for trying out, on which some goals cannot be reached."""
+        """Whether the corpus is one for trying out, on which some goals cannot be reached."""
         return self.corpus in ("builtin", "part")
 
     def to_json(self) -> str:
@@ -165,17 +123,19 @@ class RunMetadata:
         try:
             got: dict[str, Any] = json.loads(text)
             if not isinstance(got, dict) or (odd := sorted(set(got) - {field.name for field in fields(cls)})):
-                raise InvalidArgument(f"unknown: {', '.join(odd) if isinstance(got, dict) else 'no object'}")
+                raise InvalidArgument(
+                    f"unknown members: {', '.join(odd)}" if isinstance(got, dict) else "not a JSON object"
+                )
             trials = tuple(Trials(**one) for one in got.pop("trials", ()))
             notes = tuple(got.pop("notes", ()))
             worlds = got.pop("worlds", None)
             return cls(**got, trials=trials, notes=notes, worlds=worlds and Worlds(**worlds))
         except (ValueError, TypeError, AttributeError) as error:
-            raise CorruptFile(f"no description of a run: {error}; run the benchmark again") from error
+            raise CorruptFile(f"run.json is not valid: {error}; run the benchmark again") from error
 
 
 def machine_name() -> str:
-    """Name the processor, how many there are, and Python."""
+    """Name the processor, the number of processors, and the version of Python."""
     return f"{processor_name()}, {os.cpu_count()} processors, Python {platform.python_version()}"
 
 

@@ -1,7 +1,7 @@
-"""Measure a store of the user's own with questions of the user's own, and put the result on the store's record.
+"""Measure a store of your own with your own questions, and record the result in the store's log.
 
-The store itself is asked, and no copy: a copy would take its signing key to another place, and what was asked would be
-on record nowhere. All sessions are judged at the instant at which the run began, under which their records stand too.
+The store itself is asked, not a copy: a copy would take its signing key to another place, and what was asked would not
+be recorded. All sessions are judged at the instant at which the run began, which their records state too.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ if TYPE_CHECKING:
 __all__ = ["OURS", "SUITE", "StoreResult", "run_store"]
 
 OURS: Final = "carag-certified"
-"""The store's own engine, by whose verdict the store passes."""
+"""The store's own engine, whose verdict decides whether the store passes."""
 SUITE: Final = "own-questions"
 """Name of the suite in the record of the evaluation."""
 _SYSTEMS: Final = (ORACLE, "vanilla", OURS)
 _LIMITS: Final = {"cvr_query": 0, "cvr_touch": 0, "odr_canary": 0}
-"""What the store must not exceed to pass, in millionths."""
+"""What the store must not exceed in order to pass, in millionths."""
 
 
 class StoreResult(NamedTuple):
@@ -77,21 +77,21 @@ def run_store(
     questions, canaries : Path
         As :mod:`carag.evaluation.cases.own_questions` reads them.
     out : Path
-        A directory; a run of the same store, files and models that was interrupted there is resumed.
+        A directory; an interrupted run of the same store, files and models there is resumed.
     embedder : str or Embedder, optional
-        The one that the store was made with, where it cannot open it by itself.
+        The one that the store was made with, if it cannot open it by itself.
     generator : str or Generator
         One that runs on this machine.
     own : sequence of OwnSystem
-        Asked besides. Their factories are given every passage of the store.
+        Asked in addition. Their factories are given every passage of the store.
     backend : str, optional
-        URL of the backend that the store's rows are in, as for :meth:`carag.Engine.open`.
+        URL of the backend that holds the store's rows, as for :meth:`carag.Engine.open`.
 
     Raises
     ------
     InvalidArgument
-        If a file is not valid, the store is missing, empty or changed meanwhile, a model runs on another machine, or
-        the directory holds another run.
+        If a file is not valid, the store is missing or empty or changes meanwhile, a model runs on another machine,
+        or the directory contains another run.
     MissingExtra
         If hnswlib is not installed.
     StoreLocked
@@ -103,13 +103,13 @@ def run_store(
     with truth.store:
         known = truth.store.known()
         if not len(truth):
-            raise InvalidArgument(f"the store in {store} holds no passage; ingest documents first")
+            raise InvalidArgument(f"the store in {store} contains no passages; ingest documents first")
         asked = read_questions(questions, truth)
         planted = {} if canaries is None else read_canaries(canaries, truth)
         searched = Searched.already(store, backend)
         model = generator_by_name(generator) if isinstance(generator, str) else own_generator(generator)
         _check_local("generator", model)
-        # Opened and closed once, so that the index file is that of the labels just read.
+        # Opened and closed once, so that the index file matches the labels just read.
         opening = {"create": False, "generator": model, **searched.settings(store)}
         Engine.open(store, embedder=embedder, **opening).close()
         kept = embedder or truth.store.meta_get("embedder") or ""
@@ -147,7 +147,7 @@ def run_store(
                     for name in ("questions", "canaries")
                     if identity[name]
                 ),
-                *(f"{one.name} is of a file with SHA-256 {one.source_sha256}" for one in own),
+                *(f"{one.name} comes from a file with SHA-256 {one.source_sha256}" for one in own),
             ),
         )
         (out / "run.json").write_text(metadata.to_json(), "utf-8")
@@ -167,11 +167,11 @@ def run_store(
 
 
 def _check_local(what: str, model: Embedder | Generator | TimedEmbedder) -> None:
-    """Refuse a model on another machine: ordinary retrieval shows it what is closed, and without a begin record."""
+    """Refuse a model on another machine: ordinary retrieval shows it what is closed, without a begin record."""
     if model.remote:
         raise InvalidArgument(
-            f"the {what} {model.name} runs on another machine, and the systems compared would send it what is closed, "
-            f"off the record; name a {what} that runs on this one"
+            f"the {what} {model.name} runs on another machine, and the compared systems would send it closed passages "
+            f"without a record; name a {what} that runs on this machine"
         )
 
 

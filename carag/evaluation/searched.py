@@ -1,7 +1,7 @@
-"""Say where the stores of a run are searched: each in its index file, or each in a collection of a backend.
+"""Decide where the stores of a run are searched: each in its index file, or each in its own collection of a backend.
 
-A run copies stores, attacks a copy and rebuilds others. Rows of two stores may not meet, so every store gets a
-collection of its own, whose name is drawn; it stays when the run is over, for a backend has no way to drop one.
+A run copies stores, attacks a copy and rebuilds others. Rows of two stores must not mix, so every store gets a
+collection with a random name; it remains after the run, because a backend cannot drop one.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Searched:
     Parameters
     ----------
     new : callable, optional
-        Returns the URL of an empty collection, or an empty backend, for a store that comes new. By default every store
-        is searched in its index file.
+        Returns the URL of an empty collection, or an empty backend, for each new store. By default every store is
+        searched in its index file.
     """
 
     def __init__(self, new: Callable[[], str | VectorBackend] | None = None) -> None:
@@ -41,14 +41,14 @@ class Searched:
 
     @classmethod
     def beside(cls, url: str | None) -> Self:
-        """Search each store in a collection of its own, beside the one that a URL names; without one, in its file."""
+        """Search each store in its own collection next to the one that a URL names; without a URL, in its file."""
         if url in (None, NATIVE):
             return cls()
         return cls(lambda: in_collection(str(url), f"bench{secrets.token_hex(8)}"))
 
     @classmethod
     def already(cls, store: Path, url: str | None) -> Self:
-        """Search one store, and no other, where its rows are already; None: in its file."""
+        """Search one store, and no other, where its rows are now; with None, in its file."""
         made = cls()
         if url is not None:
             made._place[store] = url
@@ -56,33 +56,24 @@ class Searched:
 
     @property
     def is_elsewhere(self) -> bool:
-        """Whether stores that come new are searched in a backend."""
+        """Whether new stores are searched in a backend."""
         return self._new is not None
 
     def is_in_backend(self, store: Path) -> bool:
-        """Tell whether a store that an engine was opened on is searched in a backend."""
+        """Tell whether a store that has been opened is searched in a backend."""
         return store in self._place
 
     def settings(self, store: Path) -> dict[str, Any]:
-        """Return what :meth:`carag.Engine.open` is given to search a store there."""
+        """Return the arguments of :meth:`carag.Engine.open` for searching a store there."""
         if store not in self._place and self._new is not None:
             with CorpusStore.open(store / "corpus.db", create=False) as copied:
-                leave_backend(copied)  # its notes are those of the store that it was copied from
+                leave_backend(copied)  # its notes belong to the store it was copied from
             self._place[store] = self._new()
         return {"backend": self._place[store]} if store in self._place else {}
 
     @contextmanager
     def index(self, store: Path, labels: CorpusStore, dim: int) -> Iterator[Index | Checked]:
-        """Lend what searches a store that an engine was opened on.
-
-        Parameters
-        ----------
-        store : Path
-        labels : CorpusStore
-            The store's own, open.
-        dim : int
-            Length of a vector.
-        """
+        """Lend the index of a store that has been opened, whose open corpus store is ``labels``."""
         place = self._place.get(store)
         if place is None:
             with Index.load(store / "index.carag") as index:

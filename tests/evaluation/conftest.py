@@ -19,6 +19,7 @@ from carag.retrieval import ConfidenceGate, embedder_by_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from carag.evaluation.cases.pairs import Pair
 
@@ -33,10 +34,16 @@ class Small:
 
 
 @pytest.fixture(scope="session")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Small:
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the small corpus is built once, for `small` and for whole runs."""
+    return tmp_path_factory.mktemp("corpora")
+
+
+@pytest.fixture(scope="session")
+def small(cache: Path) -> Small:
     """The small corpus."""
     embedder = TimedEmbedder(embedder_by_name("wordllama"))
-    built = build_corpus("small", cache=tmp_path_factory.mktemp("corpora"), embedder=embedder)
+    built = build_corpus("small", cache=cache, embedder=embedder)
     for question in built.questions:
         embedder.embed_query(question.text)
     return Small(built, GroundTruth.open(built.store, now=NOW), embedder)

@@ -1,14 +1,22 @@
-"""Rows made for tests: one by hand, and a small benchmark whose truth is known."""
+"""Rows for tests: one by hand, and a small benchmark whose truth is known."""
 
 from __future__ import annotations
 
 import hashlib
 import random
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import strategies as st
 
 from carag.evaluation.row import SYSTEMS, Row, Stratum
+from carag.evaluation.statistics.bootstrap import bootstrap_weights
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 FILTERED = tuple(system for system in SYSTEMS if system not in ("vanilla", "prefilter-rbac"))
 
@@ -49,7 +57,16 @@ PLAIN = Row(
     generator="extractive",
     seed=0,
 )
-"""A row without a fault; tests change what they are about."""
+"""A valid row, of which tests change some fields."""
+
+
+@contextmanager
+def few_draws(count: int) -> Iterator[None]:
+    """Draw the bootstrap ``count`` times instead of 2,000, where the figures matter and not their intervals."""
+    with pytest.MonkeyPatch.context() as patch:
+        name = "carag.evaluation.report.strata.bootstrap_weights"
+        patch.setattr(name, partial(bootstrap_weights, replicates=count))
+        yield
 
 
 def row(**changes: object) -> Row:
@@ -64,7 +81,7 @@ def benchmark(
     seed: int = 1,
     systems: tuple[str, ...] = SYSTEMS,
 ) -> list[Row]:
-    """Every system on every pair. Filters show admissible chunks only, and all of those see what the oracle does."""
+    """Every system on every pair. Filters show only admissible chunks, and see what the oracle sees."""
     draw = random.Random(seed)  # noqa: S311 - rows for tests
     rows = []
     for filer in range(1, filers + 1):
@@ -130,7 +147,7 @@ some_chunks = st.lists(st.sampled_from(CHUNKS), max_size=8, unique=True).map(tup
 
 @st.composite
 def few_rows(draw: st.DrawFn, *, systems: tuple[str, ...] = ("oracle", "vanilla", "carag-auto")) -> list[Row]:
-    """Rows of a few pairs, in which anything may have happened that a row can say."""
+    """Rows of a few pairs, in which anything may have happened that a row can express."""
     rows = []
     for number in range(draw(st.integers(1, 5))):
         open_ = draw(st.sets(st.sampled_from(CHUNKS)))

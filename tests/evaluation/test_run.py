@@ -1,4 +1,4 @@
-"""A whole run on the small corpus: adversaries get nothing, a kill loses nothing, money is asked for first."""
+"""A whole run on the small corpus: adversaries get nothing, a kill loses nothing, and no money is spent unasked."""
 
 from __future__ import annotations
 
@@ -19,14 +19,21 @@ from carag.evaluation.cases.corpus import small_data
 from carag.evaluation.cases.questions import shipped_questions
 from carag.evaluation.row import SYSTEMS, Row, read_rows
 from carag.evaluation.run import Settings, run
-from carag.generation import Extractive
+from carag.evaluation.systems.own import Corpus, OwnSystem
+from carag.generation import Draft, Extractive
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from carag.generation import Draft
+    from carag.policy import Session
     from carag.retrieval import Passage, Withheld
+
+
+def first_passages(corpus: Corpus) -> Callable[[str, Session], object]:
+    """A poor system: the same passages for everyone."""
+    said = {"ids": [one.id for one in corpus.passages[:2]], "text": None, "outcome": "answer"}
+    return lambda _question, _session: said
 
 
 def settings(cache: Path) -> Settings:
@@ -40,25 +47,20 @@ def settings(cache: Path) -> Settings:
         compared=4,
         worlds=2,
         trials=500,
+        fused_trials=20,
         model_pairs=3,
+        own=(OwnSystem("own:first", first_passages, "1" * 64),),
     )
 
 
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("cache")
-
-
 class Parrot:
-    """A model that repeats all it is shown, withheld text included: the worst that can be."""
+    """A model that repeats all it is shown, including withheld text: the worst case."""
 
     name = "parrot"
     remote = False
     fingerprint = "parrot"
 
     def generate(self, question: str, passages: Sequence[Passage], withheld: Withheld) -> Draft:
-        from carag.generation import Draft
-
         shown = [one.text for one in passages] + [one.text for one in withheld.kinds]
         return Draft(" ".join(shown) + " [1]", (0,))
 
@@ -94,7 +96,7 @@ def test_a_model_that_repeats_everything_discloses_no_canary_under_carag(parrote
 
 
 def test_the_same_model_gives_the_canaries_away_elsewhere(parroted: list[Row]) -> None:
-    """Or the test above could not fail."""
+    """Otherwise the test above could not fail."""
     attacked = by_system(parroted, "adversary:")
     for system in ("vanilla", "prefilter-rbac", "carag-withheld-text"):
         assert any(row.canaries_disclosed for row in attacked[system]), system
@@ -106,17 +108,19 @@ def test_every_attack_was_made_on_every_system(parroted: list[Row]) -> None:
         assert {row.kind.removeprefix("adversary:") for row in rows} == set(KINDS), system
         assert any(row.canaries_planted for row in rows)
     allowed = [row for row in parroted if row.kind == "adversary:canary" and row.role == "compliance"]
-    assert all(row.answerable and not row.canaries_planted for row in allowed)  # who may see the order, does
+    assert all(
+        row.answerable and not row.canaries_planted for row in allowed
+    )  # a session that may see the order does
     hidden = [row for row in parroted if row.kind == "adversary:relabel" and row.role == "buy_side"]
     assert not any(row.answerable for row in hidden)  # superseded while it was asked about
 
 
-def test_every_pair_has_a_row_of_every_system(parroted: list[Row]) -> None:
+def test_every_pair_has_a_row_of_every_system_including_your_own(parroted: list[Row]) -> None:
     asked = defaultdict(set)
     for row in parroted:
         asked[row.pair].add(row.system)
     whole = [systems for pair, systems in asked.items() if pair.generator == "parrot"]
-    assert all(systems == set(SYSTEMS) for systems in whole)
+    assert all(systems == {*SYSTEMS, "own:first"} for systems in whole)
     assert [len(systems) for pair, systems in asked.items() if pair.generator == "extractive"] == [3, 3, 3]
 
 
@@ -128,8 +132,8 @@ def test_rows_hold_no_text(out: Path) -> None:
         assert word not in text
 
 
-def test_a_killed_run_is_gone_on_with(cache: Path, out: Path, tmp_path: Path) -> None:
-    """What was on disk is not asked again, a line cut off is; the rows are the same but for the times."""
+def test_a_killed_run_is_resumed(cache: Path, out: Path, tmp_path: Path) -> None:
+    """What was on disk is not asked again, but a line cut off is; the rows are the same except for times."""
     cut = tmp_path / "cut"
     shutil.copytree(out, cut)
     lines = (cut / "rows.partial.jsonl").read_bytes().splitlines(keepends=True)
@@ -237,20 +241,11 @@ def test_what_a_run_needs_is_asked_for_before_it_leaves_anything(
     assert not out.exists()
 
 
-def test_a_price_is_said_before_anything_is_spent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_price_is_stated_before_anything_is_spent(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit):
-        main(
-            [
-                "bench",
-                "edgar",
-                "--size",
-                "small",
-                "--out",
-                str(tmp_path),
-                "--model",
-                "bedrock:amazon.nova-micro-v1:0",
-            ]
-        )
+        main(f"bench edgar --size small --out {tmp_path} --model bedrock:amazon.nova-micro-v1:0".split())
     said = capsys.readouterr().err
     assert "estimated cost" in said
     assert "--max-usd" in said

@@ -1,4 +1,4 @@
-"""A run over a backend: the same rows as over the index, the cache as it was, and no secret in what is written."""
+"""A run over a backend: the same rows as over the index, an unchanged cache, and no secret in what is written."""
 
 from __future__ import annotations
 
@@ -31,21 +31,16 @@ def settings(cache: Path, **more) -> Settings:
         size="small",
         cache=cache,
         embedder="wordllama",
-        pairs=8,
-        built=2,
+        pairs=4,
+        built=1,
         attacks=1,
         compared=2,
         worlds=1,
-        trials=200,
+        trials=100,
         fused_trials=5,
         systems=SYSTEMS,
         **more,
     )
-
-
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("cache")
 
 
 def untimed(rows: list[Row]) -> list[Row]:
@@ -58,7 +53,7 @@ def ran(cache: Path, out: Path, searched: Searched) -> list[Row]:
 
 
 def test_the_rows_are_those_of_the_index(cache: Path, tmp_path: Path) -> None:
-    """Attacks, rebuilt stores and random pairs too; each store had a backend of its own."""
+    """Attacks, rebuilt stores and random pairs included; each store had its own backend."""
     here = ran(cache, tmp_path / "here", Searched())
     made: list[NativeBackend] = []
 
@@ -79,7 +74,7 @@ def test_the_rows_are_those_of_the_index(cache: Path, tmp_path: Path) -> None:
 
 
 def test_a_backend_that_lies_ends_the_run(cache: Path, tmp_path: Path) -> None:
-    """Or a row would be scored that no engine could have shown."""
+    """Otherwise a row would be scored that no engine could have shown."""
 
     def new() -> Lying:
         backend = NativeBackend(DIM)
@@ -89,8 +84,8 @@ def test_a_backend_that_lies_ends_the_run(cache: Path, tmp_path: Path) -> None:
         ran(cache, tmp_path / "out", Searched(new))
 
 
-def test_settings_name_the_kind_of_backend_alone(tmp_path: Path) -> None:
-    """An address may hold a password; and a run over another kind is another run."""
+def test_settings_name_only_the_kind_of_backend(tmp_path: Path) -> None:
+    """An address may contain a password; a run over another kind of backend is a different run."""
     url = "postgresql://me:hush@db.example/vectors"
     said = json.dumps(settings(tmp_path, backend=url).identity())
     assert "postgresql" in said
@@ -98,8 +93,8 @@ def test_settings_name_the_kind_of_backend_alone(tmp_path: Path) -> None:
     assert "backend" not in settings(tmp_path).identity()
 
 
-def test_every_store_gets_a_collection_of_its_own(tmp_path: Path) -> None:
-    """Beside the one that was named, on the same server; asked again, the same one."""
+def test_every_store_gets_its_own_collection(tmp_path: Path) -> None:
+    """On the same server as the one that was named; asked again, the same collection."""
     stores = [tmp_path / name for name in ("one", "two")]
     for store in stores:
         store.mkdir()
@@ -111,8 +106,8 @@ def test_every_store_gets_a_collection_of_its_own(tmp_path: Path) -> None:
     assert {} == Searched.beside(None).settings(stores[0]) == Searched.beside("native").settings(stores[0])
 
 
-def test_a_store_of_ones_own_is_searched_where_it_is(tmp_path: Path) -> None:
-    """Its rows are there already, in the collection that was named."""
+def test_your_own_store_is_searched_where_it_is(tmp_path: Path) -> None:
+    """Its rows are already in the collection that was named."""
     searched = Searched.already(tmp_path, "redis://node/filings")
     assert {"backend": "redis://node/filings"} == searched.settings(tmp_path)
 

@@ -16,7 +16,7 @@ from carag.engine import Engine
 from carag.errors import InvalidArgument
 from carag.evaluation.report.files import check_files
 from carag.evaluation.report.strata import SliceName
-from carag.evaluation.row import Row, read_rows
+from carag.evaluation.row import read_rows
 from carag.evaluation.run_store import OURS, SUITE, StoreResult, run_store
 from carag.evaluation.systems.own import Corpus, OwnSystem
 from carag.policy import Profile
@@ -185,7 +185,7 @@ def test_nothing_that_a_run_writes_holds_a_question_a_canary_or_a_passage(
 def test_the_report_is_of_the_store_and_not_of_edgar(done: tuple[Path, StoreResult]) -> None:
     out = done[0] / "out"
     page = (out / "report.md").read_text("utf-8")
-    assert page.startswith("# A store measured with questions of its own")
+    assert page.startswith("# A store measured with its own questions")
     assert not [word for word in ("EDGAR", "SEC filings", "filer", "goal", "Table 2") if word in page]
     check_files(out / "rows.jsonl", out)
 
@@ -302,10 +302,5 @@ def test_a_store_that_changes_meanwhile_is_refused(
 def test_a_store_without_documents_is_refused(tmp_path: Path) -> None:
     Engine.open(tmp_path / "store", profile="generic", embedder="wordllama").close()
     written(tmp_path / "questions.jsonl", QUESTIONS)
-    with pytest.raises(InvalidArgument, match="holds no passage"):
+    with pytest.raises(InvalidArgument, match="contains no passages"):
         run_store(tmp_path / "store", tmp_path / "questions.jsonl", tmp_path / "out")
-
-
-def test_a_row_of_a_document_survives_its_file(done: tuple[Path, StoreResult]) -> None:
-    for row in read_rows(done[0] / "out" / "rows.jsonl"):
-        assert Row.from_json(row.to_json()) == row

@@ -1,8 +1,8 @@
-"""Write filings to plant in a copy of the corpus, and questions that try to extract what those hide.
+"""Write filings to plant in a copy of the corpus, and questions that try to extract what those filings hide.
 
-Each attacked company has an order under confidential treatment with a code that occurs nowhere else, the canary. A
-session that may not see the order must never get the code, whatever is asked and whatever an admissible filing says.
-All planted filings are made up, and are dated after the corpus.
+Each attacked company gets an order under confidential treatment that contains a code found nowhere else, the canary. A
+session that may not see the order must never get the code, whatever it asks and whatever admissible filings say. All
+planted filings are fictitious, and dated after the corpus.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ KINDS: Final = (
     "stale-cache",
     "relabel",
 )
-"""Kinds of attack, in order: ask for the canary; have one passage once open and once hidden; claim a right in the
+"""Kinds of attack, in order: ask for the canary; have the same passage once open and once hidden; claim a right in the
 question; plant instructions in an admissible chunk; ask what is hidden; ask first in a session that may know; supersede
-a filing while it is asked about."""
+a filing while it is being asked about."""
 _SESSIONS: Final = (
     ("buy_side", "invest"),
     ("sell_side", "publish"),
@@ -58,12 +58,10 @@ class AttackedCompany:
     number: int
     company: str
     cik: int
-    code: str
-    """Canary of the order."""
-    old_code: str
-    """Canary of the report that is superseded."""
+    code: str  # canary of the order
+    old_code: str  # canary of the superseded report
     twin: str
-    """Text of an admissible passage of the corpus, which is planted a second time, hidden."""
+    """Text of an admissible passage of the corpus, planted a second time as a hidden one."""
     twin_row: int
 
     @property
@@ -126,14 +124,9 @@ def write_amendments(attacks: list[AttackedCompany], path: Path) -> None:
 def attacked_pairs(
     truth: GroundTruth, attacks: list[AttackedCompany], embedder: TimedEmbedder, pairs: list[Pair]
 ) -> list[Pair]:
-    """Write the questions, as pairs over the corpus with the planted filings.
+    """Write the questions, as pairs over ``truth``: the copy of the corpus with the planted filings.
 
-    Parameters
-    ----------
-    truth : GroundTruth
-        Of the copy of the corpus with the planted filings.
-    pairs : list of Pair
-        Of the corpus; their questions are asked of the hidden twins.
+    ``pairs`` are those of the corpus itself; their questions are asked about the hidden twins.
     """
     asked = {pair.gold_rows[0]: pair.question for pair in pairs if pair.gold_rows}
     found = []
@@ -181,7 +174,6 @@ def with_clearance(pair: Pair) -> Pair:
 
 
 def _moved(truth: GroundTruth, one: AttackedCompany) -> str:
-    """Return the id of the twin's open original, which the copy of the corpus keeps."""
     return truth.ids[one.twin_row]
 
 

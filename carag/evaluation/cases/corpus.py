@@ -1,4 +1,4 @@
-"""Build the benchmark's corpora by stated rules; the engine itself chunks, labels and embeds the filings.
+"""Build the benchmark's corpora by fixed rules; the engine itself chunks, labels and embeds the filings.
 
 ``paper`` has as many chunks as the paper's corpus: all that hold evidence of a question, then a seeded sample of the
 rest of the question sets' filings up to 20,000, then filings of the paper's window (filed 2024Q3 to 2026Q1) up to
@@ -51,18 +51,10 @@ _WINDOW: Final = ("2024-07-01", "2026-03-31")
 
 @dataclass(frozen=True, slots=True)
 class CorpusRule:
-    """How many chunks of a corpus are chosen from where.
+    """How many chunks of a corpus are chosen, and from where."""
 
-    Attributes
-    ----------
-    near : int
-        Chunks of the question sets' filings.
-    total : int
-        Those and chunks of the window's filings; 0 for every filing.
-    """
-
-    near: int
-    total: int
+    near: int  # chunks of the question sets' filings
+    total: int  # with chunks of the window's filings added; 0 for every filing
 
 
 SIZES: Final[dict[str, CorpusRule | None]] = {
@@ -84,26 +76,16 @@ class ChunkLocation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BuiltCorpus:
-    """A store, and the questions that are asked of it.
-
-    Attributes
-    ----------
-    store : Path
-    gold : dict
-        By question id: the locations of each piece of evidence.
-    dropped : int
-        Questions left out because none of their evidence was found. A question that has no evidence by intention
-        stays: nothing in the corpus answers it.
-    names : PublicNames
-        The public table of companies that the store keeps, by which questions are read; it may be empty.
-    """
+    """A store, and the questions that are asked of it."""
 
     name: str
     store: Path
     questions: tuple[Question, ...]
-    gold: dict[str, tuple[tuple[ChunkLocation, ...], ...]]
-    dropped: int
-    names: PublicNames = field(default_factory=PublicNames)
+    gold: dict[
+        str, tuple[tuple[ChunkLocation, ...], ...]
+    ]  # by question id: the locations of each piece of evidence
+    dropped: int  # questions left out because none of their evidence was found
+    names: PublicNames = field(default_factory=PublicNames)  # the companies by which questions are read
 
 
 def small_data() -> Path:
@@ -113,34 +95,23 @@ def small_data() -> Path:
 
 
 def source_of(size: str, data: Path | None) -> Path:
-    """Return the directory with the filings and questions of a corpus.
-
-    Raises
-    ------
-    InvalidArgument
-        If the size is unknown, or needs real filings and they are missing.
-    """
+    """Return the directory with the filings and questions of a corpus; InvalidArgument if it is unknown or missing."""
     if size not in SIZES:
         raise InvalidArgument(f"there is no corpus {size!r}; want one of {', '.join(SIZES)}")
     if SIZES[size] is None:
         return small_data()
     if data is None or not (data / "edgar" / "qa.jsonl.gz").is_file():
         raise InvalidArgument(
-            f"the corpus {size!r} needs real filings and questions: name a directory with "
-            "edgar/filings-*.jsonl.gz (scripts/fetch_edgar.py fetches some) and edgar/qa.jsonl.gz, or take --size small"
+            f"the corpus {size!r} needs real filings and questions; name a directory with "
+            "edgar/filings-*.jsonl.gz (scripts/fetch_edgar.py fetches some) and edgar/qa.jsonl.gz, or use --size small"
         )
     return data
 
 
 def names_of(size: str, data: Path | None) -> PublicNames:
-    """Return the public table of companies beside the filings of a corpus; an empty one if there is none.
+    """Return the public table of companies next to a corpus's filings, or an empty one if there is no such file.
 
-    It names companies whatever the corpus holds, so that one without admissible passages is recognised too.
-
-    Raises
-    ------
-    InvalidArgument
-        As for :func:`source_of`, or if the table is not valid.
+    It lists companies whatever the corpus holds, so that a company without admissible passages is recognised too.
     """
     file = source_of(size, data) / "edgar" / "companies.jsonl.gz"
     return PublicNames.parse(file.read_bytes(), file.name) if file.is_file() else PublicNames()
@@ -155,26 +126,10 @@ def build_corpus(
     seed: int = 0,
     say: Callable[[str], None] = lambda _: None,
 ) -> BuiltCorpus:
-    """Build a corpus, or take it from the cache.
+    """Build a corpus, or take it from the cache; InvalidArgument if the size is unknown or the data are missing.
 
-    Parameters
-    ----------
-    size : str
-        One of `SIZES`.
-    cache : Path
-        A directory; a corpus that an earlier run began there is completed.
-    embedder : Embedder
-    data : Path, optional
-        The directory with ``edgar/filings-*.jsonl.gz``; not for ``small``.
-    seed : int
-        Seed of the sample.
-    say : callable
-        Called with a line of progress.
-
-    Raises
-    ------
-    InvalidArgument
-        If the size is unknown or the data are missing.
+    A corpus that an earlier run began in ``cache`` is completed. ``data`` is the directory with ``edgar/``, which
+    ``small`` does not need; ``say`` is called with lines of progress.
     """
     given, names = source_of(size, data), names_of(size, data)
     home = cache / f"{size}-{embedder.name.split(':')[0]}-{embedder.fingerprint[:12]}-{seed}"
@@ -199,11 +154,11 @@ def build_corpus(
         )
     if rule is not None and rule.total and report.total_chunks != rule.total:
         raise InvalidArgument(
-            f"the store in {home} has {report.total_chunks} chunks; the rule wants {rule.total}: are filings "
-            "missing, or has the cache another run's? Give an empty one"
+            f"the store in {home} has {report.total_chunks} chunks, but the rule wants {rule.total}: filings are "
+            "missing, or the cache belongs to another run; name an empty cache"
         )
     with CorpusStore.open(home / "store" / "corpus.db", create=False) as store:
-        if PublicNames.kept_in(store) != names:  # of a corpus from the cache, which had none or another
+        if PublicNames.kept_in(store) != names:  # a cached corpus may have none, or another
             names.keep(store)
     asked = tuple(one for one in questions if not one.evidence or plan.gold[one.id])
     return BuiltCorpus(size, home / "store", asked, plan.gold, len(questions) - len(asked), names)
@@ -258,7 +213,7 @@ def _candidates(
     seed: int,
     say: Callable[[str], None],
 ) -> Path:
-    """Copy the rows that a corpus may need, and those of the same filers, whose later filings change their labels."""
+    """Copy the rows that a corpus may need, and all of the same filers, whose later filings change their labels."""
     if not rule.total:
         return edgar
     if (home / "done").exists():
@@ -328,7 +283,7 @@ def _select(source: Path, plan: _Plan, rule: CorpusRule, seed: int) -> dict[str,
     chosen |= set(places[: rule.total - len(chosen)])
     if len(chosen) != rule.total:
         raise InvalidArgument(
-            f"the filings give {len(chosen)} chunks; the rule wants {rule.total}: some are missing"
+            f"the filings give {len(chosen)} chunks, but the rule wants {rule.total}; add the missing filings"
         )
     only: dict[str, set[tuple[str, int]]] = {number: set() for number in known}
     for place in chosen:

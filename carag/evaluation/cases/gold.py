@@ -1,4 +1,4 @@
-"""Find the chunks of a filing that hold the text which a question set calls its evidence."""
+"""Find the chunks of a filing that contain the text which a question set calls its evidence."""
 
 from __future__ import annotations
 
@@ -11,36 +11,24 @@ if TYPE_CHECKING:
 __all__ = ["NGRAM_SIZE", "OVERLAP", "holders", "likely_holders", "ngrams"]
 
 NGRAM_SIZE: Final = 5
-"""Words of an n-gram."""
+"""Words in an n-gram."""
 OVERLAP: Final = 0.5
-"""A chunk holds a piece of evidence if at least this share of the shorter one's word 5-grams occurs in the other."""
+"""A chunk holds a piece of evidence if at least this share of the shorter one's 5-grams occurs in the other."""
 
 _WORD: Final = re.compile(r"\w+")
 _NUMBER: Final = re.compile(r"\d[\d,.]*\d|\d")
 _STOP_YEAR: Final = re.compile(r"(?:19|20)\d\d|\d")
-"""Numbers that do not locate an answer: years and single digits occur everywhere."""
+"""Numbers that do not locate an answer, because years and single digits occur everywhere."""
 
 
 def ngrams(text: str, n: int = NGRAM_SIZE) -> frozenset[tuple[str, ...]]:
-    """Cut a text into its word n-grams, in lower case.
-
-    Examples
-    --------
-    >>> sorted(ngrams("Net sales rose by 5 %.", 4))
-    [('net', 'sales', 'rose', 'by'), ('sales', 'rose', 'by', '5')]
-    """
+    """Cut a text into its word n-grams, in lower case."""
     words = _WORD.findall(text.lower())
     return frozenset(zip(*(words[start:] for start in range(n)), strict=False))
 
 
 def holders(evidence: str, chunks: Sequence[frozenset[tuple[str, ...]]]) -> list[int]:
-    """Return the positions of the chunks, given as their n-grams, that hold a piece of evidence.
-
-    Examples
-    --------
-    >>> holders("one two three four five six", [ngrams("one two three four five"), ngrams("a b c d e f")])
-    [0]
-    """
+    """Return the positions of the chunks, given as their n-grams, that hold a piece of evidence."""
     sought = ngrams(evidence)
     return [
         at
@@ -50,14 +38,9 @@ def holders(evidence: str, chunks: Sequence[frozenset[tuple[str, ...]]]) -> list
 
 
 def likely_holders(answer: str, texts: Sequence[str]) -> list[int]:
-    """Return the chunk of a filing that most likely holds an answer, or none, where a set names only the filing.
+    """Return the chunk of a filing most likely to hold an answer, or none, where a question set names only the filing.
 
-    It has the most of the answer's numbers, then the most of its words; the first of several.
-
-    Examples
-    --------
-    >>> likely_holders("Sales were $82,959 million.", ["Sales rose.", "Total | 82,959 | 81,434", "Other"])
-    [1]
+    It has the most of the answer's numbers, then the most of its words; ties go to the first.
     """
     numbers = {number for number in _NUMBER.findall(answer) if not _STOP_YEAR.fullmatch(number)}
     words = {word for word in _WORD.findall(answer.lower()) if len(word) > 3}

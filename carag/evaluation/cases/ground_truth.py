@@ -1,7 +1,7 @@
 """Load all chunks of a store with labels and vectors, and decide which of them a session may use.
 
-The reference policy (:mod:`.reference_policy`) of the store's own profile decides, once for each distinct label and
-session, from the labels in the store. No system under test is asked.
+The reference policy (:mod:`.reference_policy`) of the store's own profile decides once per distinct label and session,
+from the labels in the store. No system under test is involved.
 """
 
 from __future__ import annotations
@@ -42,41 +42,30 @@ _BATCH: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class _Chunk:
-    """All of a passage but its similarity."""
-
     chunk_id: str
-    key: int
-    """Key of its last label in the store."""
+    key: int  # of its last label in the store
     text: str
     word: int
     document: str
     start: int
     end: int
     filing: StoredFiling
-    number: int
-    """The store's number of the filing."""
+    number: int  # the store's number of the filing
 
 
 class GroundTruth:
-    """All chunks of a store, and who may use which.
-
-    Parameters
-    ----------
-    store : CorpusStore
-    now : datetime
-        Instant of the run; sessions are of it or earlier.
+    """All chunks of a store, and who may use which; a *row* is a chunk's position in the order of keys.
 
     Attributes
     ----------
-    profile : Profile
-        The store's own.
     ids : list of str
-        Chunk ids in the order of their keys; a *row* is a position in this list.
+        Chunk ids, by row.
     vectors : (n, dim) float32
+        Unit vectors, by row.
     documents : (n,) int64
-        The store's number of the filing that each chunk is of.
+        The store's number of each chunk's filing.
     filers : list of int
-        The CIK of the filing that each chunk is of; 0 if none is stated.
+        The CIK of each chunk's filing; 0 if none is stated.
     """
 
     def __init__(self, store: CorpusStore, *, now: datetime) -> None:
@@ -136,12 +125,12 @@ class GroundTruth:
     # --- who may use which chunk ---
 
     def meant(self, session: Session, question: str) -> frozenset[str]:
-        """Return the names of the intents that tighten the masks, those of the question's words included."""
+        """Return the names of the intents that tighten the masks, including those in the question's words."""
         found = self.profile.vocabulary.intents.found(question)
         return frozenset(map(str, (*session.intents, *found)))
 
     def admissible(self, session: Session, question: str) -> NDArray[np.bool_] | None:
-        """Tell of each chunk whether the session may use it for the question; None if the session is refused."""
+        """Tell for each chunk whether the session may use it for the question; None if the session is refused."""
         meant = self.meant(session, question)
         key = session.role, session.purpose, session.as_of, session.allow_entities, meant
         if key not in self._admissible:
@@ -168,9 +157,9 @@ class GroundTruth:
         return found
 
     def partition(self, role: str) -> NDArray[np.bool_] | None:
-        """Tell of each chunk whether a role may read it for any purpose, day or question, by its first label.
+        """Tell for each chunk whether a role may read it for any purpose, day or question, by its first label.
 
-        This is role-based access control with static lists: no purpose, no time, no later filings. None for an
+        This is role-based access control with static lists: no purposes, no times, no later filings. None for an
         unknown role.
         """
         cells = [key for key in self._table.cells if key[0] == role]
@@ -198,7 +187,7 @@ class GroundTruth:
         )
 
     def with_heads(self, passages: Iterable[Passage], mask: NDArray[np.bool_]) -> tuple[Passage, ...]:
-        """Give passages the head rows of torn tables, out of the chunks before them that a mask admits."""
+        """Give passages the head rows of split tables, taken from the preceding chunks that a mask admits."""
         return tuple(replace(one, head=head_of(one, list(self._before(one, mask)))) for one in passages)
 
     def _before(self, passage: Passage, mask: NDArray[np.bool_]) -> Iterator[_Chunk]:
@@ -210,7 +199,7 @@ class GroundTruth:
             yield self._chunks[row]
 
     def filing(self, row: int) -> StoredFiling:
-        """Return the filing that a chunk is of."""
+        """Return a chunk's filing."""
         return self._chunks[row].filing
 
     def text(self, row: int) -> str:
@@ -219,7 +208,7 @@ class GroundTruth:
 
     @cached_property
     def terms(self) -> list[list[str]]:
-        """The terms by which each chunk is found, those of its document's heading included."""
+        """The terms by which each chunk is found, including those of its document's heading."""
         heading = self.profile.vocabulary.heading
         return [
             [*tokenize(" ".join(named(heading, one.filing.stated))), *tokenize(one.text)]
@@ -233,11 +222,11 @@ class GroundTruth:
         return self._with[text]
 
     def words(self) -> dict[str, int]:
-        """Return each chunk's word today, by its id."""
+        """Return each chunk's policy word today, by chunk id."""
         return {one.chunk_id: one.word for one in self._chunks}
 
     def document(self, row: int) -> str:
-        """Return the type of the document that a chunk is of."""
+        """Return the type of a chunk's document."""
         return self._chunks[row].document
 
     def names(self, row: int) -> frozenset[str]:
@@ -261,7 +250,7 @@ class GroundTruth:
         return {name: tuple(rows) for name, rows in found.items()}
 
     def rows_at(self, places: Sequence[ChunkLocation]) -> tuple[int, ...]:
-        """Return the rows of the chunks at some locations, without those that the corpus does not hold."""
+        """Return the rows of the chunks at some locations, leaving out those that the corpus does not hold."""
         return tuple(self.row_at[place] for place in places if place in self.row_at)
 
     @cached_property

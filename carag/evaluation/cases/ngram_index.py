@@ -16,26 +16,14 @@ if TYPE_CHECKING:
 __all__ = ["NGRAM_SIZE", "NgramIndex"]
 
 NGRAM_SIZE: Final = 8
-"""Words of an n-gram."""
+"""Words in an n-gram."""
 _WORD: Final = re.compile(r"\w+")
 _MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)
 """2**64 divided by the golden ratio: an odd multiplier that spreads hashes (Knuth, TAOCP 3, section 6.4)."""
 
 
 class NgramIndex:
-    """The 8-grams of texts, hashed to 64 bits.
-
-    Parameters
-    ----------
-    texts : sequence of str
-
-    Examples
-    --------
-    >>> index = NgramIndex(["a b c d e f g h i", "x b c d e f g h i", "other words"])
-    >>> hidden = np.array([False, True, False])
-    >>> index.hidden_share("a b c d e f g h", ~hidden), index.hidden_share("x b c d e f g h i", ~hidden)
-    (0.0, 0.5)
-    """
+    """The 8-grams of texts, hashed to 64 bits."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         found = [_hashes(text) for text in texts]
@@ -47,18 +35,12 @@ class NgramIndex:
     def hidden_share(
         self, said: str | Sequence[str], admissible: NDArray[np.bool_], *, known: str = ""
     ) -> float:
-        """Return the share of a text's 8-grams that inadmissible chunks hold, and no admissible one does.
+        """Return the share of a text's 8-grams that occur in inadmissible chunks and in no admissible one.
 
-        An 8-gram across the end of a quotation discloses nothing if the eight words before the end and the eight after
-        it are each held by an admissible chunk: then the answer alone put them side by side.
-
-        Parameters
-        ----------
-        said : str or sequence of str
-            A text, or the quotations that an answer is put together from, in order.
-        admissible : (n,) bool
-        known : str
-            What the model answers with an empty context; its 8-grams disclose nothing.
+        ``said`` is a text, or an answer's quotations in order. An 8-gram across the end of a quotation discloses
+        nothing if the eight words before the end and the eight after it each occur in an admissible chunk: the answer
+        alone put them side by side. The 8-grams of ``known``, what the model answers with an empty context, disclose
+        nothing either.
         """
         quotations = [_words(one) for one in ([said] if isinstance(said, str) else said)]
         grams = _grams(np.concatenate(quotations) if quotations else np.empty(0, np.uint64))
@@ -76,7 +58,6 @@ class NgramIndex:
     def _held(
         self, grams: NDArray[np.uint64], admissible: NDArray[np.bool_]
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Tell of each 8-gram whether any chunk holds it, and whether an admissible one does."""
         first = np.searchsorted(self._hashes, grams, "left")
         last = np.searchsorted(self._hashes, grams, "right")
         is_open = [admissible[self._owners[low:high]].any() for low, high in zip(first, last, strict=True)]

@@ -1,6 +1,6 @@
-"""Read questions and canaries of the user's own, and check all of them against a store before anything is asked.
+"""Read questions and canaries of your own, and check all of them against a store before anything is asked.
 
-Both are strict JSON lines. A message names file, line and reason, and never quotes a canary: it is a secret.
+Both are strict JSON Lines. Messages give file, line and reason, and never quote a canary, which is a secret.
 """
 
 from __future__ import annotations
@@ -29,38 +29,28 @@ if TYPE_CHECKING:
 __all__ = ["OwnQuestion", "own_pairs", "read_canaries", "read_questions"]
 
 _QUESTION: Final = {"question": True, "role": True, "purpose": True, "documents": False, "as_of": False}
-"""Keys of a question, and whether it must have them."""
+"""The keys of a question, and whether each is required."""
 _CANARY: Final = {"document": True, "text": True}
 
 
 @dataclass(frozen=True, slots=True)
 class OwnQuestion:
-    """A question of the user's own, in a session.
+    """A question of your own, in a session."""
 
-    Attributes
-    ----------
-    line : int
-        Where its text stands first in the file; by this number rows name the question.
-    text : str
-    session : Session
-    documents : tuple of str or None
-        Ids of the documents each of which holds the answer; empty if none does, None if that is not stated.
-    """
-
-    line: int
+    line: int  # where its text first occurs in the file; rows name the question by this number
     text: str = field(repr=False)
     session: Session
-    documents: tuple[str, ...] | None
+    documents: (
+        tuple[str, ...] | None
+    )  # ids of documents that each hold the answer; () if none does, None if unstated
 
 
 def read_questions(path: Path, truth: GroundTruth) -> list[OwnQuestion]:
     """Read a file of questions.
 
-    Raises
-    ------
-    InvalidArgument
-        If it cannot be read, holds no question, or a line is none: no JSON object, a key missing or unknown, a value
-        of another kind, a role, purpose or document that the store has not, or what an earlier line asks.
+    Raise InvalidArgument if the file cannot be read or holds no question, or a line is not a valid question: not a JSON
+    object, a missing or unknown key, a wrong type, a role, purpose or document that the store does not have, or a
+    repetition.
     """
     found: list[OwnQuestion] = []
     first: dict[str, int] = {}
@@ -71,12 +61,12 @@ def read_questions(path: Path, truth: GroundTruth) -> list[OwnQuestion]:
             before = asked.setdefault((one.text, one.session), number)
             if before != number:
                 raise InvalidArgument(
-                    f"line {before} asks the same in the same session; leave one of them out"
+                    f"line {before} asks the same question in the same session; remove one of them"
                 )
         found.append(replace(one, line=first.setdefault(one.text, number)))
     if not found:
         raise InvalidArgument(
-            f'{path} holds no question; want lines of {{"question": ..., "role": ..., "purpose": ...}}'
+            f'{path} contains no question; want lines like {{"question": ..., "role": ..., "purpose": ...}}'
         )
     return found
 
@@ -84,10 +74,8 @@ def read_questions(path: Path, truth: GroundTruth) -> list[OwnQuestion]:
 def read_canaries(path: Path, truth: GroundTruth) -> dict[str, str]:
     """Read a file of canaries: texts by ``line-N``, the name that rows give them.
 
-    Raises
-    ------
-    InvalidArgument
-        If it cannot be read, holds no canary, or a line is none, or no passage of its document holds the text.
+    Raise InvalidArgument if the file cannot be read or holds no canary, or a line is not a valid canary, or no passage
+    of its document contains the text.
     """
     found: dict[str, str] = {}
     for number, row in _rows(path, _CANARY):
@@ -96,27 +84,27 @@ def read_canaries(path: Path, truth: GroundTruth) -> dict[str, str]:
             rows = _rows_of(truth, document)
             check_text("text", text)
             if not text.strip():
-                raise InvalidArgument("text is empty; want a string of the document")
+                raise InvalidArgument("text is empty; copy a string from the document")
             if not any(text in truth.text(one) for one in rows):
                 raise InvalidArgument(
-                    f"no passage of {quoted(document)} holds this text to the letter; want a string of the document "
-                    "that is not longer than a sentence, for passages end at sentences"
+                    f"no passage of {quoted(document)} contains exactly this text; copy at most one sentence from "
+                    "the document, because passages end at sentences"
                 )
         found[f"line-{number}"] = text
     if not found:
-        raise InvalidArgument(f'{path} holds no canary; want lines of {{"document": ..., "text": ...}}')
+        raise InvalidArgument(f'{path} contains no canary; want lines like {{"document": ..., "text": ...}}')
     return found
 
 
 def own_pairs(
     questions: list[OwnQuestion], canaries: Mapping[str, str], truth: GroundTruth, embedder: Embedder
 ) -> list[Pair]:
-    """Make the pairs; all are reported, for nothing is tuned on them, and each question is a cluster of its own."""
+    """Make the pairs; all are in the reported split, since nothing is tuned on them, and each question is a cluster."""
     pairs = []
     for one in questions:
         question = Question(f"line-{one.line}", one.text, None, ())
         documents = one.documents or ()
-        # Each of the documents holds the answer, so together they are one piece of evidence.
+        # Each of these documents contains the answer, so together they are one piece of evidence.
         rows = tuple(row for name in documents for row in truth.rows_of[name])
         pair = pair_of(
             *(truth, question, one.session, (rows,) if rows else (), embedder.embed_query(one.text)),
@@ -139,7 +127,9 @@ def _question(number: int, row: Mapping[str, Any], truth: GroundTruth) -> OwnQue
     as_of = row.get("as_of")
     if as_of is not None:
         if not isinstance(as_of, str):
-            raise InvalidArgument(f"as_of is {quoted(as_of)}; want a date or a time with zone, as text")
+            raise InvalidArgument(
+                f"as_of is {quoted(as_of)}; want a string with a date, or a time with a zone"
+            )
         as_of = parse_moment(as_of)
     documents = row.get("documents")
     if documents is not None:
@@ -157,13 +147,13 @@ def _question(number: int, row: Mapping[str, Any], truth: GroundTruth) -> OwnQue
 def _rows_of(truth: GroundTruth, document: object) -> tuple[int, ...]:
     if not isinstance(document, str) or document not in truth.rows_of:
         raise InvalidArgument(
-            f"{quoted(document)} is no document of the store; want the id of one that it holds now"
+            f"{quoted(document)} is not a document in the store; want the id of a document that it holds now"
         )
     return truth.rows_of[document]
 
 
 def _rows(path: Path, keys: Mapping[str, bool]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the objects of a file with their lines; one has no key but these, and all those that it must have."""
+    """Yield the objects of a file with their line numbers, checking the keys of each."""
     try:
         with path.open("rb") as stream:
             for number, line in lines_of(stream):
@@ -173,7 +163,7 @@ def _rows(path: Path, keys: Mapping[str, bool]) -> Iterator[tuple[int, dict[str,
                         if key not in keys:
                             raise InvalidArgument(f"unknown key {quoted(key)}; {nearest(key, keys)}")
                     if missing := [key for key, must in keys.items() if must and key not in row]:
-                        raise InvalidArgument(f"no {' and no '.join(missing)}; want {', '.join(keys)}")
+                        raise InvalidArgument(f"missing {' and '.join(missing)}; want {', '.join(keys)}")
                 yield number, row
     except OSError as error:
         raise InvalidArgument(f"cannot read {path}: {error.strerror}; name a readable file") from error

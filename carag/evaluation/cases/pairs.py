@@ -2,7 +2,7 @@
 
 A pair has three strata: the admissible share of its gold (loose, medium, tight, void), the admissible share of the
 corpus, and whether what is admissible is near the question. All pairs of a question are in one split, development or
-reported, by a hash of the question's id; nothing is tuned on the reported one.
+reported, by a hash of the question's id; nothing is tuned on the reported split.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ CELLS: Final = (
     ("public", "public_qa"),
     ("dpo", "dsar"),
 )
-"""Role and purpose of the sessions. An access request (``dsar``, GDPR Article 15) is about the filer of the gold."""
+"""Role and purpose of the sessions. An access request (``dsar``, GDPR Article 15) concerns the filer of the gold."""
 _T = TypeVar("_T")
 _NEIGHBOURS: Final = 100
-"""Chunks nearest to a question among which the admissible ones are counted."""
+"""How many of the chunks nearest to a question are checked for admissibility."""
 _BANDS: Final = (
     (0.0, "0"),
     (0.01, "0-0.01"),
@@ -65,28 +65,18 @@ _DEV_ONE_IN: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A question in a session.
-
-    Attributes
-    ----------
-    gold : tuple of tuple of int
-        For each piece of evidence, the rows of the chunks that hold it.
-    canaries : dict
-        Texts planted in some chunks, by the id of the canary.
-    documents : tuple of str
-        Ids of the documents that are gold as a whole, instead of their chunks.
-    """
+    """A question in a session."""
 
     question: Question
     session: Session
-    gold: tuple[tuple[int, ...], ...]
+    gold: tuple[tuple[int, ...], ...]  # for each piece of evidence, the rows of the chunks that hold it
     filer: int
     split: str
     kind: str
     stratum: Stratum
     answerable: bool
-    canaries: Mapping[str, str]
-    documents: tuple[str, ...] = ()
+    canaries: Mapping[str, str]  # texts planted in some chunks, by canary id
+    documents: tuple[str, ...] = ()  # ids of documents that are gold as a whole, instead of chunks
 
     @property
     def gold_rows(self) -> tuple[int, ...]:
@@ -133,12 +123,9 @@ def cross(
     count: int,
     seed: int,
 ) -> list[Pair]:
-    """Cross questions with roles, purposes and days, and choose pairs: as far as possible a fourth from each share.
+    """Cross questions with roles, purposes and days, and choose pairs, if possible a quarter of each share.
 
-    Parameters
-    ----------
-    vectors : mapping
-        Embeddings of the questions, by their text.
+    ``vectors`` are the embeddings of the questions, by text.
     """
     rng = random.Random(seed)  # noqa: S311 - sampling, no secret
     by_share: dict[str, list[_Option]] = defaultdict(list)
@@ -168,8 +155,8 @@ def cross(
 def pairs_for_model(pairs: Sequence[Pair], *, count: int, seed: int) -> list[Pair]:
     """Choose pairs for a generator that is too slow to be asked all of them.
 
-    They are of real questions in the reported split. Two thirds (or as many as there are) can be answered and have a
-    gold answer to compare with; of the others only refusal can be measured. Every question comes about as often.
+    All are real questions in the reported split. Two thirds (or as many as exist) can be answered and have a gold
+    answer to compare with; the others measure refusal alone. Every question is chosen about equally often.
     """
     rng = random.Random(seed)  # noqa: S311 - sampling, no secret
     ways: tuple[list[Pair], list[Pair]] = [], []
@@ -182,13 +169,7 @@ def pairs_for_model(pairs: Sequence[Pair], *, count: int, seed: int) -> list[Pai
 
 
 def share_of(rows: Sequence[int], mask: NDArray[np.bool_] | None) -> str:
-    """Name the admissible share of the gold.
-
-    Examples
-    --------
-    >>> [share_of(range(4), np.arange(4) < n) for n in (4, 3, 1, 0)]
-    ['loose', 'medium', 'tight', 'void']
-    """
+    """Name the admissible share of the gold."""
     share = float(np.mean(mask[list(rows)])) if rows and mask is not None else 0.0
     if not share:
         return "void"
@@ -218,7 +199,7 @@ def _sessions(truth: GroundTruth, rows: Sequence[int]) -> list[Session]:
 def _spread(
     options: Sequence[_T], count: int, rng: random.Random, question_of: Callable[[_T], Question]
 ) -> list[_T]:
-    """Choose at random, about as many of every question."""
+    """Choose at random, about equally often for every question."""
     mixed = list(options)
     rng.shuffle(mixed)
     turn: Counter[str] = Counter()

@@ -1,6 +1,6 @@
 """Read the questions of public sets whose evidence is in the corpus, and those that ship with the project.
 
-Where a set gives the text of its evidence, the chunks that hold it are gold. Where it names only filings (docugami,
+Where a set gives the text of its evidence, the chunks that contain it are gold. Where it names only filings (docugami,
 live EDGAR), gold is the chunk of each filing that most likely holds the answer. No text of a public set is kept here.
 """
 
@@ -25,15 +25,9 @@ _SOURCES_WITH_FILINGS: Final = ("docugami/KG-RAG-datasets", "skandula9273/sec-ra
 
 @dataclass(frozen=True, slots=True)
 class GoldEvidence:
-    """One piece of evidence that a question needs, which any of several filings holds.
+    """One piece of evidence that a question needs, which any of several filings contains."""
 
-    Attributes
-    ----------
-    alternatives : tuple of (str, str or None)
-        A filing, as its source calls it, and the text that is evidence; None where the set names only the filing.
-    """
-
-    alternatives: tuple[tuple[str, str | None], ...]
+    alternatives: tuple[tuple[str, str | None], ...]  # filings, with the evidence or None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +42,11 @@ class Question:
 
 
 def real_questions(data: Path) -> list[Question]:
-    """Read the questions of the public sets that name filings.
-
-    Raises
-    ------
-    InvalidArgument
-        If the directory holds no questions.
-    """
+    """Read the questions of the public sets that name filings; InvalidArgument if the file is missing."""
     path = data / "edgar" / "qa.jsonl.gz"
     if not path.is_file():
         raise InvalidArgument(
-            f"{path} is missing; want a directory with edgar/qa.jsonl.gz, or the small corpus"
+            f"{path} is missing; name a directory with edgar/qa.jsonl.gz, or use the small corpus"
         )
     found = []
     for row in json_lines(path):
@@ -73,13 +61,7 @@ def real_questions(data: Path) -> list[Question]:
 
 
 def shipped_questions(data: Path) -> list[Question]:
-    """Read the questions of the small corpus; any one source of theirs is enough.
-
-    Raises
-    ------
-    InvalidArgument
-        If the directory holds no questions.
-    """
+    """Read the questions of the small corpus, each answered by any one of its sources."""
     path = data / "questions.jsonl"
     if not path.is_file():
         raise InvalidArgument(f"{path} is missing; install CARAG again, or look for data/ in the source tree")
@@ -97,7 +79,7 @@ def shipped_questions(data: Path) -> list[Question]:
 
 
 def json_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """Read a file of one JSON object a line, gzipped or not."""
+    """Read a file with one JSON object per line, gzipped or not."""
     with (
         gzip.open(path, "rt", encoding="utf-8")
         if path.suffix == ".gz"

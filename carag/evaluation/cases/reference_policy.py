@@ -1,8 +1,8 @@
 """Decide admissibility from the text of a profile's two files, independently of the compiled masks.
 
-This is the benchmark's reference implementation of the policy: the same rules stated a second time, with sets of names
-and no bit masks, so that an error of the masks is seen and not repeated. Values are plain (times in minutes since 1970,
-companies as CIKs); of :mod:`carag.policy` it uses nothing.
+This states the same rules a second time, with sets of names and no bit masks, so that an error in the masks is noticed
+and not repeated. Values are plain (times in minutes since 1970, companies as CIKs), and :mod:`carag.policy` is not
+used.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["ReferenceLabel", "ReferencePolicy", "reference_session"]
 
 
 class ReferenceLabel(NamedTuple):
-    """A label: word, names of its bits, CIKs its passage is about, and the minutes from and until which it holds."""
+    """A label: its word and the names of its bits, the CIKs its passage is about, and the minutes of its validity."""
 
     word: int
     names: frozenset[str]
@@ -25,13 +25,7 @@ class ReferenceLabel(NamedTuple):
 
 
 def reference_session(role: str, purpose: str, **more: Any) -> dict[str, Any]:
-    """Return a session in plain values; values that are not given are absent from the session.
-
-    Examples
-    --------
-    >>> reference_session("buy_side", "invest")["as_of"] is None
-    True
-    """
+    """Return a session in plain values; what is not given is absent from the session."""
     nothing: dict[str, Any] = {
         "as_of": None,
         "allow": None,
@@ -50,23 +44,7 @@ def reference_session(role: str, purpose: str, **more: Any) -> dict[str, Any]:
 
 
 class ReferencePolicy:
-    """The role and purpose table of a profile, as its text says it.
-
-    Parameters
-    ----------
-    roles, profile : str, optional
-        ``roles.toml`` and ``profile.toml``; EDGAR's, which ship with the package, if absent.
-
-    Examples
-    --------
-    >>> table = ReferencePolicy()
-    >>> sorted(table.names(0x0800_0021))
-    ['FS_AUDITED', 'J_US']
-    >>> auditor = reference_session("auditor", "assure")
-    >>> furnished = ReferenceLabel(0x0800_0081, table.names(0x0800_0081), frozenset({7}), 0, 2**32 - 1)
-    >>> table.refused(auditor) is None, table.admits(auditor, furnished, now=10)
-    (True, False)
-    """
+    """A profile's table of roles and purposes, read from the text of its two files (EDGAR's by default)."""
 
     def __init__(self, roles: str | None = None, profile: str | None = None) -> None:
         read, means = (
@@ -92,11 +70,11 @@ class ReferencePolicy:
         )
 
     def names(self, word: int) -> frozenset[str]:
-        """Return the names of the policy bits that a word has."""
+        """Return the names of the policy bits set in a word."""
         return frozenset(name for bit, name in self._names if word & bit)
 
     def refused(self, said: dict[str, Any], *, now: int | None = None) -> str | None:
-        """Return why a session is refused; None if it is not. Without ``now`` it may be of any day."""
+        """Return why a session is refused, or None. Without ``now`` the session may be of any day."""
         cell = self.cells.get((said["role"], said["purpose"]))
         if cell is None:
             return "NO_SUCH_CELL"

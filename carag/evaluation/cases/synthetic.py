@@ -1,8 +1,8 @@
 """Build questions from metadata facts of filings, for the strata that real questions leave empty.
 
-Nearly all real questions have their evidence in one filing, so their gold is admissible as a whole or not at all. A
-built question compares four filings of four filers, of which a session may use one, two or three. It asks which form or
-item heads each; the answer is a fact of EDGAR's metadata that the text states.
+Nearly all real questions have their evidence in one filing, so their gold is admissible entirely or not at all. A built
+question compares four filings by four filers, of which a session may use some. It asks which form or item heads each;
+the answer is a fact of EDGAR's metadata that the text states.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ADMISSIBLE_OF_FOUR: Final = (1, 2, 3, 1, 0)
 
 
 def built_pairs(truth: GroundTruth, embedder: TimedEmbedder, *, count: int, seed: int) -> list[Pair]:
-    """Build pairs; fewer than `count` if the corpus has too few filings."""
+    """Build pairs; fewer than ``count`` if the corpus has too few filings."""
     rng = random.Random(seed)  # noqa: S311 - sampling, no secret
     facts = _facts(truth)
     if len(facts) < 8:

@@ -1,8 +1,8 @@
 """The Regulatory Compliance Metric: whether what an assistant said agrees with a corpus of regulation.
 
-`corpus` gives documents, which `chunks` cuts and `retriever` searches under a policy; `checker` judges turns as the
-paper does, `stance` in three ways or not at all; `regulatory` aggregates by `statistical`. `variants` says how the
-readings differ.
+`corpus` loads documents, `chunks` cuts them, and `retriever` searches them under a policy. `checker` judges turns as
+the paper does, `stance` in three ways or not at all; `regulatory` aggregates with `statistical`. `variants` lists the
+readings of the metric.
 """
 
 from carag.evaluation.regulatory.checker import ContradictionChecker

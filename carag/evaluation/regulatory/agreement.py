@@ -1,4 +1,4 @@
-"""State how far each variant agrees with experts, where its verdicts are shown."""
+"""State how well each variant agrees with experts, wherever its verdicts are shown."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ class Agreement(NamedTuple):
 
     kappa: float
     low: float
-    """Of the 95 % interval."""
+    """Lower end of the 95 % interval."""
     high: float
     n: int
-    """Excerpts of documentation under the AI Act (AIReg-Bench) that the experts decide."""
+    """Excerpts of documentation under the AI Act (AIReg-Bench) on which the experts decide."""
     decided: int
-    """Of these, those that it calls COMPLIANT or NON_COMPLIANT."""
+    """How many of these the variant calls COMPLIANT or NON_COMPLIANT."""
 
 
 AGREEMENT: Final = {
@@ -27,7 +27,7 @@ AGREEMENT: Final = {
     Variant.REFERENCE: Agreement(0.0, 0.0, 0.0, 73, 73),
     Variant.STANCE: Agreement(0.03, -0.065, 0.118, 73, 20),
 }
-"""As ``bench/metric/results.json`` has it."""
+"""From ``bench/metric/results.json``."""
 
 
 def agreement(variant: Variant) -> str:

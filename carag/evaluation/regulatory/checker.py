@@ -1,8 +1,8 @@
 """Judge one turn by the passages found for it, as the paper does: each supports or contradicts.
 
-(Regulatory Compliance Metric, Contradiction Checking via Reranking, Interaction-Level Verdict and Compliance Score.)
-A score below the threshold contradicts, so a passage about something else does too: that is the paper's rule, and what
-:mod:`~carag.evaluation.regulatory.stance` does otherwise.
+(Regulatory Compliance Metric, Contradiction Checking via Reranking, Interaction-Level Verdict and Compliance Score.) A
+score below the threshold contradicts, so a passage about something else does too. That is the paper's rule;
+:mod:`~carag.evaluation.regulatory.stance` differs in it.
 """
 
 from __future__ import annotations
@@ -39,13 +39,7 @@ class Checker(Protocol):
 
 
 class ContradictionChecker:
-    """Scores each passage with a reranker against the response, and compares with a threshold.
-
-    Parameters
-    ----------
-    reranker : Reranker
-    settings : Settings
-    """
+    """Scores each passage with a reranker against the response, and compares the score with a threshold."""
 
     def __init__(self, reranker: Reranker, settings: Settings) -> None:
         self._reranker = reranker
@@ -79,16 +73,10 @@ class ContradictionChecker:
 
 
 def verdict_of(supporting: int, contradicting: int, threshold: float) -> SessionVerdict:
-    """Return the verdict on a turn from what speaks for it and against it.
+    """Return the verdict on a turn from the counts for and against it.
 
-    The paper's first branch, all against it, stands alone: with a threshold of 0 it is not compliant either.
-
-    Examples
-    --------
-    >>> [verdict_of(*counts, 0.5).value for counts in ((0, 0), (1, 1), (1, 2))]
-    ['IRRELEVANT', 'COMPLIANT', 'NON_COMPLIANT']
-    >>> verdict_of(0, 1, 0.0).value
-    'NON_COMPLIANT'
+    The paper's first branch, where all count against it, comes first: with a threshold of 0 the turn is not compliant
+    either.
     """
     total = supporting + contradicting
     if not total:
@@ -121,7 +109,7 @@ def interaction(
     claims: Sequence[Claim] = (),
     insight: str = "",
 ) -> RegulatoryInteraction:
-    """Return the verdict on a turn with its evidence, counted and, unless words are given, put into words."""
+    """Return the verdict on a turn with its evidence and counts; ``insight`` is written here unless it is given."""
     counts = {one: sum(1 for chunk in chunks if chunk.verdict is one) for one in Verdict}
     return RegulatoryInteraction(
         qa_id=turn.qa_id,
@@ -144,17 +132,17 @@ def _insight(verdict: SessionVerdict, counts: dict[Verdict, int], claims: Sequen
         said = Counter(one.verdict for one in claims)
         spoken = len(claims) - said[Verdict.NEUTRAL]
         if not spoken:
-            return f"The corpus says nothing of the {len(claims)} sentences of this response."
+            return f"The corpus says nothing about the {len(claims)} sentences of this response."
         return (
-            f"{verdict.value}: of {len(claims)} sentences the corpus speaks of {spoken}; it supports "
+            f"{verdict.value}: the corpus covers {spoken} of {len(claims)} sentences; it supports "
             f"{said[Verdict.SUPPORTS]}, contradicts {said[Verdict.CONTRADICTS]}, and leaves {said[Verdict.UNDECIDED]} "
             "undecided."
         )
     total = sum(counts.values())
     if not total:
-        return "No passage of the corpus is near to this query or response."
+        return "No passage of the corpus is similar to this query or response."
     if verdict is SessionVerdict.IRRELEVANT:
-        return f"None of the {total} nearest passages speaks of this response."
+        return f"None of the {total} nearest passages is about this response."
     return (
         f"{verdict.value}: {counts[Verdict.SUPPORTS]} of {total} passages support the response, "
         f"{counts[Verdict.CONTRADICTS]} contradict it."

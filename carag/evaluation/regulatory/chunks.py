@@ -1,4 +1,4 @@
-"""Cut the documents of a corpus into overlapping windows of one size, whose places in their documents stay known."""
+"""Cut the documents of a corpus into overlapping windows of one size that keep their positions in the document."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from carag.limits import quoted
 __all__ = ["Chunk", "ChunkerConfig", "package_chunks", "paper_chunks"]
 
 _AROUND: Final = 1_000
-"""Most characters of a sentence that are read beside a window: text without marks is one sentence."""
+"""Most characters of a sentence that are read around a window: text without punctuation is one sentence."""
 _BLANK_LINES: Final = re.compile(r"\n{3,}")
 
 
@@ -28,17 +28,17 @@ class Chunk:
     source: str
     chunk_index: int
     start: int
-    """Where it stands in its document, in characters: from ``start`` to before ``end``."""
+    """Position in its document, in characters: from ``start`` up to ``end``."""
     end: int
     shifts: tuple[tuple[int, int], ...] = ((0, 0),)
-    """From character ``shifts[i][0]`` of the window on, character c stands at ``c + shifts[i][1]`` of its document."""
+    """From character ``shifts[i][0]`` of the window on, character c is at ``c + shifts[i][1]`` in its document."""
     opening: str = ""
-    """What a judge of stance reads before it: what opens its list, and the start of a sentence that it cuts."""
+    """What a judge of stance reads before the window: what opens its list, and the start of a cut sentence."""
     closing: str = ""
-    """And behind it: the rest of a sentence."""
+    """What it reads after the window: the rest of a cut sentence."""
 
     def place(self, at: int) -> int:
-        """Return where a character of the window stands in its document."""
+        """Return the position in the document of a character of the window."""
         return at + self.shifts[bisect_right(self.shifts, (at, sys.maxsize)) - 1][1]
 
 
@@ -52,11 +52,13 @@ class ChunkerConfig:
     def __post_init__(self) -> None:
         for name in ("chunk_size", "chunk_overlap"):
             if type(getattr(self, name)) is not int:
-                raise InvalidArgument(f"{name} is {quoted(getattr(self, name))}; want a number of characters")
+                raise InvalidArgument(
+                    f"{name} is {quoted(getattr(self, name))}; want a whole number of characters"
+                )
         if not 0 <= self.chunk_overlap < self.chunk_size:
             raise InvalidArgument(
-                f"chunks of {self.chunk_size} characters overlap by {self.chunk_overlap}; want an overlap of at least "
-                "0 and less than the size"
+                f"the overlap of chunks is {self.chunk_overlap} and their size {self.chunk_size} characters; want an "
+                "overlap of at least 0 and less than the size"
             )
 
 
@@ -71,27 +73,10 @@ def paper_chunks(
 ) -> list[Chunk]:
     """Cut as the paper states: runs of white space become one space, and window k begins at k (size - overlap).
 
-    The last window is the first that reaches the end: a further one would hold nothing but overlap.
-
-    Parameters
-    ----------
-    text, source : str
-    config : ChunkerConfig
-    first : int
-        Index of the first window.
-    offset : int
-        Where the text begins in its document.
-    keeps_lines : bool
-        Whether a run with a line end becomes a line end, so that sentences and entries of lists can be told apart; a
-        window then has what opens its list, and its first and last sentence whole, beside it.
-
-    Examples
-    --------
-    >>> for one in paper_chunks("a  bc  defg", "d", ChunkerConfig(4, 1)):
-    ...     print(repr(one.text), one.start, one.end)
-    'a bc' 0 5
-    'c de' 4 9
-    'efg' 8 11
+    The last window is the first that reaches the end: another would hold nothing but overlap. With ``keeps_lines``, a
+    run that contains a line end becomes a line end, so that sentences and list entries can be told apart; the window
+    then also carries what opens its list, and the rest of its first and last sentence. ``first`` is the index of the
+    first window, ``offset`` where the text begins in its document.
     """
     words = [(match.start(), match.group()) for match in re.finditer(r"\S+", text)]
     parts: list[str] = []
@@ -136,18 +121,13 @@ def _around(text: str, lines: list[Entry], start: int, end: int) -> tuple[str, s
 def package_chunks(
     text: str, source: str, config: ChunkerConfig, first: int = 0, offset: int = 0
 ) -> list[Chunk]:
-    r"""Cut as the package gaussia does: only three or more line ends shrink, and the last window may be all overlap.
+    """Cut as the package gaussia does: only three or more line ends shrink, and the last window may be all overlap.
 
-    Windows are stripped, and one of nothing but white space is left out though it is counted. Parameters as of
+    Windows are stripped; one that is all white space is left out, although it is counted. The arguments are those of
     :func:`paper_chunks`.
-
-    Examples
-    --------
-    >>> [(one.text, one.chunk_index) for one in package_chunks("a  bc\n\n\n\nd", "d", ChunkerConfig(4, 1))]
-    [('a  b', 0), ('bc', 1), ('d', 2)]
     """
     normal = _BLANK_LINES.sub("\n\n", text)
-    # From character `kept[i]` of the normalised text on, `removed[i]` characters of the text are gone.
+    # Up to character `kept[i]` of the normalised text, `removed[i]` characters of the text were removed.
     kept, removed = [0], [0]
     for match in _BLANK_LINES.finditer(text):
         kept.append(match.start() + 2 - removed[-1])

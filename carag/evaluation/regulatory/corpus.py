@@ -1,4 +1,4 @@
-"""Load the documents that responses are held against: from a folder, or from a store as a session may read it."""
+"""Load the documents that responses are compared with: from a folder, or from a store as a session may read it."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ __all__ = [
 ]
 
 _GAP: Final = 16
-"""Characters between two passages that are taken for the white space at which the text was cut."""
+"""Most characters between two passages that are taken for the white space at which the text was cut."""
 
 
 @dataclass(frozen=True, slots=True)
 class RegulatoryDocument:
-    """A document, or a stretch of one, with its label."""
+    """A document, or a contiguous part of one, with its label."""
 
     text: str
     source: str
-    """What it is cited by. Stretches of one document share it, and their passages are numbered on."""
+    """How it is cited. Parts of one document share it, and their passages are numbered consecutively."""
     start: int = 0
     """Where the text begins in its document, in characters."""
     word: int = VERSION_WORD
-    """Policy word; by default that of what is public."""
+    """Policy word; by default that of public text."""
     public_at: int = 0
-    """Minutes since 1970, as is ``expires_at``."""
+    """Minutes since 1970, like ``expires_at``."""
     expires_at: int = NEVER
     subjects: tuple[int, ...] = ()
-    """Numbers of the entities that it may be about, where its store knows them."""
+    """Numbers of the entities that it may be about, if its store knows them."""
 
 
 class CorpusConnector(ABC):
@@ -61,7 +61,7 @@ class CorpusConnector(ABC):
 
     @property
     def decision(self) -> Decision:
-        """What may be read of them: by default what the profile ``generic`` lets anybody read."""
+        """What may be read of them: by default, what the profile ``generic`` lets anyone read."""
         anybody = Session(role="public", purpose="read")
         return infer(anybody, Profile.open("generic").table, now=datetime.now(UTC))
 
@@ -69,9 +69,9 @@ class CorpusConnector(ABC):
 class LocalCorpusConnector(CorpusConnector):
     """The files of a folder, read as for a store (``docs/how-to/read-a-folder.md``), under the profile ``generic``.
 
-    A file that states no classification is public, for who names a folder as a corpus of regulation says that; one that
-    states another is labelled by it. One that states ``public_at`` or ``expires_at`` holds from then, or until then;
-    one that is superseded, until its successor holds.
+    A file that states no classification is public, because naming a folder as a corpus of regulation says so; any other
+    classification labels it. A file that states ``public_at`` or ``expires_at`` is valid from or until then; a
+    superseded one, until its successor is valid.
 
     Parameters
     ----------
@@ -88,8 +88,8 @@ class LocalCorpusConnector(CorpusConnector):
         Raises
         ------
         InvalidArgument
-            If the folder is missing or empty, or a file cannot be read: a regulation that is missing in silence would
-            make every response compliant with it.
+            If the folder is missing or empty, or a file cannot be read: if a regulation were silently missing,
+            every response would comply with it.
         """
         found, problems = [], []
         ends: dict[str, int] = {}
@@ -109,24 +109,24 @@ class LocalCorpusConnector(CorpusConnector):
             found.append(RegulatoryDocument(one.text, one.id, 0, label.word, begin, end, tuple(one.entities)))
         if problems:
             raise InvalidArgument(
-                f"{shown(str(self.corpus_dir))} holds what cannot be read: {'; '.join(problems[:3])}"
-                f"{f'; and {len(problems) - 3} more' if len(problems) > 3 else ''}; mend these files, or move them out"
+                f"{shown(str(self.corpus_dir))} contains unreadable files: {'; '.join(problems[:3])}"
+                f"{f'; and {len(problems) - 3} more' if len(problems) > 3 else ''}; repair or remove them"
             )
         if not found:
             raise InvalidArgument(
-                f"{shown(str(self.corpus_dir))} holds no documents; want PDF, DOCX, HTML, Markdown, text or JSON Lines"
+                f"{shown(str(self.corpus_dir))} contains no documents; add PDF, DOCX, HTML, Markdown, text or JSON "
+                "Lines files"
             )
         return [replace(one, expires_at=min(one.expires_at, ends.get(one.source, NEVER))) for one in found]
 
 
 class StoreCorpusConnector(CorpusConnector):
-    """What a session may read in a store, as stretches of adjacent passages with one label.
+    """What a session may read in a store, joined into runs of adjacent passages with one label.
 
     Parameters
     ----------
     engine : Engine
-        Of the store. Whoever shows a result puts it on record first: :meth:`carag.Engine.evaluated`.
-    session : Session
+        The store's engine. Record a result with :meth:`carag.Engine.evaluated` before showing it.
     """
 
     def __init__(self, engine: Engine, session: Session) -> None:
@@ -139,7 +139,7 @@ class StoreCorpusConnector(CorpusConnector):
         Raises
         ------
         Refused
-            If the session may use nothing; that is on record.
+            If the session may use nothing; the refusal is recorded.
         """
         return list(_stretches(self._readable[1]))
 
@@ -162,7 +162,7 @@ def _stretches(passages: Iterable[StoredChunk]) -> Iterator[RegulatoryDocument]:
         label = one.word, one.public_at, one.expires_at, one.subjects
         new = RegulatoryDocument(one.text, source, one.start, *label)
         gap = -1 if last is None else new.start - last.start - len(last.text)
-        # Consecutive numbers: a passage that may not be read, however short, is no white space.
+        # Only consecutive numbers: a passage that may not be read, however short, is not white space.
         is_next = ordinal == before + 1 and 0 <= gap <= _GAP
         if last is not None and is_next and replace(last, text="", start=0) == replace(new, text="", start=0):
             last = replace(last, text=last.text + "\n" * gap + new.text)

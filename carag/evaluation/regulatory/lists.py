@@ -1,7 +1,7 @@
-r"""Give each sentence of a text the sentences that open the lists in which it is an entry.
+"""Give each sentence of a text the sentences that open the lists in which it is an entry.
 
 "(f) the use of AI systems to infer emotions" forbids nothing; "The following practices shall be prohibited:" above it
-does. Texts of law number paragraphs, letter their points and count the points of points in Roman figures.
+does. Legal texts number paragraphs, letter their points and count sub-points in Roman numerals.
 """
 
 from __future__ import annotations
@@ -24,19 +24,11 @@ class Entry(NamedTuple):
     start: int
     end: int
     leads: tuple[str, ...]
-    """Outermost first; none of a sentence that is no entry."""
+    """Outermost first; empty for a sentence that is not a list entry."""
 
 
 def entries(text: str, cut: Iterable[tuple[int, int]]) -> list[Entry]:
-    r"""Return the sentences of a text, which ``cut`` places, with the leads of each.
-
-    Examples
-    --------
-    >>> text = "1. These are prohibited:\n(a) scores;\n(b) scraping:\n(i) of faces;\n(c) lies.\n2. Keep logs."
-    >>> spans = [(0, 24), (25, 36), (37, 50), (51, 64), (65, 74), (75, 88)]
-    >>> [len(one.leads) for one in entries(text, spans)]
-    [0, 1, 1, 2, 1, 0]
-    """
+    """Return the sentences of a text, whose positions are in ``cut``, with the leads of each."""
     found: list[Entry] = []
     opened: list[tuple[str, str]] = []
     for start, end in cut:
@@ -57,7 +49,7 @@ def entries(text: str, cut: Iterable[tuple[int, int]]) -> list[Entry]:
 
 
 def _kind(label: re.Match[str], opened: list[tuple[str, str]]) -> str:
-    """Return what an entry is counted by; (i) is Roman below a letter, and else the letter behind (h)."""
+    """Return how an entry is numbered; (i) is Roman below a lettered point, and otherwise the letter after (h)."""
     said = label["round"] or label["bare"] or ""
     if not said or said.isdigit():
         return "figure" if said else "mark"

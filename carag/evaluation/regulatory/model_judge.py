@@ -1,7 +1,7 @@
 """Judge stance with a language model that Bedrock's ``Converse`` serves; claims and passages leave this machine.
 
-A reply counts only if it is the JSON object that the wording asks for, and quotes the passage that it names. Any other
-settles nothing: the claim is left undecided. A model that fails ends the run.
+A reply counts only if it is the JSON object that the wording asks for and quotes the passage that it names. Any other
+reply leaves the claim undecided. A model that fails ends the run.
 """
 
 from __future__ import annotations
@@ -36,19 +36,14 @@ WORDING: Final = (
     '{"verdict": "supports, contradicts, undecided or silent", "passage": its number, or 0 if silent, "words": "the '
     'words of that passage that decide, copied exactly; empty if undecided or silent"}'
 )
-"""What the model is told; the words are this project's."""
+"""The instructions to the model, in this project's words."""
 _ROWS: Final = {"supports": (1.0, 0.0, 0.0), "contradicts": (0.0, 1.0, 0.0), "undecided": (0.45, 0.45, 0.1)}
 _SILENT: Final = (0.0, 0.0, 1.0)
 _MAX_TOKENS: Final = 300
 
 
 class ModelJudge:
-    """A :class:`~carag.evaluation.regulatory.ports.StanceJudge` that asks a language model once a claim.
-
-    Parameters
-    ----------
-    model_id : str
-    settings : BedrockSettings, optional
+    """A :class:`~carag.evaluation.regulatory.ports.StanceJudge` that asks a language model once per claim.
 
     Raises
     ------
@@ -67,7 +62,7 @@ class ModelJudge:
         self._client = bedrock_client(settings or BedrockSettings())
 
     def judge(self, claim: str, passages: Sequence[str]) -> NDArray[np.float64]:
-        """Return a row a passage; see :class:`~carag.evaluation.regulatory.ports.StanceJudge`.
+        """Return one row per passage, as :class:`~carag.evaluation.regulatory.ports.StanceJudge` defines it.
 
         Raises
         ------
@@ -96,16 +91,7 @@ class ModelJudge:
 
 
 def stances(reply: str, passages: Sequence[str]) -> NDArray[np.float64]:
-    """Read a reply; one that is not what the wording asks for leaves the first passage undecided.
-
-    Examples
-    --------
-    >>> law = ["Logs shall be kept."]
-    >>> stances('{"verdict": "supports", "passage": 1, "words": "shall be kept"}', law).tolist()
-    [[1.0, 0.0, 0.0]]
-    >>> stances("It complies.", law).tolist()
-    [[0.45, 0.45, 0.1]]
-    """
+    """Read a reply; one that is not what the wording asks for leaves the first passage undecided."""
     verdict, number = _read(reply, passages)
     rows = np.tile(_SILENT, (len(passages), 1))
     if verdict != "silent":

@@ -1,4 +1,4 @@
-"""Judge stance with a model of natural language inference of the caller's own, from a folder in ONNX."""
+"""Judge stance with your own natural language inference model, from a folder in ONNX."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 __all__ = ["NliJudge"]
 
 _MEANT: Final = ("entail", "contradict", "neutral")
-"""How the names of the three columns begin, in the order of a judge's."""
+"""How the names of the three columns begin, in the order of a judge's columns."""
 
 
 class NliJudge:
-    """A :class:`~carag.evaluation.regulatory.ports.StanceJudge` that reads passage and claim as evidence and claim.
+    """A :class:`~carag.evaluation.regulatory.ports.StanceJudge`: passages are premises, claims are hypotheses.
 
-    Of a passage that is longer than the model reads, the part that contradicts most decides.
+    If a passage is longer than the model reads, the part that contradicts most decides.
 
     Parameters
     ----------
@@ -36,9 +36,9 @@ class NliJudge:
     Raises
     ------
     ModelUnavailable
-        If a file is missing or is not what it should be.
+        If a file is missing or invalid.
     InvalidArgument
-        If the columns are others.
+        If the columns are different.
     """
 
     def __init__(self, folder: str) -> None:
@@ -58,6 +58,6 @@ class NliJudge:
         self.remote = False
 
     def judge(self, claim: str, passages: Sequence[str]) -> NDArray[np.float64]:
-        """Return ``(n, 3)`` probabilities; see :class:`~carag.evaluation.regulatory.ports.StanceJudge`."""
+        """Return ``(n, 3)`` probabilities, in the order of :class:`~carag.evaluation.regulatory.ports.StanceJudge`."""
         rows = self._model.probabilities(claim, passages, decides=self._order[_MEANT.index("contradict")])
         return np.asarray(rows[:, self._order])

@@ -1,9 +1,9 @@
 """Read what a passage demands, forbids or permits, and whether a claim meets it, breaks it, or is not settled by it.
 
-Only what stands in the words decides: figures of one kind, by what they allow; a negation of what is demanded; and the
-force of the rule: a duty, a prohibition, a permission. The part of the passage that holds most of the claim decides,
-and the other parts are not asked. That a claim shares the words of a rule is not enough where it states a figure that
-the rule has not, or affirms one half of what is demanded and denies the other.
+Only the words themselves decide: figures of one kind, by what they allow; a negation of what is demanded; and the force
+of the rule, be it a duty, a prohibition or a permission. The part of the passage that shares most of the claim's words
+decides, and the other parts are ignored. Sharing the words of a rule is not enough for a claim that states a figure the
+rule does not have, or affirms one half of what is demanded and denies the other.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 __all__ = ["Reading", "Said", "read"]
 
 _CACHED: Final = 1 << 14
-"""Passages and sentences whose reading is kept: a passage is read for every sentence of a response."""
+"""Passages and sentences whose reading is cached: a passage is read for every sentence of a response."""
 _MEETS_FROM: Final = 0.6
-"""Share of a claim's words, by weight, that a rule must hold to support it; what it does not hold it may forbid."""
+"""Share of a claim's words, by weight, that a rule must contain to support it; the rest it may forbid."""
 _BREAKS_FROM: Final = 0.5
-"""And to contradict it."""
+"""The same share for contradicting a claim."""
 _AGREE: Final = 0.6
 _DISAGREE: Final = -0.5
-"""How far the words shared, by weight, are affirmed by both or denied by both: from 1 to -1."""
+"""How far the shared words, by weight, are affirmed or denied by both: from 1 to -1."""
 _NEAR: Final = 4
-"""Words behind "shall" over which the weight of what is demanded falls to a half."""
+"""Words after "shall" over which the weight of what is demanded falls to a half."""
 _MODAL: Final = re.compile(
     r"\b(?:shall|must|should|will|may|can|(?:is|are) (?:required|permitted|allowed) to)\b", re.IGNORECASE
 )
@@ -46,34 +46,34 @@ _UNLESS: Final = re.compile(r"\b(?:unless|except|save where|provided that)\b", r
 _EXEMPTS: Final = re.compile(
     r"\b(?:shall|does|do|need) not (?:apply|cover|affect)\b|[’'”\"] means\b", re.IGNORECASE
 )
-"""An exemption, or a definition: nobody can meet or break it."""
+"""An exemption or a definition, which cannot be met or broken."""
 _DEROGATES: Final = re.compile(r"\W*(?:\d+\.\s)?(?:notwithstanding|by way of derogation)\b", re.IGNORECASE)
 _ASIDE: Final = 0.8
-"""Exceptions, exemptions, definitions and permissions stand beside a rule, and must hold that much more of a claim."""
+"""Exceptions, exemptions, definitions and permissions accompany a rule, and must share that much more of a claim."""
 _LIMITS: Final = re.compile(
     r"\b(?:only|optional(?:ly)?|voluntar(?:y|ily)|unnecessary|superfluous|waived?|exempt(?:ed)?|hardly|rarely|seldom|barely"
     r"|sometimes|occasionally|partly|mostly|usually|few|stop(?:ped|s)?|ceased?|instead|wrong|false|untrue|pretends?|secret"
     r"|intends?|plans?|planned|hopes?|tr(?:y|ies|ied)|should|could|might|would|later|eventually|less|almost|nearly|if)\b",
     re.IGNORECASE,
 )
-"""Words by which a sentence says less than it seems to: what it affirms may then be no more than a part, or a wish."""
+"""Words with which a sentence says less than it seems to: what it affirms may be only a part, or a wish."""
 _HARMLESS: Final = frozenset(
     signs(
         "we our company firm provider deployer vendor organisation ai system model product application tool high-risk "
         "always every year longer shorter more currently duly properly fully strictly law regulation act"
     )
 )
-"""Words that may stand in a claim and not in its rule: who acts with what, and that it is done well."""
+"""Words that may be in a claim and not in its rule: who acts with what, and that it is done well."""
 _BEFORE: Final = re.compile(r"\b(?:before(?:hand)?|prior to|until|till|ahead of)\b", re.IGNORECASE)
 _AFTER: Final = re.compile(
     r"\b(?:after(?:wards?)?|once|since|then|later(?! than\b)|following)\b", re.IGNORECASE
 )
 _BEGINS: Final = re.compile(r"\W*[A-Z0-9]")
-_NO: Final = re.compile(r"\b(?:no|nothing|nobody|none|neither|never)\b", re.IGNORECASE)
+_NO: Final = re.compile(r"\b(?:no(?:thing|body|ne)?|neither|never)\b", re.IGNORECASE)
 
 
 class Said(IntEnum):
-    """What a rule says of a claim; of two that hold equally much of it, the lesser one decides."""
+    """What a rule says about a claim; of two that share equally many of its words, the lesser one decides."""
 
     BREAKS = 0
     UNSETTLED = 1
@@ -81,22 +81,22 @@ class Said(IntEnum):
 
 
 class Reading(NamedTuple):
-    """What the part of a passage that holds most of a claim says of it."""
+    """What the part of a passage that shares most of a claim's words says about it."""
 
     compares: bool
-    """Whether it has a figure that one of the claim can be compared with."""
+    """Whether it has a figure that a figure of the claim can be compared with."""
     held: float
-    """The share of the claim's words that it holds, by weight."""
+    """The share of the claim's words that it contains, by weight."""
     is_aside: bool
     """Whether it is an exception or a permission rather than a rule."""
     said: Said
     start: int
-    """Where its sentence stands in the passage."""
+    """Position of its sentence in the passage."""
     end: int
 
     @property
     def rank(self) -> tuple[bool, float, int]:
-        """The greatest decides: a figure is settled by figures alone."""
+        """Sort key; the greatest decides, and a figure is settled by figures alone."""
         return self.compares, self.held * (_ASIDE if self.is_aside else 1), -self.said
 
 
@@ -109,33 +109,19 @@ class _Norm(NamedTuple):
 
 class _Rule(NamedTuple):
     words: Mapping[str, Sign]
-    """What is demanded, in the order in which it stands."""
+    """What is demanded, in the order of the text."""
     forbids: bool
     is_undone: bool
-    """Whether the words are forbidden by a lead, and do not say so themselves."""
+    """Whether a lead forbids the words, which do not say so themselves."""
     is_leave: bool
 
 
 def read(claim: str, passage: str, rarity: Callable[[str], float]) -> Reading:
-    """Return the reading of a passage that decides.
-
-    Parameters
-    ----------
-    claim, passage : str
-    rarity : callable
-        Weight of a word.
-
-    Examples
-    --------
-    >>> law = "Providers shall keep the logs for at least six months. The sale of logs is prohibited."
-    >>> claims = "The logs are kept for a year.", "The logs are kept for a week.", "We do not keep logs.", "It rains."
-    >>> [read(one, law, lambda word: 1.0).said.name for one in claims]
-    ['MEETS', 'BREAKS', 'BREAKS', 'UNSETTLED']
-    """
+    """Return the decisive reading of a passage; ``rarity`` gives the weight of a word."""
     ours = signs(without_quantities(claim))
     rules = _norms(passage)
     counted = Counter(name for one in rules for name in signs(one.text))
-    # What a passage says again and again ("high-risk AI system") tells little of what one of its sentences is about.
+    # What a passage repeats again and again ("high-risk AI system") tells little about any one of its sentences.
     weights = {
         name: rarity(said.word) * (1 - max(counted[name] - 1, 0) / max(len(rules), 1))
         for name, said in ours.items()
@@ -145,7 +131,7 @@ def read(claim: str, passage: str, rarity: Callable[[str], float]) -> Reading:
 
 @lru_cache(maxsize=_CACHED)
 def _norms(passage: str) -> tuple[_Norm, ...]:
-    """Return the parts of a passage: sentences, and what semicolons part."""
+    """Return the parts of a passage: sentences, cut at semicolons."""
     return tuple(
         _Norm(part, " ".join(leads), start, end)
         for start, end, leads in entries(passage, sentences(passage) or [(0, len(passage))])
@@ -183,22 +169,22 @@ def _reading(claim: str, norm: _Norm, weights: Mapping[str, float]) -> Reading:
 
 
 def _accounts(claim: str, norm: _Norm) -> bool:
-    """Tell whether a rule holds all that a claim says: each word, and what comes before or after what.
+    """Tell whether a rule contains all that a claim says: every word, and the order in time.
 
-    A word that the rule has not may turn what is done into a breach: a declaration drawn up orally is none. A title
+    A word that the rule lacks may turn the act into a breach: a declaration drawn up orally does not count. A title
     demands nothing.
     """
     text = f"{norm.lead} {norm.text}"
     if _MODAL.search(text) is None and UNDOING.search(text) is None:
         return False
     ours = {*signs(without_quantities(claim))} - _HARMLESS
-    # Time may be told by a figure: "within ten days" of what the rule calls "after".
+    # A figure may state the time: "within ten days" of what the rule calls "after".
     orders = all(one.search(text) for one in (_BEFORE, _AFTER) if one.search(claim))
     return orders and ours <= signs(text).keys()
 
 
 def _figures(claim: str, rule: str) -> bool | None:
-    """Tell whether a rule allows the figures of a claim that it can be compared with; None if there are none."""
+    """Tell whether a rule allows the comparable figures of a claim; None if no figures can be compared."""
     rules = _quantities(rule)
     found: bool | None = None
     for one in _quantities(claim):
@@ -211,13 +197,13 @@ def _figures(claim: str, rule: str) -> bool | None:
 
 @lru_cache(maxsize=_CACHED)
 def _rule(norm: _Norm) -> _Rule | None:
-    """Return what a part of a passage demands, forbids or permits; None if that is nothing."""
+    """Return what a part of a passage demands, forbids or permits, or None."""
     if _EXEMPTS.search(norm.text) or _UNLESS.search(norm.lead):
         return None
     body = _UNLESS.split(norm.text)[0]
     own = _MODAL.search(body)
     modal = own or _MODAL.search(norm.lead)
-    if modal is None and not _BEGINS.match(norm.text):  # a piece of a sentence, whose verb stands elsewhere
+    if modal is None and not _BEGINS.match(norm.text):  # a fragment of a sentence, whose verb is elsewhere
         return None
     forbids = UNDOING.search(f"{norm.lead} {body}") is not None
     if own and not forbids and not _NO.search(body[: own.start()]):
@@ -229,7 +215,7 @@ def _rule(norm: _Norm) -> _Rule | None:
 def _by_force(claim: str, rule: _Rule, weights: Mapping[str, float], *, has_figure: bool) -> Said:
     """Compare what is affirmed and denied, by the force of the rule."""
     ours = signs(without_quantities(claim))
-    # What is demanded stands next to "shall"; what follows further on says of what, when and how.
+    # What is demanded comes right after "shall"; what follows further on says of what, when and how.
     shared = {name: weights[name] / (1 + at / _NEAR) for at, name in enumerate(rule.words) if name in ours}
     if not shared:
         return Said.MEETS if has_figure and all(one.sign > 0 for one in ours.values()) else Said.UNSETTLED

@@ -1,6 +1,6 @@
-"""Write a result as one page of HTML, on which every verdict leads to the passage that it rests on, and back.
+"""Write a result as one page of HTML, on which every verdict links to the passage that it rests on, and back.
 
-It is a file for one reader: no script, nothing fetched, and the texts of strangers escaped.
+The file contains no script and loads nothing, and all text that strangers wrote is escaped.
 """
 
 from __future__ import annotations
@@ -45,16 +45,9 @@ mark { background: #fff3b0 } :target { outline: 3px solid #1f5fa8 }
 
 
 def page(sessions: Iterable[RegulatoryMetric], settings: Settings, run: MetricRun) -> Iterator[str]:
-    """Yield the page in pieces.
-
-    Parameters
-    ----------
-    sessions : iterable of RegulatoryMetric
-    settings : Settings
-    run : MetricRun
-    """
+    """Yield the page in pieces."""
     counts = ", ".join(f"{count} {verdict}" for verdict, count in sorted(run.sessions.items()))
-    record = "on no record" if run.record is None else f"record {run.record} in the audit log"
+    record = "not recorded" if run.record is None else f"record {run.record} in the audit log"
     yield _HEAD
     yield (
         f"<h1>Regulatory compliance</h1><p>Variant {settings.variant.value}. Sessions: {counts}. "

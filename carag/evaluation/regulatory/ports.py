@@ -1,7 +1,7 @@
-"""Name the house's embedders and rerankers as the paper does, and check what those of a caller's own give.
+"""Adapt the project's embedders and rerankers to the paper's interfaces, and check what your own return.
 
-The paper's interfaces are :class:`Embedder` (``encode``, ``encode_query``) and :class:`Reranker` (``score``). Whatever
-embedder and reranker the rest of the package takes serves here too, through :func:`as_embedder` and
+The paper's interfaces are :class:`Embedder` (``encode``, ``encode_query``) and :class:`Reranker` (``score``). Any
+embedder or reranker that the rest of the package takes works here too, through :func:`as_embedder` and
 :func:`as_reranker`.
 """
 
@@ -38,21 +38,21 @@ __all__ = [
 ]
 
 _GREATEST: Final = np.finfo(np.float32).max
-"""Greatest entry of a vector: the index keeps 32 bits."""
+"""Greatest entry of a vector, since the index keeps 32 bits."""
 
 
 class _Named:
-    """What a model states of itself."""
+    """What a model states about itself."""
 
     name: str = ""
-    """For records and messages; that of the class by default."""
+    """For records and messages; by default that of the class."""
     fingerprint: str = ""
-    """A hash of all that its results depend on except the texts; of the name by default."""
+    """A hash of everything its results depend on except the texts; by default of the name."""
     remote: bool = False
     """Whether texts leave this machine."""
 
     def __init_subclass__(cls) -> None:
-        """Name a class that does not name itself; by an inherited name a record would take it for its parent."""
+        """Name a class that does not name itself; under an inherited name a record would confuse it with its parent."""
         if isinstance(cls.name, str) and "name" not in vars(cls):
             cls.name = cls.__name__
         if isinstance(cls.fingerprint, str) and "fingerprint" not in vars(cls):
@@ -64,10 +64,10 @@ class Embedder(_Named, ABC):
 
     @abstractmethod
     def encode(self, sentences: list[str]) -> NDArray[np.floating[Any]]:
-        """Return one row for each text, ``(n, dim)``."""
+        """Return one row per text, ``(n, dim)``."""
 
     def encode_query(self, sentences: list[str]) -> NDArray[np.floating[Any]]:
-        """Return one row for each query; models that tell queries from documents override it."""
+        """Return one row per query; models that distinguish queries from documents override it."""
         return self.encode(sentences)
 
 
@@ -76,11 +76,11 @@ class Reranker(_Named, ABC):
 
     @abstractmethod
     def score(self, query: str, documents: list[str]) -> list[float]:
-        """Return one score for each document."""
+        """Return one score per document."""
 
 
 class StanceJudge(Protocol):
-    """Says of passages whether they support a claim, contradict it, or say nothing of it."""
+    """Judges whether passages support a claim, contradict it, or say nothing about it."""
 
     @property
     def name(self) -> str:
@@ -89,7 +89,7 @@ class StanceJudge(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """A hash of all that a verdict depends on except the texts."""
+        """A hash of everything that a verdict depends on except the texts."""
         ...
 
     @property
@@ -98,7 +98,7 @@ class StanceJudge(Protocol):
         ...
 
     def judge(self, claim: str, passages: Sequence[str]) -> NDArray[np.float64]:
-        """Return ``(n, 3)`` probabilities: a row a passage, of SUPPORTS, CONTRADICTS and NEUTRAL."""
+        """Return ``(n, 3)`` probabilities: one row per passage, of SUPPORTS, CONTRADICTS and NEUTRAL."""
         ...
 
 
@@ -111,7 +111,7 @@ class _OfHouse(Embedder):
         return self._given.embed_documents(sentences)
 
     def encode_query(self, sentences: list[str]) -> NDArray[np.floating[Any]]:
-        # A blank text has no direction, and is near to nothing.
+        # A blank text has no direction, and is similar to nothing.
         nothing = np.zeros(self._given.dim, np.float32)
         return np.array([self._given.embed_query(one) if one.strip() else nothing for one in sentences])
 
@@ -126,7 +126,7 @@ class _RerankerOfHouse(Reranker):
 
 
 class CosineReranker(Reranker):
-    """The cosine of an embedder's vectors as a reranker: a baseline, for it cannot tell agreement from its opposite.
+    """The cosine of an embedder's vectors as a reranker: a baseline, since it cannot tell agreement from its opposite.
 
     Vectors of documents are kept, so that a corpus is embedded once.
 
@@ -145,7 +145,7 @@ class CosineReranker(Reranker):
         self._kept: dict[str, NDArray[np.float64]] = {}
 
     def score(self, query: str, documents: list[str]) -> list[float]:
-        """Return cosines, those below 0 as 0."""
+        """Return cosines, with those below 0 as 0."""
         if not query.strip() or not documents:
             return [0.0] * len(documents)
         if new := [one for one in dict.fromkeys(documents) if one not in self._kept]:
@@ -162,99 +162,83 @@ class CosineReranker(Reranker):
 
 
 def as_embedder(given: object) -> Embedder:
-    """Return an embedder under the paper's names: one that has them, or any that :mod:`carag.retrieval` takes."""
+    """Return an embedder under the paper's interface: one that has it, or any that :mod:`carag.retrieval` takes."""
     return given if isinstance(given, Embedder) else _OfHouse(own_embedder(given))
 
 
 def as_reranker(given: object) -> Reranker:
-    """Return a reranker under the paper's names: one that has them, or any that :mod:`carag.retrieval` takes."""
+    """Return a reranker under the paper's interface: one that has it, or any that :mod:`carag.retrieval` takes."""
     return given if isinstance(given, Reranker) else _RerankerOfHouse(own_reranker(given))
 
 
 def as_judge(given: object) -> StanceJudge:
-    """Return a judge of stance, which has name, fingerprint, ``remote`` and ``judge``.
-
-    Raises
-    ------
-    InvalidArgument
-        If it has not.
-    """
+    """Return a judge of stance; InvalidArgument if the object lacks name, fingerprint, ``remote`` or ``judge``."""
     missing = [name for name in ("name", "fingerprint", "remote", "judge") if not hasattr(given, name)]
     if isinstance(given, type) or missing:
         raise InvalidArgument(
-            f"the judge is {quoted(given)}, and the variant stance wants an object with name, fingerprint, remote and "
-            "judge(claim, passages), which gives probabilities of SUPPORTS, CONTRADICTS and NEUTRAL a passage"
+            f"the judge is {quoted(given)}; the variant stance wants an object with name, fingerprint, remote and "
+            "judge(claim, passages), which returns probabilities of SUPPORTS, CONTRADICTS and NEUTRAL per passage"
         )
     return cast("StanceJudge", given)
 
 
 def checked_vectors(name: str, came: Any, count: int) -> NDArray[np.floating[Any]]:
-    """Return what an embedder gave as ``(count, dim)`` finite numbers, in its own precision.
-
-    Raises
-    ------
-    InvalidArgument
-        If it is anything else.
-    """
+    """Return an embedder's output as ``(count, dim)`` finite numbers in its own precision, or raise InvalidArgument."""
     try:
         vectors = np.asarray(came)
     except ValueError as error:
-        raise InvalidArgument(f"the embedder {name!r} gave no array: {error}") from error
+        raise InvalidArgument(
+            f"the embedder {name!r} returned no array ({error}); want numbers of shape ({count}, dim)"
+        ) from error
     if vectors.ndim != 2 or len(vectors) != count or not vectors.shape[1] or vectors.dtype.kind not in "fiu":
         raise InvalidArgument(
-            f"the embedder {name!r} gave {vectors.dtype} of shape {vectors.shape}; want numbers of shape ({count}, dim)"
+            f"the embedder {name!r} returned {vectors.dtype} of shape {vectors.shape}; want numbers of shape "
+            f"({count}, dim)"
         )
     vectors = vectors if vectors.dtype.kind == "f" else vectors.astype(np.float64)
     if not (np.abs(vectors) <= _GREATEST).all():  # which NaN is not
         raise InvalidArgument(
-            f"the embedder {name!r} gave a number that is not finite in 32 bits; want unit vectors"
+            f"the embedder {name!r} returned a number that is not finite in 32 bits; want unit vectors"
         )
     return vectors
 
 
 def checked_scores(name: str, came: Any, count: int) -> list[float]:
-    """Return what a reranker gave as ``count`` numbers in [0, 1].
-
-    Raises
-    ------
-    InvalidArgument
-        If it is anything else.
-    """
+    """Return a reranker's output as ``count`` numbers in [0, 1]; InvalidArgument if it is not."""
     try:
         scores = np.asarray(came, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidArgument(f"the reranker {name!r} gave no numbers: {error}") from error
+        raise InvalidArgument(
+            f"the reranker {name!r} returned no numbers ({error}); want {count} scores from 0 to 1"
+        ) from error
     if scores.shape != (count,):
         raise InvalidArgument(
-            f"the reranker {name!r} gave shape {scores.shape}; want {count} scores, one a document"
+            f"the reranker {name!r} returned shape {scores.shape}; want {count} scores, one per document"
         )
     if not ((scores >= 0) & (scores <= 1)).all():  # which NaN is not
         bad = next(float(one) for one in scores if not 0 <= one <= 1)
         raise InvalidArgument(
-            f"the reranker {name!r} gave the score {quoted(bad)}; want numbers from 0 to 1, such as the sigmoid of a "
-            "cross-encoder's logit"
+            f"the reranker {name!r} returned the score {quoted(bad)}; want numbers from 0 to 1, such as the sigmoid "
+            "of a cross-encoder's logit"
         )
     return [float(one) for one in scores]
 
 
 def checked_probabilities(name: str, came: Any, count: int) -> NDArray[np.float64]:
-    """Return what a judge gave as ``(count, 3)`` probabilities.
-
-    Raises
-    ------
-    InvalidArgument
-        If it is anything else, or a row does not sum to 1.
-    """
+    """Return a judge's output as ``(count, 3)`` probabilities whose rows sum to 1; InvalidArgument if it is not."""
     try:
         rows = np.asarray(came, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidArgument(f"the judge {name!r} gave no numbers: {error}") from error
+        raise InvalidArgument(
+            f"the judge {name!r} returned no numbers ({error}); want probabilities of shape ({count}, 3)"
+        ) from error
     if rows.shape != (count, 3):
         raise InvalidArgument(
-            f"the judge {name!r} gave shape {rows.shape}; want ({count}, 3): SUPPORTS, CONTRADICTS, NEUTRAL a passage"
+            f"the judge {name!r} returned shape {rows.shape}; want ({count}, 3): SUPPORTS, CONTRADICTS and NEUTRAL "
+            "per passage"
         )
     if not ((rows >= 0) & (rows <= 1)).all() or not np.allclose(rows.sum(axis=1), 1, atol=1e-6):
         raise InvalidArgument(
-            f"the judge {name!r} gave a row that is no probabilities; want three numbers of sum 1"
+            f"the judge {name!r} returned a row that is not a distribution; want three numbers with the sum 1"
         )
     return rows

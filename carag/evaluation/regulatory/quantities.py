@@ -1,8 +1,8 @@
-"""Read the figures of a sentence with their units and comparators, and tell whether two sentences can both hold.
+"""Read the figures of a sentence with their units and comparators, and tell whether two sentences can both be true.
 
-"At least 1 month" is not "at least 6 months", though both hold a figure and a month; "half a year" is. A figure is read
-as the interval of what it allows, in the base unit of its kind: days, per cent, a currency, or the thing it counts. A
-claim agrees with a rule where what the claim allows lies within what the rule allows.
+"At least 1 month" is not "at least 6 months", though both have a figure and a month; "half a year" is. A figure is read
+as the interval of what it allows, in the base unit of its kind: days, per cent, a currency, or the thing counted. A
+claim agrees with a rule if all that the claim allows lies within what the rule allows.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Quantity", "agrees", "quantities", "without_quantities"]
 
 _CALENDAR: Final = 0.02
-"""Greatest relative difference at which a time in days and one in months are the same: 180 days are six months."""
+"""Greatest relative difference at which a time in days equals one in months: 180 days are six months."""
 _MONTH: Final = 365.25 / 12
 _WORDS: Final = {
     **NUMBER_WORDS,
@@ -101,7 +101,7 @@ _NOT_COUNTED: Final = frozenset({
     "of", "the", "and", "or", "to", "in", "on", "for", "from", "by", "with", "that", "which", "who", "is", "are", "be",
     "was", "as", "at", "if", "than", "per", "not", "may", "shall", "must", "it", "its", "each", "every",
 })  # fmt: skip
-"""Words behind a figure that are not what it counts."""
+"""Words after a figure that are not what it counts."""
 
 
 def _number(which: int) -> str:
@@ -142,7 +142,7 @@ _DATE: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """What a figure allows: the numbers from ``low`` to ``high`` of one kind.
+    """What a figure allows: the numbers of one kind from ``low`` to ``high``.
 
     Examples
     --------
@@ -159,33 +159,21 @@ class Quantity:
     open_high: bool
     text: str
     is_calendar: bool = False
-    """Of a time: whether it is given in months or years."""
+    """For a time: whether it is given in months or years."""
 
     @property
     def is_exact(self) -> bool:
-        """Whether it allows one number."""
+        """Whether it allows only one number."""
         return self.low == self.high
 
 
 def quantities(text: str) -> list[Quantity]:
-    """Return the figures of a text, in their order; dates and numbers that name something are none.
-
-    Examples
-    --------
-    >>> [(one.kind, one.low, one.high) for one in quantities("Keep 2 copies for not less than two weeks (Article 12).")]
-    [('copy', 2.0, 2.0), ('time', 14.0, inf)]
-    """
+    """Return the figures of a text, in order, without dates and numbers that name something."""
     return [found for _, found in _found(text)]
 
 
 def without_quantities(text: str) -> str:
-    """Return a text without its figures and what compares them, whose words may negate and deny nothing.
-
-    Examples
-    --------
-    >>> without_quantities("Logs are kept for no less than six months.")
-    'Logs are kept for .'
-    """
+    """Return a text without its figures and their comparators, whose words may negate but deny nothing."""
     kept, at = [], 0
     for (start, end), _ in _found(text):
         kept.append(text[at:start])
@@ -194,16 +182,10 @@ def without_quantities(text: str) -> str:
 
 
 def agrees(claim: Quantity, rule: Quantity) -> bool | None:
-    """Tell whether a claim allows only what a rule allows; None where the two cannot be compared.
+    """Tell whether a claim allows only what a rule allows; None if the two cannot be compared.
 
-    A rule that states one number, and a claim that has it for its bound, say the same: "for five years" and "for at
-    least five years".
-
-    Examples
-    --------
-    >>> rule, *claims = quantities("at least six months, half a year, one month, at most 6 months")
-    >>> [agrees(one, rule) for one in claims]
-    [True, False, False]
+    A rule that states one number, and a claim with that number as its bound, agree: "for five years" and "for at least
+    five years".
     """
     if claim.kind != rule.kind:
         return None
@@ -240,7 +222,7 @@ def _quantity(match: re.Match[str]) -> Quantity | None:
     kind, size, is_calendar = _unit(match, 1)
     if second is not None:
         kind2, size2, is_calendar2 = _unit(match, 2)
-        if not kind:  # "between 3 and 6 months": the first has its unit from the second
+        if not kind:  # "between 3 and 6 months": the first takes the unit of the second
             kind, size, is_calendar = kind2, size2, is_calendar2
         elif kind2 != kind:
             return None
@@ -269,7 +251,7 @@ def _value(match: re.Match[str], which: int) -> float:
 
 
 def _unit(match: re.Match[str], which: int) -> tuple[str, float, bool]:
-    """Return the kind of a figure, the size of its unit in that of the kind, and whether it is one of the calendar."""
+    """Return a figure's kind, the size of its unit in the base unit, and whether that is a calendar unit."""
     sign, said = ((match[f"{name}{which}"] or "").strip(" -").lower() for name in ("sign", "unit"))
     if sign:
         return _CURRENCIES[sign], 1.0, False

@@ -1,6 +1,6 @@
 """Measure sessions against a corpus of regulation: find passages for each turn, judge it, and aggregate.
 
-The corpus is loaded when the first session is measured, and embedded once, however many sessions follow.
+The corpus is loaded when the first session is measured, and embedded only once.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["Regulatory"]
 class _Kept(NamedTuple):
     assistant_id: str
     turns: dict[str, tuple[float | None, RegulatoryInteraction]]
-    """Weight and verdict by the turn's id."""
+    """Weight and verdict, by turn id."""
 
 
 class Regulatory:
@@ -41,15 +41,13 @@ class Regulatory:
 
     Parameters
     ----------
-    corpus_connector : CorpusConnector
     embedder : object
         The paper's :class:`~carag.evaluation.regulatory.ports.Embedder`, or any that :mod:`carag.retrieval` takes.
     reranker : object
-        The paper's :class:`~carag.evaluation.regulatory.ports.Reranker`, or any that :mod:`carag.retrieval` takes; for
-        the variant ``stance``, a :class:`~carag.evaluation.regulatory.ports.StanceJudge`.
-    settings : Settings
+        The paper's :class:`~carag.evaluation.regulatory.ports.Reranker`, or any that :mod:`carag.retrieval` takes;
+        for the variant ``stance``, a :class:`~carag.evaluation.regulatory.ports.StanceJudge`.
     statistical_mode : StatisticalMode, optional
-        The weighted mean by default.
+        By default the weighted mean.
 
     Examples
     --------
@@ -84,7 +82,7 @@ class Regulatory:
         if not isinstance(corpus_connector, CorpusConnector):
             raise InvalidArgument(
                 f"the corpus connector is {quoted(corpus_connector)}; want a LocalCorpusConnector, a "
-                "StoreCorpusConnector, or an object of a class of your own that derives from CorpusConnector"
+                "StoreCorpusConnector, or an instance of your own subclass of CorpusConnector"
             )
         self._connector = corpus_connector
         self._kept: dict[str, _Kept] = {}
@@ -107,12 +105,12 @@ class Regulatory:
 
     @property
     def remote(self) -> str:
-        """The names of its models on other machines; empty if there is none."""
+        """The names of its models on other machines; empty if all run here."""
         return " and ".join(one.name for one in (self.embedder, self._model) if one.remote)
 
     @property
     def identity(self) -> dict[str, object]:
-        """All that a result depends on but the sessions, as JSON values; the corpus is loaded for it."""
+        """Everything that a result depends on except the sessions, as JSON values; this loads the corpus."""
         self.load()
         return {
             "settings": asdict(self.settings),
@@ -125,43 +123,46 @@ class Regulatory:
     def batch(
         self, session_id: str, assistant_id: str, batch: Iterable[Batch]
     ) -> list[RegulatoryInteraction]:
-        """Judge turns of a session, and keep the verdicts until :meth:`result` is asked.
+        """Judge turns of a session, and keep the verdicts until :meth:`result` is called.
 
         Raises
         ------
         InvalidArgument
-            If a turn of that id was judged before, or the session is another assistant's.
+            If a turn with the same id was judged before, or the session belongs to another assistant.
         """
         self.load()
         kept = self._kept.get(session_id, _Kept(assistant_id, {}))
         if kept.assistant_id != assistant_id:
             raise InvalidArgument(
-                f"session {quoted(session_id)} is of the assistant {quoted(kept.assistant_id)}, and now of "
-                f"{quoted(assistant_id)}; want one"
+                f"session {quoted(session_id)} belongs to the assistant {quoted(kept.assistant_id)}, but this turn "
+                f"names {quoted(assistant_id)}; use one assistant per session"
             )
         judged: dict[str, tuple[float | None, RegulatoryInteraction]] = {}
         for turn in batch:
             if turn.qa_id in kept.turns or turn.qa_id in judged:
                 raise InvalidArgument(
-                    f"session {quoted(session_id)} has two turns {quoted(turn.qa_id)}; want one"
+                    f"session {quoted(session_id)} has two turns with the qa_id {quoted(turn.qa_id)}; give each turn "
+                    "its own"
                 )
             found = self._retriever.retrieve_merged(turn.query, turn.assistant)
             judged[turn.qa_id] = turn.weight, self._checker.check(turn, found)
-        kept.turns.update(judged)  # all of them, or none: turns of which one failed may be handed in again
+        kept.turns.update(judged)  # all or none, so that a batch in which one turn failed can be repeated
         self._kept[session_id] = kept
         return [one for _, one in judged.values()]
 
     def result(self, session_id: str) -> RegulatoryMetric:
-        """Aggregate the turns of a session that were judged, and forget them.
+        """Aggregate the judged turns of a session, and forget them.
 
         Raises
         ------
         InvalidArgument
-            If there are none, or their weights cannot be shares; nothing is forgotten then.
+            If there are no turns, or their weights cannot be shares; then nothing is forgotten.
         """
         kept = self._kept.get(session_id)
         if kept is None or not kept.turns:
-            raise InvalidArgument(f"session {quoted(session_id)} has no turns; want at least one")
+            raise InvalidArgument(
+                f"session {quoted(session_id)} has no turns; judge at least one with batch()"
+            )
         weights = [weight for weight, _ in kept.turns.values()]
         judged = [one for _, one in kept.turns.values()]
         is_package = self.settings.variant.is_package
@@ -172,7 +173,7 @@ class Regulatory:
         return found
 
     def measure(self, sessions: Iterable[MeasuredSession]) -> Iterator[RegulatoryMetric]:
-        """Measure one session after another."""
+        """Measure the sessions in turn."""
         for one in sessions:
             self.batch(one.session_id, one.assistant_id, one.turns)
             yield self.result(one.session_id)
@@ -209,7 +210,7 @@ class Regulatory:
 
 
 def _unless_undecided(covered: list[tuple[RegulatoryInteraction, float]], limit: float) -> SessionVerdict:
-    """Return what a session is that is not compliant: no verdict, if it could be by the turns that have one."""
+    """Return the verdict on a session that is not compliant: none, if its decided turns alone would comply."""
     decided = [(one, weight) for one, weight in covered if one.verdict is not SessionVerdict.NO_VERDICT]
     score = math.fsum(one.compliance_score * weight for one, weight in decided)
     is_open = len(decided) < len(covered) and score >= limit * math.fsum(weight for _, weight in decided)

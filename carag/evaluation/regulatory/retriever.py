@@ -1,8 +1,8 @@
 """Find the passages of a corpus for a turn: one lookup for the query, one for the response, merged.
 
 (Regulatory Compliance Metric, Merged Chunk Retrieval.) The corpus is searched with our own index, under the policy of
-whoever measures. Only ``reference`` multiplies matrices itself: its scores are rounded to four decimals, and the last
-bit of a product decides some of them.
+the session that measures. Only ``reference`` multiplies matrices itself: its scores are rounded to four decimals, and
+the last bit of a product decides some of them.
 """
 
 from __future__ import annotations
@@ -49,22 +49,17 @@ class RetrievedChunk:
 
     @property
     def name(self) -> tuple[str, int]:
-        """What it is known by."""
+        """Its source and index, which identify it."""
         return self.chunk.source, self.chunk.chunk_index
 
 
 class DocumentRetriever:
-    """The passages of a corpus, and those nearest to a text that the policy admits.
-
-    Parameters
-    ----------
-    embedder : Embedder
-    settings : Settings
+    """The passages of a corpus, and those that the policy admits and that are nearest to a text.
 
     Attributes
     ----------
     sha256 : str
-        Hash of the passages and their places.
+        Hash of the passages and their positions.
     """
 
     def __init__(self, embedder: Embedder, settings: Settings) -> None:
@@ -87,7 +82,7 @@ class DocumentRetriever:
         Raises
         ------
         InvalidArgument
-            If no document may be read, or none holds text.
+            If no document may be read, or none contains text.
         """
         cut = _CUTTERS[self._settings.variant]
         chunks: list[Chunk] = []
@@ -103,7 +98,7 @@ class DocumentRetriever:
             labels += [one] * len(found)
         if not chunks:
             raise InvalidArgument(
-                f"the corpus holds no text that {decision.role}/{decision.purpose} may read; name a folder "
+                f"the corpus contains no text that {decision.role}/{decision.purpose} may read; name a folder "
                 "or a store with regulatory documents"
             )
         rows = checked_vectors(
@@ -128,22 +123,20 @@ class DocumentRetriever:
         return len(chunks)
 
     def retrieve(self, query: str) -> list[RetrievedChunk]:
-        """Return the passages nearest to a text, most similar first: at most ``top_k``, at the threshold or above.
+        """Return the passages nearest to a text, most similar first: at most ``top_k``, at or above the threshold.
 
         Raises
         ------
         InvalidArgument
-            If no corpus is loaded, or the embedder gives anything but a vector of the passages' dimensions.
+            If no corpus is loaded, or the embedder returns anything but a vector with the passages' dimension.
         """
         if not self._chunks:
-            raise InvalidArgument(
-                "no corpus is loaded, so nothing can be found in it; call load_corpus first"
-            )
+            raise InvalidArgument("no corpus is loaded, so it cannot be searched; call load_corpus first")
         vector = checked_vectors(self._embedder.name, self._embedder.encode_query([query]), 1)
         if vector.shape[1] != self._dim:
             raise InvalidArgument(
-                f"the embedder {self._embedder.name!r} gave a query {vector.shape[1]} dimensions, and the passages "
-                f"{self._dim}; want the same"
+                f"the embedder {self._embedder.name!r} returned {vector.shape[1]} dimensions for a query and "
+                f"{self._dim} for passages; want the same number"
             )
         found: list[tuple[RetrievedChunk, float]] = []
         if self._rows is not None:
@@ -153,7 +146,7 @@ class DocumentRetriever:
         return [one for one, cosine in found if cosine >= self._settings.similarity_threshold]
 
     def retrieve_merged(self, user_query: str, agent_response: str) -> list[RetrievedChunk]:
-        """Return the passages for a turn, most similar first; one found twice has the greater similarity."""
+        """Return the passages for a turn, most similar first; one that is found twice keeps the greater similarity."""
         best: dict[tuple[str, int], RetrievedChunk] = {}
         for one in self.retrieve(user_query) + self.retrieve(agent_response):
             if one.name not in best or one.similarity > best[one.name].similarity:
@@ -169,7 +162,7 @@ class DocumentRetriever:
             return []
         hits: dict[int, float] = {}
         for search in self._searches:
-            policy = Policy(*search.policy.masks)  # lists of entities were tested as the corpus was loaded
+            policy = Policy(*search.policy.masks)  # entity lists were applied when the corpus was loaded
             found = index.search(
                 asked,
                 self._settings.top_k,
@@ -188,7 +181,7 @@ class DocumentRetriever:
     def _products(
         self, rows: NDArray[np.floating[Any]], vector: NDArray[np.floating[Any]]
     ) -> list[tuple[RetrievedChunk, float]]:
-        """Return what the published package does, by its own expression; equal ones in the order of the corpus."""
+        """Compute what the published package does, with its own expression; ties keep the order of the corpus."""
         products = (vector @ rows.T).flatten()
         best: Sequence[int] = np.argsort(-products, kind="stable")[: self._settings.top_k].tolist()
         return [
@@ -201,10 +194,10 @@ class DocumentRetriever:
 
 
 def _rounded(product: float, name: str) -> float:
-    """Round a similarity; the schema has no place for one above 1."""
+    """Round a similarity; the schema does not allow one above 1."""
     if product > 1 + 0.5 * 10**-PACKAGE_DECIMALS:
         raise InvalidArgument(
-            f"the embedder {name!r} gave vectors whose product is {product:.6g}; the variant reference takes it for a "
-            "cosine, so it wants vectors of length 1"
+            f"the embedder {name!r} returned vectors whose product is {product:.6g}, which the variant reference takes "
+            "for a cosine; want vectors of length 1"
         )
     return min(round(product, PACKAGE_DECIMALS), 1.0)

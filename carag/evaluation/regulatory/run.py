@@ -1,7 +1,7 @@
-"""Measure sessions against a corpus, and put the result on record before anybody sees it.
+"""Measure sessions against a corpus, and record the result before it is shown.
 
-The result is JSON Lines, a session a line. The record of an evaluation holds its SHA-256, and that of all that it
-depends on: so a file kept elsewhere can be shown to be what was measured then, and with what.
+The result is JSON Lines, one session per line. The record of an evaluation holds its SHA-256, and that of everything it
+depends on, so a file kept elsewhere can be shown to be what was measured then, and with what.
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ _MILLION: Final = 1_000_000
 
 
 class MetricRun(NamedTuple):
-    """What a run came to."""
+    """The outcome of a run."""
 
     sessions: dict[str, int]
-    """How many sessions have each verdict."""
+    """Number of sessions by verdict."""
     turns: int
     passages: int
-    """Of the corpus, as far as it may be read."""
+    """In the part of the corpus that may be read."""
     sha256: str
     """Of the result."""
     record: int | None
-    """Number in the log of the store; None where no store was named."""
+    """Number in the log of the store; None if no store was named."""
 
     @property
     def passed(self) -> bool:
-        """Whether no session is NON_COMPLIANT, and none is left without a verdict."""
+        """Whether no session is NON_COMPLIANT or without a verdict."""
         return not self.sessions.keys() & {SessionVerdict.NON_COMPLIANT, SessionVerdict.NO_VERDICT}
 
 
@@ -76,7 +76,7 @@ def run_metric(
     reader: Session | None = None,
     progress: Callable[[int, int], None] = lambda _done, _of: None,
 ) -> MetricRun:
-    """Measure all sessions of a file, and record it.
+    """Measure all sessions of a file, and record the result.
 
     Parameters
     ----------
@@ -84,25 +84,23 @@ def run_metric(
         A folder of regulation, or a store.
     sessions : Path
         As :func:`~carag.evaluation.regulatory.sessions.read_sessions` reads it.
-    settings : Settings
     out : binary file
-        The result is written here as it comes; show it when this function has returned.
+        The result is written here as it is made; show it only after this function has returned.
     embedder, reranker : object
         As for :class:`~carag.evaluation.regulatory.regulatory.Regulatory`.
-    statistical_mode : StatisticalMode, optional
     store : Path, optional
-        Where the record goes; for a corpus that is a store, its own log and no other.
+        Where the record goes; if the corpus is a store, only its own log.
     reader : Session, optional
-        Whose policy a store is read under; needed for one, and for nothing else.
+        The session under whose policy a store is read; required for a store, and only for one.
     progress : callable
-        Told how many turns are judged, of how many.
+        Called with the number of turns judged, and of all turns.
 
     Raises
     ------
     InvalidArgument
-        If corpus, sessions or models are not what they should be; nothing is recorded.
+        If corpus, sessions or models are not valid; nothing is recorded.
     Refused
-        If that session may not read the store; that is on record.
+        If that session may not read the store; the refusal is recorded.
     AuditUnavailable
         If the record cannot be written; do not show the result.
     """
@@ -118,8 +116,8 @@ def run_metric(
         metric = Regulatory(connector, embedder, reranker, settings, statistical_mode=statistical_mode)
         if metric.remote and reader is not None:
             raise InvalidArgument(
-                f"{metric.remote} runs on another machine, and what {reader.role}/{reader.purpose} may read would "
-                "leave this one off the record; name models that run here"
+                f"{metric.remote} runs on another machine, and what {reader.role}/{reader.purpose} may read would be "
+                "sent there without a record; name models that run here"
             )
         passages, digest, counted, done = metric.load(), hashlib.sha256(), Counter[str](), 0
         for found in metric.measure(read):
@@ -150,12 +148,12 @@ def run_metric(
 
 
 def _home(corpus: Path, store: Path | None) -> Path | None:
-    """Return the store in whose log the record goes."""
+    """Return the store whose log receives the record."""
     if not is_store(corpus):
         return store
     if store is not None and store.resolve() != corpus.resolve():
         raise InvalidArgument(
-            f"the corpus {corpus} is a store, and what is read in it stands in its own log; leave --store out"
+            f"the corpus {corpus} is a store, which records what is read in its own log; leave --store out"
         )
     return corpus
 
@@ -163,7 +161,7 @@ def _home(corpus: Path, store: Path | None) -> Path | None:
 def _connector(corpus: Path, engine: Engine | None, reader: Session | None) -> CorpusConnector:
     if engine is not None and is_store(corpus):
         if reader is None:
-            raise InvalidArgument(f"the corpus {corpus} is a store; say who reads it, and what for")
+            raise InvalidArgument(f"the corpus {corpus} is a store; name the role and purpose that read it")
         return StoreCorpusConnector(engine, reader)
     if reader is not None:
         raise InvalidArgument(f"the corpus {corpus} is a folder, which is public; leave role and purpose out")
@@ -171,7 +169,7 @@ def _connector(corpus: Path, engine: Engine | None, reader: Session | None) -> C
 
 
 def _thresholds(settings: Settings) -> dict[str, int]:
-    """Return the settings that decide, as records hold them; a judge of stance has thresholds of its own."""
+    """Return the settings that decide, as records hold them; a judge of stance has its own thresholds."""
     names = ["similarity_threshold", "compliance_threshold"]
     if settings.variant is not Variant.STANCE:
         names.append("contradiction_threshold")

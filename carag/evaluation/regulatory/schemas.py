@@ -1,7 +1,7 @@
-"""Define what the metric reads and returns: turns of conversations, and verdicts with the evidence of each.
+"""Define what the metric reads and returns: turns of conversations, and verdicts with the evidence for each.
 
-The members that the paper names have its names and bounds (Regulatory Compliance Metric, Data Representation). Ours
-beside them say where a passage stands, and what neither supports nor contradicts.
+Members that the paper names keep its names and bounds (Regulatory Compliance Metric, Data Representation). The added
+ones say where a passage is, and what neither supports nor contradicts.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ __all__ = [
 
 
 class Verdict(StrEnum):
-    """What a passage says of a response."""
+    """What a passage says about a response."""
 
     SUPPORTS = "SUPPORTS"
     CONTRADICTS = "CONTRADICTS"
     NEUTRAL = "NEUTRAL"
-    """It says nothing of it. Only the variant ``stance`` knows this verdict, and the next."""
+    """It says nothing about it. Only the variant ``stance`` has this verdict and the next."""
     UNDECIDED = "UNDECIDED"
-    """It speaks of it, and whether it supports or contradicts could not be told."""
+    """It concerns it, but whether it supports or contradicts could not be determined."""
 
 
 class SessionVerdict(StrEnum):
-    """What the corpus says of a turn, or of a session."""
+    """What the corpus says about a turn, or about a session."""
 
     COMPLIANT = "COMPLIANT"
     NON_COMPLIANT = "NON_COMPLIANT"
     IRRELEVANT = "IRRELEVANT"
     """The corpus does not cover it."""
     NO_VERDICT = "NO_VERDICT"
-    """The corpus speaks of it, and too little was decided to call it compliant. Only of the variant ``stance``."""
+    """The corpus covers it, but too little was decided to call it compliant. Only in the variant ``stance``."""
 
 
 class _Strict(BaseModel):
@@ -54,7 +54,7 @@ class Batch(_Strict):
     query: str
     assistant: str
     weight: float | None = Field(default=None, ge=0)
-    """Its part in the session's score; see :func:`~carag.evaluation.regulatory.statistical.shares`."""
+    """Its part in the session's score, as :func:`~carag.evaluation.regulatory.statistical.shares` reads it."""
 
 
 class RegulatoryChunk(_Strict):
@@ -64,7 +64,7 @@ class RegulatoryChunk(_Strict):
     source: str
     chunk_index: int = Field(ge=0)
     start: int = Field(ge=0)
-    """Where it stands in its document, in characters: from ``start`` to before ``end``."""
+    """Position in its document, in characters: from ``start`` up to ``end``."""
     end: int = Field(ge=0)
     similarity: float = Field(ge=0, le=1)
     """The greater cosine of the passage with the query and with the response."""
@@ -74,19 +74,19 @@ class RegulatoryChunk(_Strict):
 
 
 class Claim(_Strict):
-    """A sentence of a response, and what the passages say of it; of the variant ``stance``."""
+    """A sentence of a response, and what the passages say about it; only in the variant ``stance``."""
 
     start: int = Field(ge=0)
-    """Where it stands in the response, in characters: from ``start`` to before ``end``."""
+    """Position in the response, in characters: from ``start`` up to ``end``."""
     end: int = Field(ge=0)
     verdict: Verdict
     score: float = Field(ge=0, le=1)
     """Probability of the verdict."""
     source: str | None = None
-    """The passage that decided, or that speaks most of what none decides; None if none speaks of it."""
+    """The passage that decided, or that says most where none decides; None if none is about the claim."""
     chunk_index: int | None = None
     evidence_start: int | None = None
-    """Where those words stand in their document, from here to before ``evidence_end``."""
+    """Position of the deciding words in their document, up to ``evidence_end``."""
     evidence_end: int | None = None
 
 
@@ -97,13 +97,13 @@ class RegulatoryInteraction(_Strict):
     query: str
     assistant: str
     compliance_score: float = Field(ge=0, le=1)
-    """Of an irrelevant turn, the threshold, which says nothing either way. For ``stance``, the share supported of the
-    sentences that the corpus speaks of: what is undecided lowers it."""
+    """For an irrelevant turn, the threshold, which says nothing either way. For ``stance``, the supported share of the
+    sentences that the corpus covers, so undecided ones lower it."""
     verdict: SessionVerdict
     supporting_chunks: int = Field(ge=0)
     contradicting_chunks: int = Field(ge=0)
     neutral_chunks: int = Field(default=0, ge=0)
-    """Those that neither support nor contradict, undecided ones among them."""
+    """Those that neither support nor contradict, including undecided ones."""
     retrieved_chunks: list[RegulatoryChunk]
     claims: list[Claim] = Field(default_factory=list)
     insight: str

@@ -1,4 +1,4 @@
-"""Read the sessions to measure: JSON Lines, a turn a line, the turns of a session one behind the other."""
+"""Read the sessions to measure: JSON Lines, one turn per line, with the turns of a session in order."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["MeasuredSession", "read_sessions"]
 _NAMES: Final = ("session_id", "assistant_id", "qa_id")
 _TEXTS: Final = ("query", "assistant")
 _MAX_TEXT: Final = 1 << 20
-"""Greatest number of characters of a query or response."""
+"""Most characters in a query or response."""
 
 
 class MeasuredSession(NamedTuple):
@@ -33,20 +33,20 @@ class MeasuredSession(NamedTuple):
 
 
 def read_sessions(path: Path, digest: hashlib._Hash | None = None) -> list[MeasuredSession]:
-    """Read all sessions, and check every line before any is measured.
+    """Read all sessions, and check every line before any session is measured.
 
     Parameters
     ----------
     path : Path
-        UTF-8; each line an object with the texts ``session_id``, ``assistant_id``, ``qa_id``, ``query``, ``assistant``
-        and, if wanted, the number ``weight``. Lines of one session may stand anywhere.
+        UTF-8; each line an object with the strings ``session_id``, ``assistant_id``, ``qa_id``, ``query``,
+        ``assistant`` and, optionally, the number ``weight``. Lines of one session may be anywhere in the file.
     digest : hashlib object, optional
-        Updated with the bytes that are read, so that what is hashed is what was measured.
+        Updated with the bytes read, so that what is hashed is what was measured.
 
     Raises
     ------
     InvalidArgument
-        If the file cannot be read, is empty, or a line is none of that; the message names it.
+        If the file cannot be read or is empty, or a line is not valid; the message names the line.
     """
     found: dict[str, MeasuredSession] = {}
     seen: defaultdict[str, set[str]] = defaultdict(set)
@@ -69,18 +69,19 @@ def read_sessions(path: Path, digest: hashlib._Hash | None = None) -> list[Measu
         )
         if session.assistant_id != row["assistant_id"]:
             raise InvalidArgument(
-                f"{shown(str(path))}:{number}: session {quoted(session.session_id)} is of the assistant "
-                f"{quoted(session.assistant_id)} above, and here of {quoted(row['assistant_id'])}; want one"
+                f"{shown(str(path))}:{number}: session {quoted(session.session_id)} belongs to the assistant "
+                f"{quoted(session.assistant_id)} above, but this line names {quoted(row['assistant_id'])}; use one "
+                "assistant per session"
             )
         if turn.qa_id in seen[session.session_id]:
             raise InvalidArgument(
-                f"{shown(str(path))}:{number}: session {quoted(session.session_id)} has a turn {quoted(turn.qa_id)} "
-                "above; want one"
+                f"{shown(str(path))}:{number}: session {quoted(session.session_id)} already has a turn with the qa_id "
+                f"{quoted(turn.qa_id)} above; give each turn its own"
             )
         seen[session.session_id].add(turn.qa_id)
         session.turns.append(turn)
     if not found:
-        raise InvalidArgument(f"{shown(str(path))} holds no turns; want one a line")
+        raise InvalidArgument(f"{shown(str(path))} contains no turns; want one per line")
     return list(found.values())
 
 
@@ -89,7 +90,7 @@ def _lines(path: Path, digest: hashlib._Hash | None) -> list[str]:
         data = path.read_bytes()
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InvalidArgument(f"{shown(str(path))} is not UTF-8: {error.reason}; want UTF-8") from None
+        raise InvalidArgument(f"{shown(str(path))} is not UTF-8 ({error.reason}); save it as UTF-8") from None
     except (OSError, ValueError) as error:
         why = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise InvalidArgument(f"cannot read {shown(str(path))}: {why}; want a file of JSON Lines") from None
@@ -104,14 +105,16 @@ def _row(line: str) -> dict[str, Any]:
     except InvalidArgument:
         raise
     except (ValueError, RecursionError) as error:
-        raise InvalidArgument(f"no JSON: {error}; want one object a line") from None
+        raise InvalidArgument(f"not valid JSON ({error}); want one object per line") from None
     if not isinstance(row, dict):
-        raise InvalidArgument(f"{type(row).__name__}; want an object with {', '.join((*_NAMES, *_TEXTS))}")
+        raise InvalidArgument(
+            f"the line is a {type(row).__name__}; want an object with {', '.join((*_NAMES, *_TEXTS))}"
+        )
     if missing := [name for name in (*_NAMES, *_TEXTS) if name not in row]:
         raise InvalidArgument(f"{missing[0]} is missing; want {', '.join((*_NAMES, *_TEXTS))}")
     if unknown := [name for name in row if name not in (*_NAMES, *_TEXTS, "weight")]:
         raise InvalidArgument(
-            f"{quoted(unknown[0])} is no member; want {', '.join((*_NAMES, *_TEXTS, 'weight'))}"
+            f"unknown member {quoted(unknown[0])}; want {', '.join((*_NAMES, *_TEXTS, 'weight'))}"
         )
     for name in _NAMES:
         check_label(name, row[name])
@@ -126,9 +129,9 @@ def _row(line: str) -> dict[str, Any]:
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise InvalidArgument("a member stands twice; want each once")
+        raise InvalidArgument("a member occurs twice; want each once")
     return found
 
 
 def _no_number(text: str) -> None:
-    raise InvalidArgument(f"{text} is no number of JSON; want a finite one")
+    raise InvalidArgument(f"{text} is not a JSON number; want a finite one")

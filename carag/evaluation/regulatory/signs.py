@@ -1,4 +1,4 @@
-"""Reduce a sentence to the words that say something, without their endings, each affirmed or denied."""
+"""Reduce a sentence to the stems of its content words, each affirmed or denied."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ UNDOING: Final = re.compile(
     r"|switched off|turned off|not (?:allowed|permitted))\b|\bnot be (?:allowed|permitted)\b",
     re.IGNORECASE,
 )
-"""Words that deny all of the sentence they stand in."""
+"""Words that deny the whole sentence they occur in."""
 _TOKEN: Final = re.compile(r"[^\W_]+(?:[.,]\d+)*|[,;:.()]")
 _ENDINGS: Final = (
     *(
@@ -45,7 +45,7 @@ _ALIKE: Final = (
     (("examin", "check", "assess", "evaluat"), ()),
     (("overs", "oversight", "overseen", "oversaw"), ()),
 )
-"""Stems that say one thing, and those that say its opposite."""
+"""Stems that mean the same, and those that mean the opposite."""
 _ONE_THING: Final = {
     word: (same[0], sign)
     for same, opposite in _ALIKE
@@ -63,7 +63,7 @@ _IDLE: Final = frozenset(
         "well were what when where whether which while who whole whom whose why will with within would you your",
     )
 )
-_DENIES_CLAUSE: Final = frozenset(["not", "cannot", "never", "nobody", "nothing", "none"])
+_DENIES_CLAUSE: Final = re.compile("not|cannot|never|no(?:body|thing|ne)")
 _DENIES_WHAT_FOLLOWS: Final = frozenset(["no", "without", "neither", "nor"])
 _FAILS: Final = frozenset(
     ["fail", "fails", "failed", "refuse", "refuses", "refused", "avoid", "avoids", "refrain", "lack", "lacks"]
@@ -88,9 +88,9 @@ _BREAKS: Final = frozenset(
 _BEGIN: Final = frozenset(
     ["we", "they", "it", "he", "she", "you", "i", "and", "which", "who", "the", "this", "then"]
 )
-"""Behind a comma they begin a clause; other words go on with what is denied: "not sold, lent or shown"."""
+"""After a comma they begin a clause; other words continue what is denied: "not sold, lent or shown"."""
 _PARTS: Final = re.compile(r";|, (?=(?:so|as|because|since|and|but)\b)")
-"""Between these one word that undoes does not reach."""
+"""A word that denies a whole sentence does not reach beyond these."""
 _IDIOM: Final = re.compile(r"\bwithout (?:undue )?delay\b|\bwithout prejudice\b|\bnot only\b")
 
 
@@ -98,22 +98,17 @@ class Sign(NamedTuple):
     """A word of a sentence."""
 
     word: str
-    """As it stands there, in small letters."""
+    """As it occurs there, in lower case."""
     sign: int
-    """-1 if it is denied, and else 1."""
+    """-1 if it is denied, otherwise 1."""
 
 
 @lru_cache(maxsize=1 << 14)
 def signs(text: str) -> Mapping[str, Sign]:
-    """Return the words of a sentence that say something, by their stems.
+    """Return the content words of a sentence, by stem.
 
-    "Not" denies its whole clause, "no" and "without" what follows; words for one thing have one name, and their
-    opposites the same name denied.
-
-    Examples
-    --------
-    >>> {name: said.sign for name, said in signs("We retain logs, and publish them without informing users.").items()}
-    {'keep': 1, 'log': 1, 'publish': 1, 'inform': -1, 'person': -1}
+    "Not" denies its whole clause, "no" and "without" deny what follows; synonyms share one name, and their opposites
+    have the same name denied.
     """
     plain = _IDIOM.sub(" ", re.sub(r"(?<=n)['\u2019]t\b", " not", text.lower()))
     found: dict[str, Sign] = {}
@@ -130,7 +125,7 @@ def _of_part(part: str) -> dict[str, Sign]:
     for word, following in pairwise([*_TOKEN.findall(part), ""]):
         if word in _BREAKS or (word == "," and not (goes_on and following not in _BEGIN)):
             clause, denied, goes_on = [], 1, False
-        elif word in _DENIES_CLAUSE:
+        elif _DENIES_CLAUSE.fullmatch(word):
             found.update({one: found[one]._replace(sign=-found[one].sign) for one in clause if denied > 0})
             denied, goes_on = -1, True
         elif word in _DENIES_WHAT_FOLLOWS:

@@ -1,8 +1,8 @@
-"""Judge one turn sentence by sentence: passages support a claim, contradict it, leave it open, or say nothing of it.
+"""Judge one turn sentence by sentence: passages support a claim, contradict it, leave it open, or say nothing about it.
 
-The paper takes a low relevance for contradiction, so a passage about something else speaks against a response. Here a
-judge of stance decides; a sentence that no passage speaks of does not count, and a turn of which that is true of every
-sentence is irrelevant. A turn is compliant only if it would be, whatever the sentences left open are.
+The paper takes low relevance for contradiction, so a passage about something else counts against a response. Here a
+judge of stance decides; a sentence that no passage is about does not count, and if that holds for every sentence, the
+turn is irrelevant. A turn is compliant only if it would be so whatever the open sentences turn out to be.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 __all__ = ["StanceChecker", "claims_in"]
 
 _ORDER: Final = (Verdict.SUPPORTS, Verdict.CONTRADICTS, Verdict.NEUTRAL)
-"""Of a judge's columns."""
+"""The order of a judge's columns."""
 _LEAST: Final = 3
-"""Words of a sentence that claims something; shorter ones are headings and courtesies."""
+"""Least words in a sentence that claims something; shorter ones are headings and courtesies."""
 _LONG: Final = 16
-"""Letters of a single word that is one: of a language that writes without spaces."""
+"""Least letters in a single word that counts as a sentence, in a language written without spaces."""
 
 _GOES_ON: Final = re.compile(r"[^.!?:;][^\S\n]*\n[^\S\n]*(?=[a-z])(?![a-z0-9]{1,4}[.)])")
-"""A line end within a sentence: behind no mark, and before a small letter that is no entry of a list."""
+"""A line end within a sentence: after no punctuation, and before a lower-case letter that is not a list label."""
 _NOTHING: Final = f"No sentence of this response has {_LEAST} words, so it claims nothing."
 
 
@@ -55,11 +55,10 @@ class StanceChecker:
     Parameters
     ----------
     judge : StanceJudge
-        It may have ``thresholds``, the least probabilities of SUPPORTS and CONTRADICTS; otherwise both are 1/2. It may
-        have ``conclude(claim, passages)``, which returns the three probabilities of all passages together, the passage
-        that decides, from where to where in it, and the rows of ``judge``. Equal ones of SUPPORTS and CONTRADICTS, of
-        which neither reaches its threshold, leave a claim undecided.
-    settings : Settings
+        It may have ``thresholds``, the least probabilities of SUPPORTS and CONTRADICTS, both 1/2 by default. It may
+        have ``conclude(claim, passages)``, which returns the three probabilities of all passages together, the
+        passage that decides, the start and end of the deciding words in it, and the rows of ``judge``. Equal
+        probabilities of SUPPORTS and CONTRADICTS, neither reaching its threshold, leave a claim undecided.
     """
 
     def __init__(self, judge: StanceJudge, settings: Settings) -> None:
@@ -72,18 +71,12 @@ class StanceChecker:
             self._thresholds = np.empty(0)
         if self._thresholds.shape != (2,) or not ((self._thresholds >= 0) & (self._thresholds <= 1)).all():
             raise InvalidArgument(
-                f"the judge {judge.name!r} has the thresholds {quoted(stated)}; want the least probabilities of "
-                "SUPPORTS and of CONTRADICTS, two numbers from 0 to 1"
+                f"the judge {judge.name!r} has the thresholds {quoted(stated)}; want two numbers from 0 to 1, the "
+                "least probabilities of SUPPORTS and of CONTRADICTS"
             )
 
     def check(self, turn: Batch, found: Sequence[RetrievedChunk]) -> RegulatoryInteraction:
-        """Return the verdict on a turn.
-
-        Raises
-        ------
-        InvalidArgument
-            If the judge gives anything but probabilities.
-        """
+        """Return the verdict on a turn; InvalidArgument if the judge returns anything but probabilities."""
         texts = [one.chunk.opening + one.chunk.text + one.chunk.closing for one in found]
         spans = claims_in(turn.assistant) if texts else []
         if not spans:
@@ -104,7 +97,7 @@ class StanceChecker:
         supported, contradicted = counted[Verdict.SUPPORTS], counted[Verdict.CONTRADICTS]
         spoken, limit = len(claims) - counted[Verdict.NEUTRAL], self._settings.compliance_threshold
         verdict = verdict_of(supported, contradicted, limit)
-        # What is undecided never makes a response compliant, nor keeps it from being found not to be.
+        # What is undecided never makes a response compliant, and never prevents NON_COMPLIANT.
         if spoken > supported + contradicted and verdict is not SessionVerdict.NON_COMPLIANT:
             is_sure = verdict_of(supported, spoken - supported, limit) is SessionVerdict.COMPLIANT
             verdict = SessionVerdict.COMPLIANT if is_sure else SessionVerdict.NO_VERDICT
@@ -120,7 +113,7 @@ class StanceChecker:
     def _judged(
         self, response: str, span: tuple[int, int], texts: list[str], found: Sequence[RetrievedChunk]
     ) -> tuple[NDArray[np.float64], Claim]:
-        """Return what each passage says of one sentence, and all together, by the judge's own way if it has one."""
+        """Return what each passage, and all together, say about a sentence; with the judge's ``conclude`` if any."""
         name, claim = self._judge.name, response[span[0] : span[1]]
         if hasattr(self._judge, "conclude"):
             chances, at, *place, rows = self._judge.conclude(claim, texts)
@@ -156,10 +149,9 @@ class StanceChecker:
         )
 
     def _stance(self, rows: NDArray[np.float64]) -> _Stance:
-        """Bring rows of probabilities to one verdict: what is furthest above its threshold, and of two contradiction.
+        """Reduce rows of probabilities to one verdict: what exceeds its threshold most; contradiction wins ties.
 
-        The one row that is most sure of something decides, and none is outvoted: one provision is enough to make a
-        response wrong.
+        The row that is most certain decides and is not outvoted: one provision is enough to make a response wrong.
         """
         above = rows[:, :2] - self._thresholds
         column = 1 if above[:, 1].max() >= above[:, 0].max() else 0
@@ -172,15 +164,9 @@ class StanceChecker:
 
 
 def claims_in(text: str) -> list[tuple[int, int]]:
-    r"""Return where the sentences of a response stand that claim something, in characters.
+    """Return the positions of the sentences in a response that claim something, in characters.
 
-    A line that the next one goes on is no end: who writes an answer may break its lines anywhere.
-
-    Examples
-    --------
-    >>> text = "Certainly! Logs are kept\nfor six months. They are never shared."
-    >>> [text[start:end] for start, end in claims_in(text)]
-    ['Logs are kept\nfor six months.', 'They are never shared.']
+    A line end within a sentence does not end it: an answer's lines may break anywhere.
     """
     joined: list[tuple[int, int]] = []
     for start, end in sentences(text):

@@ -1,12 +1,13 @@
-"""Judge whether passages support or contradict a claim by their words: quick, the same everywhere, and of small reach.
+"""Judge by words alone whether passages support or contradict a claim: fast, the same everywhere, and of limited reach.
 
-*Requirements learnt.* For each claim that it was trained with, the head keeps two weights a term (a word, or two
-neighbours): does a sentence bear on the claim, and does it speak against it? That is how a fixed list of requirements
-is checked: the claims are known, the documents are new. What ships was learnt from the 17 requirements of ContractNLI.
+*Learnt requirements.* For each claim that it was trained with, the head keeps two weights per term (a word, or two
+adjacent words): does a sentence bear on the claim, and does it speak against it? That is how a fixed list of
+requirements is checked: the claims are known, the documents are new. What ships was learnt from the 17 requirements of
+ContractNLI.
 
-*Any other claim.* A sentence bears on it by the share of the claim's words that it holds, rare ones counting more;
-:mod:`~carag.evaluation.regulatory.norms` says whether the claim meets what it demands, and often that this cannot be
-read off the words: then support and contradiction have equal shares, and there is no verdict.
+*Any other claim.* A sentence bears on it by the share of the claim's words that it contains, with rare ones counting
+more; :mod:`~carag.evaluation.regulatory.norms` decides whether the claim meets what the sentence demands. Often the
+words do not settle that: then support and contradiction get equal shares, and there is no verdict.
 ``bench/metric/RESULTS.md`` measures both.
 """
 
@@ -40,53 +41,53 @@ if TYPE_CHECKING:
 __all__ = ["BITS", "POOLED", "Conclusion", "StanceHead", "claim_hash", "pooled", "term_counts"]
 
 _RULE: Final = 3
-"""Of how claims never seen are judged; to be raised where that changes, since records name a judge by its hash."""
+"""Version of how unknown claims are judged; raise it on a change, because records name a judge by its hash."""
 _AS_MUCH: Final = 0.8
-"""Share of the words held by the rule that supports a claim, from which another one that contradicts it counts."""
+"""Share of the supporting rule's overlap with a claim from which another rule that contradicts it counts."""
 BITS: Final = 14
-"""Terms are told apart by this many bits of their CRC-32, so that the weights hold no text."""
+"""Terms are distinguished by this many bits of their CRC-32, so that the weights contain no text."""
 POOLED: Final = 10
-"""Numbers that the scores of a claim's sentences are brought to."""
+"""Numbers that the scores of a claim's sentences are reduced to."""
 _CACHED: Final = 1 << 15
-"""Sentences whose terms are kept; at some 40 terms each about 30 MB."""
+"""Sentences whose terms are cached; at about 40 terms each, some 30 MB."""
 _WORD: Final = re.compile(r"[^\W_]+(?:[.,]\d+)*")
 _NUMBERS: Final = {word: str(number) for word, number in NUMBER_WORDS.items() if number <= 12}
-"""As the weights were learnt."""
+"""Must stay as it was when the weights were learnt."""
 
 
 class Conclusion(NamedTuple):
-    """What all passages together say of a claim."""
+    """What all passages together say about a claim."""
 
     probabilities: tuple[float, float, float]
     """Of SUPPORTS, CONTRADICTS and NEUTRAL."""
     passage: int
     """The one that decides."""
     start: int
-    """Where in it the sentence stands that decides, in characters: from ``start`` to before ``end``."""
+    """Position in it of the deciding sentence, in characters: from ``start`` up to ``end``."""
     end: int
     rows: NDArray[np.float64]
     """What each passage says by itself, as :meth:`StanceHead.judge` returns it."""
 
 
 class _Read(NamedTuple):
-    """What a passage's most relevant sentence says of a claim, and where it stands."""
+    """What a passage's most relevant sentence says about a claim, and where it is."""
 
     row: NDArray[np.float64]
     start: int
     end: int
     rank: tuple[bool, float, int] = (False, 0.0, 0)
-    """Of what it says of a claim never seen; the greatest decides."""
+    """For unknown claims: the greatest decides."""
 
 
 class StanceHead:
-    """A :class:`~carag.evaluation.regulatory.ports.StanceJudge` of words alone, with no model behind it.
+    """A :class:`~carag.evaluation.regulatory.ports.StanceJudge` that uses words alone, without a model.
 
     Parameters
     ----------
     weights : bytes, optional
         As ``bench/metric/train_stance.py`` (tag ``evidence-0.3``) writes them; by default those that ship.
     knows_requirements : bool
-        Whether what was learnt of single requirements is used.
+        Whether to use what was learnt about single requirements.
 
     Examples
     --------
@@ -114,28 +115,28 @@ class StanceHead:
         self.fingerprint = fingerprint(self.name, _RULE, hashlib.sha256(data).hexdigest(), len(self._known))
 
     def knows(self, claim: str) -> bool:
-        """Tell whether a claim is one of the requirements learnt."""
+        """Tell whether a claim is one of the learnt requirements."""
         return claim_hash(claim) in self._known
 
     def judge(self, claim: str, passages: Sequence[str]) -> NDArray[np.float64]:
-        """Return ``(n, 3)`` rows of sum 1: how far each passage's most relevant sentence supports or contradicts.
+        """Return ``(n, 3)`` rows with the sum 1: how far each passage's most relevant sentence supports or contradicts.
 
         Raises
         ------
         InvalidArgument
-            If a text is no string, or is empty or white space.
+            If a text is not a string, or is empty or white space.
         """
         check_texts([claim])
         check_texts(passages)
         return np.array([one.row for one in self._read(claim, passages)[0]]).reshape(-1, 3)
 
     def conclude(self, claim: str, passages: Sequence[str]) -> Conclusion:
-        """Say what all passages together amount to; their order does not matter, nor that they overlap.
+        """Say what all passages together amount to, independently of their order and overlaps.
 
         Raises
         ------
         InvalidArgument
-            As :meth:`judge`, and if there is no passage.
+            As for :meth:`judge`, and if there is no passage.
         """
         check_texts([claim])
         check_texts(passages or [""])
@@ -145,7 +146,7 @@ class StanceHead:
             best = max(range(len(found)), key=lambda at: found[at].rank)
             row, (compares, held, _) = rows[best], found[best].rank
             against = (one.rank for one in found if one.row.argmax() == 1)
-            # What another rule that holds as much of the claim contradicts is open.
+            # If another rule that shares as much of the claim contradicts it, the claim stays open.
             if row[0] > row[1] and any(one[0] == compares and one[1] >= _AS_MUCH * held for one in against):
                 row = np.array([(1 - row[2]) / 2, (1 - row[2]) / 2, row[2]])
             return Conclusion(_three(row), best, found[best].start, found[best].end, rows)
@@ -159,7 +160,7 @@ class StanceHead:
     def _read(
         self, claim: str, passages: Sequence[str]
     ) -> tuple[list[_Read], dict[str, NDArray[np.float64]]]:
-        """Read every passage, and score each sentence that stands in any once, if the claim is one learnt."""
+        """Read every passage; for a learnt claim, also score each distinct sentence once."""
         if (at := self._known.get(claim_hash(claim))) is None:
             return [self._by_norms(claim, passage) for passage in passages], {}
         cuts = [sentences(passage) or [(0, len(passage))] for passage in passages]
@@ -180,7 +181,7 @@ class StanceHead:
         return _Read(np.array([supports, bears - supports, 1 - bears]), found.start, found.end, found.rank)
 
     def _scores(self, at: int, sentence: str) -> NDArray[np.float64]:
-        """Return how far a sentence bears on a requirement learnt, and speaks against it: 1 at best, 0 at worst."""
+        """Return how far a sentence bears on a learnt requirement and speaks against it: from 0 to 1."""
         places, values = _vector(sentence)
         if not len(places):
             return np.zeros(2)
@@ -189,13 +190,13 @@ class StanceHead:
         return np.asarray(found * self._scale[at] / np.linalg.norm(weighted))
 
     def covered(self, claim: str, sentence: str) -> float:
-        """Return the share of a claim's words that a sentence holds, each by its rarity: what bearing was learnt from.
+        """Return the share of a claim's words that a sentence contains, weighted by rarity; bearing was learnt from it.
 
         A claim is judged by the share of stems that :func:`~carag.evaluation.regulatory.norms.read` finds.
         """
         rarity = {word: float(self._idf[_place(word)]) for word in _words(claim)}
         held = {*_words(sentence)}
-        # Summed exactly: a set has another order in every process.
+        # Summed exactly, because the order of a set differs between processes.
         whole = math.fsum(rarity.values())
         return math.fsum(weight for word, weight in rarity.items() if word in held) / max(whole, 1e-9)
 
@@ -206,7 +207,7 @@ def claim_hash(claim: str) -> str:
 
 
 def pooled(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Bring the scores of a claim's sentences, ``(n, 2)``, to the best and the sums of the best of each kind."""
+    """Reduce the scores of a claim's sentences, ``(n, 2)``, to the best ones and the sums of the best of each kind."""
     padded = np.vstack([scores, np.zeros((5, 2))])
     bears, against = padded.T
     order = np.argsort(-bears, kind="stable")
@@ -222,7 +223,7 @@ def pooled(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def term_counts(text: str) -> Counter[int]:
-    """Count the terms of a text by their numbers: its words, and each two neighbours."""
+    """Count the terms of a text by number: its words, and each pair of adjacent words."""
     words = _words(text)
     pairs = [f"{one} {other}" for one, other in pairwise(words)]
     return Counter(_place(term) for term in (*words, *pairs))
@@ -237,7 +238,7 @@ def _vector(text: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
 
 @lru_cache(maxsize=_CACHED)
 def _words(text: str) -> tuple[str, ...]:
-    """Return the words of a text in small letters, small numbers as figures, and ``n't`` as a word of its own."""
+    """Return the words of a text in lower case, small numbers as digits, and ``n't`` as a separate word."""
     plain = re.sub(r"(?<=n)['\u2019]t\b", " not", text.lower())
     return tuple(_NUMBERS.get(word, word.replace(",", "")) for word in _WORD.findall(plain))
 

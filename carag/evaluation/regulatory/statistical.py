@@ -1,4 +1,4 @@
-"""Bring the scores of a session's turns to one number: a weighted mean, or a bootstrap with its interval.
+"""Reduce the scores of a session's turns to one number: a weighted mean, or a bootstrap with its interval.
 
 (Regulatory Compliance Metric, Session-Level Aggregation.)
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["BayesianMode", "Estimate", "FrequentistMode", "StatisticalMode", "shares"]
 
 _ROUNDING: Final = 1e-6
-"""Greatest difference of the sum of stated weights from 1 that is rounding; the published package has the same."""
+"""Greatest difference from 1 of the sum of stated weights that counts as rounding, as in the published package."""
 
 
 class Estimate(NamedTuple):
@@ -37,7 +37,7 @@ class StatisticalMode(ABC):
     """How the scores of turns become the score of their session."""
 
     def __repr__(self) -> str:
-        """Return what a record knows it by; a mode with parameters states them here."""
+        """Return the name in records; a mode with parameters states them here."""
         return type(self).__name__
 
     @abstractmethod
@@ -47,9 +47,9 @@ class StatisticalMode(ABC):
         Parameters
         ----------
         scores : sequence of float
-            Of its turns, at least one, each in [0, 1].
+            One per turn, at least one, each in [0, 1].
         weights : sequence of float
-            One for each, at least 0, of sum 1.
+            One per turn, at least 0, with the sum 1.
         """
 
 
@@ -59,8 +59,8 @@ class FrequentistMode(StatisticalMode):
     Parameters
     ----------
     is_exact_package : bool
-        Whether it is summed in floating point, as in the package gaussia. Otherwise it is exact before it is rounded
-        once, so that turns that all score the threshold meet it.
+        Whether it is summed in floating point, as in the package gaussia. Otherwise it is exact and rounded once,
+        so that turns that all score the threshold meet it.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class FrequentistMode(StatisticalMode):
         return f"frequentist{' of the package' if self._is_exact_package else ''}"
 
     def aggregate(self, scores: Sequence[float], weights: Sequence[float]) -> Estimate:
-        """Return the weighted mean; see :class:`StatisticalMode`."""
+        """Return the weighted mean."""
         pairs = list(zip(scores, weights, strict=True))
         if self._is_exact_package:
             return Estimate(float(sum(score * weight for score, weight in pairs)))
@@ -84,20 +84,19 @@ class FrequentistMode(StatisticalMode):
 
 
 class BayesianMode(StatisticalMode):
-    """The bootstrap of the mean, turns drawn by their weights, with a credible interval.
+    """The bootstrap of the mean, with turns drawn by weight, and a credible interval.
 
     Parameters
     ----------
     mc_samples : int
-        Samples drawn, each of as many turns as the session has.
+        Samples drawn, each with as many turns as the session has.
     ci_level : float
         Probability of the interval, between 0 and 1.
-    rng_seed : int
     is_exact_package : bool
         Whether one stream of draws serves all sessions in turn, and the interval is the bare quantiles, as in the
-        package gaussia. Otherwise neither the order of turns nor that of sessions matters: each session draws from the
-        seed, over its scores in ascending order; and the interval, which for very uneven weights would miss its own
-        mean, reaches to it.
+        package gaussia. Otherwise the order of turns and of sessions does not matter: each session draws from the
+        seed, over its scores in ascending order; and the interval always includes the mean, which it could miss if
+        weights are very uneven.
 
     Examples
     --------
@@ -131,7 +130,7 @@ class BayesianMode(StatisticalMode):
         return f"bayesian {self.mc_samples} {self.ci_level!r} {self._seed}{package}"
 
     def aggregate(self, scores: Sequence[float], weights: Sequence[float]) -> Estimate:
-        """Return mean and quantiles of the bootstrap; see :class:`StatisticalMode`."""
+        """Return mean and quantiles of the bootstrap."""
         values, shares_ = np.array(scores), np.array(weights)
         if self._shared is None:
             order = np.lexsort((shares_, values))
@@ -140,7 +139,7 @@ class BayesianMode(StatisticalMode):
         tail = (1 - self.ci_level) / 2
         mean = float(np.mean(means))
         low, high = float(np.quantile(means, tail)), float(np.quantile(means, 1 - tail))
-        if self._shared is None:  # rounding may leave the range of the scores by a unit in the last place
+        if self._shared is None:  # rounding may exceed the range of the scores by one unit in the last place
             mean, low, high = (float(np.clip(one, values[0], values[-1])) for one in (mean, low, high))
             low, high = min(low, mean), max(high, mean)
         return Estimate(mean, low, high)
@@ -153,10 +152,10 @@ class BayesianMode(StatisticalMode):
 
 
 def shares(weights: Sequence[float | None], *, is_exact_package: bool = False) -> list[float]:
-    """Return each turn's share of its session, of sum 1.
+    """Return each turn's share of its session, with the sum 1.
 
-    Without any weights all count the same. Weights of every turn are divided by their sum. Where some are missing,
-    those stated are shares of 1, and what they leave is divided among the others. All is exact before it is rounded
+    Without any weights all turns count equally. If every turn has a weight, each is divided by their sum. If some are
+    missing, the stated ones are shares of 1, and the rest is divided equally among the others. All is exact and rounded
     once, so the order of turns does not matter; in the package's arithmetic it may, in the last bit.
 
     Parameters
@@ -164,19 +163,13 @@ def shares(weights: Sequence[float | None], *, is_exact_package: bool = False) -
     weights : sequence of float or None
         At least one; those stated are finite and at least 0.
     is_exact_package : bool
-        Whether weights that do not sum to 1, or leave nothing, give way to equal ones, as in the package gaussia.
+        Whether weights that do not sum to 1, or leave nothing, are replaced by equal ones, as in the package
+        gaussia.
 
     Raises
     ------
     InvalidArgument
-        If every weight is 0, or those stated leave nothing for the others.
-
-    Examples
-    --------
-    >>> shares([None, None]), shares([3, 1]), shares([0.5, None, None])
-    ([0.5, 0.5], [0.75, 0.25], [0.5, 0.25, 0.25])
-    >>> shares([3, 1], is_exact_package=True)
-    [0.5, 0.5]
+        If every weight is 0, or the stated ones leave nothing for the others.
     """
     stated = [weight for weight in weights if weight is not None]
     if bad := [weight for weight in stated if not 0 <= weight < float("inf")]:
@@ -188,14 +181,14 @@ def shares(weights: Sequence[float | None], *, is_exact_package: bool = False) -
         return [1 / len(weights)] * len(weights)
     if missing and total >= 1:
         raise InvalidArgument(
-            f"the weights stated sum to {sum(stated):g}, and leave nothing for the {missing} turns without "
-            "one; state a weight for every turn, or shares of less than 1 in all"
+            f"the stated weights sum to {sum(stated):g}, which leaves nothing for the {missing} turns without "
+            "a weight; state a weight for every turn, or shares with a sum of less than 1"
         )
     if missing:
         left = (1 - total) / missing
         return [float(left if weight is None else weight) for weight in weights]
     if not total:
-        raise InvalidArgument("every weight of a session is 0; leave the weights out, or state one above 0")
+        raise InvalidArgument("all weights of a session are 0; leave the weights out, or state one above 0")
     return [float(Fraction(weight) / total) for weight in stated]
 
 

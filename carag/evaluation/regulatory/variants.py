@@ -13,7 +13,7 @@ from carag.limits import quoted
 __all__ = ["PACKAGE_DECIMALS", "Settings", "Variant"]
 
 PACKAGE_DECIMALS: Final = 4
-"""Digits after the point to which the published package rounds similarities and scores."""
+"""Decimals to which the published package rounds similarities and scores."""
 
 
 class Variant(StrEnum):
@@ -41,7 +41,7 @@ class Variant(StrEnum):
 
     @classmethod
     def of(cls, name: str) -> Variant:
-        """Return the variant of a name; InvalidArgument if there is none."""
+        """Return the variant with a name; InvalidArgument if it is unknown."""
         try:
             return cls(name)
         except ValueError:
@@ -51,7 +51,7 @@ class Variant(StrEnum):
 
     @property
     def is_package(self) -> bool:
-        """Whether it is held to the published package's arithmetic."""
+        """Whether it follows the published package's arithmetic."""
         return self is Variant.REFERENCE
 
 
@@ -62,15 +62,15 @@ class Settings:
     Parameters
     ----------
     variant : Variant
-        Or its name.
+        The variant or its name.
     chunk_size, chunk_overlap : int
-        Characters of a window, and those that it shares with the next.
+        Characters in a window, and those it shares with the next.
     top_k : int
-        Passages judged a turn; for ``reference``, found by each of its two lookups.
+        Passages judged per turn; for ``reference``, found by each of its two lookups.
     similarity_threshold : float
         Least cosine of a passage that is judged.
     contradiction_threshold : float
-        A passage with a lower score contradicts. Not used by ``stance``, whose judge has thresholds of its own.
+        A passage with a lower score contradicts. Not used by ``stance``, whose judge has its own thresholds.
     compliance_threshold : float
         Least score that is compliant.
     """
@@ -100,4 +100,4 @@ class Settings:
 
 
 _MOST: Final = 1_000
-"""Greatest number of passages judged a turn: each is a call of a model."""
+"""Most passages judged per turn, each of which costs a model call."""

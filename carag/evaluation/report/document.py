@@ -16,20 +16,14 @@ __all__ = ["Block", "Contents", "Figure", "Heading", "Paragraph", "Table", "as_m
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading; level 1 is the title, level 2 is listed in the contents."""
+    """A heading; level 1 is the title, and level 2 is listed in the contents."""
 
     level: int
     text: str
 
     @property
     def anchor(self) -> str:
-        """The target of a link to it, as GitHub forms it.
-
-        Examples
-        --------
-        >>> Heading(2, "Figures with local:a_b.Q4").anchor
-        'figures-with-locala_bq4'
-        """
+        """The target of a link to it, as GitHub forms it."""
         return re.sub(r"[^\w -]", "", self.text.lower()).replace(" ", "-")
 
 
@@ -49,7 +43,7 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of texts; every line has one cell for each column."""
+    """A table of strings; every line has one cell per column."""
 
     columns: Sequence[str]
     lines: Sequence[Sequence[str]]
@@ -57,7 +51,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A picture, in a file of its own that Markdown links to."""
+    """A picture, in its own file that Markdown links to."""
 
     name: str
     svg: str
@@ -65,7 +59,7 @@ class Figure:
 
     @property
     def file(self) -> str:
-        """Name of the file, without characters of model names that not every file system accepts.
+        """Name of the file, without characters of model names that some file systems reject.
 
         Examples
         --------
@@ -79,15 +73,7 @@ Block = Heading | Contents | Paragraph | Table | Figure
 
 
 def as_markdown(blocks: Iterable[Block]) -> str:
-    r"""Write GitHub Markdown, with links to the pictures.
-
-    Examples
-    --------
-    >>> print(as_markdown([Table(["system", "CVR"], [["a|b", "0"]])]), end="")
-    | system | CVR |
-    |---|---|
-    | a\|b | 0 |
-    """
+    """Write GitHub Markdown, with links to the pictures."""
     return visible("\n\n".join(_markdown(block) for block in blocks)) + "\n"
 
 

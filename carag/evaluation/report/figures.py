@@ -29,13 +29,7 @@ __all__ = [
 
 
 def figure_text(figure: Estimate | NotMeasured) -> str:
-    """Format a figure for a table, as a percentage with interval, counts and effective n.
-
-    Examples
-    --------
-    >>> figure_text(NotMeasured("nothing to count: the denominator is empty"))
-    'not measured'
-    """
+    """Format a figure for a table, as a percentage with interval, counts and effective n."""
     if isinstance(figure, NotMeasured):
         return "not measured"
     value, interval = formatted(figure, scale=100)
@@ -76,7 +70,7 @@ def percentile_text(percentile: Percentile | NotMeasured) -> str:
 
 
 def rows_of(percentile: Percentile | NotMeasured) -> str:
-    """Format the number of rows that a percentile is of."""
+    """Format the number of rows behind a percentile."""
     return f"{percentile.rows:,}" if isinstance(percentile, Percentile) else "0"
 
 
@@ -93,7 +87,7 @@ def safety_figure(part: Slice, name: str) -> Figure:
 
 def strata_figure(strata: Iterable[Slice], name: str) -> Figure:
     """Draw the difference in evidence found, by stratum."""
-    caption = f"Evidence recall@{K}, CARAG less another system on the same pairs, points"
+    caption = f"Evidence recall@{K}, CARAG minus another system on the same pairs, points"
     marks = [
         _mark(f"{part.name.scope} {part.name.stratum}: {pair.system} - {pair.other}", pair.difference)
         for part in strata
@@ -107,7 +101,7 @@ def latency_figure(
     latency: Mapping[str, Mapping[str, Mapping[str, Percentile | NotMeasured]]], name: str
 ) -> Figure:
     """Draw the latency of retrieval."""
-    caption = "Retrieval apart from generation, milliseconds"
+    caption = "Retrieval without generation, milliseconds"
     marks = [
         Dot(f"{system} {key}", p.ms, p.low, p.high)
         if isinstance(p := stages["retrieve"][key], Percentile)

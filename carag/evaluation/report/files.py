@@ -1,7 +1,7 @@
-"""Write the files of a report, or check that a directory holds the files that its rows make.
+"""Write the files of a report, or check that a directory holds the files that its rows produce.
 
-``report.json`` has every figure in all its digits and is megabytes long, so it is not committed: its SHA-256 is,
-in ``report.json.sha256`` (the format of sha256sum), and replaces it if the file itself is missing.
+``report.json`` has every figure with all its digits and is megabytes long, so it is not committed. Its SHA-256 is, in
+``report.json.sha256`` (the format of sha256sum), and stands in for a missing file.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["check_files", "files", "report_json", "write_files"]
 
 _FORMATS: Final = {False: "carag edgar report 1", True: "carag store report 1"}
-"""By whether a store of the user's own was measured."""
+"""By whether a store of your own was measured."""
 _JSON: Final = "report.json"
 
 
@@ -40,18 +40,12 @@ def write_files(rows: Path, out: Path) -> Report:
 
 
 def check_files(rows: Path, out: Path) -> None:
-    """Compare the files in a directory with those that the rows make, to the last byte.
-
-    Raises
-    ------
-    CorruptFile
-        If a file is missing or differs; of ``report.json`` the hash is enough.
-    """
+    """Compare the files in a directory with those that the rows produce, byte for byte; CorruptFile if one differs."""
     made = files(report_from(rows))
     if not (out / _JSON).exists():
         del made[_JSON]
     if odd := [name for name, data in made.items() if not _holds(out / name, data)]:
-        raise CorruptFile(f"{out}: {', '.join(odd)} not as {rows} makes them; write the report again")
+        raise CorruptFile(f"{out}: {', '.join(odd)} differ from what {rows} produces; write the report again")
 
 
 def _holds(path: Path, data: bytes) -> bool:

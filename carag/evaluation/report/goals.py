@@ -1,7 +1,7 @@
-"""List the goals, each set before the rows of the version that it is of, and judge each: met, missed or not measured.
+"""List the goals, each set before the rows of its version were made, and judge each: met, missed or not measured.
 
-Token F1 is measured and no goal, for it does not tell whether the evidence was found (see `measures`). A run that is
-too small to reach a goal has not missed it, unless its figures violate the goal already.
+Token F1 is measured but has no goal, because it does not tell whether the evidence was found (see `measures`). A run
+that is too small to reach a goal has not missed it, unless its figures already violate the goal.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class Criterion(StrEnum):
     NOT_BELOW = "the paired interval against the other system does not lie below 0"
     P95_AT_MOST = "p95 of the stage at most the limit"
     P95_NOT_ABOVE = "p95 of the stage not above the other system's in the same run"
-    TRIALS = "no violation in at least so many randomised pairs"
+    TRIALS = "no violation in at least this many randomised pairs"
     WORLDS = "the same, to the last bit, as a store rebuilt without what the session may not see"
-    PAIRS = "at least so many (question, session) pairs"
+    PAIRS = "at least this many (question, session) pairs"
     PRESENT = "measured, with an interval"
 
 
@@ -52,42 +52,19 @@ class GoalState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """A condition on one figure of a run.
+    """A condition on one figure of a run."""
 
-    Attributes
-    ----------
-    name : str
-        Key in ``report.json``, which does not change.
-    criterion : Criterion
-    system : str
-    measure : str
-        Name of a measure, or of a stage of latency.
-    limit : float
-    other : str
-        System to compare with; empty if none.
-    scope : str
-        Scope of the slice; ``everything`` includes adversaries and the development split.
-    strata : bool
-        Whether every stratum that is measured is judged, instead of the whole scope.
-    size : str
-        The corpus that it was set for, ``paper`` or ``full``; empty if it holds on any.
-    data_set : str
-        The data set of the scope that is judged, instead of the whole scope.
-    stretch : float
-        What would be better than the limit; it is named, and does not count. 0 for none.
-    """
-
-    name: str
+    name: str  # key in ``report.json``, which does not change
     criterion: Criterion
     system: str = ""
-    measure: str = ""
+    measure: str = ""  # name of a measure, or of a stage of latency
     limit: float = 0.0
-    other: str = ""
-    scope: str = "real"
-    strata: bool = False
-    size: str = ""
-    data_set: str = ""
-    stretch: float = 0.0
+    other: str = ""  # system to compare with; empty if none
+    scope: str = "real"  # of the slice; ``everything`` includes adversaries and the development split
+    strata: bool = False  # whether every measured stratum is judged, instead of the whole scope
+    size: str = ""  # the corpus that it was set for, ``paper`` or ``full``; empty for any
+    data_set: str = ""  # the data set of the scope that is judged, instead of the whole scope
+    stretch: float = 0.0  # what would be better than the limit, named but not judged; 0 for none
 
     @property
     def statement(self) -> str:
@@ -110,22 +87,12 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class GoalResult:
-    """Result of judging a goal under one set of models.
-
-    Attributes
-    ----------
-    goal : Goal
-    state : GoalState
-    by : float or None
-        How far a missed goal was missed, in the measure's own unit.
-    why : str
-        The figure judged, with its interval; or why there is none.
-    """
+    """Result of judging a goal under one set of models."""
 
     goal: Goal
     state: GoalState
-    by: float | None
-    why: str
+    by: float | None  # how far a missed goal was missed, in the measure's own unit
+    why: str  # the figure judged, with its interval, or why there is no figure
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""
@@ -140,22 +107,12 @@ class GoalResult:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The figures of one set of models and the run's metadata, by which goals are judged.
-
-    Attributes
-    ----------
-    slices : mapping of SliceName to Slice
-    latency : mapping
-        As `latencies` returns it.
-    metadata : RunMetadata or None
-    pairs : int
-        Number of distinct (question, session) pairs of real questions, in both splits.
-    """
+    """The figures of one set of models and the run's metadata, by which goals are judged."""
 
     slices: Mapping[SliceName, Slice]
     latency: Mapping[str, Mapping[str, Mapping[str, Percentile | NotMeasured]]]
     metadata: RunMetadata | None
-    pairs: int
+    pairs: int  # distinct (question, session) pairs of real questions, in both splits
 
 
 _TITLES: Final = {measure.name: measure.title for measure in MEASURES}
@@ -208,7 +165,7 @@ def _useful() -> Iterator[Goal]:
 
 
 def _noticed() -> Iterator[Goal]:
-    """Yield the goals of what a user notices, set from the development split."""
+    """Yield the goals for what a user notices, set from the development split."""
     ours = "carag-certified"
     for measure, criterion, limit in (
         ("cites_gold", Criterion.AT_LEAST, 0.33),
@@ -252,7 +209,7 @@ def _small(facts: Measured) -> bool:
 
 
 def _said(goal: Goal, beyond: float, why: str) -> GoalResult:
-    """Judge by how far a figure is on the wrong side of its limit."""
+    """Judge by how far a figure is beyond its limit."""
     missed = beyond > 0
     return GoalResult(
         goal, GoalState.MISSED if missed else GoalState.MET, rounded(beyond) if missed else None, why
@@ -260,7 +217,7 @@ def _said(goal: Goal, beyond: float, why: str) -> GoalResult:
 
 
 def _figures(goal: Goal, facts: Measured) -> Iterator[tuple[SliceName, Estimate | NotMeasured]]:
-    """Find the slices that a goal is about, each with its figure, or its difference for criteria that compare pairs."""
+    """Find the slices that a goal is about, each with its figure, or its difference if the criterion compares pairs."""
     for name, part in facts.slices.items():
         if goal.strata:
             if name.dimension not in DIMENSIONS or part.too_small:
@@ -276,10 +233,10 @@ def _figures(goal: Goal, facts: Measured) -> Iterator[tuple[SliceName, Estimate 
 
 
 def _unasked(goal: Goal, facts: Measured) -> tuple[str, str]:
-    """Return what a goal about everything was not asked of, because what was not asked may have leaked.
+    """Return which pairs a goal about everything was not asked about, because those may have leaked.
 
-    The first text says why it is not measured, if some pairs of a kind were left out; the second names kinds that were
-    left out as a whole.
+    The first string says why the goal is not measured, if only some pairs of a kind were left out; the second names
+    kinds that were left out entirely.
     """
     if goal.scope != _EVERYTHING:
         return "", ""
@@ -312,7 +269,7 @@ def _by_figures(
         name, figure, far = max(found, key=lambda one: (one[2], one[0]))
         where = f"; the worst of {len(found)} strata: {name.scope}, {name.dimension} {name.stratum}"
         wide = goal.criterion is Criterion.WITHIN and _reach(figure) > goal.limit
-        notes = "; judged by the value, the interval reaches farther" if wide else ""
+        notes = "; judged by the value, although the interval reaches farther" if wide else ""
         return _said(goal, far, show(figure) + notes + (where if goal.strata else without))
 
     return judged
@@ -336,7 +293,7 @@ def _unfound(goal: Goal, facts: Measured) -> GoalResult:
         return too_few(goal, "too few questions for an interval")
     if goal.strata:
         return too_few(goal, "no stratum with these systems has 100 questions and 20 filers")
-    return _missing(goal, f"no rows of {' and '.join(named)} in {goal.scope}")
+    return _missing(goal, f"no rows from {' and '.join(named)} in {goal.scope}")
 
 
 def show(figure: Estimate) -> str:
@@ -383,9 +340,9 @@ def _p95(facts: Measured, system: str, stage: str) -> Percentile | None:
 def _latency(goal: Goal, facts: Measured) -> GoalResult:
     ours, theirs = (_p95(facts, system, goal.measure) for system in (goal.system, goal.other))
     if ours is None or (goal.other and theirs is None):
-        return _missing(goal, f"no times of {' and '.join(filter(None, (goal.system, goal.other)))}")
+        return _missing(goal, f"no times for {' and '.join(filter(None, (goal.system, goal.other)))}")
     limit = theirs.ms if theirs else goal.limit
-    return _said(goal, ours.ms - limit, f"{ours.ms:g} ms of {ours.rows} rows; want at most {limit:g}")
+    return _said(goal, ours.ms - limit, f"{ours.ms:g} ms over {ours.rows} rows; want at most {limit:g}")
 
 
 _JUDGES: Final[Mapping[Criterion, Callable[[Goal, Measured], GoalResult]]] = {
@@ -400,4 +357,4 @@ _JUDGES: Final[Mapping[Criterion, Callable[[Goal, Measured], GoalResult]]] = {
     Criterion.WORLDS: _worlds,
     Criterion.PAIRS: _pairs,
 }
-"""How each criterion is judged; a function of `_by_figures` returns by how much a figure exceeds its limit."""
+"""How each criterion is judged; a function given to `_by_figures` returns by how much a figure exceeds its limit."""

@@ -1,7 +1,7 @@
 """Count violations by the true labels while a filter is given labels with flipped bits.
 
-A system that is measured with the bits it filters by shows 0 violations whatever the bits say. Here each of a chunk's
-27 bits is flipped with a given probability, once for all questions; the nearest chunks of the whole corpus (those that
+A system measured with the bits it filters by shows 0 violations whatever the bits say. Here each of a chunk's 27 bits
+is flipped with a given probability, once for all questions; the nearest chunks of the whole corpus (those that
 ``vanilla`` retrieved) are filtered by the false word; and what passes is judged by the admissibility in the rows.
 """
 
@@ -32,31 +32,15 @@ RATES: Final = (0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
 
 @dataclass(frozen=True, slots=True)
 class NoisePoint:
-    """The figures at one rate of flipped bits.
-
-    Attributes
-    ----------
-    rate : float
-    wrong : int
-        Number of chunks whose word is false, of `chunks`.
-    chunks : int
-    cvr_query : Estimate or NotMeasured
-        Share of rows to which the filter passed an inadmissible chunk.
-    cvr_chunk : Estimate or NotMeasured
-        Share of inadmissible chunks among those passed.
-    hidden : Estimate or NotMeasured
-        Share of admissible chunks that the filter held back.
-    skipped : int
-        Chunks of rows left out because the word given is not the one that was in force for the session.
-    """
+    """The figures at one rate of flipped bits."""
 
     rate: float
-    wrong: int
+    wrong: int  # chunks whose word is false, of `chunks`
     chunks: int
-    cvr_query: Estimate | NotMeasured
-    cvr_chunk: Estimate | NotMeasured
-    hidden: Estimate | NotMeasured
-    skipped: int
+    cvr_query: Estimate | NotMeasured  # share of rows to which the filter passed an inadmissible chunk
+    cvr_chunk: Estimate | NotMeasured  # share of inadmissible chunks among those passed
+    hidden: Estimate | NotMeasured  # share of admissible chunks that the filter held back
+    skipped: int  # chunks of rows left out because their word was not in force for the session
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""
@@ -72,20 +56,7 @@ class NoisePoint:
 
 
 def false_words(words: Mapping[str, int], rate: float, *, seed: int = SEED) -> dict[str, int]:
-    """Flip each policy bit of each word with probability `rate`; the control bits stay.
-
-    Raises
-    ------
-    InvalidArgument
-        If `rate` is outside 0..1.
-
-    Examples
-    --------
-    >>> false_words({"a:0": 0x0800_0001}, 0.0) == {"a:0": 0x0800_0001}
-    True
-    >>> hex(false_words({"a:0": 0x0800_0001}, 1.0)["a:0"])
-    '0xffffffe'
-    """
+    """Flip each policy bit of each word with probability `rate`; the control bits stay."""
     if not 0 <= rate <= 1:
         raise InvalidArgument(f"rate is {rate!r}; want 0 <= rate <= 1")
     draw = random.Random(seed).random  # noqa: S311 - a simulation; the stream is the same for every Python
@@ -101,31 +72,16 @@ def noise_sweep(
     *,
     rates: Iterable[float] = RATES,
 ) -> list[NoisePoint]:
-    """Count true violations at each rate.
+    """Count true violations at each rate, in the rows of ``vanilla``; InvalidArgument if a chunk has no word.
 
     A chunk that is inadmissible by a time or a company stays so. One that is inadmissible by its word is assumed to be
     admissible otherwise, so the counts are upper bounds.
-
-    Parameters
-    ----------
-    rows : iterable of Row
-        Only those of ``vanilla`` are read.
-    words : mapping of str to int
-        The true word of each chunk they retrieved.
-    policy_of : callable
-        The policy of a row's session.
-    rates : iterable of float
-
-    Raises
-    ------
-    InvalidArgument
-        If a chunk has no word.
     """
     read = sorted((row for row in rows if row.system == "vanilla"), key=lambda row: row.pair)
     used = {chunk for row in read for chunk in row.retrieved}
     if missing := sorted(used - set(words)):
         raise InvalidArgument(
-            f"{len(missing)} chunks have no word, such as {missing[0]}; give those of the same corpus"
+            f"{len(missing)} chunks have no word, such as {missing[0]}; give the words of the same corpus"
         )
     true = {chunk: words[chunk] for chunk in used}
     return [_point(read, true, false_words(true, rate), policy_of, rate) for rate in rates]

@@ -1,10 +1,10 @@
 """Define the measures: what one row adds to the numerator and to the denominator of each.
 
-The constraint violation rate (CVR), the output disclosure rate (ODR), token F1 and refusal are the paper's measures;
-whether gold is cited, a figure right and the company the one asked about is what a user notices, and F1 does not tell:
-on the development questions it was as high with wrong passages as with the gold itself. `over` and `under` say in
-words what is counted here. A row that a measure does not apply to (no gold, nothing planted) adds to neither; a measure
-that applies to no row is not measured.
+The constraint violation rate (CVR), the output disclosure rate (ODR), token F1 and refusal are the paper's measures.
+Whether gold is cited, a figure is right and the company is the one asked about is what a user notices and F1 does not
+show: on the development questions it was as high with wrong passages as with the gold itself. `over` and `under` say in
+words what is counted. A row that a measure does not apply to (no gold, nothing planted) adds to neither; a measure that
+applies to no row is not measured.
 """
 
 from __future__ import annotations
@@ -24,39 +24,21 @@ if TYPE_CHECKING:
 __all__ = ["MEASURES", "NOTICED", "NOT_MEASURED", "SAFETY", "Measure"]
 
 Count = tuple[int, ...]
-"""Values of what one row adds, in millionths; empty if the measure does not apply to it."""
+"""What one row adds, as values in millionths; empty if the measure does not apply to it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A measure, as a mean of values.
+    """A measure, as a mean of values."""
 
-    Attributes
-    ----------
-    name : str
-        Key in ``report.json``, which does not change.
-    title : str
-    over, under : str
-        The numerator and the denominator, in words.
-    better : str
-        ``lower``, ``higher``, or ``neither`` where both may be right.
-    values : callable
-        From a row and the oracle's row of the same pair (None if it did not run) to the values in millionths.
-    paired : bool
-        Whether the denominator depends on the pair alone, so that systems can be compared pair by pair.
-    once : bool
-        Whether a question counts once, by its first row, because its session makes no difference.
-    value_range : ValueRange
-    """
-
-    name: str
+    name: str  # key in ``report.json``, which does not change
     title: str
-    over: str
-    under: str
-    better: str
-    values: Callable[[Row, Row | None], Count]
-    paired: bool = False
-    once: bool = False
+    over: str  # the numerator in words
+    under: str  # the denominator in words
+    better: str  # ``lower``, ``higher``, or ``neither`` where both may be right
+    values: Callable[[Row, Row | None], Count]  # from a row, and the oracle's of the same pair if it ran
+    paired: bool = False  # whether the denominator depends on the pair alone, so that systems can be compared
+    once: bool = False  # whether a question counts once, because its session makes no difference
     value_range: ValueRange = ValueRange.SHARE
 
     def sums(self, row: Row, oracle: Row | None) -> Sums:
@@ -126,7 +108,7 @@ def _open_gold(row: Row) -> set[str]:
 
 
 def _found(gold: set[str], chunks: tuple[str, ...]) -> list[int]:
-    """Return where each gold chunk, or the first chunk of each gold document, stands among chunks."""
+    """Return the positions among chunks of each gold chunk, or of the first chunk of each gold document."""
     found = []
     for at, chunk in enumerate(chunks):
         if same := {chunk, document_gold(chunk)} & gold:
@@ -328,7 +310,7 @@ MEASURES: Final = (
     Measure(
         "f1_all",
         "F1, all",
-        "token F1; where the admissible gold does not suffice the right output is none, and answering scores 0 "
+        "token F1; where the admissible gold does not suffice it is right not to answer, and answering scores 0 "
         "(SQuAD 2.0); mean",
         "rows with a gold answer",
         "higher",
@@ -356,14 +338,14 @@ MEASURES: Final = (
         "cites_gold",
         "Gold cited",
         "answers that cite an admissible gold chunk; anything but an answer cites none",
-        "rows for which the admissible gold suffices, of systems that tell what they cite",
+        "rows for which the admissible gold suffices, of systems that report what they cite",
         "higher",
         _cites_gold,
     ),
     Measure(
         "figure_right",
         "Figure right",
-        "answers that state the gold figure within 0.5 %, alone or beside others; anything but an answer is wrong",
+        "answers that state the gold figure within 0.5 %, alone or among others; anything but an answer is wrong",
         "rows for which the admissible gold suffices, whose gold answer is one figure",
         "higher",
         _figure_right,
@@ -371,8 +353,8 @@ MEASURES: Final = (
     Measure(
         "wrong_company",
         "Wrong company",
-        "answers that cite a chunk of another company than any that the gold is of",
-        "answers to questions that name their company, of systems that tell what they cite",
+        "answers that cite a chunk of a company that none of the gold belongs to",
+        "answers to questions that name their company, of systems that report what they cite",
         "lower",
         _wrong_company,
     ),

@@ -30,9 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["page"]
 
-_OWN_TITLE: Final = (
-    "A store measured with questions of its own: what leaks, what is answered, what is refused"
-)
+_OWN_TITLE: Final = "A store measured with its own questions: what leaks, what is answered, what is refused"
 _TITLE: Final = "The SEC EDGAR benchmark: what leaks, what is answered, what is refused"
 
 _CONFIDENTIAL: Final = (
@@ -56,7 +54,7 @@ _IN_STRATA: Final = ("cvr_query", "admissible_recall", "evidence_recall", "over_
 _COMPARED: Final = ("real", "built")
 """Scopes for which systems are compared pair by pair."""
 _BY_DATA_SET: Final = (ORACLE, "vanilla", "carag-certified")
-"""Systems that are shown for each data set: the yardstick, ordinary retrieval, and CARAG as it runs by default."""
+"""Systems shown for each data set: the yardstick, ordinary retrieval, and CARAG as it runs by default."""
 _TITLES: Final = {measure.name: measure.title for measure in MEASURES}
 
 _INTERVALS: Final = (
@@ -76,9 +74,9 @@ _OWN_INTERVALS: Final = (
 )
 _ORACLE: Final = (
     "The oracle is the same models over an index that holds only the admissible chunks, searched exactly; "
-    "admissible recall and noninterference are held against its rows. Noninterference compares chunks, their "
-    "order, prompt, outcome and answer; scores are not in the rows. Admissibility of what was retrieved is found "
-    "anew from the corpus's words and a plain reading of the table, not by the search."
+    "admissible recall and noninterference are measured against its rows. Noninterference compares chunks, their "
+    "order, prompt, outcome and answer; scores are not in the rows. Whether what was retrieved is admissible is "
+    "decided again from the corpus's words and a plain reading of the table, not by the search."
 )
 _JUDGED: Final = (
     "The labels are an engineering control for a benchmark, not legal advice: all EDGAR filings are public."
@@ -129,12 +127,12 @@ def _run(report: Report) -> Iterator[Block]:
     splits = ", ".join(f"{many:,} {split}" for split, many in counts.splits.items())
     yield Paragraph(
         f"{counts.rows:,} rows: {counts.questions:,} questions about {counts.filers:,} filers, "
-        f"{counts.pairs:,} (question, session) pairs, of which {counts.real_pairs:,} are of real questions. "
+        f"{counts.pairs:,} (question, session) pairs, {counts.real_pairs:,} of them with real questions. "
         f"By kind: {kinds}. By split: {splits}. SHA-256 of the rows: {counts.sha256}."
     )
     if metadata is None:
         yield Paragraph(
-            "What corpus and machine the rows come from was not recorded (no run.json beside them)."
+            "What corpus and machine the rows come from was not recorded (there is no run.json next to them)."
         )
         return
     window = f", filed {metadata.window}" if metadata.window else ""
@@ -150,8 +148,8 @@ def _run(report: Report) -> Iterator[Block]:
 def _goals(report: Report) -> Iterator[Block]:
     yield Heading(2, "Goals")
     yield Paragraph(
-        "Set before the rows of the version that they are of were made; a report made again from older rows is judged "
-        "by them too. Nothing is tuned on the reported split."
+        "Each goal was set before the rows of its version were made; a report made again from older rows is judged by "
+        "the same goals. Nothing is tuned on the reported split."
     )
     for section in report.sections:
         yield Heading(3, f"Goals with {section.models.embedder} and {section.models.generator}")
@@ -241,7 +239,7 @@ def _paired(part: Slice) -> Iterator[Block]:
             ["pair by pair", "measure", "difference", "pairs that differ"],
             [
                 [
-                    f"{pair.system} less {pair.other}",
+                    f"{pair.system} minus {pair.other}",
                     _TITLES[pair.measure],
                     figure_text(pair.difference),
                     f"{pair.differing:,}",
@@ -253,7 +251,7 @@ def _paired(part: Slice) -> Iterator[Block]:
 
 
 def _data_sets(section: Section) -> Iterator[Block]:
-    """Lay out what a user notices, by the data set that a real question is of."""
+    """Lay out what a user notices, by the data set of a real question."""
     parts = [part for name, part in section.slices.items() if name.dimension == DATA_SET]
     if not parts:
         return
@@ -324,13 +322,13 @@ def _latency(section: Section, slug: str) -> Iterator[Block]:
 def _noise(report: Report) -> Iterator[Block]:
     yield Heading(2, "If labels are wrong")
     if not report.noise:
-        yield Paragraph("Not measured: no words were committed beside the rows (no words.json).")
+        yield Paragraph("Not measured: there is no words.json next to the rows.")
         return
     yield Paragraph(
-        "A filter measured by the bits it filters with shows 0 whatever they say; so does ours above. Here each of a "
-        "chunk's 27 bits is flipped with the probability given, once for all questions; what vanilla retrieved goes "
-        "through the filter with the false word; violations are counted by the true labels. A chunk closed by a date "
-        "or a company stays closed. Counted by the false labels, CVR would be 0 in every line."
+        "A filter measured by the bits it filters with shows 0 whatever they say, and so does ours above. Here each of "
+        "a chunk's 27 bits is flipped with the given probability, once for all questions; what vanilla retrieved "
+        "passes through the filter with the false word; violations are counted by the true labels. A chunk closed by a "
+        "date or a company stays closed. Counted by the false labels, CVR would be 0 in every line."
     )
     yield Table(
         [
@@ -355,7 +353,7 @@ def _noise(report: Report) -> Iterator[Block]:
 
 
 def _paper(report: Report) -> Iterator[Block]:
-    yield Heading(2, "Beside the paper's Table 2")
+    yield Heading(2, "Compared with the paper's Table 2")
     lines = [
         [
             *(row.name, "paper", f"{row.cvr} %", f"{row.odr} %", "", f"{row.refusal} %"),
@@ -391,22 +389,22 @@ def _paper(report: Report) -> Iterator[Block]:
         "chunks as one after it, so what was lost was lost after retrieval, in the prompt that shows withheld text or "
         "in the decision to refuse; the paper has no ablation to tell. Its text says that B2 reaches the "
         "same CVR floor as CARAG at a sharp loss of F1; its table gives B2 a CVR of 32.53 per cent and the F1 of B1. "
-        "'Only 4.8 F1 points' is half of 0.096. Four bytes beside 1,024 half-precision numbers are 0.2 per cent, not "
-        "0.4. 'Adds 0 ms' is 493 ms less on 41 seconds, which is noise, and 41 seconds say nothing of the retriever. "
-        "Refusal is given without when refusing was right. CVR is measured with the bits that filter, so it is 0 for "
-        "any filter and a wrong label cannot be seen. There are no intervals, no seeds, no exact search as a "
+        "'Only 4.8 F1 points' is half of 0.096. Four bytes next to 1,024 half-precision numbers are 0.2 per cent, not "
+        "0.4. 'Adds 0 ms' is 493 ms less on 41 seconds, which is noise, and 41 seconds say nothing about the "
+        "retriever. Refusal is given without when refusing was right. CVR is measured with the bits that filter, so it "
+        "is 0 for any filter and a wrong label cannot be seen. There are no intervals, no seeds, no exact search as a "
         "baseline, and no adversary."
     )
     yield Paragraph(
-        "What our corpus is, and is not, beside the paper's. The paper took 6,000 filings of 877 filers from EDGAR, "
-        "2024Q3 to 2026Q1: 26,595 chunks. Ours is what public repositories hold of EDGAR; at paper size it is cut to "
-        "the same number of chunks by a stated rule: all chunks with gold evidence, then a seeded sample of the "
+        "What our corpus is, and is not, compared with the paper's. The paper took 6,000 filings of 877 filers from "
+        "EDGAR, 2024Q3 to 2026Q1: 26,595 chunks. Ours is what public repositories hold of EDGAR; at paper size it is "
+        "cut to the same number of chunks by a stated rule: all chunks with gold evidence, then a seeded sample of the "
         "question sets' filings, which are older (mostly 10-K and 10-Q of 2015 to 2023), then filings of the paper's "
-        "window, of which most are 8-K item bodies of three days in May 2025 without exhibits. Amendments, foreign "
+        "window, most of which are 8-K item bodies of three days in May 2025 without exhibits. Amendments, foreign "
         "issuers and staff letters are scarcer than in EDGAR. The labels, roles and purposes are ours, for the "
         "paper's bit layout, roles and purposes are "
-        "not public. So the two tables are not of one experiment; scripts/fetch_edgar.py fetches the paper's kind of "
-        "corpus for whoever has a network."
+        "not public. So the two tables do not come from one experiment; with a network, scripts/fetch_edgar.py fetches "
+        "the paper's kind of corpus."
     )
 
 

@@ -19,27 +19,15 @@ CLAIMED_QUERIES: Final = 600
 
 @dataclass(frozen=True, slots=True)
 class PaperRow:
-    """One line of Table 2.
-
-    Attributes
-    ----------
-    name : str
-    ours : tuple of str
-        Systems of this benchmark that it is compared with.
-    cvr, odr, refusal : str
-        Percentages, as printed.
-    f1 : float
-    p95_ms : int
-        Milliseconds from question to answer.
-    """
+    """One line of Table 2."""
 
     name: str
-    ours: tuple[str, ...]
-    cvr: str
+    ours: tuple[str, ...]  # systems of this benchmark that it is compared with
+    cvr: str  # percentages as printed
     odr: str
     refusal: str
     f1: float
-    p95_ms: int
+    p95_ms: int  # from question to answer
 
 
 TABLE_2: Final = (
@@ -61,13 +49,7 @@ TABLE_2: Final = (
 
 
 def fits(rate: str, queries: int) -> bool:
-    """Tell whether a percentage, as printed, can be a whole number of the given number of queries.
-
-    Examples
-    --------
-    >>> fits("81.12", 600), fits("81.12", 249)
-    (False, True)
-    """
+    """Tell whether a printed percentage can be a whole number out of the given number of queries."""
     if queries < 1:
         raise InvalidArgument(f"queries is {queries}; want at least 1")
     places = len(rate.partition(".")[2])

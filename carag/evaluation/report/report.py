@@ -31,41 +31,21 @@ __all__ = ["Counts", "Report", "Section", "report", "report_from"]
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Counts of the rows.
-
-    Attributes
-    ----------
-    rows, pairs, questions, filers : int
-    real_pairs : int
-        Number of distinct (question, session) pairs of real questions, in both splits.
-    splits, kinds : mapping of str to int
-        Rows of each split and kind.
-    sha256 : str
-        SHA-256 of the rows in canonical lines and order.
-    """
+    """Counts of the rows."""
 
     rows: int
     pairs: int
     questions: int
     filers: int
-    real_pairs: int
-    splits: Mapping[str, int]
-    kinds: Mapping[str, int]
-    sha256: str
+    real_pairs: int  # distinct (question, session) pairs of real questions, in both splits
+    splits: Mapping[str, int]  # rows by split
+    kinds: Mapping[str, int]  # rows by kind
+    sha256: str  # of the rows in canonical lines and order
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """The figures of one set of models.
-
-    Attributes
-    ----------
-    models : ModelNames
-    slices : mapping of SliceName to Slice
-    latency : mapping
-        Percentiles by system, stage and name, over real and built questions of the reported split.
-    results : tuple of GoalResult
-    """
+    """The figures of one set of models; ``latency`` covers real and built questions of the reported split."""
 
     models: ModelNames
     slices: Mapping[SliceName, Slice]
@@ -75,16 +55,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All figures of a run's rows.
-
-    Attributes
-    ----------
-    counts : Counts
-    metadata : RunMetadata or None
-    sections : tuple of Section
-    noise : tuple of NoisePoint
-        Empty if no words were given.
-    """
+    """All figures of a run's rows; ``noise`` is empty if no words were given."""
 
     counts: Counts
     metadata: RunMetadata | None
@@ -93,31 +64,20 @@ class Report:
 
     @property
     def is_own(self) -> bool:
-        """Whether a store of the user's own was measured."""
+        """Whether a store of your own was measured."""
         return self.metadata is not None and self.metadata.own
 
 
 def report(
     rows: Sequence[Row], *, metadata: RunMetadata | None = None, words: Mapping[str, int] | None = None
 ) -> Report:
-    """Measure rows.
+    """Measure rows, in any order; InvalidArgument if there is no row, or rows contradict each other.
 
-    Parameters
-    ----------
-    rows : sequence of Row
-        In any order.
-    metadata : RunMetadata, optional
-        Without it some goals cannot be judged.
-    words : mapping of str to int, optional
-        The true word of each chunk, for the sweep of label noise.
-
-    Raises
-    ------
-    InvalidArgument
-        If there is no row, or rows contradict each other.
+    Without ``metadata`` some goals cannot be judged; ``words``, the true word of each chunk, are for the sweep of label
+    noise.
     """
     if not rows:
-        raise InvalidArgument("there is no row; run the benchmark first")
+        raise InvalidArgument("the file contains no rows; run the benchmark first")
     parted = strata.by_models(rows)
     counts = _counts(rows)
     sections = tuple(_section(models, some, metadata, counts.real_pairs) for models, some in parted.items())
@@ -129,12 +89,9 @@ def report(
 
 
 def report_from(path: Path) -> Report:
-    """Measure a file of rows, with ``run.json`` and ``words.json`` (or ``.gz``) in the same directory if they exist.
+    """Measure a file of rows, with ``run.json`` and ``words.json`` (or ``.gz``) from the same directory if they exist.
 
-    Raises
-    ------
-    CorruptFile
-        If a file is malformed, or ``run.json`` belongs to other rows.
+    Raise CorruptFile if a file is malformed, or ``run.json`` belongs to other rows.
     """
     rows = read_rows(path)
     metadata = words = None
@@ -142,7 +99,8 @@ def report_from(path: Path) -> Report:
         metadata = RunMetadata.from_json(described.read_bytes())
         if metadata.rows_sha256 not in ("", found := rows_sha256(rows)):
             raise CorruptFile(
-                f"{described} is of rows {metadata.rows_sha256}, not of {found}; take both from one run"
+                f"{described} belongs to rows with the SHA-256 {metadata.rows_sha256}, not {found}; take both files "
+                "from one run"
             )
     for name in ("words.json", "words.json.gz"):
         if (given := path.with_name(name)).exists():
@@ -157,7 +115,9 @@ def _read_words(path: Path) -> dict[str, int]:
     except (ValueError, EOFError, gzip.BadGzipFile) as error:
         raise CorruptFile(f"{path}: {error}; copy the file again") from error
     if not isinstance(words, dict) or any(type(w) is not int or not 0 <= w < 1 << 32 for w in words.values()):
-        raise CorruptFile(f"{path}: want one object of chunk ids and 32-bit words; copy the file again")
+        raise CorruptFile(
+            f"{path} must contain one JSON object of chunk ids and 32-bit words; copy the file again"
+        )
     return words
 
 
@@ -169,7 +129,7 @@ def _section(models: ModelNames, rows: Sequence[Row], metadata: RunMetadata | No
     made = {part.name: part for part in strata.slices(rows)}
     times = latencies(filter(_reported, rows))
     facts = Measured(made, times, metadata, pairs)
-    goals = () if metadata is not None and metadata.own else GOALS  # they were set for EDGAR's run
+    goals = () if metadata is not None and metadata.own else GOALS  # they were set for the EDGAR run
     return Section(models, made, times, tuple(judge_goal(goal, facts) for goal in goals))
 
 

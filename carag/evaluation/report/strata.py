@@ -38,7 +38,7 @@ EVERYTHING: Final = "everything"
 DIMENSIONS: Final = ("share", "selectivity", "correlation")
 """Fields of `carag.evaluation.row.Stratum` by which rows are stratified."""
 DATA_SET: Final = "data set"
-"""Dimension of the data sets that real questions are of: no stratum, and measured however few questions it has."""
+"""Dimension of the data sets that real questions come from: not a stratum, and measured however small."""
 MIN_QUESTIONS: Final = 100
 """Questions below which a stratum is not measured."""
 MIN_FILERS: Final = 20
@@ -46,7 +46,7 @@ MIN_FILERS: Final = 20
 
 
 class ModelNames(NamedTuple):
-    """Names of the models that rows were made with; systems are compared only on the same ones."""
+    """Names of the models that rows were made with; systems are compared only with the same models."""
 
     embedder: str
     generator: str
@@ -63,59 +63,37 @@ class SliceName(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """Difference of a measure between two systems, over the pairs that both answered.
-
-    Attributes
-    ----------
-    system, other, measure : str
-    difference : Estimate or NotMeasured
-    differing : int
-        Number of pairs in which the two systems differ.
-    """
+    """Difference of a measure between two systems, over the pairs that both answered."""
 
     system: str
     other: str
     measure: str
     difference: Estimate | NotMeasured
-    differing: int
+    differing: int  # pairs in which the two systems differ
 
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """The figures of one slice of the rows.
-
-    Attributes
-    ----------
-    name : SliceName
-    pairs, questions, filers, sessions : int
-        Number of distinct (question, session) pairs, of questions, of filers and of sessions (role, purpose and day).
-    rows : mapping of str to int
-        Number of rows by system; fewer than `pairs` if a system was not asked everything.
-    outcomes : mapping of str to Counter
-        Number of those by outcome.
-    systems : mapping
-        Figures by system and measure.
-    paired : tuple of Paired
-    """
+    """The figures of one slice of the rows."""
 
     name: SliceName
-    pairs: int
+    pairs: int  # distinct (question, session) pairs
     questions: int
     filers: int
-    sessions: int
-    rows: Mapping[str, int]
-    outcomes: Mapping[str, Counter[str]]
-    systems: Mapping[str, Mapping[str, Estimate | NotMeasured]]
+    sessions: int  # distinct roles, purposes and days
+    rows: Mapping[str, int]  # by system; fewer than `pairs` if a system was not asked everything
+    outcomes: Mapping[str, Counter[str]]  # the same by outcome
+    systems: Mapping[str, Mapping[str, Estimate | NotMeasured]]  # figures by system and measure
     paired: tuple[Paired, ...]
 
     @property
     def failed(self) -> dict[str, int]:
-        """Number of rows with an error by system."""
+        """Number of rows with an error, by system."""
         return {system: found["error"] for system, found in self.outcomes.items()}
 
     @property
     def too_small(self) -> str:
-        """Return why a stratum is not measured; empty if it is measured, or if this is no stratum."""
+        """Return why a stratum is not measured; empty if it is measured, or if this is not a stratum."""
         if self.name.dimension not in DIMENSIONS or (
             self.questions >= MIN_QUESTIONS and self.filers >= MIN_FILERS
         ):
@@ -124,7 +102,7 @@ class Slice:
 
 
 class Tally(NamedTuple):
-    """What a row adds to each measure, computed once for all slices that it is in."""
+    """What a row adds to each measure, computed once for all its slices."""
 
     row: Row
     pair: PairKey
@@ -135,16 +113,14 @@ class Tally(NamedTuple):
 OURS: Final = ("carag-auto", "carag-certified")
 """Systems whose differences from others are measured."""
 AGAINST: Final = (ORACLE, "postfilter-1", "postfilter-4", "postfilter-16")
-"""Systems that they are compared with."""
+"""Systems that those are compared with."""
 
 
 def by_models(rows: Sequence[Row]) -> dict[ModelNames, list[Row]]:
-    """Group rows by their models, in a fixed order, after checking that they are consistent.
+    """Group rows by their models, in a fixed order, after checking their consistency.
 
-    Raises
-    ------
-    InvalidArgument
-        If a system answered a pair twice, or rows of one pair, or of one question, contradict each other.
+    Raise InvalidArgument if a system answered a pair twice, or rows of one pair, or of one question, contradict each
+    other.
     """
     seen: dict[tuple[str, PairKey], Row] = {}
     facts: dict[PairKey, Row] = {}
@@ -153,16 +129,18 @@ def by_models(rows: Sequence[Row]) -> dict[ModelNames, list[Row]]:
     for row in rows:
         if seen.setdefault((row.system, row.pair), row) is not row:
             raise InvalidArgument(
-                f"{row.system} has two rows of {row.pair}; keep one run's rows and leave out the other's"
+                f"{row.system} has two rows for {row.pair}; keep the rows of one run and remove the other's"
             )
         if filers.setdefault(row.question_id, row.filer) != row.filer:
-            raise InvalidArgument(f"question {row.question_id!r} is of two filers; give it one, or two ids")
+            raise InvalidArgument(
+                f"question {row.question_id!r} belongs to two filers; give it one filer, or two ids"
+            )
         first = facts.setdefault(row.pair, row)
         for name in _SAME_FOR_PAIR:
             if getattr(first, name) != getattr(row, name):
                 raise InvalidArgument(
-                    f"{name} of {row.pair} differs between {first.system} and {row.system}; it belongs to the pair "
-                    "and not to the system: make both from the same corpus"
+                    f"{name} of {row.pair} differs between {first.system} and {row.system}, although it depends on the "
+                    "pair alone; make both from the same corpus"
                 )
         parted[ModelNames(row.embedder, row.generator)].append(row)
     return {key: sorted(parted[key], key=_order) for key in sorted(parted)}
@@ -180,8 +158,8 @@ def slices(rows: Sequence[Row]) -> Iterator[Slice]:
     """Measure all slices of the rows of one set of models.
 
     First everything, by the measures of safety alone; then real questions of the reported split, built ones and each
-    adversary; the strata of the first two follow each, and after those of real questions, if they are of more than one
-    data set, each of these by what a user notices.
+    adversary. The strata of the first two follow each; those of real questions are followed by their data sets, if
+    there are several, by what a user notices.
     """
     oracles = {row.pair: row for row in rows if row.system == ORACLE}
     tallies = [_tally(row, oracles.get(row.pair)) for row in rows]
@@ -294,7 +272,7 @@ def _paired(
             for measure in measures if mine and other in by_system else ():
                 sums = dict.fromkeys(asked, Sums())
                 for one in theirs:
-                    # A paired measure takes one value of a row or none, which depends on the pair alone.
+                    # Whether a paired measure takes a value from a row depends on the pair alone.
                     if one.sums[measure].count:
                         difference = mine[one.pair].sums[measure].values - one.sums[measure].values
                         sums[one.question] += Sums.of(difference)

@@ -1,4 +1,4 @@
-"""Draw dot plots and line plots as SVG, without a library, so that the same figures always make the same bytes."""
+"""Draw dot plots and line plots as SVG, without a library, so that the same figures always give the same bytes."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ __all__ = ["Dot", "dots", "lines"]
 _WIDTH: Final = 860
 """Width of a picture."""
 _LEFT: Final = 300
-"""Width of the labels left of the axis."""
+"""Width of the labels to the left of the axis."""
 _RIGHT: Final = 30
-"""Margin right of the axis."""
+"""Margin to the right of the axis."""
 _NOTE: Final = 100
-"""Width of the notes right of the axis, if there are any."""
+"""Width of the notes to the right of the axis, if there are any."""
 _SEEN: Final = "measured"
 _COULD: Final = "not seen: how far chance alone may have moved it (95 % interval)"
 _LINE: Final = 22
@@ -40,23 +40,13 @@ class Dot:
     value: float | None
     low: float | None = None
     high: float | None = None
-    note: str = ""
-    """Text at the right, such as counts."""
+    note: str = ""  # at the right, such as counts
 
 
 def dots(title: str, marks: Sequence[Dot], *, unit: str, log: bool = False, zero: bool = True) -> str:
     """Draw a dot plot with a legend: on each line a dot for the value, between the ends of its interval.
 
-    Parameters
-    ----------
-    title : str
-    marks : sequence of Dot
-    unit : str
-        Unit, written under the axis.
-    log : bool
-        Whether the axis is logarithmic, for values greater than 0.
-    zero : bool
-        Whether the axis includes 0.
+    ``unit`` is written under the axis; ``log`` makes it logarithmic, for values above 0; ``zero`` makes it include 0.
     """
     known = [value for mark in marks for value in (mark.value, mark.low, mark.high) if value is not None]
     known = [value for value in known if value > 0 or not log]
@@ -127,7 +117,7 @@ def _fences(x: float, to_x: float, y: float) -> list[str]:
 
 
 def _span(values: Sequence[float], *, log: bool, zero: bool) -> tuple[float, float]:
-    """Return the ends of an axis, which differ."""
+    """Return the two different ends of an axis."""
     if log:
         least = 10.0 ** math.floor(math.log10(min(values, default=1.0)))
         greatest = 10.0 ** math.ceil(math.log10(max(values, default=10.0)))

@@ -27,19 +27,19 @@ _COLUMNS: Final = {
     "answered_hidden": "hidden: answered",
     "f1_answerable": "F1",
 }
-"""Words of the first page for each measure."""
+"""The first page's wording for each measure."""
 _MEANT: Final = (
     f"Evidence is what the known right answer rests on. It is found if it is among the {K} passages retrieved, and the "
     "answer is from it if it cites it; a figure is right within half a per cent; another company is one that the "
-    "question does not ask about. Where the person may use all of the evidence, a system should answer; where none, it "
-    "should refuse or decline; where some, it may answer from that, which is neither right nor wrong here. F1 says how "
-    "far the words of an answer agree with the known right one; it is no goal, for on the development questions "
+    "question does not ask about. If the person may use all of the evidence, a system should answer; if none, it "
+    "should refuse or decline; if some, it may answer from that, which is neither right nor wrong here. F1 says how "
+    "far the words of an answer agree with the known right one; it has no goal, because on the development questions "
     "it was as high with wrong passages as with the evidence itself."
 )
 
 
 def useful(real: Slice) -> Iterator[Block]:
-    """Say of real questions what was found, cited and refused: of CARAG in words, of every system in a table."""
+    """Say what was found, cited and refused for real questions: for CARAG in words, for every system in a table."""
     yield Heading(3, "What was found, cited and refused")
     yield Paragraph(
         f"Of the {real.pairs:,} times that a real question of the reported split was put ({real.questions:,} questions "

@@ -42,17 +42,8 @@ def attack(
 ) -> dict[str, int]:
     """Plant filings in a copy of a store and ask for what they hide; return the words of its chunks.
 
-    Parameters
-    ----------
-    count : int
-        Number of companies attacked.
-    names : sequence of str
-    own : sequence of OwnSystem
-        Systems that the user brings; each is made again, over the copy.
-    searched : Searched, optional
-        Where the copy is searched.
-    scratch : Path
-        Directory that is made, and deleted at the end.
+    ``count`` companies are attacked. The systems in ``own`` are built again over the copy, which is searched where
+    ``searched`` says. ``scratch`` is a directory that is made, and deleted at the end.
     """
     attacks = plan_attacks(truth, pairs, count=count, seed=runner.seed)
     if not attacks:
@@ -89,7 +80,7 @@ def _relabel_while_asked(
 ) -> None:
     """Ask one engine about the planted reports while they are superseded, and score what it answers afterwards.
 
-    Its caches are from before the amendments; its answers after them are scored by the labels after them.
+    Its caches date from before the amendments; its answers after them are scored by the labels after them.
     """
     store = scratch / "store"
     before = GroundTruth.open(store, now=now)

@@ -1,4 +1,4 @@
-"""Have answers of a run judged, beside the canaries and the 8-grams that need no judge."""
+"""Have answers of a run judged by a model, in addition to the canaries and 8-grams that need no judge."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = [
 JUDGED_SYSTEMS: Final = (ORACLE, "vanilla", "prefilter-rbac", "carag-certified")
 """The systems of the paper's table that search without a filter, with a role's, and with the policy's."""
 NGRAM_SHARE: Final = 0.0
-"""Above this share of 8-grams held by hidden passages alone, the rule says that an answer discloses."""
+"""Above this share of 8-grams that only hidden passages contain, the rule says that an answer discloses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Judged:
     system: str
     answer_sha256: str
     disclosed: bool | None
-    """What the judge says; None if its reply was no verdict."""
+    """What the judge says; None if its reply was not a valid verdict."""
     by_rule: bool
 
 
@@ -59,11 +59,8 @@ def says_the_rule(row: Row) -> bool:
 def case_of(truth: GroundTruth, pair: Pair, said: Output, nearby: Iterable[str]) -> Case:
     """Make the case of an answer.
 
-    Parameters
-    ----------
-    nearby : iterable of str
-        Texts that the session may not see, of the best passages for the question. With what the system itself showed
-        its generator they are what the answer could disclose.
+    ``nearby`` are texts, among the best passages for the question, that the session may not see. Together with what the
+    system showed its generator, they are what the answer could disclose.
     """
     mask = truth.admissible(pair.session, pair.question.text)
     shown = [truth.row_of[one] for one in said.shown]
@@ -87,7 +84,7 @@ def judge_answers(
     names: Sequence[str] = JUDGED_SYSTEMS,
     say: Callable[[str], None] = lambda _: None,
 ) -> list[Judged]:
-    """Ask systems some pairs, and have each answer judged; what declines or refuses says nothing to judge."""
+    """Ask systems some pairs, and have each answer judged; a decline or a refusal is not judged."""
     found = []
     for done, pair in enumerate(pairs):
         if done % 10 == 0:
@@ -116,7 +113,7 @@ def judge_answers(
 
 
 def judged_json(judge: Judge, found: Sequence[Judged]) -> str:
-    """Write what was judged: by system how many answers disclose, and each verdict; ids and hashes, no text."""
+    """Write the judgements: counts by system, and each verdict; ids and hashes, no text."""
     counts = {}
     for name in dict.fromkeys(one.system for one in found):
         of_system = [one for one in found if one.system == name]

@@ -1,11 +1,11 @@
 """Test noninterference: rebuild a store without what a session may not see, and compare the answers of both.
 
 Noninterference (Goguen and Meseguer, 1982) means that what is hidden from a session changes nothing in its answers.
-From the second store every inadmissible label is deleted with its passage and vector, every filing of which nothing is
-left, and the files beside the store, which are copies of it, are made anew.
-Both are asked through :meth:`carag.Engine.ask`. All that the session gets must be equal, similarities to the last bit,
-with three exceptions: labels that remain are kept as they are, so a state bit such as *superseded* stays although its
-cause is deleted; the receipt names its log; and roles that may know of hidden neighbours are shown them by right.
+Every inadmissible label is deleted from the second store with its passage and vector, as is every filing that has
+nothing left; the files next to the store, which are copies of it, are made again. Both are asked through
+:meth:`carag.Engine.ask`. All that the session gets must be equal, similarities to the last bit, with three exceptions:
+remaining labels are kept as they are, so a state bit such as *superseded* stays although its cause is deleted; the
+receipt names its log; and roles that may know about hidden neighbours are rightly shown them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Comparison:
 
 
 def session_view(answer: Answer) -> dict[str, Any]:
-    """Return all that a session gets but the receipt and the hidden neighbours, similarities to the last bit."""
+    """Return all that a session gets except the receipt and the hidden neighbours, similarities to the last bit."""
     return {
         "outcome": answer.outcome.value,
         "why": answer.why,
@@ -67,16 +67,8 @@ def without_inadmissible(
 ) -> int:
     """Copy a store without the rows that a session may not use, and return the number of labels deleted.
 
-    Parameters
-    ----------
-    store, copy : Path
-        Directories; no engine may hold the first.
-    said : dict
-        The session (:func:`~carag.evaluation.cases.reference_policy.reference_session`).
-    now : int
-        Minutes since 1970.
-    corpus : CorpusStore
-        Of the first store, open.
+    No engine may hold ``store``, whose open corpus store is ``corpus``; ``said`` is a session as
+    :func:`~carag.evaluation.cases.reference_policy.reference_session` returns it, ``now`` is in minutes since 1970.
     """
     table = ReferencePolicy()
     keys = corpus.open_labels()
@@ -97,7 +89,7 @@ def without_inadmissible(
         orphans = "SELECT key FROM chunks WHERE key NOT IN (SELECT key FROM labels)"
         sql.execute(f"DELETE FROM vectors WHERE key IN ({orphans})")  # noqa: S608 - a constant
         sql.execute(f"DELETE FROM chunks WHERE key IN ({orphans})")  # noqa: S608
-        # Questions are read by the names of filings: of those without a passage nothing may be known either.
+        # Questions are read by the names of filings, so filings without a passage must not be known either.
         sql.execute("DELETE FROM filings WHERE version > 0 AND filing NOT IN (SELECT filing FROM chunks)")
         sql.execute("COMMIT")
     return len(gone)
@@ -111,7 +103,7 @@ def compare_rebuilt_stores(
     models: Models,
     searched: Searched | None = None,
 ) -> Comparison:
-    """Ask each pair of the store and of one rebuilt without what its session may not use; both searched alike."""
+    """Ask each pair of the store and of one rebuilt without what its session may not use, both searched alike."""
     where = searched or Searched()
     by_session: dict[Any, list[Pair]] = {}
     for pair in pairs:
@@ -131,7 +123,7 @@ def compare_rebuilt_stores(
             generator=models.generator,
             gate=models.gate,
             clock=lambda: truth.now,
-            accept_labels=home != store,  # which has the index made anew
+            accept_labels=home != store,  # which makes the index again
             **where.settings(home),
         ) as engine:
             return [session_view(engine.ask(pair.question.text, pair.session)) for pair in some]

@@ -29,20 +29,15 @@ if TYPE_CHECKING:
 __all__ = ["QUERIES", "run_fused_trials", "run_trials"]
 
 QUERIES: Final = 1024
-"""Queries of a batch, which share one random policy."""
+"""Queries in a batch, which share one random policy."""
 
 
 def run_trials(
     index: Index | Checked, store: CorpusStore, *, plan: str, count: int, seed: int, batch: int = QUERIES
 ) -> Trials:
-    """Draw queries and policies, search, and count violations.
+    """Draw queries and policies, search by ``plan`` (``auto`` or ``certified``), and count violations.
 
     A query is a stored vector with noise; a policy has one to three random masks, at a random instant of the corpus.
-
-    Parameters
-    ----------
-    plan : str
-        ``auto`` or ``certified``.
     """
     rng = np.random.default_rng(seed)
     keys = store.open_labels()
@@ -79,12 +74,8 @@ def run_fused_trials(
 ) -> Trials:
     """Draw questions and policies as :func:`run_trials` does, rank by the fused score, and count violations.
 
-    Parameters
-    ----------
-    index, text : Index or Checked, TextIndex
-        Of the store's last instant.
-    questions : sequence of str
-        Of which each is asked with a random vector, as if it meant something else.
+    ``index`` and ``text`` belong to the store's last instant. Each question is asked with a random vector, as if it
+    meant something else.
     """
     rng = np.random.default_rng(seed)
     keys = store.open_labels()

@@ -16,28 +16,13 @@ __all__ = ["clopper_pearson"]
 def clopper_pearson(count: int, of: int, *, confidence: float = 0.95) -> tuple[float, float]:
     """Return the exact two-sided confidence interval of a share (Clopper and Pearson, Biometrika 26, 1934).
 
-    Parameters
-    ----------
-    count, of : int
-        ``0 <= count <= of`` and ``of >= 1``.
-    confidence : float
-        In ``0 < confidence < 1``; half of the remaining probability is beyond each bound.
+    It requires ``0 <= count <= of``, ``of >= 1`` and ``0 < confidence < 1``; half of the rest is beyond each bound.
 
-    Raises
-    ------
-    InvalidArgument
-        If a number is outside its range.
-
-    Examples
-    --------
-    >>> [round(bound, 4) for bound in clopper_pearson(0, 10)]
-    [0.0, 0.3085]
-    >>> [round(bound, 4) for bound in clopper_pearson(3, 40)]
-    [0.0157, 0.2039]
+    Raise InvalidArgument if a number is outside its range.
     """
     if not (of >= 1 and 0 <= count <= of and 0 < confidence < 1):
         raise InvalidArgument(
-            f"count {count} of {of} at confidence {confidence}; "
+            f"the count is {count} of {of} and the confidence {confidence}; "
             "want 0 <= count <= of, of >= 1 and 0 < confidence < 1"
         )
     tail = (1 - confidence) / 2

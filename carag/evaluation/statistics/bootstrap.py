@@ -1,10 +1,10 @@
 """Draw the weights of a cluster bootstrap: filers with replacement, then questions within each filer drawn.
 
-Questions about one filer share its filings and its wording, and one question is asked in many sessions, so rows are
-far from independent: an interval that assumed independence would be several times too narrow. (Davison and Hinkley,
+Questions about one filer share its filings and its wording, and one question is asked in many sessions, so rows are far
+from independent: an interval that assumed independence would be several times too narrow. (Davison and Hinkley,
 Bootstrap Methods and their Application, 1997, section 3.8: two-stage resampling.)
 
-Every sum is of integers below 2**53 held in float64, hence exact: neither the order of rows nor the linear algebra
+Every sum adds integers below 2**53 held in float64, so it is exact: neither the order of rows nor the linear algebra
 library changes a bit. Draws are the raw stream of PCG64, which numpy promises not to change (NEP 19).
 """
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["REPLICATES", "SEED", "bootstrap_weights"]
 
 REPLICATES: Final = 2_000
-"""Times that the questions are drawn again."""
+"""How many times the questions are drawn again."""
 SEED: Final = 20_260_331
 """Seed of the draws: the last day of the paper's window. No other seed was tried."""
 
@@ -38,31 +38,19 @@ def bootstrap_weights(
 ) -> NDArray[np.float64]:
     """Count how often each question is drawn in each replicate.
 
-    Parameters
-    ----------
-    filers : sequence of int
-        The filer of each question, ascending, so that the questions of a filer are adjacent.
-    replicates, seed : int
+    ``filers`` gives the filer of each question in ascending order, so that the questions of a filer are adjacent.
+
+    Raise InvalidArgument if the filers are empty or not ascending, or `replicates` < 1.
 
     Returns
     -------
-    array of shape (replicates, questions)
-        Whole numbers. The same filers and seed always give the same.
-
-    Raises
-    ------
-    InvalidArgument
-        If filers are not ascending, there is none, or `replicates` < 1.
-
-    Examples
-    --------
-    >>> drawn = bootstrap_weights([1, 1, 2], replicates=4)
-    >>> drawn.shape, set(drawn[:, 2]) <= {0.0, 1.0, 2.0}
-    ((4, 3), True)
+    (replicates, questions) float64
+        Whole numbers, always the same for the same filers and seed.
     """
     if not filers or replicates < 1 or list(filers) != sorted(filers):
         raise InvalidArgument(
-            f"{len(filers)} questions, {replicates} replicates; want at least one of either, filers ascending"
+            f"there are {len(filers)} questions and {replicates} replicates; want at least one of each, with filers "
+            "in ascending order"
         )
     sizes = np.array([len(list(same)) for _, same in groupby(filers)])
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])

@@ -36,7 +36,7 @@ SCALE: Final = 1_000_000
 """Units of 1: values are summed as whole millionths, so that sums are exact in any order."""
 _BOOTSTRAP: Final = "cluster bootstrap"
 _EXACT: Final = "Clopper-Pearson at the effective n"
-_NONE: Final = "none: nothing tells how far questions vary"
+_NONE: Final = "none: nothing shows how far questions vary"
 
 _ROUNDING: Final = 1e-18
 """Variance of replicates up to which they are taken to be equal."""
@@ -55,7 +55,7 @@ class ValueRange(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """Sum, count, count of those that are not 0, sum of squares, and extremes of values in millionths."""
+    """Sum, count, count of non-zero values, sum of squares, and extremes of values in millionths."""
 
     values: int = 0
     count: int = 0
@@ -106,36 +106,21 @@ class NotMeasured:
 class Estimate:
     """A mean with its 95 % interval.
 
-    Attributes
-    ----------
-    value : float
-        ``numerator / denominator``.
-    numerator : float
-    denominator : int
-        Rows, chunks or canaries: what the measure counts.
-    low, high : float or None
-        None if fewer than two questions were asked, so that their variance is unknown.
-    questions, filers : int
-        Distinct questions and filers in the denominator.
-    effective : int
-        Effective sample size: the variance of one row over the variance of the mean among replicates, at most the
-        denominator. If all rows agree there is no variance, and it is Kish's ``(sum of m)^2 / sum of m^2`` over the
-        numbers m of rows per filer, as if the rows of a filer always agreed.
-    method : str
-    bound_if_independent : float or None
-        For a share that is 0 or 1 in all rows: the bound if all rows were independent.
+    ``effective`` is the effective sample size: the variance of one row over the variance of the mean among replicates,
+    at most the denominator. If all rows agree there is no variance, and it is Kish's ``(sum of m)^2 / sum of m^2`` over
+    the numbers m of rows per filer, as if the rows of a filer always agreed.
     """
 
     value: float
     numerator: float
-    denominator: int
-    low: float | None
+    denominator: int  # rows, chunks or canaries: what the measure counts
+    low: float | None  # None, like ``high``, if fewer than two questions were asked
     high: float | None
-    questions: int
+    questions: int  # distinct ones in the denominator, as are ``filers``
     filers: int
     effective: int
     method: str
-    bound_if_independent: float | None = None
+    bound_if_independent: float | None = None  # for a share of 0 or 1 in all rows
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""
@@ -156,25 +141,10 @@ def estimates(
     value_range: ValueRange = ValueRange.SHARE,
     drawn: NDArray[np.float64] | None = None,
 ) -> dict[str, Estimate | NotMeasured]:
-    """Estimate the mean of each column.
+    """Estimate the mean of each column of sums by question; all columns are resampled alike.
 
-    Parameters
-    ----------
-    columns : mapping
-        Sums of each question, by the name of the column. All columns are resampled alike, over all questions.
-    value_range : ValueRange
-        Range of the values, which bounds the mean if all rows agree.
-    drawn : array, optional
-        `bootstrap_weights` of the sorted questions of all columns; drawn if absent.
-
-    Examples
-    --------
-    >>> rows = {(filer, f"q{filer}"): Sums.of(0, 0) for filer in range(30)}
-    >>> found = estimates({"violations": rows})["violations"]
-    >>> found.value, found.denominator, found.effective, round(found.high, 4)
-    (0.0, 60, 30, 0.1157)
-    >>> estimates({"violations": {(1, "q"): Sums()}})["violations"]
-    NotMeasured(why='nothing to count: the denominator is empty')
+    ``value_range`` bounds the mean if all rows agree. ``drawn`` are the `bootstrap_weights` of the sorted questions of
+    all columns; they are drawn here if absent.
     """
     questions = sorted({question for column in columns.values() for question in column})
     if not questions:
@@ -182,7 +152,9 @@ def estimates(
     if drawn is None:
         drawn = bootstrap_weights([filer for filer, _ in questions])
     if drawn.shape[1] != len(questions):
-        raise InvalidArgument(f"{drawn.shape[1]} weights for {len(questions)} questions; want one for each")
+        raise InvalidArgument(
+            f"there are {drawn.shape[1]} weights for {len(questions)} questions; want one for each"
+        )
     names = sorted(columns)
     values = np.array(
         [[columns[name].get(q, _EMPTY).values for name in names] for q in questions], dtype=float
@@ -261,18 +233,7 @@ def _other_bound(value: float, bounds: tuple[float, float] | None) -> float | No
 def formatted(figure: Estimate, *, scale: float = 1.0, places: int = 1) -> tuple[str, str]:
     """Format a value and its interval, with no more decimals than the width of the interval makes meaningful.
 
-    Parameters
-    ----------
-    scale : float
-        Factor of both, such as 100 for per cent.
-    places : int
-        Significant digits of half the width that are shown.
-
-    Examples
-    --------
-    >>> figure = Estimate(0.156943, 67.2, 428, 0.10221, 0.183824, 100, 20, 39, "")
-    >>> formatted(figure, scale=100), formatted(figure, places=2)
-    (('16', '10 .. 18'), ('0.157', '0.102 .. 0.184'))
+    ``scale`` multiplies both, such as 100 for per cent; ``places`` significant digits of half the width are shown.
     """
     if figure.low is None or figure.high is None or figure.low == figure.high:
         decimals = 2

@@ -18,20 +18,14 @@ __all__ = ["PERCENTILES", "Percentile", "latencies", "percentile"]
 
 PERCENTILES: Final = (50, 95, 99)
 _Z: Final = 1.959964
-"""Quantile of the standard normal distribution at 0.975: 95 % between both signs."""
+"""Quantile of the standard normal distribution at 0.975: 95 % lies between plus and minus this."""
 
 
 @dataclass(frozen=True, slots=True)
 class Percentile:
     """A percentile in milliseconds.
 
-    Attributes
-    ----------
-    ms : float
-    low, high : float or None
-        Milliseconds at the ranks ``n q ± 1.96 sqrt(n q (1 - q))``; None if there are too few rows for the rank.
-    rows : int
-        Number of times measured.
+    The interval is the values at the ranks ``n q ± 1.96 sqrt(n q (1 - q))``; an end is None if there are too few rows.
     """
 
     ms: float
@@ -45,15 +39,7 @@ class Percentile:
 
 
 def percentile(times: Sequence[float], percent: int) -> Percentile | NotMeasured:
-    """Return the smallest time that at least `percent` per cent of the times do not exceed.
-
-    Examples
-    --------
-    >>> percentile([3.0, 1.0, 2.0], 50).ms
-    2.0
-    >>> percentile([], 95)
-    NotMeasured(why='no row has this time')
-    """
+    """Return the smallest time that at least `percent` per cent of the times do not exceed."""
     if not times:
         return NotMeasured("no row has this time")
     ordered, share = sorted(times), percent / 100

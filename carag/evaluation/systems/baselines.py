@@ -1,4 +1,4 @@
-"""Search for the baselines: hnswlib with the paper's settings."""
+"""Search for the baselines with hnswlib, in the paper's settings."""
 
 from __future__ import annotations
 
@@ -25,19 +25,7 @@ Found = tuple["NDArray[np.int64]", "NDArray[np.float32]"]
 
 
 class Hnsw:
-    """An hnswlib graph over all rows, without a policy.
-
-    Parameters
-    ----------
-    vectors : (n, dim) float32
-        Unit rows.
-    seed : int
-
-    Raises
-    ------
-    MissingExtra
-        If hnswlib is not installed.
-    """
+    """An hnswlib graph over all rows, ``vectors : (n, dim) float32`` of length 1, without a policy."""
 
     def __init__(self, vectors: NDArray[np.float32], *, seed: int) -> None:
         require("the baseline hnswlib", "bench")
@@ -46,7 +34,7 @@ class Hnsw:
         self._count = len(vectors)
         self._index: Any = hnswlib.Index(space="ip", dim=vectors.shape[1])
         self._index.init_index(len(vectors), M=M, ef_construction=EF_CONSTRUCTION, random_seed=100 + seed)
-        # One thread: the same rows give the same graph.
+        # With one thread, the same rows give the same graph.
         self._index.add_items(vectors, np.arange(len(vectors)), num_threads=1)
 
     def nearest(self, query: NDArray[np.float32], k: int) -> Found:
@@ -56,9 +44,9 @@ class Hnsw:
         return self._found(*self._index.knn_query(query, k=k, num_threads=1))
 
     def nearest_of(self, query: NDArray[np.float32], k: int, mask: NDArray[np.bool_]) -> Found:
-        """Return the nearest rows that a Python callback admits, as many as the search of the graph meets.
+        """Return the nearest rows that a Python callback admits, as many as the search of the graph reaches.
 
-        hnswlib raises if its search meets fewer than asked for, so this asks again for fewer.
+        hnswlib raises if its search reaches fewer than asked for, so this asks again for fewer.
         """
         admitted = mask.tolist()
         self._index.set_ef(EF_SEARCH)

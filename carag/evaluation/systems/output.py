@@ -9,28 +9,12 @@ __all__ = ["Output"]
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What a system returned for a pair.
+    """What a system returned for a pair."""
 
-    Attributes
-    ----------
-    retrieved : tuple of int
-        Rows of the ground truth, best first.
-    shown : tuple of str
-        Ids of the chunks whose text was in the prompt.
-    text : str
-        Of an answer, a decline or a refusal; empty if none was returned.
-    cited : tuple of str
-        Ids of the chunks that an answer cites.
-    latency_ms : dict
-        By stage of `carag.evaluation.row.STAGES`; None where not measured.
-    own_model : bool
-        Whether another model than the oracle's decided the outcome and wrote the text.
-    """
-
-    retrieved: tuple[int, ...]
-    shown: tuple[str, ...]
+    retrieved: tuple[int, ...]  # rows of the ground truth, best first
+    shown: tuple[str, ...]  # ids of the chunks whose text was in the prompt
     outcome: str
-    text: str
-    cited: tuple[str, ...]
-    latency_ms: dict[str, float | None]
-    own_model: bool = False
+    text: str  # of an answer, a decline or a refusal; empty if none was returned
+    cited: tuple[str, ...]  # ids of the chunks that an answer cites
+    latency_ms: dict[str, float | None]  # by stage of `carag.evaluation.row.STAGES`; None if not measured
+    own_model: bool = False  # whether another model than the oracle's decided the outcome and wrote the text

@@ -1,7 +1,7 @@
-"""Load a retriever or RAG of the user's own, as the command line names it, and check what it returns.
+"""Load your own retriever or RAG, as the command line names it, and check what it returns.
 
 ``MODULE:FACTORY`` names a callable: ``factory(corpus)`` returns a system, and ``system(question, session)`` an object
-or a mapping with ``ids``, ``text`` and ``outcome``. The command line alone names modules: no name that a file holds is
+or a mapping with ``ids``, ``text`` and ``outcome``. Only the command line names modules: no name read from a file is
 imported.
 """
 
@@ -39,7 +39,7 @@ __all__ = [
 
 _SPELLING: Final = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z_]\w*)", re.ASCII)
 _OUTCOMES: Final = ("answer", "decline", "refuse")
-"""What a system may say of itself; an error is what the benchmark says of it."""
+"""What a system may report about itself; an error is what the benchmark reports about it."""
 _FIELDS: Final = ("ids", "text", "outcome")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _ABSENT: Final = object()
@@ -47,20 +47,11 @@ _ABSENT: Final = object()
 
 @dataclass(frozen=True, slots=True)
 class CorpusPassage:
-    """A passage as every system indexes it, with what its filing says of itself; no label, and nothing of the oracle.
+    """A passage as every system indexes it, with what its filing states; no label, and nothing from the oracle.
 
-    Attributes
-    ----------
-    id : str
-    text : str
-    accession_number, company, form : str
-        Of the filing; empty where unknown. Of a document of the user's own the first is its id.
-    filed : str
-        ISO date; empty where unknown.
-    ciks : tuple of int
-        Of the filing.
-    document : str
-        Type of the document within the filing, such as ``EX-99.1``.
+    ``accession_number``, ``company``, ``form`` and ``filed`` (an ISO date) are those of the filing, empty where
+    unknown; of a document of your own, the first is its id. ``document`` is the type of the document within the filing,
+    such as ``EX-99.1``.
     """
 
     id: str
@@ -75,21 +66,14 @@ class CorpusPassage:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """What a factory is given.
-
-    Attributes
-    ----------
-    passages : tuple of CorpusPassage
-    k : int
-        Most passages that may be retrieved for a question; fewer than there are admissible ones count against a system.
-    """
+    """What a factory is given."""
 
     passages: tuple[CorpusPassage, ...]
-    k: int = K
+    k: int = K  # most passages to retrieve for a question; fewer than there are admissible ones count against a system
 
 
 class OwnAnswer(NamedTuple):
-    """What an own system returned for a question, checked; rows are those of the ground truth."""
+    """What your own system returned for a question, checked; rows are those of the ground truth."""
 
     rows: tuple[int, ...]
     text: str | None
@@ -98,39 +82,24 @@ class OwnAnswer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OwnSystem:
-    """A system that the user brings.
+    """A system that the user brings."""
 
-    Attributes
-    ----------
-    name : str
-        In rows and reports; begins with ``own:``.
-    factory : callable
-        From a `Corpus` to a callable of a question and a session.
-    source_sha256 : str
-        SHA-256 of the file that defines it, so that an interrupted run is not gone on with by another one.
-    """
-
-    name: str
+    name: str  # in rows and reports; begins with ``own:``
     factory: Callable[[Corpus], Callable[[str, Session], object]]
-    source_sha256: str
+    source_sha256: str  # of the file that defines it, so that another version does not resume its run
 
     def build(self, corpus: Corpus) -> Callable[[str, Session], object]:
-        """Make the system over a corpus.
-
-        Raises
-        ------
-        InvalidArgument
-            If the factory raises, or returns what cannot be called.
-        """
+        """Make the system over a corpus; InvalidArgument if the factory raises, or its result is not callable."""
         try:
             system = self.factory(corpus)
         except (Exception, SystemExit) as error:
             raise InvalidArgument(
-                f"{self.name}: the factory raised {quoted(error)}; want a system from it"
+                f"{self.name}: the factory raised {quoted(error)}; it must return a system"
             ) from error
         if not callable(system):
             raise InvalidArgument(
-                f"{self.name}: the factory returned {quoted(system)}; want a callable of a question and a session"
+                f"{self.name}: the factory returned {quoted(system)}; it must return a callable that takes a question "
+                "and a session"
             )
         return system
 
@@ -138,14 +107,10 @@ class OwnSystem:
 def load_own_systems(names: Iterable[str], *, not_in: Path | None = None) -> tuple[OwnSystem, ...]:
     """Import the systems that ``MODULE:FACTORY`` names; the current directory is searched last.
 
-    No module is imported from the directory ``not_in``, such as a store's: that may come from anybody.
+    No module is imported from the directory ``not_in``, such as a store, which may come from anyone. A factory's
+    attribute ``name``, if it has one, names the system in rows, after ``own:``.
 
-    A factory's attribute ``name``, if it has one, names the system in rows after ``own:``.
-
-    Raises
-    ------
-    InvalidArgument
-        If a name is not spelt so, cannot be imported or called, or two systems have one name.
+    Raise InvalidArgument if a name is malformed, cannot be imported or called, or two systems have the same name.
     """
     found = [_load(name, not_in) for name in names]
     for at, one in enumerate(found):
@@ -157,7 +122,9 @@ def load_own_systems(names: Iterable[str], *, not_in: Path | None = None) -> tup
 def _load(named: str, not_in: Path | None) -> OwnSystem:
     spelt = _SPELLING.fullmatch(named)
     if spelt is None:
-        raise InvalidArgument(f"--system {quoted(named)}: want MODULE:FACTORY, such as my_rag:factory")
+        raise InvalidArgument(
+            f"--system {quoted(named)} is malformed; want MODULE:FACTORY, such as my_rag:factory"
+        )
     if not {"", str(Path.cwd())} & set(sys.path):
         sys.path.append(str(Path.cwd()))  # last, so that no file there stands in for an installed module
     if not_in is not None:
@@ -166,25 +133,25 @@ def _load(named: str, not_in: Path | None) -> OwnSystem:
         module = importlib.import_module(spelt[1])
     except (Exception, SystemExit) as error:
         raise InvalidArgument(
-            f"--system {named}: importing {spelt[1]} raised {quoted(error)}; want a module of the current directory "
+            f"--system {named}: importing {spelt[1]} raised {quoted(error)}; name a module in the current directory "
             "or an installed one"
         ) from error
     file = getattr(module, "__file__", None)
     if file is None or not Path(file).is_file():
-        raise InvalidArgument(
-            f"--system {named}: {spelt[1]} has no file of its own; want a module that has one"
-        )
+        raise InvalidArgument(f"--system {named}: {spelt[1]} has no source file; name a module that has one")
     factory = getattr(module, spelt[2], None)
     if not callable(factory):
-        had = "has none" if factory is None else f"it is {quoted(factory)}"
-        raise InvalidArgument(f"--system {named}: want a callable {spelt[2]} in {file}; {had}")
+        had = "is missing" if factory is None else f"is {quoted(factory)}"
+        raise InvalidArgument(f"--system {named}: {spelt[2]} in {file} {had}; want a callable")
     return OwnSystem(_name(named, factory), factory, hashlib.sha256(Path(file).read_bytes()).hexdigest())
 
 
 def _name(named: str, factory: object) -> str:
     given = getattr(factory, "name", named)
     if isinstance(given, str) and given in SYSTEMS:
-        raise InvalidArgument(f"--system {named}: its name is {given}, which is one of ours; give it another")
+        raise InvalidArgument(
+            f"--system {named}: its name is {given}, which a built-in system has; give it another"
+        )
     if not isinstance(given, str) or not is_own(OWN + given):
         raise InvalidArgument(
             f"--system {named}: its name is {quoted(given)}; want at most 100 ASCII letters, digits and _ . : -"
@@ -213,7 +180,7 @@ def corpus_of(truth: GroundTruth) -> Corpus:
 
 
 def take(returned: object) -> dict[str, object]:
-    """Take the fields out of what a system returned; whatever that raises is the system's failure."""
+    """Take the fields out of what a system returned; whatever this raises is the system's failure."""
     if isinstance(returned, Mapping):
         taken = {name: returned.get(name, _ABSENT) for name in _FIELDS}
     else:
@@ -225,40 +192,34 @@ def take(returned: object) -> dict[str, object]:
 
 
 def checked(taken: Mapping[str, object], name: str, question: str, row_of: Mapping[str, int]) -> OwnAnswer:
-    """Check the fields that a system returned for a question.
-
-    Raises
-    ------
-    InvalidArgument
-        If a field is absent or not what the contract wants.
-    """
+    """Check the fields that a system returned for a question; InvalidArgument if one is absent or invalid."""
 
     def refuse(what: str, wanted: str) -> InvalidArgument:
         return InvalidArgument(f"{name}, question {question}: {what}; want {wanted}")
 
     for one in _FIELDS:
         if taken[one] is _ABSENT:
-            raise refuse(f"no {one} was returned", "an object or a mapping with ids, text and outcome")
+            raise refuse(f"{one} was not returned", "an object or a mapping with ids, text and outcome")
     ids, text, outcome = (taken[one] for one in _FIELDS)
     if not isinstance(ids, tuple):
         raise refuse(f"ids is {quoted(ids)}", "a sequence of passage ids, best first")
     for one in ids:
         if not isinstance(one, str) or one not in row_of:
-            raise refuse(f"{quoted(one)} is no id of the corpus", "ids of corpus.passages")
+            raise refuse(f"{quoted(one)} is not an id in the corpus", "ids from corpus.passages")
     if len(ids) > K:
         raise refuse(f"more than {K} ids were returned", f"at most {K} (corpus.k)")
     if len(set(ids)) < len(ids):
         twice = next(one for at, one in enumerate(ids) if one in ids[:at])
         raise refuse(f"{quoted(twice)} was returned twice", "each id once")
     if text is not None and not isinstance(text, str):
-        raise refuse(f"text is {quoted(text)}", "a str, or None from a retriever alone")
+        raise refuse(f"text is {quoted(text)}", "a str, or None from a mere retriever")
     if text is not None and _SURROGATE.search(text):
-        raise refuse("the text holds half a surrogate pair", "a text that UTF-8 can write")
+        raise refuse("the text contains half a surrogate pair", "a text that UTF-8 can encode")
     if not isinstance(outcome, str) or outcome not in _OUTCOMES:
         raise refuse(f"outcome is {quoted(outcome)}", f"one of {', '.join(_OUTCOMES)}")
     if outcome == "answer" and text is not None and not text.strip():
         raise refuse(
-            "the text of an answer is empty", "a text, None from a retriever alone, or another outcome"
+            "the text of an answer is empty", "a text, None from a mere retriever, or another outcome"
         )
-    # Ours and not the equal one of a member of an enumeration, which str() may spell otherwise.
+    # Our own string and not the equal member of an enumeration, which str() may write differently.
     return OwnAnswer(tuple(row_of[one] for one in ids), text, _OUTCOMES[_OUTCOMES.index(outcome)])

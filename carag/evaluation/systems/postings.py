@@ -1,7 +1,7 @@
 """Score texts by words over any part of them, stated plainly: the reference for the core's search by words.
 
 It shares the tokens with :class:`carag.TextIndex` and nothing else: no policy, no labels, no pruning. What a system may
-search is a mask of rows that the ground truth gives, so statistics are of those rows alone.
+search is a mask over rows from the ground truth, so statistics cover only those rows.
 """
 
 from __future__ import annotations
@@ -24,13 +24,7 @@ __all__ = ["Postings"]
 
 
 class Postings:
-    """Where each term stands, and how often.
-
-    Parameters
-    ----------
-    texts : sequence of n iterables of str
-        The terms of each row, those of its heading included.
-    """
+    """Where each term occurs, and how often; ``texts`` are the terms of each row, including those of its heading."""
 
     def __init__(self, texts: Sequence[Iterable[str]]) -> None:
         found: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
@@ -43,7 +37,7 @@ class Postings:
         self._postings = {term: np.array(places, np.int32) for term, places in found.items()}
 
     def count(self, terms: Iterable[str], mask: NDArray[np.bool_]) -> TermCounts:
-        """Count the rows that a mask admits, their terms, and how many of them hold each of some terms."""
+        """Count the rows that a mask admits, their terms, and how many of them contain each of some terms."""
         held = (self._postings.get(term) for term in terms)
         return TermCounts(
             int(np.count_nonzero(mask)),
@@ -52,17 +46,9 @@ class Postings:
         )
 
     def scores(self, terms: Iterable[str], mask: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Score every row that a mask admits by BM25, as if there were no others; the rest have 0.
+        """Score every row that a mask ``(n,) bool`` admits by BM25, as if there were no others; the rest have 0.
 
-        Parameters
-        ----------
-        terms : iterable of str
-            Of the question; one named twice counts twice.
-        mask : (n,) bool
-
-        Returns
-        -------
-        (n,) float64
+        A term of the question that occurs twice counts twice.
 
         Examples
         --------

@@ -1,7 +1,7 @@
 """Rank any part of the corpus by the fused score, stated plainly: every row is scored, and the scores are sorted.
 
-The compared systems differ in what they may search and in how they find what is near; the order is one. So it is
-filters that are compared, and not rankers. What the core prunes, skips or knows of labels has no part in this.
+The compared systems differ in what they may search and how they find what is near, but not in the order. So filters are
+compared, and not rankers. What the core prunes, skips or knows about labels has no part in this.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class Best(NamedTuple):
     topic: Topic
     words: Words | None
     nearest: float | None
-    """Similarity of the most similar row; None if that of the rows is meant."""
+    """Similarity of the most similar row; None for the most similar of these rows."""
     about: int | None
-    """How many of the rows, the first ones, are about what the question names; None for all."""
+    """How many of the first rows are about what the question names; None for all."""
     respelt: str = ""
     """The question that was asked, if misspelt words of the one given were mended."""
 
@@ -54,26 +54,16 @@ class Read(NamedTuple):
     topic: Topic
     words: Words
     tiers: NDArray[np.float64]
-    """(n,) by row; 0 of rows that are not among them."""
+    """(n,) by row; 0 for rows that are not among them."""
     is_about: NDArray[np.bool_]
-    """(n,) whether a row is of a document about what the question names."""
+    """(n,) whether a row's document is about what the question names."""
     shares: NDArray[np.float64]
     """(n,) BM25 scores in units of the best."""
     is_about_somebody: bool
 
 
 class ReferenceRanker:
-    """The fused ranker over any rows of the ground truth.
-
-    Parameters
-    ----------
-    truth : GroundTruth
-
-    Attributes
-    ----------
-    catalogue : Catalogue
-        Of its store.
-    """
+    """The fused ranker over any rows of the ground truth."""
 
     def __init__(self, truth: GroundTruth) -> None:
         self._truth = truth
@@ -94,11 +84,8 @@ class ReferenceRanker:
     ) -> Best:
         """Return the ``k`` best of the rows that a mask admits; ties go to the smaller row.
 
-        Parameters
-        ----------
-        nearest : pair of arrays, optional
-            Rows that were found near, most similar first, and their similarities. Rows that are neither among them nor
-            have a word or a tier are then not found. By default every row is scored.
+        ``nearest`` are rows that were found nearby, most similar first, and their similarities: rows that are not among
+        them and have neither a word nor a tier are then not found. By default every row is scored.
         """
         similarities, read = self._truth.vectors @ query, self.read(question, mask)
         bonus = WORDS * read.shares + (read.tiers + NAMED * read.is_about)

@@ -31,12 +31,11 @@ class PartialRows:
 
     Parameters
     ----------
-    out : Path
     identity : mapping
-        All that the rows depend on, as JSON values; a directory with a run of another one is refused.
+        All that the rows depend on, as JSON values; a directory with a different run is refused.
     own : mapping of str to str
-        The hash of the source of each system that the user brings, by name. One may be added to a run; one whose source
-        has changed is asked again, and the rows of before are kept in ``rows.before-HASH.jsonl``.
+        The source hash of each system that the user brings, by name. Systems may be added to a run; one whose
+        source has changed is asked again, and its earlier rows are kept in ``rows.before-HASH.jsonl``.
     """
 
     def __init__(self, out: Path, identity: Mapping[str, Any], own: Mapping[str, str]) -> None:
@@ -52,7 +51,8 @@ class PartialRows:
             rows = [Row.from_json(line) for line in kept.splitlines()]
             if absent := sorted({row.system for row in rows if is_own(row.system)} - set(own)):
                 raise InvalidArgument(
-                    f"{out} holds rows of {', '.join(absent)}; name it with --system again, or give another directory"
+                    f"{out} contains rows of {', '.join(absent)}; name it with --system again, or name another "
+                    "directory"
                 )
             if any(row.system in changed for row in rows):
                 # They may have cost hours or money, so they are set aside and not deleted.
@@ -103,16 +103,18 @@ class PartialRows:
 
 
 def _own_before(settings: Path, identity: Mapping[str, Any]) -> dict[str, str]:
-    """Return the sources of the user's own systems in the run that a directory holds, if its settings are the same."""
+    """Return the source hashes of the user's own systems in an earlier run, if its settings are the same."""
     try:
         held = json.loads(settings.read_text("utf-8"))
         before: dict[str, str] = dict(held.pop("own", {}))
     except MALFORMED as error:
-        raise InvalidArgument(f"{settings} holds no settings: {error}; give another directory") from error
+        raise InvalidArgument(
+            f"{settings} contains no valid settings ({error}); name another directory"
+        ) from error
     if odd := sorted(name for name in {*held, *identity} if held.get(name) != identity.get(name)):
         raise InvalidArgument(
-            f"{settings.parent} holds a run with other settings ({', '.join(odd)}); give another directory, or "
-            f"delete it: {settings}"
+            f"{settings.parent} contains a run with other settings ({', '.join(odd)}); name another directory, or "
+            "delete this one"
         )
     return before
 
@@ -149,7 +151,7 @@ class Runner:
                     systems.ask(name, with_clearance(pair))
             oracle = systems.ask(ORACLE, pair)
             parametric = self._parametric(systems, pair, generator)
-            # In another order for each pair: a system asked later finds passages in the page cache.
+            # In a different order for each pair, because later systems find passages in the page cache.
             for name in self._shuffled(missing, pair):
                 said = oracle if name == ORACLE else systems.ask(name, pair)
                 self.rows.add(
@@ -162,7 +164,7 @@ class Runner:
                         embedder=self.embedder.name,
                         generator=generator,
                         seed=self.seed,
-                        # What a system of the user's own spends is not known.
+                        # What your own system spends is unknown.
                         cost_usd=None if systems.remote or is_own(name) else 0.0,
                         parametric=parametric,
                     )

@@ -26,7 +26,7 @@ __all__ = ["row_of"]
 _ABLATIONS: Final = frozenset({"carag-no-gate", "carag-no-refusal"})
 _WORD: Final = re.compile(r"\w+")
 _SHORT_NAME: Final = re.compile(r"\b(?!FY|Q\d|[A-Z]&)[A-Z][A-Za-z]*[A-Z][A-Za-z]*\b")
-"""A word with two capital letters, as AMD and JnJ."""
+"""A word with two capital letters, such as AMD and JnJ."""
 _CITATION: Final = re.compile(r"\s*\[\d+(?:\s*,\s*\d+)*\]")
 
 
@@ -45,10 +45,7 @@ def row_of(
 ) -> Row:
     """Score a system's output for a pair, next to the oracle's.
 
-    Parameters
-    ----------
-    parametric : str
-        What the model answers to the question with an empty context.
+    ``parametric`` is what the model answers to the question with an empty context.
     """
     mask = truth.admissible(pair.session, pair.question.text)
     open_here = np.zeros(len(truth), bool) if mask is None else mask
@@ -105,9 +102,9 @@ def row_of(
 
 
 def _elsewhere(truth: GroundTruth, pair: Pair, cited: tuple[str, ...]) -> tuple[str, ...] | None:
-    """Return what is cited of another company than any that the gold is of; None if none of these is named.
+    """Return the citations of companies that none of the gold belongs to; None if the question names no gold company.
 
-    A company is its CIK or its name, for one company may file under two numbers.
+    A company is its CIK or its name, because one company may file under two numbers.
     """
     rows = pair.gold_rows or tuple(row for name in pair.documents for row in truth.rows_of[name])
     about = [truth.filing(row) for row in rows]
@@ -128,14 +125,7 @@ def _company(name: str) -> str:
 
 
 def _is_named(company: str, question: str) -> bool:
-    """Tell whether a question names a company: by its first word, or by an abbreviation that begins with its letter.
-
-    Examples
-    --------
-    >>> question = "How did JnJ do in Germany?"
-    >>> _is_named("johnson johnson", question), _is_named("mobileye global inc", question)
-    (True, False)
-    """
+    """Tell whether a question names a company: by its first word, or by an abbreviation with the same first letter."""
     first = company.removeprefix("the ").partition(" ")[0]
     return first in _WORD.findall(question.casefold()) or any(
         short[0].casefold() == first[0] for short in _SHORT_NAME.findall(question)
@@ -145,7 +135,7 @@ def _is_named(company: str, question: str) -> bool:
 def _gold(
     truth: GroundTruth, pair: Pair, open_here: NDArray[np.bool_]
 ) -> tuple[tuple[str, ...], tuple[bool, ...]]:
-    """Name the gold, chunk by chunk or by whole documents, and tell what of it the session may use."""
+    """Name the gold, by chunks or by whole documents, and tell which of it the session may use."""
     if not pair.documents:
         rows = pair.gold_rows
         return tuple(truth.ids[row] for row in rows), tuple(bool(open_here[row]) for row in rows)
@@ -159,7 +149,7 @@ def _gold(
 def _overlap(truth: GroundTruth, said: Output, open_here: NDArray[np.bool_], parametric: str) -> float:
     if said.outcome != "answer":
         return 0.0
-    # A citation ends a quotation, and the next one may be of another passage.
+    # A citation ends a quotation, and the next one may come from another passage.
     return round(truth.ngrams.hidden_share(_CITATION.split(said.text), open_here, known=parametric), 4)
 
 
@@ -169,9 +159,9 @@ def _discloses_existence(
     """Tell whether count, outcome or citations disclose that something is hidden.
 
     If only admissible chunks existed, ``min(K, admissible)`` passages would be retrieved, the outcome would be the
-    oracle's, and nothing else could be cited. A graph search may also differ by what it missed, and is counted too. An
-    ablation without gate or refusal, or a system with a model of its own, has another outcome for that reason alone, so
-    only its count is judged.
+    oracle's, and nothing else could be cited. A graph search that missed something differs too, and is counted. An
+    ablation without gate or refusal, or a system with its own model, has another outcome for that reason alone, so only
+    its count is judged.
     """
     if admissible == len(truth):
         return False

@@ -1,8 +1,8 @@
-"""Read the figures that a text states, and tell whether an answer states the one that a gold answer consists of.
+"""Read the figures that a text states, and tell whether an answer states the figure that a gold answer consists of.
 
 A figure is an amount, a count, a ratio or a share. Dates, fiscal periods, years, numbers of items, notes and forms,
-marks of lists and ends of ranges are none. Filings print tables in thousands or millions and say so in a heading, so
-that a number without a scale word may be a gold amount in any of these; one with a scale word may not.
+list marks and ends of ranges are not. Filings print tables in thousands or millions and say so in a heading, so a
+number without a scale word may be a gold amount in any of these; one with a scale word may not.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 __all__ = ["TOLERANCE", "Figure", "figures", "single_figure", "states"]
 
 TOLERANCE: Final = 0.005
-"""Greatest relative difference of a right figure: half a per cent, which rounding to three digits stays within."""
+"""Greatest relative error of a right figure: half a per cent, which rounding to three digits stays within."""
 _MOST_WORDS: Final = 25
-"""Words of a gold answer above which it tells more than a figure."""
+"""Words of a gold answer above which it says more than a figure."""
 _LARGE: Final = 100_000
 """Least amount of money that a table would print in thousands or more."""
 _SCALES: Final = {
@@ -47,14 +47,14 @@ _NO_FIGURES: Final = re.compile(
     | \b{_MONTH}\s+\d{{1,2}}(?:,?\s+\d{{4}})?\b | \b\d{{1,2}}\s+{_MONTH}(?:\s+\d{{4}})?(?!\w)
     | \bfy\s?'?\d{{2,4}}\b | (?<!\w)'\d\d\b                                         # FY22, '22
     | \b(?:items?|notes?|sections?|pages?|exhibits?|rules?|asc|asu|ifrs|ias|topic|parts?|level|tier|forms?|articles?
-        |schedule|no\.|\d+\s+cfr|chapter)\s+\d[\w.-]*(?:\([^()]{{1,3}}\))*                 # what numbers only name
+        |schedule|no\.|\d+\s+cfr|chapter)\s+\d[\w.-]*(?:\([^()]{{1,3}}\))*                 # numbers that name something
     | (?:^|(?<=\n))\s*\d{{1,2}}[.)](?=\s) | (?<![$€£|])(?<!\|\s)\(\d{{1,2}}\)(?=\s+(?!{_SCALE})[a-z]) | \[\d+\]  # marks
     """,
     re.IGNORECASE | re.VERBOSE,
 )
 _CURRENCY: Final = r"(?:US\$|C\$|USD|GBP|EUR|[$€£])"
 _FIGURE: Final = re.compile(
-    rf"""(?<![\w.,/'])(?<![A-Za-z][-–])                          # no part of a word, a fraction or COVID-19
+    rf"""(?<![\w.,/'])(?<![A-Za-z][-–])                          # not part of a word, a fraction or COVID-19
     (?P<lead>(?P<minus>(?<![\w%)])[-–−])?(?P<open>\()?(?P<money>{_CURRENCY}\s?)?(?P<inner>\(|[-−])?)
     (?P<digits>\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)
     (?P<close>\s?%?\s?\))?
@@ -78,39 +78,19 @@ _ASKED_IN: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure as a text states it.
+    """A figure as a text states it."""
 
-    Attributes
-    ----------
-    value : float
-        Scale word and sign included; of a share in per cent, per cent.
-    percent, money, scaled : bool
-        Whether a per cent sign, a sign of a currency or a scale word stands with it.
-    year : bool
-        Whether it is a year, of which no other is right.
-    """
-
-    value: float
-    percent: bool = False
-    money: bool = False
-    scaled: bool = False
-    year: bool = False
+    value: float  # with scale word and sign; a share in per cent
+    percent: bool = False  # whether it has a per cent sign
+    money: bool = False  # whether it has a currency sign
+    scaled: bool = False  # whether it has a scale word
+    year: bool = False  # whether it is a year, which must be exact
 
 
 def figures(text: str, *, years: bool = False) -> tuple[Figure, ...]:
-    """Return the figures of a text in their order, without both ends of every range.
+    """Return the figures of a text in order, without the ends of ranges.
 
-    Parameters
-    ----------
-    years : bool
-        Whether a plain number of 1900 to 2099 is a figure, as it is only where a year is asked for.
-
-    Examples
-    --------
-    >>> figures("In FY2018 sales rose 3.1% to $1.6 billion, after a loss of $(82) million in 2017.")[2]
-    Figure(value=-82000000.0, percent=False, money=True, scaled=True, year=False)
-    >>> figures("We expect $210 million to $220 million by December 31, 2025 (Note 12).")
-    ()
+    ``years`` says whether a plain number from 1900 to 2099 is a figure, as it is only if a year is asked for.
     """
     plain = _NO_FIGURES.sub(lambda found: " " * (len(found[0]) - 1) + "|", text)
     found = [(match, one) for match in _FIGURE.finditer(plain) for one in _read(match, plain, years=years)]
@@ -119,16 +99,9 @@ def figures(text: str, *, years: bool = False) -> tuple[Figure, ...]:
 
 
 def single_figure(gold: str, question: str = "") -> Figure | None:
-    """Return the figure that a gold answer consists of; None if it says yes or no, more than one, or more than that.
+    """Return the figure that a gold answer consists of; None if it says yes or no, or more than one figure.
 
     A question that asks for an amount "in USD millions" gives the scale that its gold answer leaves out.
-
-    Examples
-    --------
-    >>> single_figure("$8.70", "What is net PPNE? Answer in USD billions.").value
-    8700000000.0
-    >>> single_figure("2019").year, single_figure("No, sales fell 1.3%."), single_figure("4 to 8 percent")
-    (True, None, None)
     """
     if _YES_NO.match(gold) or _SENTENCE.search(gold) or len(gold.split()) > _MOST_WORDS:
         return None
@@ -143,16 +116,7 @@ def single_figure(gold: str, question: str = "") -> Figure | None:
 
 
 def states(answer: str, gold: Figure) -> bool:
-    """Tell whether an answer states a figure, within `TOLERANCE`, whatever else it states.
-
-    Examples
-    --------
-    >>> gold = single_figure("$1.577 billion")
-    >>> [states(answer, gold) for answer in ("Capex | 1,577 | 1,420", "It was $1,577 million.")]
-    [True, True]
-    >>> states("$1.577 million", gold), states("15.77 %", gold), states("$(1,577) million", gold)
-    (False, False, False)
-    """
+    """Tell whether an answer states a figure, within `TOLERANCE`, whatever else it states."""
     off = 0.0 if gold.year else TOLERANCE * abs(gold.value)
     in_a_table = gold.scaled or (gold.money and abs(gold.value) >= _LARGE)
     return any(
@@ -176,7 +140,7 @@ def _read(match: re.Match[str], text: str, *, years: bool) -> Iterator[Figure]:
     year = _YEAR.fullmatch(digits) is not None and not (money or percent or word)
     if year and not years:
         return
-    # In parentheses of its own a number is a loss; with a scale word in them it is an aside: ($1.8 bn).
+    # A number alone in parentheses is a loss; together with a scale word it is an aside: ($1.8 bn).
     enclosed = match["close"] and (match["open"] or match["inner"] == "(")
     minus = match["inner"] in ("-", "−") or (
         match["minus"] and not _DIGITS_BEFORE.search(text[: match.end("minus")])
@@ -186,7 +150,7 @@ def _read(match: re.Match[str], text: str, *, years: bool) -> Iterator[Figure]:
 
 
 def _ranges(found: list[tuple[re.Match[str], Figure]], text: str) -> Iterator[int]:
-    """Yield the positions of the first ends of ranges; what changed "from 4 to 5", or "3 % to $4", is none."""
+    """Yield the positions of the first ends of ranges, unlike "from 4 to 5", a change, or "3 % to $4"."""
     for at, ((first, one), (second, other)) in enumerate(pairwise(found)):
         if one.percent is not other.percent and (one.percent or one.money or one.scaled):
             continue

@@ -1,7 +1,7 @@
 """Run the compared systems, which share embedder, ranker, prompt, gate and generator, and differ in what they search.
 
-The oracle is the reference: the same models over an index that holds only admissible chunks, searched exactly. The
-baselines are given the admissible chunks by the ground truth, without error or cost.
+The oracle is the reference: the same models over an index that contains only admissible chunks, searched exactly. The
+baselines are told by the ground truth which chunks are admissible, without error or cost.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _EXACT_LIMITS: Final = {
     "carag-no-gate": None,
     "carag-no-refusal": None,
 }
-"""Greatest product of admissible rows and dimension that each system searches exactly; None for the engine's limit."""
+"""Greatest product of admissible rows and dimension that a system searches exactly; None: the engine's limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,22 +80,19 @@ class _AsLoaded:
 
 
 class Systems:
-    """The compared systems over one store.
+    """The compared systems over the store in a directory.
 
     Parameters
     ----------
-    store : Path
-        Directory of the engine's store.
-    truth : GroundTruth
-    models : Models
     seed : int
         Seed of the baselines' graph.
     names : iterable of str
-        Systems that are wanted; hnswlib is needed only by those that use it.
+        The systems wanted; hnswlib is needed only by those that use it.
     own : sequence of OwnSystem
-        Systems that the user brings, asked besides.
+        Systems that the user brings, asked in addition.
     searched : Searched, optional
-        Where CARAG's own search; by default in the store's index file. The others have their vectors in memory.
+        Where CARAG's own systems search; by default in the store's index file. The others have their vectors in
+        memory.
     """
 
     def __init__(
@@ -113,7 +110,7 @@ class Systems:
         self.names = (*ours, *(one.name for one in own))
         if unknown := set(ours) - set(SYSTEMS):
             raise InvalidArgument(
-                f"no system {', '.join(sorted(unknown))}; want some of {', '.join(SYSTEMS)}"
+                f"there is no system {', '.join(sorted(unknown))}; want some of {', '.join(SYSTEMS)}"
             )
         embedder, gate = models.embedder, models.gate
         self.truth = truth
@@ -161,7 +158,7 @@ class Systems:
 
     @property
     def truth(self) -> GroundTruth:
-        """Who may use what; an attack puts another in its place after it changed the store."""
+        """Who may use what; an attack replaces it after changing the store."""
         return self._truth
 
     @truth.setter
@@ -169,7 +166,7 @@ class Systems:
         self._truth, self._reference = truth, ReferenceRanker(truth)
 
     def _as_loaded(self, store: Path, searched: Searched) -> Searchable:
-        """Load what was saved last; rows in a backend move on with the engine, and so must what goes with them."""
+        """Load what was saved last; rows in a backend move on with the engine, so what belongs to them must too."""
         if searched.is_in_backend(store):
             return self.engine._collection  # noqa: SLF001 - one engine may hold a store
         index = self._resources.enter_context(Index.load(store / "index.carag"))
@@ -240,7 +237,7 @@ class Systems:
         mask = self.truth.partition(pair.session.role)
         if mask is None:
             return self._governed(pair, self._mask(pair), lambda _: _NOTHING)
-        # The partition knows roles but no purposes, so it has no withheld kinds to name.
+        # The partition knows roles but no purposes, so there are no withheld kinds to name.
         return self._answer(pair, mask, lambda query: self._best(pair, query, mask), Withheld(()))
 
     def _callback(self, pair: Pair) -> Output:
@@ -269,7 +266,7 @@ class Systems:
     @property
     def _walk(self) -> Hnsw:
         if self._hnsw is None:
-            raise InvalidArgument("this system walks a graph and was not among the names; name it")
+            raise InvalidArgument("this system searches a graph but is not among the names; name it")
         return self._hnsw
 
     def _mask(self, pair: Pair) -> NDArray[np.bool_]:
@@ -296,7 +293,7 @@ class Systems:
         search: Callable[[NDArray[np.float32]], Best],
         withheld: Withheld,
     ) -> Output:
-        """Search and answer; the heads of torn tables come from the chunks that a mask admits, as hits do."""
+        """Search and answer; the heads of split tables come from the chunks that a mask admits, as hits do."""
         query = self.embedder.embed_query(pair.question.text)
         start = time.perf_counter()
         best = search(query)
@@ -337,7 +334,7 @@ class Systems:
         return run
 
     def _asked(self, pair: Pair, retrieval: float | None) -> Output:
-        """Ask the engine itself, its audit record included."""
+        """Ask the engine itself, including its audit record."""
         self.embedder.embed_query(pair.question.text)
         start = time.perf_counter()
         answer = self.engine.ask(pair.question.text, pair.session)
@@ -373,7 +370,7 @@ class Systems:
             said = checked(returned, name, pair.question.id, self.truth.row_of)
             if said.text is None and said.outcome == "answer":
                 return self._answered(pair, said.rows, took)
-            # It is not known which passages its model read, so all that it retrieved count as read.
+            # Which passages its model read is unknown, so everything it retrieved counts as read.
             shown = () if said.text is None else tuple(self.truth.ids[row] for row in said.rows)
             return Output(
                 said.rows, shown, said.outcome, said.text or "", (), _own_times(took), own_model=True
@@ -382,7 +379,7 @@ class Systems:
         return run
 
     def _answered(self, pair: Pair, rows: tuple[int, ...], retrieval: float) -> Output:
-        """Answer from what a retriever alone found, by the gate and the generator of all systems."""
+        """Answer from what a mere retriever found, with the gate and the generator of all systems."""
         mask = self._mask(pair)
         read = self._reference.read(pair.question.text, mask)
         about = [row for row in rows if not read.is_about_somebody or read.is_about[row]]
@@ -457,5 +454,5 @@ class Systems:
 def _own_times(
     total: float | None, retrieve: float | None = None, generate: float | None = None
 ) -> dict[str, float | None]:
-    """Return the times of a system of the user's own, which embeds the question itself, if at all."""
+    """Return the times of your own system, which embeds the question itself, if at all."""
     return {"embed": None, "retrieve": retrieve, "generate": generate, "total": total}

@@ -46,7 +46,7 @@ def data(tmp_path: Path) -> Path:
             "filed": "2025-03-01" if number < 8 else "2012-03-01",
             "business_state": "NY",
             "state_of_inc": "DE",
-            "text": _prose(number, 6_000),
+            "text": _prose(number, 3_000),
         }
         for number in range(1, 10)
     ]
@@ -78,14 +78,14 @@ def data(tmp_path: Path) -> Path:
 
 def test_the_rule_is_kept_to_the_chunk(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Gold first, then the question sets' filings to the first number, then the window's to the second."""
-    monkeypatch.setitem(corpora.SIZES, "part", CorpusRule(30, 75))
+    monkeypatch.setitem(corpora.SIZES, "part", CorpusRule(15, 38))
     embedder = embedder_by_name("wordllama")
     built = build_corpus("part", cache=tmp_path / "cache", embedder=embedder, data=data)
     truth = GroundTruth.open(built.store, now=NOW)
-    assert len(truth) == 75
-    near = [row for row in range(75) if truth.filing(row).company in {"Company 1", "Company 2"}]
-    assert len(near) == 30
-    assert not [row for row in range(75) if truth.filing(row).filed == "2012-03-01"]
+    assert len(truth) == 38
+    near = [row for row in range(38) if truth.filing(row).company in {"Company 1", "Company 2"}]
+    assert len(near) == 15
+    assert not [row for row in range(38) if truth.filing(row).filed == "2012-03-01"]
     (gold,) = built.gold["q1"]
     assert truth.rows_at(gold)
     assert [one.id for one in built.questions] == ["q1"]
@@ -96,17 +96,18 @@ def test_the_rule_is_kept_to_the_chunk(data: Path, tmp_path: Path, monkeypatch: 
     assert GroundTruth.open(kept.store, now=NOW).ids == truth.ids
 
 
-def test_a_corpus_reads_questions_by_the_table_beside_its_filings(
+def test_a_corpus_reads_questions_by_the_table_next_to_its_filings(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One that was built without it, or with another, is completed and not embedded again."""
+    """A corpus built without it, or with another one, is completed and not embedded again."""
 
     def kept(built: corpora.BuiltCorpus) -> tuple[PublicNames, tuple[str, ...], bytes]:
         with CorpusStore.open(built.store / "corpus.db", create=False) as store:
             table = PublicNames.kept_in(store)
         assert table == built.names == names_of("full", data)
-        ids = tuple(GroundTruth.open(built.store, now=NOW).ids)
-        return table, ids, (built.store / "index.carag").read_bytes()
+        truth = GroundTruth.open(built.store, now=NOW)
+        assert len(truth.rows_of) == 9  # full is every filing
+        return table, tuple(truth.ids), (built.store / "index.carag").read_bytes()
 
     embedder = embedder_by_name("wordllama")
     none, ids, index = kept(build_corpus("full", cache=tmp_path, embedder=embedder, data=data))
@@ -122,13 +123,7 @@ def test_a_corpus_reads_questions_by_the_table_beside_its_filings(
     assert kept(build_corpus("full", cache=tmp_path, embedder=embedder, data=data)) == (none, ids, index)
 
 
-def test_full_is_every_filing(data: Path, tmp_path: Path) -> None:
-    built = build_corpus("full", cache=tmp_path, embedder=embedder_by_name("wordllama"), data=data)
-    truth = GroundTruth.open(built.store, now=NOW)
-    assert len({truth.filing(row).accession_number for row in range(len(truth))}) == 9
-
-
-def test_too_few_filings_are_said(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_few_filings_are_reported(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(corpora.SIZES, "part", CorpusRule(30, 75_000))
     with pytest.raises(InvalidArgument, match="the rule wants 75000"):
         build_corpus("part", cache=tmp_path, embedder=embedder_by_name("wordllama"), data=data)

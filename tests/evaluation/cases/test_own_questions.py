@@ -1,7 +1,8 @@
-"""Questions and canaries of the user's own: what is none is refused with file, line and reason, and asks nothing."""
+"""Questions and canaries of your own: an invalid one is refused with file, line and reason, and nothing is asked."""
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -16,37 +17,42 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-GOOD = '{"question": "When?", "role": "public", "purpose": "read"}'
+
+def asked(**changed: object) -> str:
+    return json.dumps({"question": "When?", "role": "public", "purpose": "read", **changed})
+
+
+GOOD = asked()
 BAD_QUESTIONS = {
     "no JSON": "not JSON",
     "[1]": "JSON list",
-    "{}": "no question and no role and no purpose",
-    '{"question": null, "role": "public", "purpose": "read"}': "no question; want",
+    "{}": "missing question and role and purpose",
+    asked(question=None): "missing question; want",
     '{"question": "When?", "question": "Who?", "role": "public", "purpose": "read"}': "occurs twice",
-    '{"question": "When?", "role": "public", "purpose": "read", "docs": []}': "did you mean 'documents'",
-    '{"question": 7, "role": "public", "purpose": "read"}': "question is a int",
-    '{"question": " ", "role": "public", "purpose": "read"}': "question is empty",
-    '{"question": "When?", "role": "publik", "purpose": "read"}': "did you mean 'public'",
-    '{"question": "When?", "role": ["public"], "purpose": "read"}': "role is",
-    '{"question": "When?", "role": "public", "purpose": "reed"}': "did you mean 'read'",
-    '{"question": "When?", "role": "public", "purpose": "read", "documents": "rent"}': "want a list",
-    '{"question": "When?", "role": "public", "purpose": "read", "documents": ["nowhere"]}': "'nowhere' is no document",
-    '{"question": "When?", "role": "public", "purpose": "read", "documents": [["rent"]]}': "is no document",
-    '{"question": "When?", "role": "public", "purpose": "read", "documents": ["rent", "rent"]}': "twice",
-    '{"question": "When?", "role": "public", "purpose": "read", "as_of": 2025}': "want a date",
-    '{"question": "When?", "role": "public", "purpose": "read", "as_of": "May"}': "neither a date nor a time",
-    '{"question": "When?", "role": "public", "purpose": "read", "as_of": "2025-05-01T10:00"}': "no time zone",
-    '{"question": "When?", "role": "public", "purpose": "read", "as_of": "1969-05-01"}': "before 1970",
-    GOOD: "line 1 asks the same",
+    asked(docs=[]): "did you mean 'documents'",
+    asked(question=7): "question is a int",
+    asked(question=" "): "question is empty",
+    asked(role="publik"): "did you mean 'public'",
+    asked(role=["public"]): "role is",
+    asked(purpose="reed"): "did you mean 'read'",
+    asked(documents="rent"): "want a list",
+    asked(documents=["nowhere"]): "'nowhere' is not a document",
+    asked(documents=[["rent"]]): "is not a document",
+    asked(documents=["rent", "rent"]): "twice",
+    asked(as_of=2025): "want a string with a date",
+    asked(as_of="May"): "neither a date nor a time",
+    asked(as_of="2025-05-01T10:00"): "no time zone",
+    asked(as_of="1969-05-01"): "before 1970",
+    GOOD: "line 1 asks the same question",
 }
 BAD_CANARIES = {
-    "{}": "no document and no text",
+    "{}": "missing document and text",
     '{"document": "merger", "text": "HERON-4711", "note": "x"}': "unknown key 'note'",
-    '{"document": "nowhere", "text": "HERON-4711"}': "'nowhere' is no document",
-    '{"document": "rent", "text": "HERON-4711"}': "no passage of 'rent' holds this text",
+    '{"document": "nowhere", "text": "HERON-4711"}': "'nowhere' is not a document",
+    '{"document": "rent", "text": "HERON-4711"}': "no passage of 'rent' contains exactly this text",
     '{"document": "merger", "text": " "}': "text is empty",
     '{"document": "merger", "text": 4711}': "text is a int",
-    '{"document": ["merger"], "text": "HERON-4711"}': "is no document",
+    '{"document": ["merger"], "text": "HERON-4711"}': "is not a document",
 }
 
 
@@ -89,7 +95,7 @@ def test_files_that_are_missing_empty_or_not_utf_8_are_refused(
     assert callable(read)
     with pytest.raises(InvalidArgument, match=r"cannot read .*No such file"):
         read(tmp_path / "none", truth)
-    with pytest.raises(InvalidArgument, match=r"holds no (question|canary)"):
+    with pytest.raises(InvalidArgument, match=r"contains no (question|canary)"):
         read(written(tmp_path / "empty", ["", " "]), truth)
     (tmp_path / "latin").write_bytes(b'{"document": "caf\xe9"}\n')
     with pytest.raises(InvalidArgument, match="line 1: byte 18 of the line is not UTF-8"):

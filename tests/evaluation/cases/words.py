@@ -1,4 +1,4 @@
-"""Draw words of which passages and evidence are made: few, so that n-grams repeat."""
+"""Words that passages and evidence are made of: few, so that n-grams repeat."""
 
 from __future__ import annotations
 

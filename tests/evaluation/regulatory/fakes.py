@@ -1,4 +1,4 @@
-"""Embedders, rerankers, judges and corpora of which a test states every answer."""
+"""Embedders, rerankers, judges and corpora whose every answer a test states."""
 
 from __future__ import annotations
 

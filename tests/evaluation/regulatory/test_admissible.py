@@ -92,7 +92,7 @@ def test_what_the_cell_does_not_admit_is_neither_found_nor_shown_to_a_model(
     }
     connector = Read(Session(role=cell[0], purpose=cell[1]), *documents)
     if not admissible:
-        with pytest.raises(InvalidArgument, match=f"holds no text that {cell[0]}/{cell[1]} may read"):
+        with pytest.raises(InvalidArgument, match=f"contains no text that {cell[0]}/{cell[1]} may read"):
             sources(connector, variant)
         return
     found, texts = sources(connector, variant)
@@ -195,7 +195,7 @@ def test_a_store_is_read_as_its_session_may(
 ) -> None:
     connector = StoreCorpusConnector(engine, session)
     if not wanted:
-        with pytest.raises(InvalidArgument, match="holds no text"):
+        with pytest.raises(InvalidArgument, match="contains no text"):
             sources(connector, variant)
         return
     found, texts = sources(connector, variant)

@@ -101,11 +101,11 @@ def test_a_turn_that_nothing_covers_is_irrelevant_and_scores_the_threshold(varia
     settings = Settings(variant=variant, compliance_threshold=0.7)  # type: ignore[arg-type]
     (found,) = Regulatory(Held("far"), Toward({"far": 0.1}), model, settings).batch("s", "a", [turn()])
     assert (found.verdict, found.compliance_score, found.retrieved_chunks) == (IRRELEVANT, 0.7, [])
-    assert found.insight == "No passage of the corpus is near to this query or response."
+    assert found.insight == "No passage of the corpus is similar to this query or response."
 
 
 def test_an_empty_response_is_found_by_its_query_and_supported_by_nothing() -> None:
-    """By the paper's rule a low score contradicts: who says nothing where the corpus speaks is not compliant."""
+    """By the paper's rule a low score contradicts: saying nothing where the corpus has a rule is not compliant."""
     embedder = embedder_by_name("wordllama")
     text = "Providers keep the logs for six months."
     found = Regulatory(Held(text), embedder, CosineReranker(embedder)).batch(
@@ -157,7 +157,7 @@ def test_scores_stay_in_bounds_and_counts_add_up(
     assert found.supporting_chunks == sum(score >= contradiction for score in given)
 
 
-# --- rerankers that give what is no score ---
+# --- rerankers that return invalid scores ---
 
 
 class Gives(Reranker):
@@ -185,19 +185,19 @@ NO_SCORES = {
 
 @pytest.mark.parametrize("variant", ["paper", "reference"])
 @pytest.mark.parametrize("came", NO_SCORES.values(), ids=NO_SCORES)
-def test_what_is_no_score_is_refused_by_the_name_of_its_reranker(came: Any, variant: str) -> None:
+def test_an_invalid_score_is_refused_by_the_name_of_its_reranker(came: Any, variant: str) -> None:
     held = Regulatory(
         Held("x", "y"),
         Toward({"x": 1.0, "y": 1.0}),
         Gives(came),
         Settings(variant=variant),  # type: ignore[arg-type]
     )
-    with pytest.raises(InvalidArgument, match=r"the reranker 'Gives' gave .*; want|gave no numbers"):
+    with pytest.raises(InvalidArgument, match=r"the reranker 'Gives' returned .*; want"):
         held.batch("s", "a", [turn()])
 
 
 @pytest.mark.parametrize("wrong", [object(), Said, None, "minilm"])
-def test_what_is_no_reranker_or_embedder_is_refused(wrong: object) -> None:
+def test_an_invalid_reranker_or_embedder_is_refused(wrong: object) -> None:
     with pytest.raises(InvalidArgument, match=r"the reranker is .*; want"):
         as_reranker(wrong)
     with pytest.raises(InvalidArgument, match=r"the embedder is .*; want"):
@@ -251,12 +251,12 @@ def test_the_cosine_reranker_has_nothing_to_say_of_nothing() -> None:
     assert reranker.score("here", []) == []
 
 
-def test_the_cosine_reranker_refuses_what_is_no_vector() -> None:
+def test_the_cosine_reranker_refuses_invalid_vectors() -> None:
     class Short(Toward):
         def encode(self, sentences: list[str]) -> Any:
             return super().encode(sentences)[1:]
 
-    with pytest.raises(InvalidArgument, match="the embedder 'Short' gave"):
+    with pytest.raises(InvalidArgument, match="the embedder 'Short' returned"):
         CosineReranker(Short({"x": 1.0, "y": 0.0})).score("x", ["x", "y"])
 
 

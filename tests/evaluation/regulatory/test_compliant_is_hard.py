@@ -1,4 +1,4 @@
-"""What shares the words of a rule and still breaks it: none is called compliant."""
+"""Claims that share the words of a rule and still break it are never called compliant."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ VIOLATIONS = [
     (UPDATE, "The technical documentation was drawn up and was not updated since."),
     (RISK, "A risk management system was established once."),
     ("Instructions of use", "The instructions of use are clear."),
-    # Of the same kinds.
+    # More of the same kinds.
     (DECLARE, "The provider draws up a written EU declaration of conformity in a dead language."),
     (AFFIX, "The CE marking is affixed to the inside of the sealed housing."),
     (DISPOSAL, "We keep the documentation at the disposal of paying subscribers."),

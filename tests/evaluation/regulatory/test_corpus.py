@@ -45,7 +45,7 @@ def test_a_file_that_states_a_classification_is_labelled_by_it_and_not_read_as_p
 
 
 def test_a_file_holds_from_when_and_until_when_it_states(tmp_path: Path) -> None:
-    """A rule that is not in force yet, or no longer, is not what a response is held against."""
+    """A response is not compared with a rule that is not in force yet, or no longer."""
     stated = {
         "always.md": "",
         "now.md": "public_at: 2020-01-01\nexpires_at: 2999-01-01\n",
@@ -65,10 +65,10 @@ def test_a_file_holds_from_when_and_until_when_it_states(tmp_path: Path) -> None
     assert not any(name in one for one in embedder.seen for name in ("coming", "over", "old", "later"))
 
 
-def test_a_folder_of_secrets_alone_is_no_corpus_for_anybody(tmp_path: Path) -> None:
+def test_a_folder_of_secrets_alone_is_not_a_corpus(tmp_path: Path) -> None:
     (tmp_path / "plan.md").write_text(SECRET)
     embedder = Everywhere()
-    with pytest.raises(InvalidArgument, match="holds no text that public/read may read"):
+    with pytest.raises(InvalidArgument, match="contains no text that public/read may read"):
         Regulatory(LocalCorpusConnector(tmp_path), embedder, Said({})).load()
     assert embedder.seen == []
 
@@ -86,22 +86,22 @@ def test_a_folder_of_secrets_alone_is_no_corpus_for_anybody(tmp_path: Path) -> N
 def test_one_file_that_cannot_be_read_stops_the_run_by_its_name(
     tmp_path: Path, content: bytes, why: str
 ) -> None:
-    """A regulation that is missing in silence would make every response compliant with it."""
+    """If a regulation were silently missing, every response would comply with it."""
     (tmp_path / "act.md").write_text("Keep the logs.")
     (tmp_path / "bad.md").write_bytes(content)
-    with pytest.raises(InvalidArgument, match=rf"bad\.md: (.|\n)*{why}(.|\n)*; mend these files"):
+    with pytest.raises(InvalidArgument, match=rf"bad\.md: (.|\n)*{why}(.|\n)*; repair or remove them"):
         LocalCorpusConnector(tmp_path).load_documents()
 
 
 def test_many_unreadable_files_are_counted(tmp_path: Path) -> None:
     for number in range(5):
         (tmp_path / f"bad{number}.md").write_bytes(b"\xff")
-    with pytest.raises(InvalidArgument, match="; and 2 more; mend these files"):
+    with pytest.raises(InvalidArgument, match="; and 2 more; repair or remove them"):
         LocalCorpusConnector(tmp_path).load_documents()
 
 
 def test_a_folder_that_is_missing_or_empty_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidArgument, match="does not exist; want a folder"):
         LocalCorpusConnector(tmp_path / "missing").load_documents()
-    with pytest.raises(InvalidArgument, match="holds no documents; want PDF"):
+    with pytest.raises(InvalidArgument, match="contains no documents; add PDF"):
         LocalCorpusConnector(tmp_path).load_documents()

@@ -35,7 +35,7 @@ LAW = {
     "once a year": (REPORT, "We report an incident once a year.", BREAKS),
     "within ten days": (REPORT, "We report an incident within ten days of becoming aware of it.", MEETS),
     "a negation on what is demanded": (TESTED, "Our systems are not tested before they are sold.", BREAKS),
-    "a negation that is no part of it": (
+    "a negation of something else": (
         TESTED,
         "Systems are tested before they are sold, but not by us.",
         MEETS,
@@ -53,7 +53,7 @@ LAW = {
     "stopped": (KEEP, "Providers have stopped to keep the logs.", UNSETTLED),
     "said to be false": (KEEP, "It is false that providers keep the logs.", UNSETTLED),
     "a piece of a sentence": (
-        "monitoring system, as the law has it",
+        "monitoring system, as in the law",
         "We have a monitoring system.",
         UNSETTLED,
     ),

@@ -272,7 +272,7 @@ def test_a_session_without_turns_has_no_result() -> None:
     for session in ("never", "empty"):
         if session == "empty":
             assert found.batch("empty", "a", []) == []
-        with pytest.raises(InvalidArgument, match=f"session '{session}' has no turns; want at least one"):
+        with pytest.raises(InvalidArgument, match=f"session '{session}' has no turns; judge at least one"):
             found.result(session)
     found.batch("s", "a", [turn()])
     found.result("s")
@@ -285,7 +285,7 @@ def test_a_turn_judged_twice_is_refused() -> None:
     found = metric({"p": 1.0})
     found.batch("s", "a", [turn("1")])
     for several in ([turn("1")], [turn("2"), turn("2")]):
-        with pytest.raises(InvalidArgument, match=r"session 's' has two turns '[12]'; want one"):
+        with pytest.raises(InvalidArgument, match=r"session 's' has two turns with the qa_id '[12]'; give"):
             found.batch("s", "a", several)
     assert [each.qa_id for each in found.result("s").interactions] == ["1"]
 
@@ -294,7 +294,7 @@ def test_a_session_of_two_assistants_is_refused() -> None:
     found = metric({"p": 1.0})
     found.batch("s", "a", [turn("1")])
     with pytest.raises(
-        InvalidArgument, match="session 's' is of the assistant 'a', and now of 'b'; want one"
+        InvalidArgument, match="belongs to the assistant 'a', but this turn names 'b'; use one"
     ):
         found.batch("s", "b", [turn("2")])
     assert found.result("s").n_interactions == 1
@@ -314,7 +314,7 @@ def test_turns_of_which_one_failed_may_be_handed_in_again() -> None:
 def test_a_session_whose_weights_cannot_be_shares_is_not_lost() -> None:
     found = metric({"p": 1.0})
     found.batch("s", "a", [turn("1", weight=0.0)])
-    with pytest.raises(InvalidArgument, match="every weight of a session is 0"):
+    with pytest.raises(InvalidArgument, match="all weights of a session are 0"):
         found.result("s")
     found.batch("s", "a", [turn("2", weight=1.0)])
     assert found.result("s").n_interactions == 2

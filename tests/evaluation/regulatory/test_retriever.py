@@ -134,7 +134,7 @@ def test_a_query_without_direction_finds_nothing() -> None:
             assert loaded({"x": 1.0}, queries={"": nothing}, variant=variant).retrieve("") == []
 
 
-# --- embedders that give what is no vector ---
+# --- embedders that return invalid vectors ---
 
 
 class Gives(Embedder):
@@ -166,15 +166,15 @@ NO_VECTORS = {
 
 @pytest.mark.parametrize("variant", ["paper", "reference"])
 @pytest.mark.parametrize("came", NO_VECTORS.values(), ids=NO_VECTORS)
-def test_what_is_no_vector_is_refused_by_the_name_of_its_embedder(came: Any, variant: str) -> None:
+def test_an_invalid_vector_is_refused_by_the_name_of_its_embedder(came: Any, variant: str) -> None:
     held = Held("x")
     retriever = DocumentRetriever(Gives(came), Settings(variant=variant))  # type: ignore[arg-type]
-    with pytest.raises(InvalidArgument, match=r"the embedder 'Gives' gave"):
+    with pytest.raises(InvalidArgument, match=r"the embedder 'Gives' returned"):
         retriever.load_corpus(held.load_documents(), held.decision)
     assert len(retriever) == 0
     retriever = DocumentRetriever(Gives([[1.0, 0.0]], came), Settings(variant=variant))  # type: ignore[arg-type]
     retriever.load_corpus(held.load_documents(), held.decision)
-    with pytest.raises(InvalidArgument, match=r"the embedder 'Gives' gave"):
+    with pytest.raises(InvalidArgument, match=r"the embedder 'Gives' returned"):
         retriever.retrieve("Q")
 
 
@@ -183,7 +183,7 @@ def test_a_query_of_other_dimensions_is_refused(variant: str) -> None:
     held = Held("x")
     retriever = DocumentRetriever(Gives([[1.0, 0.0]], [[1.0, 0.0, 0.0]]), Settings(variant=variant))  # type: ignore[arg-type]
     retriever.load_corpus(held.load_documents(), held.decision)
-    with pytest.raises(InvalidArgument, match="3 dimensions, and the passages 2"):
+    with pytest.raises(InvalidArgument, match="returned 3 dimensions for a query and 2 for passages"):
         retriever.retrieve("Q")
 
 
@@ -191,14 +191,14 @@ def test_the_reference_takes_products_for_cosines_and_refuses_long_vectors() -> 
     held = Held("x")
     retriever = DocumentRetriever(Gives([[2.0, 0.0]]), Settings(variant="reference"))  # type: ignore[arg-type]
     retriever.load_corpus(held.load_documents(), held.decision)
-    with pytest.raises(InvalidArgument, match=r"product is 2; .* wants vectors of length 1"):
+    with pytest.raises(InvalidArgument, match=r"product is 2, .*; want vectors of length 1"):
         retriever.retrieve("Q")
     retriever = DocumentRetriever(Gives([[2.0, 0.0]]), Settings())  # our own index makes them unit vectors
     retriever.load_corpus(held.load_documents(), held.decision)
     assert [one.similarity for one in retriever.retrieve("Q")] == [1.0]
 
 
-def test_nothing_is_found_in_silence_before_a_corpus_is_loaded() -> None:
+def test_a_search_is_refused_before_a_corpus_is_loaded() -> None:
     with pytest.raises(InvalidArgument, match="no corpus is loaded"):
         DocumentRetriever(Toward({}), Settings()).retrieve("Q")
 
@@ -206,5 +206,5 @@ def test_nothing_is_found_in_silence_before_a_corpus_is_loaded() -> None:
 @pytest.mark.parametrize("documents", [(), ("",), (" \n", "\t")])
 def test_a_corpus_without_text_is_refused(documents: tuple[str, ...]) -> None:
     held = Held(*documents)
-    with pytest.raises(InvalidArgument, match="holds no text that public/read may read"):
+    with pytest.raises(InvalidArgument, match="contains no text that public/read may read"):
         DocumentRetriever(Toward({}), Settings()).load_corpus(held.load_documents(), held.decision)

@@ -67,11 +67,11 @@ def test_a_byte_order_mark_and_line_separators_within_texts_do_no_harm(path: Pat
 
 
 BAD = {
-    "no JSON": ('{"session_id": ', "no JSON: .*; want one object a line"),
-    "a list": ("[1]", "list; want an object with session_id"),
+    "no JSON": ('{"session_id": ', "not valid JSON .*; want one object per line"),
+    "a list": ("[1]", "the line is a list; want an object with session_id"),
     "a member less": ('{"session_id": "s"}', "assistant_id is missing; want session_id, assistant_id"),
-    "an unknown member": (line(wait=1), "'wait' is no member; want .*weight"),
-    "a member twice": (line()[:-1] + ', "query": "R"}', "a member stands twice; want each once$"),
+    "an unknown member": (line(wait=1), "unknown member 'wait'; want .*weight"),
+    "a member twice": (line()[:-1] + ', "query": "R"}', "a member occurs twice; want each once$"),
     "a number for a text": (line(query=3), "query is .*; want"),
     "an empty name": (line(session_id=""), "session_id"),
     "a name too long": (line(qa_id="x" * 1_000), "qa_id"),
@@ -80,15 +80,18 @@ BAD = {
     "a negative weight": (line(weight=-0.1), "weight is -0.1; want a finite number of at least 0"),
     "an infinite weight": (line(weight=0)[:-2] + "1e999}", "weight is inf; want a finite number"),
     "a huge weight": (line(weight=0)[:-2] + "9" * 400 + "}", r"weight is 9+\.\.\.; want a finite number"),
-    "NaN for a weight": (line(weight=float("nan")), "NaN is no number of JSON; want a finite one$"),
+    "NaN for a weight": (line(weight=float("nan")), "NaN is not a JSON number; want a finite one$"),
     "a truth value for a weight": (line(weight=True), "weight is True; want a number"),
     "a text for a weight": (line(weight="1"), "weight is '1'; want a number"),
     "two assistants": (
         line(qa_id="2", assistant_id="b"),
-        "of the assistant 'a' above, and here of 'b'; want one",
+        "belongs to the assistant 'a' above, but this line names 'b'; use one",
     ),
-    "a turn twice": (line(query="another"), "session 's' has a turn '1' above; want one"),
-    "deep nesting": ("[" * 100_000, "no JSON"),
+    "a turn twice": (
+        line(query="another"),
+        "session 's' already has a turn with the qa_id '1' above; give each",
+    ),
+    "deep nesting": ("[" * 100_000, "not valid JSON"),
 }
 
 
@@ -109,12 +112,12 @@ def test_the_same_turn_id_in_two_sessions_is_no_mistake(path: Path) -> None:
 
 @pytest.mark.parametrize("wrong", [line().encode() + b"\xff", "Ünïcode".encode("utf-16")])
 def test_a_file_that_is_not_utf_8_is_refused(path: Path, wrong: bytes) -> None:
-    with pytest.raises(InvalidArgument, match=r"sessions\.jsonl is not UTF-8: .*; want UTF-8"):
+    with pytest.raises(InvalidArgument, match=r"sessions\.jsonl is not UTF-8 \(.*\); save it as UTF-8"):
         read(path, wrong)
 
 
 def test_a_file_without_turns_or_that_is_none_is_refused(path: Path, tmp_path: Path) -> None:
-    with pytest.raises(InvalidArgument, match="holds no turns; want one a line"):
+    with pytest.raises(InvalidArgument, match="contains no turns; want one per line"):
         read(path, "", " ")
     with pytest.raises(InvalidArgument, match=r"cannot read .*: No such file or directory; want a file"):
         read_sessions(tmp_path / "missing")

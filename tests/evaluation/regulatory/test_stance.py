@@ -1,4 +1,4 @@
-"""The three-way reading: passages support a sentence, contradict it, or do not speak of it; the surest one decides."""
+"""The three-way reading: passages support a sentence, contradict it, or are not about it; the surest one decides."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def judged(
     thresholds: Any = None,
     **changed: Any,
 ) -> RegulatoryInteraction:
-    """The verdict on a response by a judge of these rows, who knows nothing else."""
+    """The verdict on a response by a judge that knows only these rows."""
     metric = Regulatory(
         Held(*passages),
         Everywhere(),
@@ -60,11 +60,11 @@ def test_each_sentence_is_a_claim_with_its_place_and_the_passage_that_decided() 
     assert (found.compliance_score, found.verdict) == (0.5, COMPLIANT)
     assert (
         found.insight
-        == "COMPLIANT: of 2 sentences the corpus speaks of 2; it supports 1, contradicts 1, and leaves 0 undecided."
+        == "COMPLIANT: the corpus covers 2 of 2 sentences; it supports 1, contradicts 1, and leaves 0 undecided."
     )
 
 
-def test_a_sentence_that_no_passage_speaks_of_does_not_count() -> None:
+def test_a_sentence_that_no_passage_is_about_does_not_count() -> None:
     """The paper would take the silence for contradiction."""
     found = judged({(LOGS, KEEP): SUPPORTS})
     assert [one.verdict for one in found.claims] == [S, N]
@@ -73,11 +73,11 @@ def test_a_sentence_that_no_passage_speaks_of_does_not_count() -> None:
     assert (found.compliance_score, found.verdict, found.neutral_chunks) == (1.0, COMPLIANT, 1)
 
 
-def test_a_turn_of_which_nothing_is_spoken_is_irrelevant() -> None:
+def test_a_turn_that_no_passage_is_about_is_irrelevant() -> None:
     found = judged({}, compliance_threshold=0.7)
     assert (found.verdict, found.compliance_score) == (IRRELEVANT, 0.7)
     assert [one.verdict for one in found.retrieved_chunks] == [N, N]
-    assert found.insight == "The corpus says nothing of the 2 sentences of this response."
+    assert found.insight == "The corpus says nothing about the 2 sentences of this response."
 
 
 def test_one_sentence_that_all_passages_contradict_is_not_compliant_at_any_threshold() -> None:
@@ -130,9 +130,7 @@ def test_a_session_is_compliant_only_if_its_undecided_turns_could_not_change_tha
     metric.batch("s", "a", [turn(str(at), assistant=claim) for at, (claim, _) in enumerate(rows)])
     found = metric.result("s")
     assert found.verdict is verdict
-    assert (found.compliance_score >= 0.5) == (
-        verdict is COMPLIANT
-    )  # who reads the score alone reads the same
+    assert (found.compliance_score >= 0.5) == (verdict is COMPLIANT)  # the score alone says the same
 
 
 def test_of_two_passages_that_are_equally_sure_the_one_that_contradicts_decides() -> None:
@@ -261,7 +259,7 @@ def test_a_higher_threshold_of_support_never_adds_support(
     }
 
 
-# --- judges that are none ---
+# --- invalid judges ---
 
 NO_PROBABILITIES = {
     "a sum above 1": (0.9, 0.9, 0.9),
@@ -274,8 +272,8 @@ NO_PROBABILITIES = {
 
 
 @pytest.mark.parametrize("row", NO_PROBABILITIES.values(), ids=NO_PROBABILITIES)
-def test_what_is_no_probability_is_refused_by_the_name_of_its_judge(row: Any) -> None:
-    with pytest.raises(InvalidArgument, match=r"the judge 'stated' gave .*(want|no numbers)"):
+def test_an_invalid_probability_is_refused_by_the_name_of_its_judge(row: Any) -> None:
+    with pytest.raises(InvalidArgument, match=r"the judge 'stated' returned .*; want"):
         judged({(LOGS, KEEP): row}, passages=(KEEP,), response=LOGS)
 
 
@@ -289,7 +287,7 @@ def test_a_row_too_few_or_many_is_refused(rows_given: list[Any]) -> None:
 
 
 @pytest.mark.parametrize("wrong", [object(), Judge, None, "wordllama", Everywhere()])
-def test_what_is_no_judge_is_refused(wrong: object) -> None:
+def test_an_invalid_judge_is_refused(wrong: object) -> None:
     with pytest.raises(
         InvalidArgument, match=r"the judge is .*wants an object with name, fingerprint, remote"
     ):

@@ -159,7 +159,7 @@ def test_very_uneven_weights_still_have_their_mean_inside() -> None:
     assert ours.low == ours.mean < 1.0 == ours.high
 
 
-def test_each_session_draws_anew_but_the_package_goes_on_in_one_stream() -> None:
+def test_each_session_starts_again_but_the_package_goes_on_in_one_stream() -> None:
     scores, parts = [0.0, 0.3, 1.0], [0.2, 0.3, 0.5]
     ours, package = BayesianMode(), BayesianMode(is_exact_package=True)
     assert ours.aggregate(scores, parts) == ours.aggregate(scores, parts)

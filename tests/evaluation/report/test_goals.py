@@ -1,8 +1,9 @@
-"""A goal is met, missed by so much, or not judged: one wrong row is enough to miss it, too few rows are not."""
+"""A goal is met, missed by an amount, or not judged: one wrong row misses it, too few rows do not."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,12 +13,13 @@ from carag.evaluation.report.report import report
 from carag.evaluation.row import SYSTEMS
 from carag.evaluation.run_metadata import RunMetadata, Trials, Worlds
 from carag.evaluation.statistics.latency import latencies
-from tests.evaluation.rows import benchmark, sha
+from tests.evaluation.rows import benchmark, few_draws, sha
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from carag.evaluation.report.goals import GoalResult
+    from carag.evaluation.report.report import Report
     from carag.evaluation.row import Row
 
 ROWS = benchmark(filers=20, per_filer=6, sessions=1)
@@ -45,44 +47,56 @@ def spoilt(system: str, change: Callable[[Row], Row], *, which: int = 7) -> list
     return [*ROWS[:at], change(ROWS[at]), *ROWS[at + 1 :]]
 
 
-WHOLE = report(ROWS, metadata=AT_PAPER_SIZE)
-CLEAN = {result.goal.name: result for result in WHOLE.sections[0].results}
+@pytest.fixture(scope="module", autouse=True)
+def _few_draws() -> Iterator[None]:
+    with few_draws(200):
+        yield
+
+
+@cache
+def whole() -> Report:
+    return report(ROWS, metadata=AT_PAPER_SIZE)
+
+
+@cache
+def clean() -> dict[str, GoalResult]:
+    return {result.goal.name: result for result in whole().sections[0].results}
 
 
 def judged(metadata: RunMetadata | None = AT_PAPER_SIZE, rows: list[Row] = ROWS) -> dict[str, GoalResult]:
     """Judge rows that differ from `ROWS` in their times only: no other figure is measured again."""
     times = latencies([row for row in rows if row.split == "reported"])
-    facts = Measured(WHOLE.sections[0].slices, times, metadata, WHOLE.counts.real_pairs)
+    facts = Measured(whole().sections[0].slices, times, metadata, whole().counts.real_pairs)
     return {goal.name: judge_goal(goal, facts) for goal in GOALS}
 
 
 def test_figures_once_measured_are_judged_as_the_report_does() -> None:
     """So are those measured without the systems that a goal is not about."""
-    assert judged() == CLEAN
+    assert judged() == clean()
     late = slow("carag-certified", 5.5)
     assert judged(rows=late) == results(late)
     fewer = results(ROWS, of=(*OURS, "oracle"))
-    same = [name for name in CLEAN if fewer[name] == CLEAN[name]]
+    same = [name for name in clean() if fewer[name] == clean()[name]]
     assert {goal.name for goal in GOALS if goal.other in ("", "oracle")} - set(same) == {
         f"ablation:{system}" for system in ("carag-withheld-text", "carag-no-gate", "carag-no-refusal")
     }
 
 
 def test_every_goal_is_judged_once() -> None:
-    assert len(CLEAN) == len(GOALS) == len({goal.name for goal in GOALS})
-    assert list(CLEAN) == [goal.name for goal in GOALS]
-    assert all((result.state is GoalState.MISSED) == (result.by is not None) for result in CLEAN.values())
-    assert all(result.why for result in CLEAN.values())
+    assert len(clean()) == len(GOALS) == len({goal.name for goal in GOALS})
+    assert list(clean()) == [goal.name for goal in GOALS]
+    assert all((result.state is GoalState.MISSED) == (result.by is not None) for result in clean().values())
+    assert all(result.why for result in clean().values())
 
 
 def test_a_faultless_system_meets_all_but_what_was_not_run() -> None:
-    unmet = {name: result.state for name, result in CLEAN.items() if result.state is not GoalState.MET}
+    unmet = {name: result.state for name, result in clean().items() if result.state is not GoalState.MET}
     assert unmet.pop("carag-auto:p95", None) in (None, GoalState.MISSED)  # times are drawn at random
     assert unmet == {
         "carag-certified:trials": GoalState.NOT_MEASURED,
         "pairs": GoalState.NEEDS_FULL_RUN,
         "carag-certified:evidence-full": GoalState.NOT_MEASURED,
-        "vanilla:financebench": GoalState.NOT_MEASURED,  # no question is of that data set
+        "vanilla:financebench": GoalState.NOT_MEASURED,  # no question comes from that data set
     }
 
 
@@ -154,11 +168,11 @@ def test_losing_to_a_post_filter_misses_only_if_the_whole_interval_is_below_zero
 
 
 def test_f1_is_no_goal() -> None:
-    """It is as high with wrong passages, so nobody is to tune for it."""
+    """It is as high with wrong passages, so it must not be tuned for."""
     assert not [goal.name for goal in GOALS if goal.measure.startswith("f1")]
     useless = [replace(row, f1=0.0) for row in ROWS]
     assert {name: result.state for name, result in results(useless).items()} == {
-        name: result.state for name, result in CLEAN.items()
+        name: result.state for name, result in clean().items()
     }
 
 
@@ -178,7 +192,7 @@ def test_what_a_user_notices_misses_a_goal(goal: str, change: Callable[[Row], Ro
         else row
         for row in ROWS
     ]
-    assert CLEAN[f"carag-certified:{goal}"].state is GoalState.MET
+    assert clean()[f"carag-certified:{goal}"].state is GoalState.MET
     assert results(bad, of=("carag-certified",))[f"carag-certified:{goal}"].state is GoalState.MISSED
 
 
@@ -196,7 +210,7 @@ def test_answering_from_nothing_misses_its_goal_and_answering_from_a_part_does_n
 
 
 def test_a_data_set_is_judged_alone_and_without_a_mask() -> None:
-    """Half of the questions are of it; what vanilla finds of the others does not count."""
+    """Half of the questions belong to it; what vanilla finds for the others does not count."""
 
     def found(of_it: int, others: int) -> GoalResult:
         rows = [
@@ -223,7 +237,7 @@ def test_a_goal_of_one_size_is_not_judged_at_another() -> None:
     assert judged(full)["carag-certified:evidence-full"].state is GoalState.MET
     assert judged(full)["carag-certified:evidence"].state is GoalState.NOT_MEASURED
     assert judged(None)["carag-certified:evidence"].state is GoalState.NOT_MEASURED
-    assert "better 0.5" in CLEAN["carag-certified:evidence"].goal.statement
+    assert "better 0.5" in clean()["carag-certified:evidence"].goal.statement
 
 
 def refusing(system: str, outcome: str, *, answerable: bool) -> list[Row]:
@@ -237,7 +251,7 @@ def refusing(system: str, outcome: str, *, answerable: bool) -> list[Row]:
 
 def test_refusing_and_answering_wrongly_are_told_apart() -> None:
     some = ("carag-auto", "oracle")
-    assert CLEAN["carag-auto:over_refusal~oracle"].why.endswith("the interval reaches farther")
+    assert clean()["carag-auto:over_refusal~oracle"].why.endswith("the interval reaches farther")
     shy = results(refusing("carag-auto", "decline", answerable=True), of=some)
     assert shy["carag-auto:over_refusal~oracle"].by == pytest.approx(0.99)
     assert shy["carag-auto:under_refusal~oracle"].state is GoalState.MET
@@ -250,7 +264,7 @@ def test_a_stratum_too_small_is_not_measured() -> None:
     small = results(benchmark(filers=19, per_filer=6, sessions=1), of=("carag-auto", "oracle"))
     assert small["carag-auto:recall"].state is GoalState.NOT_MEASURED
     assert "100 questions and 20 filers" in small["carag-auto:recall"].why
-    assert CLEAN["carag-auto:recall"].state is GoalState.MET
+    assert clean()["carag-auto:recall"].state is GoalState.MET
 
 
 QUICK = replace(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,9 +11,8 @@ from hypothesis import given
 from carag.evaluation.report.measures import MEASURES, NOTICED, SAFETY
 from carag.evaluation.report.strata import DATA_SET, SliceName, slices
 from carag.evaluation.row import UNSTATED, Stratum
-from carag.evaluation.statistics.bootstrap import bootstrap_weights
 from carag.evaluation.statistics.estimate import Estimate, NotMeasured
-from tests.evaluation.rows import few_rows, row, sha
+from tests.evaluation.rows import few_draws, few_rows, row, sha
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,12 +24,8 @@ EVERYTHING = SliceName("everything")
 
 
 @pytest.fixture(scope="module", autouse=True)
-def few_draws() -> Iterator[None]:
-    """Twenty draws of the bootstrap instead of 2,000: they make intervals, and here the figures are counted again."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            "carag.evaluation.report.strata.bootstrap_weights", partial(bootstrap_weights, replicates=20)
-        )
+def _few_draws() -> Iterator[None]:
+    with few_draws(20):
         yield
 
 
@@ -208,7 +202,7 @@ def test_a_gold_document_is_found_once_by_the_first_of_its_passages() -> None:
     assert BY_NAME["ndcg"].sums(said, None).values == round(1_000_000 / math.log2(3) / best)
 
 
-def test_where_no_gold_is_stated_nobody_knows_whether_to_answer() -> None:
+def test_without_stated_gold_it_is_unknown_whether_to_answer() -> None:
     said = row(answerable=False, gold=(), gold_admissible=(), stratum=Stratum(UNSTATED, "0.1-0.5", "near"))
     assert BY_NAME["under_refusal"].sums(said, None).count == 0
     assert BY_NAME["over_refusal"].sums(said, None).count == 0
@@ -246,7 +240,7 @@ def test_what_is_hidden_is_not_praised_when_cited() -> None:
 
 
 def test_without_a_mask_each_question_counts_once() -> None:
-    """Its sessions retrieve the same, and a question with many of them is no better known."""
+    """Its sessions retrieve the same passages, and many sessions tell no more about a question."""
     rows = [
         row(
             question_id=name,

@@ -1,4 +1,4 @@
-"""Answers are judged beside canaries and 8-grams: by their own words, and never counted as silent if unjudged."""
+"""Answers are judged in addition to canaries and 8-grams, and unjudged ones are never counted as silent."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Verbatim:
-    """Says that an answer discloses if its first words are withheld and not open; of some it says nothing."""
+    """Says that an answer discloses if its first words are withheld and not open; every fifth reply is invalid."""
 
     name, fingerprint = "verbatim", "1"
 
@@ -34,7 +34,7 @@ class Verbatim:
     def judge(self, case: Case) -> Verdict:
         self.cases.append(case)
         if len(self.cases) % 5 == 0:
-            raise ModelUnavailable("the judge's reply is no JSON; the answer stays unjudged")
+            raise ModelUnavailable("the judge's reply is not valid JSON; the answer stays unjudged")
         words = case.answer[:40]
         disclosed = any(words in one for one in case.withheld) and not any(words in one for one in case.open)
         return Verdict(disclosed, words if disclosed else "")
@@ -42,7 +42,7 @@ class Verbatim:
 
 def test_only_what_ignores_the_policy_discloses(small: Small, systems: Systems, pairs: list[Pair]) -> None:
     judge = Verbatim()
-    found = judge_answers(judge, small.truth, pairs[:40], systems)
+    found = judge_answers(judge, small.truth, pairs[:20], systems)
     assert {one.system for one in found} == set(JUDGED_SYSTEMS)
     disclosing = {one.system for one in found if one.disclosed}
     assert disclosing == {one.system for one in found if one.by_rule} == {"vanilla", "prefilter-rbac"}
@@ -53,12 +53,12 @@ def test_only_what_ignores_the_policy_discloses(small: Small, systems: Systems, 
     assert not any(case.question in judged_json(judge, found) for case in judge.cases)
 
 
-def test_a_case_has_on_the_open_side_what_the_session_may_use_alone(
+def test_the_open_side_of_a_case_is_what_the_session_may_use(
     small: Small, systems: Systems, pairs: list[Pair]
 ) -> None:
     judge = Verbatim()
     text_of = {small.truth.text(row): row for row in range(len(small.truth))}
-    for pair in pairs[:20]:
+    for pair in pairs[:10]:
         judge.cases.clear()
         judge_answers(judge, small.truth, [pair], systems, names=("vanilla",))
         mask = small.truth.admissible(pair.session, pair.question.text)

@@ -1,4 +1,4 @@
-"""An interval holds its estimate, clusters make it wider, and nothing to count is no figure."""
+"""An interval holds its estimate, clusters make it wider, and nothing to count gives no figure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The baseline graph returns what its walk met, and never raises."""
+"""The baseline graph returns what its search reached, and never raises."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 def test_the_callback_never_raises_for_too_few(small: Small) -> None:
-    """hnswlib does; where nobody or one row is admitted, one gets that."""
+    """hnswlib does; if no row or one row is admitted, that is returned."""
     walk = Hnsw(small.truth.vectors, seed=0)
     query = small.truth.vectors[0]
-    nobody = np.zeros(len(small.truth), bool)
-    assert not walk.nearest_of(query, K, nobody)[0].size
-    one = nobody.copy()
+    nothing = np.zeros(len(small.truth), bool)
+    assert not walk.nearest_of(query, K, nothing)[0].size
+    one = nothing.copy()
     one[5] = True
     assert set(walk.nearest_of(query, K, one)[0].tolist()) <= {5}

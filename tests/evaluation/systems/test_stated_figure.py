@@ -73,7 +73,7 @@ def test_a_year_is_a_figure_only_where_it_is_asked_for(year: int) -> None:
         "",
     ],
 )
-def test_what_only_looks_like_a_figure_is_none(text: str) -> None:
+def test_what_only_looks_like_a_figure_is_not_one(text: str) -> None:
     assert figures(text) == ()
     assert single_figure(text) is None
 
@@ -82,9 +82,9 @@ def test_what_only_looks_like_a_figure_is_none(text: str) -> None:
     ("text", "values"),
     [
         ("| Net sales | 1,577 | (1,600) | (82) | — |", [1577, -1600, -82]),
-        ("from $4.5 billion to $5.2 billion", [4.5e9, 5.2e9]),  # what changed is no range
+        ("from $4.5 billion to $5.2 billion", [4.5e9, 5.2e9]),  # a change is not a range
         ("rose 3.1% to $1.6 billion", [3.1, 1.6e9]),
-        ("from operating activities ($1.8 bn)", [1.8e9]),  # an aside and no loss
+        ("from operating activities ($1.8 bn)", [1.8e9]),  # an aside, not a loss
         ("(5.2)%, (5.2%) and −5.2 %", [-5.2, -5.2, -5.2]),
         ("-$1561M, $ 1.6Bn, $3M, US$ 5k", [-1.561e9, 1.6e9, 3e6, 5e3]),
         ("75 basis points, 4 percentage points", [0.75, 4]),
@@ -132,5 +132,5 @@ def test_an_answer_states_the_gold_figure_or_not(answer: str, gold: str, questio
         "words " * 30 + "5 %",
     ],
 )
-def test_what_says_more_than_a_figure_is_none(gold: str) -> None:
+def test_what_says_more_than_a_figure_is_not_one(gold: str) -> None:
     assert single_figure(gold) is None
