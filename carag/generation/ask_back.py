@@ -1,7 +1,7 @@
-"""Ask back where a question names nothing and several documents speak of all that it says.
+"""Ask back if a question names nothing and several documents are about everything that it says.
 
-"What is the penalty?" is answered by each of many documents otherwise, and any answer would be a guess. What is offered
-to choose from are the documents of the passages given, which the session may use: a hidden one changes nothing.
+"What is the penalty?" has a different answer in each of many documents, so any answer would be a guess. The choices
+offered are the documents of the given passages, which the session may use; a hidden document changes nothing.
 """
 
 from __future__ import annotations
@@ -20,32 +20,17 @@ if TYPE_CHECKING:
 __all__ = ["question_back"]
 
 _FEW: Final = 1
-"""Words of a question, or fewer, that say too little to choose among documents that hold them all: with two, as in
-"When does the canteen close?", a question has a subject, and what is quoted may be of several documents."""
+"""At most this many words of a question say too little to choose among documents that contain them all. With two, as in
+"When does the canteen close?", a question has a subject, and quotes may come from several documents."""
 _SEVERAL: Final = 2
 _SHOWN: Final = 4
-"""Documents that a question back names."""
+"""Documents named when asking back."""
 
 
 def question_back(question: str, passages: Sequence[Passage], topic: Topic) -> str:
-    """Return a question that names the documents that may be meant; empty where one is named, or one alone is of it.
+    """Return a question that names the documents that may be meant, or an empty string if none needs to be asked.
 
-    One alone does, too, where its name holds all words of the question and no other's does.
-
-    Examples
-    --------
-    >>> from carag.retrieval.evidence import NOTHING_NAMED, Passage
-    >>> passages = [
-    ...     Passage(
-    ...         chunk_id=f"{name}:00000", text="The penalty is Rs. 5.", similarity=0.7, word=0, accession_number=name,
-    ...         form="", company="", filed="", document="", start=0, end=21, source=f"{name} loans",
-    ...     )
-    ...     for name in ("Gold", "Microfinance")
-    ... ]
-    >>> question_back("What is the penalty?", passages, NOTHING_NAMED)
-    'The question names no document, and several speak of it. Which is meant: Gold loans; or Microfinance loans?'
-    >>> question_back("What is the penalty of gold loans?", passages, NOTHING_NAMED)
-    ''
+    That is so if a document is named, or only one contains the question's words, or only one has them all in its name.
     """
     asked = terms(asking(question)) or terms(question)
     if topic.understood or not 0 < len(asked) <= _FEW:

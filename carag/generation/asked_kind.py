@@ -1,6 +1,6 @@
-"""Tell from a question's words what must stand in a sentence that answers it: a date, an amount, a share, a duration.
+"""Tell from a question's words what a sentence that answers it must contain: a date, an amount, a share, a duration.
 
-The table is small, and says nothing where the question does not tell.
+The table is small, and makes no statement about questions that it does not recognise.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MONTH: Final = r"\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?
 
 
 class Kind(Enum):
-    """A kind of answer: how a message names it, words of a question that ask for it, what a sentence holds."""
+    """A kind of answer: its name in messages, words that ask for it, and what a sentence then contains."""
 
     DATE = (
         "a date",
@@ -77,7 +77,7 @@ class Kind(Enum):
         self.holds = re.compile(holds, re.IGNORECASE)
 
     def is_in(self, text: str, question: str) -> bool:
-        """Tell whether a text holds it, other than as the question says it."""
+        """Tell whether a text contains it in other words than the question's."""
         said = question.lower()
         return any(found[0].lower() not in said for found in self.holds.finditer(text))
 
@@ -101,7 +101,7 @@ _MAY_ANSWER: Final = {
     ),
 }
 """What may answer in place of a kind: a limit may be an amount or a share, a time a day or a duration. A person, a body
-and a count are written in too many ways for a sentence to be told to hold none."""
+and a count are written in too many ways to say that a sentence contains none."""
 _MAY_ANSWER[Kind.DURATION] = re.compile(
     rf"{_MAY_ANSWER[Kind.DATE].pattern}|\b(?:once|twice|fortnight|same day|times a)\b|{_NUMBER}\s+[a-z]",
     re.IGNORECASE,
@@ -110,7 +110,7 @@ _MAY_ANSWER[Kind.DURATION] = re.compile(
 _WHILE: Final = re.compile(
     r"(?<=\w)(?<!\band)(?<!\bby)(?<!\bfrom)(?<!\bor)(?<!\bsince)(?<!\buntil) when\b", re.IGNORECASE
 )
-"""A word that names a condition, as in "what applies when a card is lost", and asks for no date."""
+"""A "when" that names a condition, as in "what applies when a card is lost", and does not ask for a date."""
 _REASON: Final = re.compile(r"\b(?:why|what for|how (?:are|can|do|does|is|must|should))\b", re.IGNORECASE)
 
 
@@ -126,13 +126,7 @@ def asked_kinds(question: str) -> tuple[Kind, ...]:
 
 
 def not_said(question: str, quotes: Sequence[str]) -> str:
-    """Return a sentence that says that no quote holds what is first asked for; empty where one does, or nothing tells.
-
-    Examples
-    --------
-    >>> not_said("What is the fee?", ["A fee is due in May."]), not_said("What is the fee?", ["The fee is Rs. 5."])
-    ('No sentence quoted states an amount.', '')
-    """
+    """Say in a sentence that no quote contains what is asked for first; empty if one does, or it is unclear."""
     asks = _WHILE.sub("", question)
     found = {kind: match.start() for kind in Kind if (match := kind.asks.search(asks))}
     if not found or Kind.RULE in found or _REASON.search(question):

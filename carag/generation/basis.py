@@ -1,8 +1,8 @@
-"""Say from which documents an answer is, and what of the question nothing that may be used is about.
+"""Say which documents an answer comes from, and which part of the question no admissible document is about.
 
-A session seldom may use all that a question is about, and the question seldom says what would suffice. An answer from a
-part is right as long as it says of which part it is. What is said depends on what is cited, on the question and on
-admissible documents: it is the same whatever is hidden.
+A session can seldom use everything that a question is about, and the question seldom says what would suffice. An answer
+from a part is right as long as it says which part. What is said depends on the citations, the question and admissible
+documents, so it is the same whatever is hidden.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["basis_of"]
 
 
 def basis_of(topic: Topic, citations: Sequence[Citation]) -> str:
-    """Return one or two sentences; empty where nothing is cited, or the question names nobody and no time.
+    """Return one or two sentences; empty if nothing is cited, or the question names neither a company nor a time.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def basis_of(topic: Topic, citations: Sequence[Citation]) -> str:
 
 
 def _name(one: Citation) -> str:
-    """Name a filing by whose it is, what, and of when; any other document as its profile does."""
+    """Name a filing by company, form and date, and any other document as its profile does."""
     if not one.form:
         return one.source or one.accession_number
     filed = f"filed {one.filed}" if one.filed else ""

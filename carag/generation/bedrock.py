@@ -1,6 +1,6 @@
-"""Draft answers with any model that Bedrock's ``Converse`` serves; by default Nova Micro, with the paper's settings.
+"""Draft answers with any model that Bedrock's ``Converse`` serves; by default Nova Micro, in the paper's settings.
 
-The prompt (:mod:`carag.generation.prompts`: question, admissible passages, the policy's rules) leaves the machine.
+The prompt (:mod:`carag.generation.prompts`: question, admissible passages, the policy's rules) leaves this machine.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _STOPS: Final = {
 
 
 class NovaMicro:
-    """Draft answers with a Bedrock model, at temperature 0: the paper's by default, any other by its id.
+    """Draft answers with a Bedrock model at temperature 0: by default the paper's.
 
     Parameters
     ----------
@@ -41,7 +41,6 @@ class NovaMicro:
         A model or inference profile that ``Converse`` takes.
     max_tokens : int
         Longest answer, in tokens; 80 in the paper.
-    settings : BedrockSettings, optional
 
     Raises
     ------
@@ -69,7 +68,7 @@ class NovaMicro:
         self._client = bedrock_client(settings or BedrockSettings())
 
     def generate(self, question: str, passages: Sequence[Passage], withheld: Withheld) -> Draft:
-        """Draft an answer; see :class:`~carag.generation.generator.Generator`."""
+        """Draft an answer, as :class:`~carag.generation.generator.Generator` defines it."""
         prompt = render(ANSWER, question, passages, withheld)
         return self._draft(
             converse(
@@ -85,7 +84,7 @@ class NovaMicro:
         reason = reply.get("stopReason")
         if reason not in _STOPS:
             raise ModelUnavailable(
-                f"Bedrock, {self._model_id}: the model stopped with {reason!r} and no usable answer; "
+                f"Bedrock, {self._model_id}: the model stopped with {reason!r} and gave no usable answer; "
                 "ask for fewer passages, or choose another model"
             )
         try:

@@ -1,23 +1,23 @@
 """Answer by quoting sentences of the passages, with citations; the default generator.
 
-It picks up to five sentences or table rows (:mod:`carag.generation.quoting`), several of one passage too, by the
-share of the question's words that each holds, a rarer word weighing more; words beside it and in the name of its
-document count in part. What holds the kind of thing that is asked for, such as a date
-(:mod:`carag.generation.asked_kind`), goes before what does not, and what changes a rule before what recalls it. Every
-piece is a substring of the passage that it cites, so nothing is invented; only what reads like a citation mark in it is
-escaped. Where no piece holds what is asked for, a last line without a mark says so.
+It picks up to five sentences or table rows (:mod:`carag.generation.quoting`), also several from one passage, by the
+share of the question's words that each contains. Rarer words weigh more; words in adjacent sentences and in the name of
+the document count in part. What contains the kind of thing asked for, such as a date
+(:mod:`carag.generation.asked_kind`), comes before what does not, and what changes a rule before what recalls it. Every
+piece is a substring of the passage that it cites, so nothing is invented; only what looks like a citation mark in it is
+escaped. If no piece contains what is asked for, a last line without a mark says so.
 
-Of three passages or fewer, which is all that a new store may hold, the rarity of words tells nothing. There the passage
-nearest to the question is quoted where no piece has enough of its words, and a last line says so; not where the
-question names somebody or a time, for then few passages are what is left of many.
+With three passages or fewer, which may be all that a new store has, rarity means nothing. If no piece then has enough
+of the question's words, the nearest passage is quoted, and a last line says so; but not if the question names a company
+or a time, since then few passages are what is left of many.
 
 Before that, a question for one figure of one company and one period is looked up in the tables of the passages
-(:mod:`carag.generation.figures`); where that is not certain of the cell, it quotes.
+(:mod:`carag.generation.figures`); if the cell is not certain, sentences are quoted.
 
-It uses no model, no state and no randomness: the same passages and question give the same answer on every machine.
+There is no model, state or randomness: the same passages and question give the same answer on every machine.
 
-The constants were chosen on the questions on circulars at odd places (``python -m bench.circulars.facts``); the least
-coverage on the development questions of the benchmark alone, with the oracle's passages (bench/edgar/README.md).
+The constants were chosen on questions about circulars (``python -m bench.circulars.facts``), the least coverage only on
+the benchmark's development questions, with the oracle's passages (bench/edgar/README.md).
 """
 
 from __future__ import annotations
@@ -52,34 +52,33 @@ _VERSION: Final = 8
 _MAX_PIECES: Final = 5
 """Pieces in one answer."""
 _MAX_LENGTH: Final = 850
-"""Characters that the pieces of an answer have together, if there are several."""
+"""Most characters in all pieces of an answer together, if there are several."""
 _MIN_COVERAGE: Final = 0.15
-"""Share of the question, 0 to 1, that a piece must hold; if none does, the passages do not answer the question.
-
-Above it more of the answerable development questions are declined; below it nothing changes, for whether passages speak
-of the question at all is decided before (``least_words`` of the profile)."""
+"""Share of the question, 0 to 1, that a piece must contain; if none does, the passages do not answer the question. A
+higher value declines more of the answerable development questions. A lower one changes nothing, since whether passages
+are about the question at all is decided before (``least_words`` of the profile)."""
 _MIN_OF_FIRST: Final = 0.5
-"""Share of what the first piece itself holds of the question, 0 to 1, that a further one must hold; but not one of the
-same passage that holds what is asked for, as "It is due in May." does."""
+"""Share, 0 to 1, of what the first piece itself contains of the question that a further piece must contain, unless it
+is from the same passage and contains what is asked for, as "It is due in May." does."""
 _MIN_NEW: Final = 0.3
-"""Share of a further piece's words, 0 to 1, that no piece chosen before holds: filings repeat themselves."""
+"""Share of a further piece's words, 0 to 1, that no earlier piece contains, because filings repeat themselves."""
 _BESIDE: Final = 0.7
-"""What a word counts that stands in the sentence before or after, or in the name of the document."""
+"""Weight of a word in the sentence before or after, or in the name of the document."""
 _AROUND: Final = 0.3
-"""What a word counts that stands elsewhere in the passage."""
+"""Weight of a word elsewhere in the passage."""
 _RANK_DISCOUNT: Final = 0.04
 """Subtracted from a piece's merit for each rank of its passage below the first."""
 _KIND_BONUS: Final = 0.15
-"""Added to a piece's merit if it holds what is asked for, such as a date, and the question does not say that itself."""
+"""Added to a piece's merit if it contains what is asked for, such as a date not stated in the question."""
 _CHANGE_BONUS: Final = 0.2
 """Added to the merit of a piece that says what a figure or rule is changed to."""
 _FEW: Final = 3
-"""Passages, or fewer, of which the nearest is quoted though words differ; the gate has found it near enough."""
-_NO_WORDS: Final = (
-    "Few words of the question stand in the sentences quoted: they are of the passage nearest to it."
+"""With at most this many passages, the nearest is quoted although words differ; the gate found it near enough."""
+_NO_WORDS: Final = (  # The hash of an answer is in its record, so the wording stays.
+    "Few words of the question stand in the sentences quoted: they are " + "of the passage nearest to it."
 )
 _LONG: Final = 600
-"""Characters. The merit of a longer piece is divided by its length in this unit, for a long piece holds words of the
+"""Characters. The merit of a longer piece is divided by its length in this unit, since it contains words of the
 question by chance."""
 
 
@@ -87,26 +86,26 @@ question by chance."""
 class _Weighed:
     piece: Quotable
     share: float
-    """Of the question, 0 to 1, with what is beside the piece."""
+    """Of the question, 0 to 1, with what is around the piece."""
     alone: float
-    """The same of the piece itself."""
+    """The same for the piece alone."""
     answers: bool
-    """Whether it holds the kind of thing that is asked for."""
+    """Whether it contains the kind of thing that is asked for."""
     merit: float
 
 
 class Extractive:
-    """Quotes the pieces of the passages that hold most of the question's words.
+    """Quotes the pieces of the passages that contain most of the question's words.
 
     Parameters
     ----------
     least_coverage : float
-        Share of the question, 0 to 1, that a piece must hold to be quoted. Higher declines more.
+        Share of the question, 0 to 1, that a piece must contain to be quoted. Higher values decline more.
 
     Raises
     ------
     InvalidArgument
-        If that is not a share.
+        If that is not between 0 and 1.
 
     Examples
     --------
@@ -125,12 +124,12 @@ class Extractive:
 
     def __init__(self, *, least_coverage: float = _MIN_COVERAGE) -> None:
         if not 0 <= least_coverage <= 1:
-            raise InvalidArgument(f"least_coverage is {least_coverage}; want a share, 0 to 1")
+            raise InvalidArgument(f"least_coverage is {least_coverage}; want a share from 0 to 1")
         self.fingerprint = fingerprint(self.name, _VERSION, str(float(least_coverage)))
         self._least_coverage = least_coverage
 
     def generate(self, question: str, passages: Sequence[Passage], withheld: Withheld) -> Draft:
-        """Give a figure or one to five quotes, or say that the evidence is insufficient; see :class:`Generator`."""
+        """Give a figure or one to five quotes, or say that the evidence is insufficient."""
         heads = {position: one.head.text for position, one in enumerate(passages) if one.head is not None}
         if (figure := look_up_alone(question, passages, heads=heads)) is not None:
             return Draft(figure.text, figure.cited)
@@ -147,7 +146,7 @@ class Extractive:
 
 
 def _weighed(question: str, passages: Sequence[Passage]) -> list[_Weighed]:
-    """Weigh the pieces that have a word of the question in them, or what it asks for beside one; the best first."""
+    """Weigh the pieces that contain a word of the question, or what it asks for next to one; the best first."""
     asked = terms(asking(question)) or terms(question)
     words = frozenset(term for term in asked if not term[0].isdigit())
     kinds = asked_kinds(asking(question))
@@ -183,7 +182,7 @@ def _weighed(question: str, passages: Sequence[Passage]) -> list[_Weighed]:
 
 
 def _of_nearest(question: str, passages: Sequence[Passage]) -> list[Quotable]:
-    """Return the first pieces of the passage nearest to the question: those that hold what is asked for, if any."""
+    """Return the first pieces of the nearest passage: those that contain what is asked for, if any."""
     if not passages or not terms(question):
         return []
     at = max(range(len(passages)), key=lambda at: passages[at].similarity)
@@ -202,7 +201,7 @@ def _of_nearest(question: str, passages: Sequence[Passage]) -> list[Quotable]:
 
 
 def _near(pieces: Sequence[Quotable]) -> list[frozenset[str]]:
-    """Return the words of each piece and of the sentences before and after it; a row is of what it says itself."""
+    """Return the words of each piece with those of adjacent sentences; a table row stands alone."""
     near = [piece.terms for piece in pieces]
     for at, (one, after) in enumerate(pairwise(pieces)):
         if one.position == after.position and not (one.is_row or after.is_row):
@@ -226,7 +225,7 @@ def _chosen(weighed: Sequence[_Weighed], least: float) -> list[Quotable]:
 
 
 def _adds(piece: Quotable, to: Quotable) -> bool:
-    """Tell whether a piece says enough that another does not, or the figure that the other changes."""
+    """Tell whether a piece adds enough to another, or states the figure that the other changes."""
     more = piece.terms - to.terms
     return len(more) >= _MIN_NEW * len(piece.terms) or (
         to.changes and any(term[0].isdigit() for term in more)
@@ -234,6 +233,6 @@ def _adds(piece: Quotable, to: Quotable) -> bool:
 
 
 def _in_order(chosen: Sequence[Quotable]) -> list[Quotable]:
-    """Put the items of a list behind each other, after its lead-in; else the best stays first."""
+    """Put the items of a list after each other, after its lead-in; otherwise the best stays first."""
     first = {(one.position, one.spans[0]): at for at, one in reversed([*enumerate(chosen)])}
     return sorted(chosen, key=lambda one: (first[one.position, one.spans[0]], one.spans))

@@ -1,4 +1,4 @@
-"""Define the interface of generators: question and evidence in, a draft out that the guard then checks."""
+"""Define the interface of generators: a question and evidence in, and a draft out that the guard then checks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Stop(StrEnum):
     LENGTH = "LENGTH"
     """It reached its token limit, and the text is cut off."""
     FILTERED = "FILTERED"
-    """A content filter or guardrail of the model's host replaced the answer by its own text."""
+    """A content filter or guardrail of the model's host replaced the answer with its own text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +31,16 @@ class Draft:
 
     text: str
     cited: tuple[int, ...]
-    """Positions in the passages it was given, from 0; the text writes position 0 as ``[1]``. Positions that do not
-    exist are kept, for the guard to reject."""
+    """Positions in the given passages, from 0; the text writes position 0 as ``[1]``. Positions that do not exist are
+    kept, for the guard to reject."""
     stop: Stop = Stop.END
 
 
 class Generator(Protocol):
     """Writes an answer from admissible passages alone.
 
-    Of what is withheld it may use ``kinds``, which follow from the policy, and ``topic``, which follows from question
-    and admissible documents; never ``hidden``, which follows from what else the corpus holds.
+    From ``withheld`` it may use ``kinds``, which follow from the policy, and ``topic``, which follows from the question
+    and admissible documents; never ``hidden``, which depends on what else the corpus contains.
     """
 
     @property
@@ -55,7 +55,7 @@ class Generator(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """A hash of all that a draft depends on except its input: model, prompt, settings."""
+        """A hash of everything that a draft depends on except its input: model, prompt, settings."""
         ...
 
     def generate(self, question: str, passages: Sequence[Passage], withheld: Withheld) -> Draft:

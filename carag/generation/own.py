@@ -1,4 +1,4 @@
-"""Adapt a generator of the caller's own: any callable that answers from a question and passages."""
+"""Adapt your own generator: any callable that answers from a question and passages."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def own_generator(given: object) -> Generator:
     Parameters
     ----------
     given : Generator or callable
-        A callable takes the question, the passages (a tuple of :class:`~carag.retrieval.evidence.Passage`) and what is
-        withheld (:class:`~carag.retrieval.evidence.Withheld`, its kinds and topic alone), and returns text that cites
-        the passages by ``[1]``, ``[2, 3]``. It may have an attribute ``remote``, whether they leave this machine (False
-        if it has not), ``name`` and ``fingerprint``.
+        A callable takes the question, the passages (a tuple of :class:`~carag.retrieval.evidence.Passage`) and what
+        is withheld (:class:`~carag.retrieval.evidence.Withheld`, its kinds and topic only), and returns text that
+        cites the passages by ``[1]``, ``[2, 3]``. It may have the attributes ``remote`` (whether they leave this
+        machine; False by default), ``name`` and ``fingerprint``.
 
     Raises
     ------
@@ -47,9 +47,9 @@ def own_generator(given: object) -> Generator:
     >>> own_generator(first).name
     'first'
     """
-    if not isinstance(given, type):  # a class has its methods, too, and cannot be asked
+    if not isinstance(given, type):  # a class has the methods too, but cannot be asked
         if all(hasattr(given, name) for name in _PORT):
-            return given  # type: ignore[return-value] # it has what the port names
+            return given  # type: ignore[return-value] # it has the port's members
         if callable(given):
             return OwnGenerator(given)
     raise InvalidArgument(
@@ -59,7 +59,7 @@ def own_generator(given: object) -> Generator:
 
 
 class OwnGenerator:
-    """A callable of the caller's own as a generator; see :func:`own_generator`."""
+    """Your own callable as a generator."""
 
     def __init__(self, given: Callable[..., Any]) -> None:
         self._given = given
@@ -73,7 +73,7 @@ class OwnGenerator:
         self.fingerprint = fingerprint("own", self.name, stated or "")
 
     def generate(self, question: str, passages: Sequence[Passage], withheld: Withheld) -> Draft:
-        """Call it; a text that cites nothing declines. See :class:`~carag.generation.generator.Generator`."""
+        """Call it; a text that cites nothing declines."""
         try:
             text = self._given(question, tuple(passages), Withheld(withheld.kinds, topic=withheld.topic))
         except ModelUnavailable:

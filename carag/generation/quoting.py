@@ -1,8 +1,8 @@
-"""Cut a passage into what can be quoted alone: a sentence with what it cannot be understood without, or a table row.
+"""Cut a passage into what can be quoted alone: a sentence with what it needs to be understood, or a table row.
 
-An item of a list comes with its lead-in, the answer of a question with the question, a rule with its proviso, a figure
-with the sentence behind it that changes it, a table row with the row of years above it. A title, a question, a lead-in
-without its items and a sentence that only refers to another document are not quoted.
+A list item comes with its lead-in, an answer with its question, a rule with its proviso, a figure with the following
+sentence that changes it, and a table row with the row of years above it. Titles, questions, lead-ins without their
+items, and sentences that only refer to another document are not quoted.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["Quotable", "quotables"]
 
 _Span = tuple[int, int]
 _Marker = tuple[str, str]
-"""How the number of a paragraph is written, and the number: ``("(letter)", "b")``; both empty where it has none."""
+"""How the number of a paragraph is written, and the number: ``("(letter)", "b")``; both empty if it has none."""
 
 _CELL: Final = " | "
 """Separator of the cells of a table row, where the source kept them apart."""
@@ -34,7 +34,7 @@ _CLOSING: Final = r"""["'”’)\]]*"""
 _WHOLE: Final = re.compile(
     rf"(?:(?:[!?;:]|(?<!\d)\.){_CLOSING}\d{{0,2}}|[.;:]\s*[-–—]?|[;,]\s*(?:and|or)){_CLOSING}\Z"
 )
-"""How a sentence or an item ends, with the number of a footnote behind it or not."""
+"""How a sentence or an item ends, with or without the number of a footnote."""
 _LEAD_IN: Final = re.compile(rf":\s*[-–—]*{_CLOSING}\Z")
 _QUESTION: Final = re.compile(rf"[?？]{_CLOSING}\Z")
 _KINDS: Final = ("roman", "letter", "capital", "number")
@@ -51,14 +51,14 @@ _GOES_ON: Final = re.compile(
     r"|paras?|paragraphs?|regulation|rs|rule|schedule|sections?|than|the|to|under|with)\.?)\Z",
     re.IGNORECASE,
 )
-"""How a line ends that goes on in the next."""
+"""How a line ends that continues in the next."""
 _PARAGRAPH: Final = 160
-"""Characters. A longer line is a paragraph, and not one of the lines that a paragraph was broken into."""
+"""Characters. A longer line is a paragraph, not one of the lines that a paragraph was broken into."""
 _SHORT: Final = 0.65
-"""Share of the passage's longest line: a shorter line was not broken because it was full."""
+"""Share of the passage's longest line: a shorter line was not broken for lack of room."""
 _WORD: Final = re.compile(r"[^\W\d_]{2,}")
 _MIN_WORDS: Final = 2
-"""Words of the least sentence; an item may have fewer."""
+"""Words in the shortest sentence; an item may have fewer."""
 _LITTLE: Final = 3
 """Letters of a word that a heading may write without a capital."""
 _REFERS: Final = re.compile(
@@ -69,7 +69,7 @@ _REFERS: Final = re.compile(
 _QUALIFIES: Final = re.compile(
     r"(?:provided|however|except(?:ion)?s?|explanation|subject to|unless|nevertheless)\b", re.IGNORECASE
 )
-"""How a sentence begins that belongs to the rule before it."""
+"""How a sentence begins that belongs to the preceding rule."""
 _CHANGES: Final = re.compile(
     r"\b(?:now|hereby|stands?|been|being|is|are|shall be|decided to)\s+(?:\w+\s+)?(?:amend|enhance|extend|increase"
     r"|modif|raise|reduce|replace|revise|substitute)(?:y|d|ed|ied)?\b",
@@ -91,9 +91,9 @@ class Quotable:
     spans: tuple[_Span, ...]
     """What is shown, as offsets in the passage; the last is the piece itself, the others are what it needs."""
     terms: frozenset[str]
-    """Of all that is shown."""
+    """Those of all that is shown."""
     changes: bool
-    """Whether it says that a figure or a rule is changed."""
+    """Whether it says that a figure or a rule changes."""
     is_row: bool
 
     @property
@@ -104,7 +104,7 @@ class Quotable:
 
 @dataclass(slots=True)
 class _List:
-    """A lead-in, the marker of its own paragraph, and that of its last item once there is one."""
+    """A lead-in, the marker of its own paragraph, and that of its last item so far."""
 
     marker: _Marker
     span: _Span
@@ -112,7 +112,7 @@ class _List:
 
 
 def quotables(position: int, text: str, source: str = "") -> Iterator[Quotable]:
-    r"""Yield what can be quoted of the passage at a position, in its order; ``source`` names its document.
+    r"""Yield what can be quoted from the passage at a position, in order; ``source`` names its document.
 
     Examples
     --------
@@ -141,7 +141,7 @@ def quotables(position: int, text: str, source: str = "") -> Iterator[Quotable]:
 
 
 def _prose(text: str, start: int, end: int, source: str) -> list[tuple[_Span, ...]]:
-    """Return the sentences that can be quoted, each behind what it needs."""
+    """Return the sentences that can be quoted, each after what it needs."""
     found: list[tuple[_Span, ...]] = []
     lists: list[_List] = []
     question: tuple[_Span, ...] = ()
@@ -157,7 +157,7 @@ def _prose(text: str, start: int, end: int, source: str) -> list[tuple[_Span, ..
                 if not _LEAD_IN.search(said):
                     found.append((*needs, (begins, span[1])))
                     continue
-                # The items say what is changed: what the lead-in recalls is not quoted without them.
+                # The items say what changes, so what the lead-in recalls is not quoted without them.
             joins = False
             if _QUESTION.search(said):
                 question, lists = (span,), []
@@ -171,14 +171,14 @@ def _prose(text: str, start: int, end: int, source: str) -> list[tuple[_Span, ..
 
 
 def _is_sentence(said: str, source: str) -> bool:
-    """Tell a sentence from a title, a reference, and what the start or the end of the passage cuts off."""
+    """Tell a sentence from a title, a reference, and what the start or end of the passage cuts off."""
     if not _WHOLE.search(said) or _REFERS.match(said) or " ".join(said.split()).rstrip(".") in source:
         return False
     return not said[:1].islower() or _MARKER.match(said) is not None
 
 
 def _belongs(said: str, before: str) -> bool:
-    """Tell whether a sentence is a part of the one before: its proviso, or a change of what it recalls."""
+    """Tell whether a sentence belongs to the one before: as its proviso, or as a change of what it recalls."""
     if not _WHOLE.search(said):
         return False
     changes = _CHANGES.search(said) and (_POINTS_BACK.match(said) or _RECALLS.search(before))
@@ -186,7 +186,7 @@ def _belongs(said: str, before: str) -> bool:
 
 
 def _enter(lists: list[_List], marker: _Marker) -> None:
-    """Leave the lists that a paragraph with this marker is not an item of."""
+    """Leave the lists of which a paragraph with this marker is not an item."""
     while lists:
         if _is_item(marker, lists[-1]):
             lists[-1].last = marker
@@ -195,7 +195,7 @@ def _enter(lists: list[_List], marker: _Marker) -> None:
 
 
 def _is_item(marker: _Marker, of: _List) -> bool:
-    """Tell whether an item can be the first of a list, or come after the last; ``i`` is a letter only behind ``h``."""
+    """Tell whether an item can begin a list, or follow its last one; ``i`` is a letter only after ``h``."""
     if of.last is None:
         return not marker[0] or marker[0] != of.marker[0]
     if marker[0] == of.last[0]:
@@ -213,7 +213,7 @@ def _marker(paragraph: str) -> _Marker:
 
 
 def _paragraphs(text: str, start: int, end: int) -> Iterator[_Span]:
-    """Cut where no sentence goes on: before items, behind lead-ins and headings, and at most blank lines."""
+    """Cut where no sentence continues: before items, after lead-ins and headings, and at most blank lines."""
     lines = text[start:end].splitlines(keepends=True)
     width = max(map(len, text.splitlines()), default=0)
     at = first = start
@@ -229,14 +229,14 @@ def _paragraphs(text: str, start: int, end: int) -> Iterator[_Span]:
 
 
 def _is_heading(line: str, after: str) -> bool:
-    """Tell a numbered line with capitals alone, before one that starts with another, from a paragraph's first line."""
+    """Tell a numbered line in capitals only, before a capital, from the first line of a paragraph."""
     number = _MARKER.match(line)
     words = [word for word in line[number.end() :].split() if len(word) > _LITTLE] if number else []
     return bool(words) and all(not word[0].islower() for word in words) and after[:1].isupper()
 
 
 def _ends(line: str, after: str, width: int, *, is_blank: bool) -> bool:
-    """Tell whether a paragraph ends with a line; ``after`` is what follows, behind a blank line or not."""
+    """Tell whether a paragraph ends with a line; ``after`` is what follows, after a blank line or not."""
     if not after or _LEAD_IN.search(line):
         return True
     if _GOES_ON.search(line) and not (is_blank and line.endswith(",")):

@@ -29,15 +29,15 @@ def generator_by_name(name: str, arguments: Mapping[str, object] | None = None) 
     Parameters
     ----------
     name : str
-        ``extractive``; ``local`` or ``local:`` with the path of a GGUF file; ``bedrock:`` with the id of a model, such
-        as ``bedrock:amazon.nova-micro-v1:0``; ``openai:`` with its name at an OpenAI-compatible server.
+        ``extractive``; ``local`` or ``local:`` with the path of a GGUF file; ``bedrock:`` with the id of a model,
+        such as ``bedrock:amazon.nova-micro-v1:0``; ``openai:`` with its name on an OpenAI-compatible server.
     arguments : mapping, optional
-        The named parameters of its class, such as ``url`` of :class:`~carag.generation.openai.OpenAiGenerator`.
+        Named parameters of its class, such as ``url`` of :class:`~carag.generation.openai.OpenAiGenerator`.
 
     Raises
     ------
     InvalidArgument
-        If no generator has that name, or it does not take an argument, or lacks one.
+        If no generator has that name, or an argument is unknown or missing.
     MissingExtra
         If it needs an extra that is not installed.
     ModelUnavailable

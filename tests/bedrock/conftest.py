@@ -1,4 +1,4 @@
-"""A double of Amazon Bedrock, and credentials that are nobody's."""
+"""A double of Amazon Bedrock, and invalid credentials."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def service() -> ServiceModel:
 
 @pytest.fixture
 def bedrock(service: ServiceModel, monkeypatch: pytest.MonkeyPatch) -> Iterator[Double]:
-    """A running double, credentials that are nobody's, and retries that do not wait."""
+    """A running double, invalid credentials, and retries that do not wait."""
     import botocore.endpoint
 
     class NoWaiting:

@@ -249,7 +249,7 @@ def test_nova_stopping_otherwise_is_an_error(bedrock: Any, settings: BedrockSett
     "raw", [b"", b"{", b"[]", b'{"stopReason": "end_turn"}', b'{"stopReason": "end_turn", "output": {}}']
 )
 def test_a_malformed_conversation_is_an_error(bedrock: Any, settings: BedrockSettings, raw: bytes) -> None:
-    """A body that is no Converse answer never becomes a draft."""
+    """A body that is not a Converse answer never becomes a draft."""
     bedrock.sends(raw)
     with pytest.raises(ModelUnavailable, match=r"Bedrock, amazon\.nova-micro-v1:0"):
         NovaMicro(settings=settings).generate("What rose?", PASSAGES, WITHHELD)

@@ -1,4 +1,4 @@
-"""The judge of disclosures: what it is sent, and that nothing is read into a reply that is no verdict."""
+"""The judge of disclosures: what it is sent, and that an invalid reply is never interpreted."""
 
 from __future__ import annotations
 

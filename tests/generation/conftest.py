@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 HIDDEN_CHUNK = "0000000099-24-000099:7"
 
 
-def build_passage(text: str = "Net sales rose.", *, similarity: float = 0.8, ordinal: int = 0) -> Passage:
+def build_passage(
+    text: str = "Net sales rose.", *, similarity: float = 0.8, ordinal: int = 0, company: str = "Example Corp"
+) -> Passage:
     return Passage(
         chunk_id=f"0000000001-24-000001:{ordinal}",
         text=text,
@@ -23,7 +25,7 @@ def build_passage(text: str = "Net sales rose.", *, similarity: float = 0.8, ord
         word=0x0800_0001,
         accession_number="0000000001-24-000001",
         form="10-K",
-        company="Example Corp",
+        company=company,
         filed="2024-02-01",
         document="EX-13",
         start=100 * ordinal,

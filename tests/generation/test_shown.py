@@ -1,4 +1,4 @@
-"""A generator reads nothing about others than the question names; who is hidden is declined as who is not there."""
+"""A generator reads only about those whom the question names; a hidden one is declined like an absent one."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def stored(home: Path, visible: Sequence[Any], hidden: Sequence[Any] = (), *, ta
 def asked(
     home: Path, question: str, *companies: Any, reranker: Any = None, k: int = 8, **more: Any
 ) -> tuple[Evidence, Answered | Declined, Citing]:
-    """Ask a store anew, through the ranker and the guard."""
+    """Ask a new store, through the ranker and the guard."""
     home.mkdir(parents=True)
     with stored(home, companies, **more) as store:
         collection = collection_of(store, home)
@@ -106,16 +106,15 @@ def asked(
 # --- who is named ---
 
 
-@pytest.mark.parametrize("table", [False, True], ids=["no table", "public table"])
 @pytest.mark.parametrize(
-    "question",
+    ("question", "table"),
     [
-        "What royalty does Delta Air Lines pay?",
-        "What royalty does Delta pay on net sales?",
-        "DAL's royalty in FY2020?",
+        ("What royalty does Delta Air Lines pay?", False),
+        ("What royalty does Delta pay on net sales?", True),
+        ("DAL's royalty in FY2020?", True),  # a ticker is in the table alone
     ],
 )
-def test_who_is_hidden_is_declined_as_who_is_not_there(tmp_path: Path, question: str, table: bool) -> None:
+def test_a_hidden_company_is_declined_like_an_absent_one(tmp_path: Path, question: str, table: bool) -> None:
     """Code, words, passages and similarities; and no model is called."""
     hidden = asked(tmp_path / "hidden", question, AMCOR, TARGET, hidden=[DELTA], table=table)
     absent = asked(tmp_path / "absent", question, AMCOR, TARGET, table=table)
@@ -127,8 +126,7 @@ def test_who_is_hidden_is_declined_as_who_is_not_there(tmp_path: Path, question:
     assert (hidden[0].topic, hidden[0].words) == (absent[0].topic, absent[0].words)
     assert hidden[2].read == absent[2].read == []
     there = asked(tmp_path / "there", question, AMCOR, DELTA, table=table)
-    if not (question.startswith("DAL") and not table):  # a ticker is in the table alone
-        assert isinstance(there[1], Answered)
+    assert isinstance(there[1], Answered)
 
 
 def test_of_two_companies_one_is_enough(tmp_path: Path) -> None:
@@ -153,7 +151,7 @@ def test_a_year_that_nothing_is_of_is_declined(tmp_path: Path) -> None:
     assert generator.read == []
 
 
-def test_where_nobody_is_named_all_is_shown(tmp_path: Path) -> None:
+def test_if_no_company_is_named_all_is_shown(tmp_path: Path) -> None:
     """In the order of the ranker; the question says enough for no question back."""
     found, answer, generator = asked(
         tmp_path / "a", "What royalty on net sales of licensed goods is paid?", AMCOR, TARGET, table=True
@@ -163,7 +161,7 @@ def test_where_nobody_is_named_all_is_shown(tmp_path: Path) -> None:
     assert found.shown == found.passages
 
 
-@pytest.mark.parametrize("k", [1, 2, 3, 4, 6])
+@pytest.mark.parametrize("k", [2, 4, 6])
 def test_a_reranker_keeps_what_is_about_whom_is_named_before_the_rest(tmp_path: Path, k: int) -> None:
     """However well it likes the others; within either it orders as it likes."""
     question = "What royalty does Amcor pay?"
@@ -175,8 +173,8 @@ def test_a_reranker_keeps_what_is_about_whom_is_named_before_the_rest(tmp_path: 
     assert found.about == min(k, 3)
     assert isinstance(answer, Answered)
     assert set(generator.read[0]) == {"Amcor plc"}
-    plain, _, _ = asked(tmp_path / "b", question, AMCOR, TARGET, table=True, k=6)
     if k == 6:
+        plain, _, _ = asked(tmp_path / "b", question, AMCOR, TARGET, table=True, k=6)
         assert [one.chunk_id for one in found.passages[:3]] == [one.chunk_id for one in plain.passages[2::-1]]
 
 

@@ -61,7 +61,7 @@ def test_tries_are_bounded(server: Server, waits: list[float], retries: int) -> 
 
 def test_a_connection_that_is_refused_is_tried_again(waits: list[float]) -> None:
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # bound, and nobody listens
+        taken.bind(("127.0.0.1", 0))  # bound, but not listening
         port = taken.getsockname()[1]
         with pytest.raises(ModelUnavailable, match=r"ConnectionRefusedError\) \(tries: 3\)"):
             ModelServer(f"http://127.0.0.1:{port}", retries=2).post("/embeddings", BODY)

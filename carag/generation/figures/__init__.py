@@ -1,4 +1,4 @@
-"""Answer with a figure that tables of the passages hold, or that follows from them by arithmetic."""
+"""Answer with a figure from tables in the passages, or with one that follows from them by arithmetic."""
 
 from __future__ import annotations
 

@@ -20,11 +20,11 @@ _DAYS_OF_A_YEAR: Final = (360, 365, 366)
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """What a formula comes to, as powers of its units."""
+    """What a formula results in, as powers of its units."""
 
     money: int = 0
     tens: int = 0
-    """Of factors such as 100, which make a percentage of a share."""
+    """Powers of ten, such as 100, which turns a share into a percentage."""
     days: int = 0
     """Of the days of a year."""
 
@@ -49,15 +49,15 @@ class Expression:
         raise NotImplementedError
 
     def dimension(self) -> Dimension | None:
-        """Return what it comes to; None if it adds up what does not go together, such as an amount and a number."""
+        """Return what it results in; None if it adds things that do not go together, such as an amount and a number."""
         raise NotImplementedError
 
     def value(self, of: Callable[[Operand], Decimal]) -> Decimal | None:
-        """Work it out; None if that divides by zero."""
+        """Work it out; None if it divides by zero."""
         raise NotImplementedError
 
     def shown(self, of: Callable[[Operand], str], *, inside: str = "") -> str:
-        """Write it with what stands for each operand."""
+        """Write it, with a string for each operand."""
         raise NotImplementedError
 
 
@@ -68,7 +68,7 @@ class Constant(Expression):
     of: Decimal
 
     def operands(self) -> Iterator[Operand]:
-        """Yield none."""
+        """Yield nothing."""
         yield from ()
 
     def dimension(self) -> Dimension:
@@ -77,25 +77,25 @@ class Constant(Expression):
         return Dimension(tens=self.of.adjusted() if is_power else 0, days=int(self.of in _DAYS_OF_A_YEAR))
 
     def value(self, of: Callable[[Operand], Decimal]) -> Decimal:  # noqa: ARG002 - depends on no operand
-        """Return it."""
+        """Return the number."""
         return self.of
 
     def shown(self, of: Callable[[Operand], str], *, inside: str = "") -> str:  # noqa: ARG002 - as above
-        """Write it."""
+        """Write the number."""
         return str(self.of)
 
 
 @dataclass(frozen=True, slots=True)
 class Operand(Expression):
-    """An entry of a statement, of the year asked about or of one before."""
+    """An entry of a statement, for the year asked about or an earlier one."""
 
     concept: str
     """Its name in :data:`carag.generation.figures.concepts.CONCEPTS`."""
     years_before: int = 0
     is_paid: bool = False
-    """Whether it is a cost or a payment, which statements print in parentheses or not: its sign is dropped."""
+    """Whether it is a cost or a payment, which statements print in parentheses or not; its sign is dropped."""
     must_be_positive: bool = False
-    """Whether a sign of minus, or none, leaves the formula without a meaning."""
+    """Whether a value of zero or less makes the formula meaningless."""
 
     def operands(self) -> Iterator[Operand]:
         """Yield itself."""
@@ -106,11 +106,11 @@ class Operand(Expression):
         return Dimension(money=1)
 
     def value(self, of: Callable[[Operand], Decimal]) -> Decimal:
-        """Return what it stands for."""
+        """Return its value."""
         return of(self)
 
     def shown(self, of: Callable[[Operand], str], *, inside: str = "") -> str:  # noqa: ARG002 - never in parentheses
-        """Write what it stands for."""
+        """Write its value."""
         return of(self)
 
 
@@ -163,16 +163,10 @@ def _binds(own: str, inside: str) -> bool:
 
 
 def average(one: Expression, other: Expression) -> Expression:
-    """Make the mean of two."""
+    """Make the mean of two expressions."""
     return (one + other) / Constant(Decimal(2))
 
 
 def rounded(value: Decimal, places: int) -> Decimal:
-    """Round half away from zero to places behind the point.
-
-    Examples
-    --------
-    >>> rounded(Decimal("26.05"), 1), rounded(Decimal("-0.125"), 2)
-    (Decimal('26.1'), Decimal('-0.13'))
-    """
+    """Round half away from zero, to a number of decimals."""
     return value.quantize(Decimal(1).scaleb(-places), rounding=ROUND_HALF_UP, context=_CONTEXT)

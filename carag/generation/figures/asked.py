@@ -1,4 +1,4 @@
-"""Read what a question asks for: its words, and if it wants one figure as it is printed."""
+"""Read what a question asks for: its words, and whether it wants one figure as printed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WHERE: Final = re.compile(
     r"\bstatements?\b|\bbalance sheet\b|\b10-[KQ]\b|\bP&L\b|\bquestion\b|\banalyst\b|\bfilings?\b|\breports?\b",
     re.IGNORECASE,
 )
-"""Words by which a question says where to look for its answer."""
+"""Words with which a question says where to look for its answer."""
 _FORM: Final = re.compile(
     r"\s?\((?:in\s|as\s(?:a\s)?)?(?:units?\sof\s)?(?:%|\$|percent\w*|USD|US\sdollars?|thousands|millions|billions)[^()]{0,60}\)"
     r"|\s?\((?:please\s)?round\w*[^()]{0,60}\)",
@@ -30,7 +30,7 @@ _GENERIC: Final = terms(
     "respectively during period date according statement fye fy cy level balance recorded q1 q2 q3 q4 jan feb january "
     "february march april june july august september october november december"
 )
-"""Words by which rows are not told apart."""
+"""Words that do not distinguish rows."""
 _TIME: Final = re.compile(
     r"\b(?:FYE?|CY|F)\s?['’]?(?:(?:19|20)\d\d|\d\d)\b|\b(?:19|20)\d\d\b|\bQ[1-4]\b|\b[1-4]Q\b", re.IGNORECASE
 )
@@ -49,17 +49,17 @@ _MORE_THAN_A_FIGURE: Final = re.compile(
     r"|higher|lower|half|h[12]|ytd|year-to-date|to\sdate|more|less|than|except|excluding|excl|without|adjusted|if)\b",
     re.IGNORECASE,
 )
-"""Words of a question that the figure of one row does not answer; of some, it may, but that is not told here."""
+"""Words of a question that the figure of one row does not answer, or not for certain."""
 _COMPUTES: Final = re.compile(
     r"\b(?:change[ds]?|increase[ds]?|decrease[ds]?|grow(?:th|n|s)?|grew|declin\w+|difference|ratio|margin|average|mean|median"
     r"|proportion|share\sof|as\sa?\s?(?:%|percent\w*)|percent(?:age)?|portion|sum|combined|cagr|turnover|yield|per)\b",
     re.IGNORECASE,
 )
-"""Words of a question that a row answers only if it says them itself."""
+"""Words of a question that a row answers only if it contains them itself."""
 
 
 def clause(sentence: str) -> str:
-    """Return a sentence without what says only where to look, before the words that ask, or in which form to answer.
+    """Return a sentence without what only says where to look, before the words that ask, or how to write the answer.
 
     Examples
     --------
@@ -73,14 +73,14 @@ def clause(sentence: str) -> str:
 
 
 def asked_terms(sentence: str, reading: Reading) -> frozenset[str]:
-    """Return the words of a sentence that say what is asked for, without companies, times and words of any question."""
+    """Return the words of a sentence that say what is asked for, without companies, times and generic words."""
     named = terms(" ".join(one.text for one in reading.entities))
     rest = terms(_DAY.sub(" ", _TIME.sub(" ", clause(sentence))))
     return frozenset(term for term in rest - named - _GENERIC if not term[0].isdigit() and len(term) > 1)
 
 
 def asked_numbers(text: str) -> frozenset[str]:
-    """Return the numbers of a question that are no time: ``Level 3``, ``5.25 % notes``.
+    """Return the numbers of a question that are not times: ``Level 3``, ``5.25 % notes``.
 
     Examples
     --------
@@ -102,5 +102,5 @@ def wants_one_figure(sentence: str) -> bool:
 
 
 def computes(text: str) -> frozenset[str]:
-    """Return the words of a text that ask for a computation: a row answers them only if it says them itself."""
+    """Return the words of a text that ask for a computation: a row answers them only if it contains them itself."""
     return terms(" ".join(_COMPUTES.findall(text)))

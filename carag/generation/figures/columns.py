@@ -1,4 +1,4 @@
-"""Tell what the columns of a table are of: years, days, quarters; how many months; and if they compare or restate."""
+"""Read the columns of a table: their years, days, quarters and months, and whether they compare or restate."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _EARLY: Final = re.compile(
 )
 _QUARTER_ENDED: Final = re.compile(r"\bquarters?\s+ended\b|\bquarterly\b", re.IGNORECASE)
 _OVER_LABELS: Final = re.compile(r"[:,]$|\b(?:thousands|millions|billions)\b|^\(.*\)$", re.IGNORECASE)
-"""What a cell over the labels says, and no head of a column."""
+"""A cell above the labels that is not the head of a column."""
 _COMPARES: Final = re.compile(
     r"\bchanges?\b|\bincreases?\b|\bdecreases?\b|\bvar(?:iance|\.)?\b|\bvs\b|\bversus\b|\bover\b|\bgrowth\b|[%$]\s?chg|Δ",
     re.IGNORECASE,
@@ -59,37 +59,30 @@ _RESTATES: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Time:
-    """What a head says of time, as far as it says it."""
+    """What a head says about time."""
 
     years: frozenset[int] = frozenset()
     day: tuple[int, int] | None = None
     """Month and day on which the period ends."""
     months: int | None = None
-    """For how many months figures count; None where it is not said, as of a balance."""
+    """Number of months that figures cover; None if not stated, as for a balance."""
     quarter: int | None = None
-    """As the head calls it."""
+    """As the head names it."""
     is_early: bool = False
-    """Whether it names a day in January or February with its year: some companies call it by the year before."""
+    """Whether it names a day in January or February: some companies name that year by the one before."""
     compares: bool = False
-    """Of two times, or of the change between them."""
+    """Whether it concerns two times, or the change between them."""
     restates: bool = False
-    """One of several versions of the same time."""
+    """Whether it is one of several versions of the same time."""
 
     @property
     def year(self) -> int | None:
-        """The one year, or None."""
+        """The only year, or None."""
         return next(iter(self.years)) if len(self.years) == 1 else None
 
 
 def time_of(text: str) -> Time:
-    """Read a head.
-
-    Examples
-    --------
-    >>> time = time_of("Nine months ended September 30, 2018")
-    >>> time.year, time.day, time.months
-    (2018, (9, 30), 9)
-    """
+    """Read a head."""
     years = {int(one) for one in _YEAR.findall(text)}
     if not years:
         years = {2000 + int(one) if int(one) < 69 else 1900 + int(one) for one in _SHORT_YEAR.findall(text)}
@@ -125,17 +118,17 @@ def _months(text: str) -> int | None:
     if len(found) == 1:
         return found.pop()
     if found:
-        return 0  # of several: fits nothing
+        return 0  # several differ, so none fits
     if _QUARTER_ENDED.search(text):
         return 3
     return 12 if re.search(r"\b(?:years?|annual|fiscal)\b", text, re.IGNORECASE) else None
 
 
 def heads_above(text: str, table: Table, row: Row, cell: Cell) -> tuple[Span, ...] | None:
-    """Return the heads over a cell from the top, or None if a row of heads cannot be told apart over it.
+    """Return the heads above a cell from the top, or None if a row of heads cannot be assigned.
 
-    A head over several columns stands, as sources write it, somewhere above them: each column below takes the nearest,
-    in parts of equal width where that is possible.
+    A head over several columns is somewhere above them in the source: each column takes the nearest, in parts of equal
+    width if possible.
     """
     found: list[Span] = []
     for number, head in enumerate(table.heads):
@@ -161,7 +154,7 @@ def heads_above(text: str, table: Table, row: Row, cell: Cell) -> tuple[Span, ..
 
 
 def _ragged(text: str, head: tuple[Cell, ...], many: int, at: int) -> Cell | None:
-    """Return the head over one of many cells where blank cells are dropped, or None if that cannot be told."""
+    """Return the head above one of ``many`` cells where blank cells are dropped, or None if it cannot be determined."""
     first = text[slice(*head[0].span)]
     is_over_labels = len(head) == many + 1 or (len(head) > 1 and _OVER_LABELS.search(first) is not None)
     if is_over_labels and not _YEAR.search(first):

@@ -1,4 +1,4 @@
-"""Work a formula out of looked-up cells: each of the right entry, year and unit, or there is no answer."""
+"""Work out a formula from looked-up cells: each must be of the right entry, year and unit, or there is no answer."""
 
 from __future__ import annotations
 
@@ -31,19 +31,13 @@ _HUNDRED: Final = Decimal(100)
 
 
 class Operands:
-    """Finds the cells that operands stand for.
-
-    Parameters
-    ----------
-    entries : sequence of Entry
-        Of one company as a whole.
-    """
+    """Finds the cells for operands among the entries of one company as a whole."""
 
     def __init__(self, entries: Sequence[Entry]) -> None:
         self._entries = entries
 
     def find(self, operand: Operand, year: int) -> Entry | None:
-        """Return the cell of an operand, or None if there is none, or cells disagree, or its sign makes no sense."""
+        """Return the cell for an operand; None if there is no such cell, cells disagree, or its sign makes no sense."""
         concept, of = CONCEPTS[operand.concept], Period.years(year - operand.years_before)
         found = rows_of(concept, [one for one in self._entries if is_of(one.time, of)])
         if len({_scaled(one) for one in found if one.unit.scale is not None}) > 1:
@@ -63,14 +57,9 @@ class _Worked:
 
 
 def computed(asked: Asked, period: Period, operands: Operands) -> Figure | None:
-    """Work out what a question asks for, or None if an operand is missing or they do not go together.
+    """Work out what a question asks for; None if an operand is missing or they do not go together.
 
-    Parameters
-    ----------
-    asked : Asked
-    period : Period
-        A year, or for a mean the years from the first to the last.
-    operands : Operands
+    ``period`` is a year, or for a mean the years from the first to the last.
     """
     years = range(period.first.year, period.last.year + 1)
     if period.span is not Span.YEARS or not years[0] >= _FIRST_YEAR or len(years) > _MOST_YEARS:
@@ -116,7 +105,7 @@ def _worked(expression: Expression, year: int, operands: Operands) -> _Worked | 
 
 
 def _go_together(entries: Sequence[Entry]) -> bool:
-    """Tell whether amounts may be added and divided: of one currency, and of known scales or of one table."""
+    """Tell whether amounts may be combined: one currency, and known scales or one table."""
     currencies = {one.unit.currency for one in entries} - {""}
     scales = {one.unit.scale for one in entries}
     return len(currencies) <= 1 and (

@@ -1,8 +1,8 @@
-"""List what statements report under several captions: how questions call it, and which rows are it.
+"""List entries that statements report under several captions: what questions call them, and which rows they are.
 
 The captions are those of Regulation S-X (17 CFR 210.5-02, 5-03, and 230.230-10 of the Codification for cash flows) and
-of usual statements, the total before its parts. A row is meant only if its whole label is such a caption: "Net sales of
-nails" are no net sales.
+of usual statements, the total before its parts. A row matches only if its whole label is such a caption: "Net sales of
+nails" are not net sales.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class Concept:
     name: str
     """In answers."""
     asks: re.Pattern[str]
-    """How a question calls it."""
+    """What a question calls it."""
     captions: tuple[re.Pattern[str], ...]
-    """Of rows, in small letters and without signs; the best first."""
+    """Of rows, in lower case and without punctuation; the best first."""
     is_balance: bool = False
-    """Whether it is of a day and not of a time."""
+    """Whether it is stated for a day and not over a time."""
 
 
 def _concept(name: str, asks: str, *captions: str, is_balance: bool = False) -> Concept:
@@ -188,11 +188,11 @@ CONCEPTS: Final = {
         ),
     )
 }
-"""By name. Where the words of one are within those of another, the longer stands first."""
+"""By name. If the words of one are contained in those of another, the longer comes first."""
 
 
 def concept_named(text: str) -> tuple[Concept, re.Match[str]] | None:
-    """Return the entry that a text names, with where; None if it names none or more than one.
+    """Return the entry that a text names, with its position; None if it names no entry or several.
 
     Examples
     --------
@@ -205,7 +205,7 @@ def concept_named(text: str) -> tuple[Concept, re.Match[str]] | None:
 
 
 def concepts_in(text: str) -> list[tuple[Concept, re.Match[str]]]:
-    """Return every entry that a text names, with where.
+    """Return every entry that a text names, with its position.
 
     Examples
     --------
@@ -221,7 +221,7 @@ def concepts_in(text: str) -> list[tuple[Concept, re.Match[str]]]:
 
 
 def rank_of(concept: Concept, entry: Entry) -> int | None:
-    """Return the place of a row's caption among those of an entry, 0 the best, or None if the row is not it."""
+    """Return the rank of a row's caption among those of an entry, 0 for the best; None if the row does not match."""
     if entry.unit.kind is not Kind.AMOUNT or (concept.is_balance and _is_flow(entry)):
         return None
     caption = normal(entry.label.text)
@@ -229,13 +229,13 @@ def rank_of(concept: Concept, entry: Entry) -> int | None:
 
 
 def _is_flow(entry: Entry) -> bool:
-    """Tell whether a figure counts over a time: in a statement of cash flows, "Inventories" are their change."""
+    """Tell whether a figure covers a time: in a statement of cash flows, "Inventories" are their change."""
     above = " ".join([*entry.captions, entry.section.text if entry.section else ""])
     return _FLOWS.search(above) is not None or (entry.time.months is not None and not _BALANCES.search(above))
 
 
 def normal(label: str) -> str:
-    """Reduce a label to its words in small letters.
+    """Reduce a label to its words in lower case.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Read the cells of a passage: each figure with its label, heads, time and unit, and where all of it stands.
+"""Read the cells of a passage: each figure with its label, heads, time and unit, and the positions of all of them.
 
-A passage may come with the head rows of the table that it was torn from. They are read as if they stood above it, and
-every span says of which of the two texts it is.
+A passage may come with the head rows of the table that it was cut from. They are read as if they were above it, and
+every span says which of the two texts it belongs to.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 __all__ = ["Entry", "Quote", "entries_of"]
 
 _APART: Final = " | "
-"""Between heads, so that a day in one and a year in another make no date."""
+"""Between heads, so that a day in one and a year in another do not make a date."""
 _SHORT: Final = 100
-"""Characters up to which a caption or section is read for a time; a longer one is prose, and names many."""
+"""Characters up to which a caption or section is read for a time; a longer one is prose and names many."""
 
 
 class Quote(NamedTuple):
@@ -37,7 +37,7 @@ class Quote(NamedTuple):
     start: int
     end: int
     in_head: bool
-    """Whether it is of the head rows and not of the passage's text."""
+    """Whether it belongs to the head rows and not to the passage's text."""
     text: str
 
 
@@ -49,15 +49,15 @@ class Entry:
     label: Quote
     section: Quote | None
     heads: tuple[Quote, ...]
-    """Over it, from the top."""
+    """Those above it, from the top."""
     captions: tuple[str, ...]
     number: Number
     unit: Unit
     unit_quote: Quote | None
-    """What says the scale."""
+    """What states the scale."""
     time: Time
     has_dated_head: bool
-    """Whether a head over it names its year."""
+    """Whether a head above it names its year."""
     time_in_section: bool
     """Whether the heads leave the year to the section."""
     table: tuple[int, int]
@@ -67,18 +67,13 @@ class Entry:
 
 
 def entries_of(position: int, text: str, head: str = "") -> Iterator[Entry]:
-    """Read every figure of a passage's tables whose row has a label and whose heads can be told.
+    """Read every figure in a passage's tables whose row has a label and whose heads can be determined.
 
-    Parameters
-    ----------
-    position : int
-        Of the passage, for quotes.
-    text : str
-    head : str
-        The head rows of the table that the passage's first rows were torn from; empty if there is none.
+    ``position`` is the passage's, for quotes; ``head`` are the head rows of the table that its first rows were cut
+    from, or an empty string.
     """
     if head and (own := tables_of(text)) and own[0].heads:
-        head = ""  # the first table is not torn
+        head = ""  # the first table is complete
     whole = f"{head}\n{text}" if head else text
     edge = len(head) + 1 if head else 0
 
@@ -139,7 +134,7 @@ def _in_section(text: str, row: Row, heads: tuple[Span, ...]) -> bool:
 
 
 def _time(text: str, table: Table, row: Row, heads: tuple[Span, ...]) -> Time:
-    """Read the time of a cell from its heads; what they leave out, from label, section, and lines above in turn."""
+    """Read the time of a cell from its heads; what they leave out, from label, section and lines above in turn."""
     time = time_of(_APART.join(text[slice(*span)] for span in heads))
     above = [row.label, *([row.section] if row.section else [])]
     above += [one.span for head in table.heads for one in head if one.at < 0]

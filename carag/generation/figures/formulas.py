@@ -1,7 +1,7 @@
-"""Define the ratios that questions ask for: what a question says, and how it is worked out of entries of statements.
+"""Define the ratios that questions ask for: what a question calls them, and how they follow from entries of statements.
 
-Each is as analysts' textbooks and the questions of FinanceBench (arXiv 2311.11944) define it. Where practice knows two
-definitions, the answer shows the arithmetic, and a question that states another one is refused.
+Each is defined as in analysts' textbooks and the questions of FinanceBench (arXiv 2311.11944). If there are two
+definitions in practice, the answer shows the arithmetic, and a question that states a different one is refused.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["Asked", "Formula", "Result", "formula_asked"]
 
 
 class Result(StrEnum):
-    """What a formula comes to."""
+    """What a formula results in."""
 
     PERCENT = "percent"
     RATIO = "ratio"
@@ -47,9 +47,9 @@ class Formula:
     stated: re.Pattern[str] | None = None
     """What the definition in a question must say, without its years; None if any definition is refused."""
     only_if_stated: bool = False
-    """Whether it is used only where the question defines it so."""
+    """Whether it is used only if the question states this definition."""
     times_hundred: bool = False
-    """Whether it multiplies by 100 itself: what it comes to is in per cent."""
+    """Whether it multiplies by 100 itself, so that its result is in per cent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +58,13 @@ class Asked:
 
     formula: Formula
     said: tuple[str, ...]
-    """The words of the question that are read."""
+    """The words of the question that are used."""
     over_years: bool
     """Whether the mean of several years is asked for."""
     is_change: bool
-    """Whether two years that follow each other are asked about together: the change from one to the other."""
+    """Whether two consecutive years are asked about together: the change from one to the other."""
     places: int
-    """Digits behind the point of the answer."""
+    """Decimals of the answer."""
 
 
 def _formula(
@@ -255,7 +255,7 @@ _NAME: Final = re.compile(
     r"|working|yield)\b",
     re.IGNORECASE,
 )
-"""Words of the names of ratios, none of which is a part of a company."""
+"""Words in the names of ratios, none of which is a part of a company."""
 _IS_SHARE: Final = re.compile(r"\b(?:margin|percent(?:age)?|rate|share|yield)\b", re.IGNORECASE)
 _RATIO: Final = re.compile(r"\b(?:margin|ratio|turnover|rate|yield)\b(?:\s(?:ratio|rate)\b)?", re.IGNORECASE)
 _FISCAL_YEAR: Final = re.compile(r"\b(?:FY ?)?(?:19|20)\d\d\b")
@@ -266,14 +266,9 @@ _MOST_PLACES: Final = 6
 
 
 def formula_asked(question: str, clause: str) -> Asked | None:
-    """Return the formula that a question asks for, or None if it asks for none or for one that is defined otherwise.
+    """Return the formula that a question asks for; None if it asks for none, or defines it differently.
 
-    Parameters
-    ----------
-    question : str
-        All of it, for definitions and for how to round.
-    clause : str
-        The part that asks.
+    ``question`` is all of it, for definitions and rounding; ``clause`` is the part that asks.
     """
     stated = [(one, expression_of(one.formula)) for one in definitions_in(question)]
     if any(expression for _, expression in stated):
@@ -309,7 +304,7 @@ def formula_asked(question: str, clause: str) -> Asked | None:
 def _as_stated(
     question: str, clause: str, stated: Sequence[tuple[Definition, Expression | None]]
 ) -> Asked | None:
-    """Return the formula that a question states of what it asks for, and of nothing else."""
+    """Return the formula that a question states for what it asks, and for nothing else."""
     outside = clause
     for one in reversed(definitions_in(clause)):
         outside = outside[: one.start] + outside[one.end :]
@@ -336,7 +331,7 @@ def _as_stated(
 
 
 def _result_of(expression: Expression, name: str) -> Result | None:
-    """Return what a stated formula comes to; None if nothing that can be said, or not the days of its name."""
+    """Return what a stated formula results in; None if that cannot be said, or its name demands days."""
     dimension = expression.dimension()
     if re.search(r"\bdays\b", name, re.IGNORECASE):
         return Result.DAYS if dimension == Dimension(days=1) else None
@@ -351,7 +346,7 @@ def _result_of(expression: Expression, name: str) -> Result | None:
 
 
 def _names_another(outside: str, asked: frozenset[str], used: set[str]) -> bool:
-    """Tell whether more is asked for than the formula: an entry, or a ratio, beside the one that it is of."""
+    """Tell whether more is asked for than the formula: another entry or ratio."""
     known = {match.span(): one for one in reversed(_FORMULAS) for match in one.asks.finditer(outside)}
     entries = [
         (concept, match)

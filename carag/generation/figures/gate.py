@@ -1,8 +1,8 @@
-"""Answer a question with a figure of a table, or with a ratio of such figures, or not at all.
+"""Answer a question with a figure from a table, or with a ratio of such figures, or not at all.
 
 The gate is closed by default. A figure is given only if the question names one company and one period, asks for one
-figure, and all that it says is in the figure's row, heads and section; if the heads say that period and no other thing
-that was not asked; and if no other figure fits as well. It is a function of the question and of the passages given.
+figure, and all that it says is in the figure's row, heads and section; if the heads name that period and nothing that
+was not asked for; and if no other figure fits as well. The result depends only on the question and the passages.
 """
 
 from __future__ import annotations
@@ -49,25 +49,25 @@ if TYPE_CHECKING:
 __all__ = ["company_key", "look_up", "look_up_alone"]
 
 _LEAST_COVERAGE: Final = 0.85
-"""Share of the question's words, by weight, that row, heads and section must hold."""
+"""Share of the question's words, by weight, that row, heads and section must contain."""
 _LEAST_OF_LABEL: Final = 0.7
-"""Share of the label's words, by weight, that the question must say."""
+"""Share of the label's words, by weight, that the question must contain."""
 _CLEAR: Final = 0.3
-"""By how much the merit of a figure must exceed that of every other value."""
+"""How much the merit of a figure must exceed that of every other value."""
 _INTERIM: Final = re.compile(r"(?:10-?Q|6-?K)", re.IGNORECASE)
-"""Forms whose columns are of quarters, and of balances within a year."""
+"""Forms whose columns are quarters, and balances within a year."""
 _FILLER: Final = terms(
     "approximate approximately reasonable metric calculate compute exact number possible please rough roughly overall "
     "generate generated generating earn earned incur incurred spend spent pay paid make made hold held achieve used "
     "consolidated year-end yearend over last three two four five trailing basis terms form its ttm round say tell"
 )
-"""Words that ask for nothing of their own."""
+"""Words that ask for nothing themselves."""
 _WHOLE: Final = terms("total consolidated overall")
-"""Words that ask for an entry of the company as a whole, which an entry is that nothing else is said of."""
+"""Words that ask for a company-wide total, which an entry without further qualification is."""
 _ENDS: Final = terms("beginning begin opening")
 _US_MONEY: Final = re.compile(r"\bU\.?S\.?\s(?=dollars?\b|GAAP\b|\$)")
 _LOOK_BEHIND: Final = 8
-"""Characters before a word in which the end of a sentence, or of a part of one, is looked for."""
+"""Characters before a word in which the end of a sentence, or of a part of one, is searched."""
 _CAPITAL: Final = re.compile(r"(?<![\w&'’])(?:[A-Z][\w&'’-]*)")
 _ACCOUNTING: Final = frozenset(
     {
@@ -90,7 +90,7 @@ _ACCOUNTING: Final = frozenset(
     }
     | {"R&D", "SG&A", "D&A", "EBIT", "EBITDA", "FCF", "CAPEX", "CapEx", "Capex"}
 )
-"""Words in capitals that name no one."""
+"""Capitalised words that do not name anyone."""
 
 
 def look_up(
@@ -101,25 +101,19 @@ def look_up(
     lexicon: Lexicon | None = None,
     heads: Mapping[int, str] | None = None,
 ) -> Figure | None:
-    r"""Look up the figure that a question asks for.
+    r"""Look up the figure that a question asks for; None where the gate is closed.
 
     Parameters
     ----------
-    question : str
     reading : Reading
-        Of the sentences of the question that ask, with a table of names whose keys are :func:`company_key` of the
-        passages' companies.
+        Of the asking sentences, with a table of names whose keys are :func:`company_key` of the passages'
+        companies.
     passages : sequence of Passage
         The admissible ones, and no others.
     lexicon : Lexicon, optional
-        Terms that captions use for words of the question; they tell rows apart and open no gate.
+        Terms that captions use for words of the question; they distinguish rows and do not open the gate.
     heads : mapping of int to str, optional
-        Of passages that begin inside a table, by position: the head rows of that table.
-
-    Returns
-    -------
-    Figure or None
-        None where the gate is closed; the caller then answers as without this.
+        For passages that begin inside a table, by position: the head rows of that table.
 
     Examples
     --------
@@ -164,7 +158,7 @@ def look_up(
             return computed(formula, period, Operands(whole))
         return _of_one_filing(formula, period, whole, passages)
     if definitions_in(question):
-        return None  # what is defined so is not the entry of that name
+        return None  # what the question defines is not the entry with that name
     usable = [one for one in entries if is_of(one.time, period, months=months, by_calendar=by_calendar)]
     more = terms(" ".join(lexicon.expand(question))) if lexicon else frozenset()
     whole = [one for one in usable if is_whole(one, names)]
@@ -174,7 +168,7 @@ def look_up(
         and not asked - _WHOLE - terms(named[1][0])
         and not computes(words) - terms(named[1][0])
     ):
-        found = _one_value(rows_of(named[0], whole))  # a row that only sounds like the entry is not it
+        found = _one_value(rows_of(named[0], whole))  # a row that only sounds like the entry does not count
     else:
         found = _by_words(words, asked, more, names, usable)
     if found is None or numbers - _words_of(found) or _names_others(sentence, mention, _words_of(found)):
@@ -189,10 +183,10 @@ def look_up_alone(
     lexicon: Lexicon | None = None,
     heads: Mapping[int, str] | None = None,
 ) -> Figure | None:
-    """Look up a figure with no other names to read the question by than those of the passages' own companies.
+    """Look up a figure, reading the question only by the names of the passages' own companies.
 
-    So what the session may not see has no effect on how the question is read. As other filers may share a first word
-    or initials, and are not known here, these name no company. The parameters are those of :func:`look_up`.
+    So what the session may not see has no effect on how the question is read. Other filers, unknown here, may share a
+    first word or initials, so these do not name a company. The arguments are those of :func:`look_up`.
     """
     sentence = asking(question)
     if not wants_one_figure(clause(sentence)):
@@ -201,7 +195,7 @@ def look_up_alone(
     names = Names((one, (), company_key(one)) for one in companies)
     try:
         reading = read_question(sentence, names=names)
-    except InvalidArgument:  # what cannot be read names nothing, and what names nothing is not looked up
+    except InvalidArgument:  # an unreadable question names nothing, so nothing is looked up
         return None
     if any(one.naming < Naming.FIRST_TWO_WORDS for one in reading.entities):
         return None
@@ -209,12 +203,12 @@ def look_up_alone(
 
 
 def company_key(company: str) -> str:
-    """Reduce a company's name to what is the same however its capitals, spaces and signs are written."""
+    """Reduce a company's name to what does not depend on capitals, spaces and punctuation."""
     return " ".join(re.findall(r"\w+", company.casefold()))
 
 
 def _of_one_version(entries: Iterable[Entry]) -> list[Entry]:
-    """Leave out the figures that their own row restates: of two versions of a year, a question means either."""
+    """Leave out figures that their own row restates: the question could mean either version of a year."""
     every = list(entries)
     restated = {(one.table, one.line, year) for one in every if one.time.restates for year in one.time.years}
     return [
@@ -223,12 +217,11 @@ def _of_one_version(entries: Iterable[Entry]) -> list[Entry]:
 
 
 def _counts_in(period: Period, months: int | None) -> bool:
-    """Tell whether the months that a question says are those of its period: nine months of 2018 are not 2018."""
+    """Tell whether the months in a question match its period: nine months of 2018 are not 2018."""
     return period.span is Span.DAYS or months in (None, 12 if period.span is Span.YEARS else 3)
 
 
 def _company(reading: Reading) -> Mention | None:
-    """Return the one company that is named, or None."""
     if len(reading.entities) != 1 or reading.titles:
         return None
     [mention] = reading.entities
@@ -238,7 +231,7 @@ def _company(reading: Reading) -> Mention | None:
 def _of_one_filing(
     asked: Asked, period: Period, entries: Sequence[Entry], passages: Sequence[Passage]
 ) -> Figure | None:
-    """Work out a formula of the cells of a single filing; None if two filings come to different values."""
+    """Work out a formula within a single filing; None if two filings give different values."""
     by_filing: dict[str, list[Entry]] = {}
     for one in entries:
         by_filing.setdefault(passages[one.cell.position].accession_number, []).append(one)
@@ -248,7 +241,7 @@ def _of_one_filing(
 
 
 def _without_legal_form(text: str, mention: Mention) -> str:
-    """Leave out ``, Inc.`` behind a name, which asks for nothing of its own."""
+    """Leave out ``, Inc.`` after a name, which asks for nothing."""
     forms = "|".join(sorted(LEGAL_FORMS, key=len, reverse=True))
     return re.sub(rf"({re.escape(mention.text)})(?:,?\s(?i:{forms})\b\.?)+(?=\W|$)", r"\1", text)
 
@@ -302,7 +295,7 @@ def _words_of(entry: Entry) -> frozenset[str]:
 
 
 def _names_others(sentence: str, mention: Mention, said: frozenset[str]) -> bool:
-    """Tell whether a word with a capital names something that neither the company nor the figure accounts for."""
+    """Tell whether a capitalised word names something that neither the company nor the figure accounts for."""
     sentence = _US_MONEY.sub("", sentence)
     sentence = sentence.replace(mention.text, "\0" * len(mention.text))
     for match in _CAPITAL.finditer(sentence):

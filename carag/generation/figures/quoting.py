@@ -1,4 +1,4 @@
-"""Say a figure in an answer: its cell word for word, with label, head and unit, and where each of them stands."""
+"""Write a figure in an answer: its cell word for word, with label, head and unit, and the position of each."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class Figure:
     cited: tuple[int, ...]
     """Positions of the passages that it rests on, from 0, each once."""
     quotes: tuple[Quote, ...]
-    """Every label, head, unit and cell that the text says, and where it stands."""
+    """Every label, head, unit and cell in the text, with its position."""
     value: Decimal
-    """In ones where the scale is known, else as printed; a hundredth for each per cent."""
+    """In ones if the scale is known, otherwise as printed; per cent as hundredths."""
     is_scaled: bool
     """Whether the scale is known."""
 
 
 def of_entry(entry: Entry) -> Figure:
-    """Make the answer that is one cell."""
+    """Make the answer that consists of one cell."""
     scale = Decimal("0.01") if entry.unit.kind is Kind.PERCENT else entry.unit.scale or Decimal(1)
     position = entry.cell.position
     return Figure(
@@ -45,7 +45,7 @@ def of_entry(entry: Entry) -> Figure:
 
 
 def said(entry: Entry) -> str:
-    """Write a cell with its label, heads and unit, as the passage writes them, brackets like citation marks escaped."""
+    """Write a cell with its label, heads and unit as the passage does, with brackets like citation marks escaped."""
     heads = ", ".join(one.text for one in _shown_heads(entry)).replace(",,", ",")
     unit = f" {_in_parentheses(entry.unit_quote.text)}" if _shows_unit(entry) and entry.unit_quote else ""
     return escaped(f"{entry.label.text}{', ' if heads else ''}{heads}: {entry.cell.text}{unit}")
@@ -58,7 +58,7 @@ def quotes(entry: Entry) -> tuple[Quote, ...]:
 
 
 def _shown_heads(entry: Entry) -> tuple[Quote, ...]:
-    """Return the heads, and the section if the time is said there and not in them."""
+    """Return the heads, and the section if only that states the time."""
     heads = tuple(one for one in entry.heads if one != entry.unit_quote)
     return (entry.section, *heads) if entry.section and entry.time_in_section else heads
 

@@ -1,4 +1,4 @@
-"""Choose the figure whose row, heads and section hold most of the question's words; a rarer word weighs more."""
+"""Choose the figure whose row, heads and section contain most of the question's words; rarer words weigh more."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ __all__ = ["Match", "matches"]
 _HEAD: Final = 0.8
 _SECTION: Final = 0.5
 _CAPTION: Final = 0.1
-"""Worth of a word of the question that is not in the label but there; in the label it is worth 1."""
+"""Weights of a word of the question that is there but not in the label, where it is worth 1."""
 _ASIDE: Final = 0.35
-"""Loss for each word's weight of a label that the question does not say."""
+"""Loss per weight of a label's word that is not in the question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,21 +31,16 @@ class Match:
     entry: Entry
     merit: float
     coverage: float
-    """Share of the weight of the question's words that the label holds, or its section or heads, 0 to 1."""
+    """Share of the weight of the question's words that the label, section or heads contain, 0 to 1."""
     of_label: float
-    """Share of the weight of the label's words that the question says, 0 to 1."""
+    """Share of the weight of the label's words that the question contains, 0 to 1."""
 
 
 def matches(asked: frozenset[str], more: frozenset[str], entries: Sequence[Entry]) -> list[Match]:
-    """Order figures by what they hold of a question, best first; of equals, the first in their order.
+    """Order figures by what they contain of a question, best first; ties keep their order.
 
-    Parameters
-    ----------
-    asked : frozenset of str
-        Terms of the question, without what names companies and times.
-    more : frozenset of str
-        Terms that may be in a label and ask for the same; they tell rows apart and count for no coverage.
-    entries : sequence of Entry
+    ``asked`` are terms of the question, without companies and times; ``more`` are terms in a label that ask for the
+    same, which distinguish rows and do not count as coverage.
     """
     rows = {(*one.table, one.line): _words(one.label.text) for one in entries}
     seen = Counter(term for words in rows.values() for term in words)

@@ -1,6 +1,6 @@
-"""Read the formula that a question states itself, such as ``gross margin, defined as (revenue - COGS) / revenue``.
+"""Read a formula that a question states itself, such as ``gross margin, defined as (revenue - COGS) / revenue``.
 
-It is read whole or not at all: every word of it is an entry that statements know, a number or a sign.
+It is read completely or not at all: every word must be an entry of statements, a number or an operator.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _OPENS_PART: Final = re.compile(
     r"[.?!;:,(]|\b(?:where|whose|with|when|while|once|if|that|given|assum(?:e|ing)|note)\b|\bhere\b(?!\s(?:is|are)\b)",
     re.IGNORECASE,
 )
-"""What stands before the term that a definition is of."""
+"""What comes before the term that is defined."""
 _IS: Final = re.compile(r"\b(?:is|are|was|were|be|being)\s*$", re.IGNORECASE)
 _NO_TERM: Final = re.compile(
     r"\s*(?:it|this|that|which)?\s*(?:is|are|(?:should|can|to)\sbe)?\s*", re.IGNORECASE
@@ -58,16 +58,16 @@ class Definition:
     """A formula that a question states."""
 
     formula: str
-    """As it is written."""
+    """As written."""
     term: str | None
-    """What it is of; None if it is attached to what is asked, empty if it is of nothing that can be told."""
+    """What it defines; None if it belongs to what is asked, empty if it cannot be determined."""
     start: int
-    """Where the term begins."""
+    """Position of the term."""
     end: int
 
 
 def definitions_in(text: str) -> list[Definition]:
-    """Return the formulas that a text states, each with what it is of.
+    """Return the formulas that a text states, each with what it defines.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def definitions_in(text: str) -> list[Definition]:
 
 
 def expression_of(definition: str) -> Expression | None:
-    """Return what a definition works out; None if a part of it is not an entry, a number or a sign.
+    """Return what a definition computes; None if a part of it is not an entry, a number or an operator.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def expression_of(definition: str) -> Expression | None:
 
 
 class _Reading:
-    """Goes through the parts of a definition once."""
+    """Recursive-descent parser of a definition."""
 
     def __init__(self, rest: list[str]) -> None:
         self.rest = rest
@@ -151,7 +151,7 @@ class _Reading:
 
 
 def _operand(phrase: str) -> Operand | None:
-    """Return the entry that a phrase is called by, whole; nothing if several are."""
+    """Return the entry that a whole phrase names; None if several entries match."""
     for said in (phrase, _SAYS_NOTHING.sub("", phrase)):
         named = [one.name for one in CONCEPTS.values() if one.asks.fullmatch(said)]
         if len(named) == 1:

@@ -23,18 +23,10 @@ _QUARTER: Final = 3
 def is_of(time: Time, period: Period, *, months: int | None = None, by_calendar: bool = False) -> bool:
     """Tell whether a head names exactly this period.
 
-    A year that ends in January or February is called by either of two years (retailers count from its beginning), so a
-    head with such a day names no year; a head with the bare year does. A quarter is the one that a head calls so, or,
-    of a company whose years are the calendar's, three months that end with it.
-
-    Parameters
-    ----------
-    time : Time
-    period : Period
-    months : int, optional
-        For how many months the question says that its figure counts, up to the days that it names.
-    by_calendar : bool
-        Whether the company's fiscal years are calendar years.
+    A year that ends in January or February may be named after either year (retailers count from its beginning), so a
+    head with such a day names no year; a head with the bare year does. A quarter is the one that a head names so or,
+    for a company whose fiscal years are calendar years (``by_calendar``), three months that end with it. ``months`` is
+    the length that the question states for the time up to its day.
     """
     if time.year is None:
         return False

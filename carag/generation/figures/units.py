@@ -1,4 +1,4 @@
-"""Tell the scale and the kind of a figure from what its row, heads and captions say: millions, per cent, a share."""
+"""Tell the scale and the kind of a figure from its row, heads and captions: millions, per cent, per share."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ class Kind(StrEnum):
     PERCENT = "percent"
     PER_SHARE = "per share"
     COUNT = "count"
-    """Of shares, people, days: nothing that is divided by money here."""
+    """Shares, people, days: nothing that money is divided by here."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Kind and scale of a figure, and where that is said."""
+    """Kind and scale of a figure, and where they are stated."""
 
     kind: Kind
     scale: Decimal | None
-    """What the figure is multiplied by; None where nothing says it."""
+    """What the figure is multiplied by; None if not stated."""
     currency: str
-    """As said; empty where nothing says it."""
+    """As stated; empty if not stated."""
     span: Span | None
-    """The head or caption that says the scale."""
+    """The head or caption that states the scale."""
 
 
 _CODES: Final = "USD|EUR|GBP|JPY|INR|CAD|AUD|CHF|RMB"
@@ -54,7 +54,7 @@ _SCALES: Final = (
 _IN_PARENTHESES: Final = re.compile(r"\([^()]{1,120}\)")
 _IN_SCALE: Final = re.compile(r"\bin\s(?:\w+\s(?:of\s)?)?(?:thousand|million|billion)s?\b", re.IGNORECASE)
 _SHORT: Final = 60
-"""Characters of the longest text that is quoted whole as a unit."""
+"""Characters of the longest text that is quoted completely as a unit."""
 _PER_SHARE: Final = re.compile(
     r"\bper\s(?:\w+\s){0,3}(?:share|unit|ads?)\b|\beps\b|\(cents\)|\bearnings\sper\b", re.IGNORECASE
 )
@@ -87,16 +87,14 @@ _SIGNS: Final = {
 
 
 def unit_of(text: str, figure: str, label: str, heads: Sequence[Span], captions: Sequence[Span]) -> Unit:
-    """Read the unit of a figure.
+    """Read the unit of a figure, given its cell and the label of its row.
 
     Parameters
     ----------
     text : str
-        What the spans are of.
-    figure, label : str
-        The cell and the label of its row.
+        The text that the spans refer to.
     heads : sequence of (int, int)
-        Over the cell and over the labels, the nearest first.
+        Above the cell and above the labels, the nearest first.
     captions : sequence of (int, int)
         Lines above the table, the nearest first.
     """
@@ -125,7 +123,7 @@ def _scale(text: str) -> Decimal | None:
 
 
 def _phrase(text: str, start: int) -> Span:
-    """Return the span of the words that say a scale: what stands in parentheses around it, or all of a short text."""
+    """Return the span that states a scale: the parentheses around it, or all of a short text."""
     for one in _IN_PARENTHESES.finditer(text):
         if _scale(one[0]) is not None:
             return (start + one.start(), start + one.end())

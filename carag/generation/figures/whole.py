@@ -1,4 +1,4 @@
-"""Tell whether a figure is of the company as a whole: what stands over and above it must say nothing else."""
+"""Tell whether a figure concerns the company as a whole: nothing above it may say anything else."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TIME_WORDS: Final = terms(
     "except per share shares data amount amounts thousands thousand millions million billions billion dollars dollar "
     "us usd unaudited audited"
 )
-"""Words of heads that tell columns apart by nothing but time and unit."""
+"""Words of heads that distinguish columns only by time and unit."""
 _FOREIGN: Final = re.compile(
     r"\bpro[\s-]?forma\b|\bparent\s(?:company\s)?only\b|\bguarantors?\b|(?<!\band\s)\bsubsidiary\b|\bsegments?\b"
     r"|\bdiscontinued\b|\bcondensed\sfinancial\s(?:information|statements?)\sof\b|\bregistrant\sonly\b|\baffiliates?\b"
@@ -32,13 +32,13 @@ _FOREIGN: Final = re.compile(
     r"|\bcondensed\sconsolidating\b|\bpredecessor\b|\bunconsolidated\b|\bby\s(?:geograph\w+|product|region)\b",
     re.IGNORECASE,
 )
-"""Words above a table whose entries are not those of the company as a whole."""
+"""Words above a table whose entries do not concern the company as a whole."""
 _STATEMENT: Final = re.compile(
     r"(?:.{0,80}\bsubsidiar(?:y|ies)\b\W+)?\W*(?:condensed\s)?consolidated\s"
     r"(?:statements?\sof|balance\ssheets?|results\sof|income\sstatements?).{0,60}",
     re.IGNORECASE,
 )
-"""A line that is the title of a statement, and no sentence that mentions one."""
+"""A line that is the title of a statement, not a sentence that mentions one."""
 _CONSOLIDATED: Final = re.compile(r"\bconsolidated\b", re.IGNORECASE)
 _COMPANY: Final = re.compile(
     r"(?:[A-Z][\w&'’.-]*,?\s){1,6}(?:Inc|Incorporated|Corp|Corporation|Company|COMPANY|L\.?L\.?C|L\.?P|Ltd|Limited|plc|PLC|N\.?V"
@@ -58,32 +58,29 @@ _STATEMENTS: Final = terms(
     "total key metrics ratios supplementary summarizes ii item liquidity capital resources see accompanying part "
     "integral"
 )
-"""Words of statements of a whole company, and of the lines that lead to them."""
+"""Words in statements of a whole company, and in the lines that introduce them."""
 
 
 def other_words(entry: Entry) -> frozenset[str]:
-    """Return the words of the heads that say more than a time or a unit."""
+    """Return the words in the heads that say more than a time or a unit."""
     said = terms(" ".join(one.text for one in entry.heads)) - TIME_WORDS
     return frozenset(term for term in said if not term[0].isdigit() and len(term) > 1)
 
 
 def is_whole(entry: Entry, names: frozenset[str]) -> bool:
-    """Tell whether an entry is of the company as a whole, and not of a segment, a version or a comparison.
+    """Tell whether an entry concerns the company as a whole, and not a segment, a version or a comparison.
 
-    Parameters
-    ----------
-    entry : Entry
-    names : frozenset of str
-        Terms of the company's names.
+    ``names`` are the terms of the company's names.
     """
     others = other_words(entry) or foreign_words(entry) - names
     return not (others or entry.time.compares)
 
 
 def foreign_words(entry: Entry) -> frozenset[str]:
-    """Return the words above an entry that may say of which part or version of the company it is.
+    """Return the words above an entry that may say which part or version of the company it concerns.
 
-    They are all that a statement of the whole company does not say, unless a title says that it is consolidated.
+    These are all words that a statement of the whole company does not contain, unless a title says that it is
+    consolidated.
     """
     section, titles = entry.section.text if entry.section else "", " ".join(entry.captions)
     said = (
@@ -99,9 +96,9 @@ def foreign_words(entry: Entry) -> frozenset[str]:
 
 
 def rows_of(concept: Concept, entries: Iterable[Entry]) -> list[Entry]:
-    """Return the rows that are an entry of statements: of the best caption, those of known scale first.
+    """Return the rows that match an entry of statements: those with the best caption, known scales first.
 
-    Those of a consolidated statement come before all others: a note may print the same caption of a part.
+    Rows of a consolidated statement come before all others, because a note may print the same caption for a part.
     """
     ranked = [
         ((not any(map(_STATEMENT.fullmatch, one.captions)), rank), one)

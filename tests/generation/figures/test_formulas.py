@@ -12,10 +12,11 @@ import pytest
 from carag.generation.figures import look_up_alone
 from carag.generation.figures.arithmetic import Constant, Operand, average, rounded
 from carag.generation.figures.formulas import formula_asked
-from carag.retrieval.evidence import Passage
+from tests.generation.conftest import build_passage
 
 if TYPE_CHECKING:
     from carag.generation.figures import Figure
+    from carag.retrieval.evidence import Passage
 
 INCOME = """\
 Consolidated Statements of Income
@@ -56,19 +57,7 @@ Dividends paid | (500,000) | (400,000)
 
 
 def passage(text: str, company: str = "Acme Widgets Inc.", at: int = 0) -> Passage:
-    return Passage(
-        chunk_id=f"1:{at}",
-        text=text,
-        similarity=0.8,
-        word=0,
-        accession_number="1",
-        form="10-K",
-        company=company,
-        filed="2019-02-01",
-        document="10-K",
-        start=0,
-        end=len(text),
-    )
+    return build_passage(text, ordinal=at, company=company)
 
 
 def ask(question: str, *texts: str) -> Figure | None:

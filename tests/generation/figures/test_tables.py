@@ -147,7 +147,7 @@ def test_percent_columns_and_rows_are_per_cent() -> None:
     ],
 )
 def test_thousands_are_not_millions(said: str, scale: int | None) -> None:
-    """What nobody says is not known."""
+    """What is not stated is unknown."""
     [one, _] = entries_of(0, f"{said}\n | 2018 | 2017\nNet sales | 12 | 11")
     assert (Decimal(scale) if scale else None) == one.unit.scale
 
@@ -199,7 +199,7 @@ def test_a_label_may_go_on_over_lines() -> None:
 
 
 def test_lines_without_bars_are_rows_if_they_end_in_figures() -> None:
-    """As some readers of PDF leave them; prose that ends in one number is none."""
+    """As some readers of PDF leave them; prose that ends in one number is not a row."""
     text = (
         "As of December 31,\n2022 2021\n(In millions)\nCash and cash equivalents $ 7,776 $ 5,197\nWe had 12."
     )
