@@ -1,4 +1,4 @@
-"""Claims about ratios: each worked out by hand, of invented statements, and refused where an operand is not right."""
+"""Claims about ratios: worked out by hand from invented statements, and refused where an operand is wrong."""
 
 from __future__ import annotations
 
@@ -65,6 +65,12 @@ def ask(question: str, *texts: str) -> Figure | None:
     return look_up_alone(question, [passage(one, at=at) for at, one in enumerate(texts)])
 
 
+def worked(question: str, *texts: str) -> str:
+    """Return the answer's text, or nothing."""
+    figure = ask(question, *texts)
+    return figure.text if figure else ""
+
+
 @pytest.mark.parametrize(
     ("what", "steps", "value"),
     [
@@ -120,17 +126,13 @@ def test_every_formula_has_a_case_here() -> None:
 
 
 def test_a_mean_over_years_is_that_of_each_years_ratio() -> None:
-    """(1000/8000 + 2000/10000 + 3000/12000) / 3 = 19.1666…: rounded as the question wants."""
+    """(1000/8000 + 2000/10000 + 3000/12000) / 3 = 19.1666…, rounded as the question asks."""
     question = (
         "What is the FY2016 - FY2018 3 year average operating margin for Acme Widgets? Answer in percents and round to "
         "two decimal places."
     )
-    figure = ask(question)
-    assert figure is not None
-    assert (
-        "mean of 2016 to 2018 = (1,000 / 8,000 + 2,000 / 10,000 + 3,000 / 12,000) / 3 = 19.17 %"
-        in figure.text
-    )
+    shown = "mean of 2016 to 2018 = (1,000 / 8,000 + 2,000 / 10,000 + 3,000 / 12,000) / 3 = 19.17 %"
+    assert shown in worked(question)
 
 
 @pytest.mark.parametrize(
@@ -143,28 +145,24 @@ def test_a_mean_over_years_is_that_of_each_years_ratio() -> None:
 )
 def test_growth_from_a_year_to_the_next_is_one_growth(question: str) -> None:
     """Both years are those of the change; two years apart are not one year's growth."""
-    figure = ask(question)
-    assert figure is not None
-    assert "growth of revenue 2018 = (12,000 - 10,000) / 10,000 = 20.0 %" in figure.text
+    assert "growth of revenue 2018 = (12,000 - 10,000) / 10,000 = 20.0 %" in worked(question)
     assert ask(question.replace("2017", "2016")) is None or "from" not in question
 
 
 def test_a_definition_in_the_question_is_kept_or_the_question_refused() -> None:
     """Days payable with the change in inventories; any other definition is not ours."""
     asked = "What is FY2018 days payable outstanding (DPO) for Acme Widgets? DPO is defined as: 365 * "
-    figure = ask(
-        asked
-        + "(average accounts payable between FY2017 and FY2018) / (FY2018 COGS + change in inventory between FY2017 "
+    ours = (
+        "(average accounts payable between FY2017 and FY2018) / (FY2018 COGS + change in inventory between FY2017 "
         "and FY2018)."
     )
-    assert figure is not None
-    assert "365 * ((730 + 570) / 2) / (7,300 + 700 - 500) = 31.63 days" in figure.text
+    assert "365 * ((730 + 570) / 2) / (7,300 + 700 - 500) = 31.63 days" in worked(asked + ours)
     assert ask(asked + "accounts payable / purchases.") is None
     assert ask("What is the FY2018 operating margin for Acme Widgets? Define it as EBITDA / revenue.") is None
 
 
 @pytest.mark.parametrize(
-    ("question", "worked"),
+    ("question", "shown"),
     [
         (
             "What is the FY2018 gross margin of Acme Widgets? Gross margin is defined as (revenue - COGS) / revenue.",
@@ -184,11 +182,9 @@ def test_a_definition_in_the_question_is_kept_or_the_question_refused() -> None:
         ),
     ],
 )
-def test_a_formula_that_the_question_states_is_worked_out(question: str, worked: str) -> None:
-    """Of the cells that it names."""
-    figure = ask(question, INCOME + "Gross margin | 4,700 | 4,000 | 3,000\n", BALANCE, CASH)
-    assert figure is not None
-    assert worked in figure.text
+def test_a_formula_that_the_question_states_is_worked_out(question: str, shown: str) -> None:
+    """From the cells that it names."""
+    assert shown in worked(question, INCOME + "Gross margin | 4,700 | 4,000 | 3,000\n", BALANCE, CASH)
 
 
 @pytest.mark.parametrize(
@@ -202,7 +198,7 @@ def test_a_formula_that_the_question_states_is_worked_out(question: str, worked:
     ],
 )
 def test_a_formula_is_read_whole_or_the_question_refused(question: str) -> None:
-    """Also where a row is called as what it defines, a word names a part of the company, or a cell is missing."""
+    """Also where a row bears the name that it defines, a word names a part of the company, or a cell is missing."""
     assert ask(question, INCOME + "Gross margin | 4,700 | 4,000 | 3,000\n", BALANCE, CASH) is None
 
 
@@ -226,7 +222,7 @@ _MARGIN = "gross margin is defined as (revenue - COGS) / revenue"
     ],
 )
 def test_a_formula_answers_only_for_the_term_that_it_defines(question: str) -> None:
-    """Not for another entry or ratio beside it, nor of an entry that is itself defined otherwise."""
+    """Not for another entry or ratio next to it, nor with an entry that is itself defined differently."""
     assert ask(question) is None
 
 
@@ -243,7 +239,7 @@ def test_a_formula_answers_only_for_the_term_that_it_defines(question: str) -> N
     ],
 )
 def test_a_formula_whose_unit_is_not_that_of_its_name_is_refused(what: str, formula: str) -> None:
-    """Also one that adds up what does not go together, or that has no entry."""
+    """Also one that adds unlike quantities, or that names no entry."""
     assert ask(f"What is the FY2018 {what} of Acme Widgets, defined as {formula}?") is None
 
 
@@ -281,14 +277,12 @@ def test_a_stated_formula_has_the_unit_that_its_factors_give(
     ],
 )
 def test_a_definition_of_the_term_asked_for_is_used_wherever_it_stands(question: str) -> None:
-    """Before, behind or within the question, and among others."""
-    figure = ask(question)
-    assert figure is not None
-    assert "(12,000 - 7,300) / 12,000 = 39.2 %" in figure.text
+    """Before, after or within the question, and among other definitions."""
+    assert "(12,000 - 7,300) / 12,000 = 39.2 %" in worked(question)
 
 
 def test_a_stated_formula_takes_its_cells_from_one_filing() -> None:
-    """A balance of one report and a cost of another may be of two versions of a year."""
+    """A balance in one report and a cost in another may belong to two versions of a year."""
     question = "What is Acme Widgets' FY2018 sales ratio, defined as revenue / total assets?"
     one, other = passage(INCOME), passage(BALANCE, at=1)
     assert look_up_alone(question, [one, other]) is not None
@@ -311,8 +305,8 @@ def test_a_stated_formula_takes_its_cells_from_one_filing() -> None:
         ("Net sales | $12,000", "Net sales | 12.0 %"),
     ],
 )
-def test_a_missing_or_foreign_operand_is_no_answer(old: str, new: str) -> None:
-    """Neither another entry, nor time, nor company's part, nor unit takes its place."""
+def test_a_missing_or_foreign_operand_gives_no_answer(old: str, new: str) -> None:
+    """No other entry, time, part of the company or unit takes its place."""
     question = "What is the FY2018 operating margin for Acme Widgets?"
     text = INCOME.replace("Operating income | 3,000 | 2,000", "Operating income | $3,000 | 2,000")
     assert ask(question, text) is not None
@@ -322,7 +316,7 @@ def test_a_missing_or_foreign_operand_is_no_answer(old: str, new: str) -> None:
 
 
 def test_operands_of_two_companies_make_no_ratio() -> None:
-    """Nor does a figure of another stand in."""
+    """A figure of another company does not stand in."""
     sales, income = INCOME.replace("Operating income", "Other"), INCOME.replace("Net sales", "Other")
     passages = [passage(sales), passage(income, "Bolt Makers Inc", at=1)]
     assert look_up_alone("What is the FY2018 operating margin for Acme Widgets?", passages) is None
@@ -330,14 +324,12 @@ def test_operands_of_two_companies_make_no_ratio() -> None:
 
 def test_operands_that_disagree_make_no_ratio() -> None:
     """Two filings with two figures for one entry and year."""
-    assert (
-        ask("What is the FY2018 operating margin for Acme Widgets?", INCOME, INCOME.replace("3,000", "3,100"))
-        is None
-    )
+    changed = INCOME.replace("3,000", "3,100")
+    assert ask("What is the FY2018 operating margin for Acme Widgets?", INCOME, changed) is None
 
 
 def test_unknown_scales_cancel_within_one_table_only() -> None:
-    """Of two tables each may be in thousands or in millions."""
+    """Each of two tables may be in thousands or in millions."""
     bare = INCOME.replace("(In millions, except per share data)\n", "")
     assert ask("What is the FY2018 operating margin for Acme Widgets?", bare) is not None
     sales = "\n".join(line for line in bare.splitlines() if "Operating" not in line)
@@ -348,7 +340,7 @@ def test_unknown_scales_cancel_within_one_table_only() -> None:
 
 
 def test_growth_from_a_loss_and_a_tax_benefit_have_no_meaning() -> None:
-    """A rate of them would mislead."""
+    """A rate would mislead."""
     loss = INCOME.replace("$1,200", "$(1,200)")
     assert ask("What is the FY2018 net income growth rate for Acme Widgets?", loss) is None
     benefit = INCOME.replace("income taxes | 500", "income taxes | (500)")
@@ -357,11 +349,9 @@ def test_growth_from_a_loss_and_a_tax_benefit_have_no_meaning() -> None:
 
 def test_costs_in_parentheses_are_costs() -> None:
     """As some statements print them."""
-    figure = ask(
-        "What is the FY2018 COGS as a % of revenue for Acme Widgets?", INCOME.replace("| 7,300", "| (7,300)")
-    )
-    assert figure is not None
-    assert "7,300 / 12,000 = 60.8 %" in figure.text
+    printed = INCOME.replace("| 7,300", "| (7,300)")
+    question = "What is the FY2018 COGS as a % of revenue for Acme Widgets?"
+    assert "7,300 / 12,000 = 60.8 %" in worked(question, printed)
 
 
 def test_a_part_of_the_company_has_no_ratio_of_the_whole() -> None:
@@ -394,9 +384,9 @@ def test_expressions_show_what_they_work_out() -> None:
         assert shown == expression.shown(names.__getitem__)
         scope = {name: values[operand] for operand, name in names.items()}
         again = re.sub(r"\b\d+\b", lambda number: f"Decimal({number[0]})", shown)
-        worked = expression.value(values.__getitem__)
-        assert worked is not None
-        assert rounded(eval(again, {"Decimal": Decimal}, scope), 12) == rounded(worked, 12)  # noqa: S307 - our own text
+        value = expression.value(values.__getitem__)
+        assert value is not None
+        assert rounded(eval(again, {"Decimal": Decimal}, scope), 12) == rounded(value, 12)  # noqa: S307 - our own text
     assert (a / (b - b)).value(values.__getitem__) is None
 
 
@@ -405,5 +395,5 @@ def test_expressions_show_what_they_work_out() -> None:
     [("26.05", 1, "26.1"), ("-26.05", 1, "-26.1"), ("0.5", 0, "1"), ("2", 2, "2.00")],
 )
 def test_halves_are_rounded_away_from_zero(value: str, places: int, to: str) -> None:
-    """As people do who check a figure."""
+    """As people do when they check a figure."""
     assert to == str(rounded(Decimal(value), places))
