@@ -1,11 +1,11 @@
 """CARAG: compliance-aware vector search with a native core, and a receipt for every answer.
 
-:class:`Index` is the filtered vector index (keys and scores, unaudited), :class:`TextIndex` that of words.
-:class:`Engine` answers questions over regulated documents, so that what a person may not use for this purpose never
-reaches them, the model, or a log.
+:class:`Index` searches vectors and :class:`TextIndex` words under a policy; neither keeps an audit record.
+:class:`Engine` answers questions over regulated documents: text that a person may not use for the stated purpose never
+reaches that person, the model or a log.
 
-Names are loaded on first use: ``Index`` needs numpy alone, an auditor's ``carag.audit`` neither numpy nor the native
-core, and a name whose extra is not installed says which one that is.
+Names are loaded on first use, so that ``Index`` needs numpy alone and ``carag.audit`` neither numpy nor the native
+core. A name whose extra is not installed raises an error that names the extra.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Start ``carag`` or ``python -m carag``; a missing extra is named before anything runs.
+"""Start ``carag`` or ``python -m carag``, and name a missing extra before anything runs.
 
-``verify`` and ``receipt`` need ``cryptography`` alone, so they are started here, before Typer is imported.
+``verify`` and ``receipt`` need ``cryptography`` alone, so they are started before Typer is imported.
 """
 
 from __future__ import annotations

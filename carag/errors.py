@@ -5,21 +5,19 @@
     CaragError
     ├── InvalidArgument (ValueError)   the caller's input; nothing was changed
     │   └── PolicyConflict             a bit both required and forbidden
-    ├── Refused                        refused for the session alone, before any search
+    ├── Refused                        the session may search nothing
     ├── CorruptFile                    an index, store or receipt that fails its own checks
     ├── StoreLocked                    another writer holds the store
     ├── AuditUnavailable               the log cannot be written, so nothing may be returned
     ├── AnchorUnavailable              a checkpoint could not be confirmed outside; what was logged stays logged
     ├── ModelUnavailable               an embedder or generator failed or is not installed
-    ├── BackendUnavailable             a backend of vectors did not answer, or a part of it did not
-    ├── BackendFault                   a backend of vectors answered what cannot be true
-    ├── Incomplete                     a backend of vectors found fewer rows than are admissible
-    ├── ServiceUnavailable             a service that was asked over HTTP did not answer; ask again later
+    ├── BackendUnavailable             a vector backend, or a part of it, did not answer
+    ├── BackendFault                   a vector backend returned an impossible result
+    ├── Incomplete                     a vector backend found fewer rows than are admissible
+    ├── ServiceUnavailable             a service asked over HTTP did not answer; try again later
     └── MissingExtra (ImportError)     an optional package is absent; the message names the extra
 
-    UnlabelledWarning (UserWarning)    what was stored can never be found
-
-A message says what came, what was wanted and what to do.
+    UnlabelledWarning (UserWarning)    rows were stored that no policy admits
 """
 
 from __future__ import annotations
@@ -68,12 +66,7 @@ class PolicyConflict(InvalidArgument):
 class Refused(CaragError):
     """The session may search nothing, whatever the store holds.
 
-    Parameters
-    ----------
-    code : str
-        A stable reason, such as ``"UNKNOWN_ROLE"``; it goes into the audit record.
-    message : str
-        The reason in words.
+    ``code`` is a stable reason, such as ``"UNKNOWN_ROLE"``, which goes into the audit record.
     """
 
     def __init__(self, code: str, message: str) -> None:
@@ -94,7 +87,7 @@ class AuditUnavailable(CaragError):
 
 
 class AnchorUnavailable(CaragError):
-    """An anchor cannot be reached, refuses, or gives an answer that does not verify; try again later."""
+    """An anchor cannot be reached, refuses, or gives an answer that cannot be verified; try again later."""
 
 
 class ModelUnavailable(CaragError):
@@ -102,19 +95,19 @@ class ModelUnavailable(CaragError):
 
 
 class ServiceUnavailable(CaragError):
-    """A service that was asked over HTTP cannot be reached, is busy, or answered what is no answer."""
+    """A service asked over HTTP cannot be reached, is busy, or sent a reply that cannot be used."""
 
 
 class BackendUnavailable(CaragError):
-    """A backend of vectors cannot be reached, or a part of it cannot: nothing is returned, and nothing is half done."""
+    """A vector backend, or a part of it, cannot be reached; nothing is returned, and nothing is left half done."""
 
 
 class BackendFault(CaragError):
-    """A backend of vectors returned what cannot be true, such as an inadmissible row; nothing is returned."""
+    """A vector backend returned an impossible result, such as an inadmissible row; nothing is returned."""
 
 
 class Incomplete(CaragError):
-    """A backend of vectors returned fewer rows than are admissible, also when it was asked again for all of them."""
+    """A vector backend returned fewer rows than are admissible, even when asked again for all of them."""
 
 
 class MissingExtra(CaragError, ImportError):
@@ -126,7 +119,7 @@ class UnlabelledWarning(UserWarning):
 
 
 def type_and_place(error: BaseException) -> str:
-    """Name an error by its type and where it was raised: its message may hold text that is not on record.
+    """Name an error by its type and where it was raised, without its message, which may hold unrecorded text.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Check that the packages of an extra are installed, before work starts rather than at a failed import within it.
+"""Check that the packages of an extra are installed, before work starts rather than at a failed import in the middle.
 
 The packages of an extra are read from CARAG's own metadata, so that ``pyproject.toml`` is the only list.
 """
@@ -21,19 +21,7 @@ _REQUIREMENT: Final = re.compile(r"([\w.-]+)(?:\[([^]]*)\])?.*; extra == ['\"](.
 
 
 def require(what: str, *extras: str) -> None:
-    """Check that all packages of some extras are installed.
-
-    Parameters
-    ----------
-    what : str
-        What needs them; the message begins with it.
-    *extras : str
-        Their names in ``pyproject.toml``.
-
-    Raises
-    ------
-    MissingExtra
-        If a package is not installed; the message names all that are not, and the command that installs them.
+    """Raise MissingExtra unless all packages of the extras are installed; the message begins with ``what`` needs them.
 
     Examples
     --------
@@ -60,7 +48,7 @@ def _brings(extra: str) -> Iterator[str]:
 def _declared() -> list[str]:
     try:
         return requires(_PROJECT) or []
-    except PackageNotFoundError:  # a source tree on the path, never installed: nothing was promised
+    except PackageNotFoundError:  # a source tree on the path, never installed, has no metadata to check
         return []
 
 

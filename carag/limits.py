@@ -1,8 +1,8 @@
 """Check ids, names, forms, times, texts and questions from outside against fixed limits.
 
-All limits are stated here, once. Readers check what they read, the public API checks before it does any work, and a
-record is checked before it is written: so nothing that was accepted can fail later. Each check returns nothing and
-raises InvalidArgument with a bounded, printable quotation of the value.
+Every limit is defined here, once. Readers, the public API and the record writer apply the same checks, so that nothing
+accepted can fail later. Each check returns nothing and raises InvalidArgument with a bounded, printable quotation of
+the value.
 """
 
 from __future__ import annotations
@@ -33,19 +33,21 @@ __all__ = [
 ]
 
 INT64: Final = 1 << 63
-"""Whole numbers are in ``range(-INT64, INT64)``: every JSON reader and database can hold those, and Python can compare
-them with a float, which it cannot where one has more than 308 digits."""
+"""Whole numbers are in ``range(-INT64, INT64)``, which every JSON reader and database can hold. Python cannot compare
+an integer of more than 308 digits with a float.
+"""
 MAX_LABEL: Final = 200
-"""Greatest number of characters of a name in a record: of a passage, a subject, a log, a model."""
+"""Greatest length of a name in a record (of a passage, subject, log or model), in characters."""
 MAX_ID: Final = MAX_LABEL - len(".v:") - 2 * 19
-"""Greatest number of characters of a filing's id. A passage's id adds a version and a number, ``.v2:00000``, of at
-most 19 digits each: so a record can hold the id of every passage of every version that a store can count to."""
+"""Greatest length of a filing's id, in characters. A passage's id adds a version and a number, ``.v2:00000``, of at
+most 19 digits each, so that a record can hold the id of every passage of every version that a store can count to.
+"""
 MAX_FORM: Final = 40
-"""Greatest number of characters of a form or a document's type. The longest of 79,000 real ones has 20."""
+"""Greatest length of a form or document type, in characters. The longest of 79,000 real ones has 20."""
 MAX_TEXT: Final = 1 << 25
-"""Greatest number of characters of one document's text: 23 times the longest of 4,758 real ones (1,435,726)."""
+"""Greatest length of one document's text, in characters: 23 times the longest of 4,758 real ones (1,435,726)."""
 MAX_QUESTION: Final = 8192
-"""Greatest number of characters of a question: far more than people type, and too few to smuggle in a document."""
+"""Greatest length of a question, in characters: far more than people type, and too short to smuggle in a document."""
 MAX_MINUTE: Final = (1 << 32) - 1
 """The last minute since 1970 that 32 bits hold, in the year 10136."""
 
@@ -53,7 +55,7 @@ _VERSIONED: Final = re.compile(r"\.v\d+$")
 _FORM: Final = re.compile(rf"[A-Za-z0-9][A-Za-z0-9 ./&()_-]{{0,{MAX_FORM - 1}}}", re.ASCII)
 _UNFIT: Final = re.compile("[\0\ud800-\udfff]")
 _QUOTED: Final = 80
-"""Greatest number of characters of a text that a message quotes whole; of other values, twice as many."""
+"""Greatest number of characters of a text that a message quotes in full; of other values, twice as many."""
 _SHOWN: Final = 1000
 """Greatest number of characters of a text that a message shows unquoted."""
 
@@ -71,14 +73,14 @@ def check_id(name: str, value: object) -> None:
     _check_printable(name, value, MAX_ID)
     if _VERSIONED.search(str(value)):
         raise InvalidArgument(
-            f"{name} is {quoted(value)}; want no version at its end: passages could not be told apart"
+            f"{name} is {quoted(value)}; want an id that does not end in a version, which would make passages ambiguous"
         )
 
 
 def document_of_chunk(chunk_id: str) -> tuple[str, int]:
-    """Return the id of a passage's document, and which version of its text the passage is of.
+    """Return the id of a passage's document, and the version of its text that the passage comes from.
 
-    No document's id ends in a version, so that both can be told from the passage's.
+    No document's id ends in a version, so the two can be told apart.
 
     Examples
     --------
@@ -91,7 +93,7 @@ def document_of_chunk(chunk_id: str) -> tuple[str, int]:
 
 
 def check_label(name: str, value: object) -> None:
-    """Check a name in a record: 1 to 200 printable characters, so no control and no bidirectional characters."""
+    """Check a name in a record: 1 to 200 printable characters, so no control or bidirectional characters."""
     _check_printable(name, value, MAX_LABEL)
 
 
@@ -111,7 +113,7 @@ def check_name(name: str, value: object) -> None:
 
 
 def check_form(name: str, value: object) -> None:
-    """Check a form or a document's type, known or not: it must look like EDGAR's.
+    """Check a form or a document type, known or not: it must look like one of EDGAR's.
 
     Examples
     --------
@@ -131,14 +133,14 @@ def check_minutes(name: str, value: object) -> None:
 
 
 def check_text(name: str, value: object, most: int = MAX_TEXT) -> None:
-    """Check a text: any that UTF-8 and every database can hold, so no lone surrogates and no NUL."""
+    """Check a text that UTF-8 and every database can hold: no lone surrogates and no NUL."""
     if not isinstance(value, str):
         raise InvalidArgument(f"{name} is a {type(value).__name__}; want text")
     if len(value) > most:
         raise InvalidArgument(f"{name} has {len(value)} characters; want {most} at most")
     if found := _UNFIT.search(value):
         what = "a NUL" if found[0] == "\0" else "half of a surrogate pair"
-        raise InvalidArgument(f"{name} holds {what} at character {found.start()}; want text without")
+        raise InvalidArgument(f"{name} holds {what} at character {found.start()}; remove it")
 
 
 def check_question(name: str, value: object) -> None:

@@ -1,7 +1,7 @@
 """Remove control and invisible characters from untrusted text, for terminals, logs, pages and prompts.
 
-A filer may put control characters into a form, a file name or a text: they recolour a terminal, set its title,
-overwrite lines or turn their direction. This is the one place that removes them.
+Control characters in a form, a file name or a text can recolour a terminal, set its title, overwrite lines or reverse
+their direction. This is the only module that removes them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SEPARATORS: Final = frozenset("\u2028\u2029")
 
 
 def visible(text: str) -> str:
-    r"""Remove the characters a reader would not see; line breaks become ``\n``, tabs stay.
+    r"""Remove the characters that a reader would not see; line breaks become ``\n``, and tabs stay.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Use an engine from LangChain, LlamaIndex, Haystack or MCP: each module converts, and decides nothing.
 
-Server code binds an engine and a session; a model gives the question alone. Import the module that you use, whose extra
-has its name: ``langchain``, ``llamaindex``, ``haystack``, ``mcp``.
+Server code binds an engine and a session; a model supplies only the question. Import the module that you use; its extra
+has the same name: ``langchain``, ``llamaindex``, ``haystack``, ``mcp``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Bind an engine and a session to one object of a framework, so that no copy, pickle or model gets hold of them."""
+"""Bind an engine and a session to one object of a framework, so that no copy, pickle or model can reach them."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 __all__ = ["UNBOUND", "Binding", "Source", "a_session", "a_source", "metadata_of", "unbound"]
 
 UNBOUND: Final[Any] = object()
-"""In the place of a session: what is made of a file, and refuses to run."""
+"""Takes the place of a session in an object loaded from a file, which refuses to run."""
 _CALLS: Final = ("ask", "retrieve", "explain")
 
 
 class Source(Protocol):
-    """What an adapter asks: a :class:`carag.Engine`, or a client with its calls."""
+    """What an adapter asks: a :class:`carag.Engine`, or a client with the same calls."""
 
     def ask(self, question: str, session: Session) -> Answer:
         """Answer a question."""
@@ -35,34 +35,33 @@ class Source(Protocol):
         """Find evidence."""
 
     def explain(self, chunk_id: str, session: Session) -> Explanation:
-        """Say why a chunk is admissible or hidden."""
+        """Explain why a chunk is admissible or hidden."""
 
 
 class Binding:
     """An engine and a session, bound to the one object that server code made.
 
-    Frameworks copy, pickle and trace what they are given. A binding serves its owner alone; what is copied or loaded is
-    bound to nothing, and refuses. It has no public attribute but ``k`` and ``strict``.
+    Frameworks copy, pickle and trace the objects they are given. A binding serves its owner alone; a copied or loaded
+    one is bound to nothing, and refuses. Its only public attributes are ``k`` and ``strict``.
 
     Parameters
     ----------
     owner : object
-        What asks.
-    engine : Engine, optional
+        The object that asks.
     client : Source, optional
         Instead of an engine: anything with its ``ask``, ``retrieve`` and ``explain``.
-    session : Session
     k : int
         Passages for one question; a call may ask for fewer, not for more.
     strict : bool
         Whether a refusal raises ``Refused``; by default it is an empty result.
     sink : callable, optional
-        Takes each result, with its receipt, before any document leaves; an empty one has no other place for its number.
+        Takes each result, with its receipt, before any document is returned; the only place where the number of an
+        empty result's record appears.
 
     Raises
     ------
     InvalidArgument
-        If there is not one of engine and client, no session, or ``k`` is not a number of passages.
+        Unless exactly one of engine and client, a session, and a valid ``k`` are given.
 
     Examples
     --------
@@ -89,7 +88,7 @@ class Binding:
         strict: bool = False,
         sink: Callable[[Retrieval], object] | None = None,
     ) -> None:
-        self._owner: Callable[[], object] = _nobody
+        self._owner: Callable[[], object] = _no_owner
         if session is UNBOUND:
             return
         self._owner = weakref.ref(owner)
@@ -102,7 +101,7 @@ class Binding:
         self.k, self.strict, self._sink = k, strict, sink
 
     def __reduce__(self) -> tuple[Callable[[], Binding], tuple[()]]:
-        return unbound, ()  # `copy` and `pickle` ask here: neither engine nor session is reached
+        return unbound, ()  # `copy` and `pickle` call this, so they reach neither engine nor session
 
     def retrieve(self, owner: object, question: str, k: int | None = None) -> Retrieval:
         """Retrieve for the owner.
@@ -110,7 +109,7 @@ class Binding:
         Raises
         ------
         Refused
-            ``UNBOUND`` if this is not the owner's; if strict, also where the session is refused, with its code.
+            ``UNBOUND`` if the caller is not the owner; if strict, also when the session is refused, with its code.
         InvalidArgument
             If ``k`` is not in 1 to the binding's own, or the engine refuses the question.
         AuditUnavailable
@@ -119,13 +118,13 @@ class Binding:
         if self._owner() is not owner:
             raise Refused(
                 "UNBOUND",
-                f"this {type(owner).__name__} was copied or loaded, and copies hold no engine and no session; "
+                f"this {type(owner).__name__} was copied or loaded, and so has no engine and no session; "
                 "make one with engine= or client=, and session=",
             )
         if k is None:
             k = self.k
         elif type(k) is not int or not 1 <= k <= self.k:
-            raise InvalidArgument(f"k is {quoted(k)}; want 1 to {self.k}, which server code set")
+            raise InvalidArgument(f"k is {quoted(k)}; want 1 to {self.k}, the limit set by server code")
         found = self._source.retrieve(question, self._session, k)
         if self._sink is not None:
             self._sink(found)
@@ -141,14 +140,14 @@ class Binding:
 
 
 def unbound() -> Binding:
-    """Return what a copy or a loaded object has: bound to nothing."""
+    """Return the binding of a copied or loaded object: bound to nothing."""
     return Binding(None, session=UNBOUND)
 
 
 def metadata_of(found: Retrieval, passage: Passage) -> dict[str, Any]:
-    """Return all that a document says of itself beside its text: it may end in prompts, traces and caches.
+    """Return the metadata of a document, which may end up in prompts, traces and caches.
 
-    So of the receipt there is its number alone, and of the session nothing.
+    It therefore holds only the number of the receipt, and nothing of the session.
     """
     return {
         "chunk_id": passage.chunk_id,
@@ -162,36 +161,24 @@ def metadata_of(found: Retrieval, passage: Passage) -> dict[str, Any]:
 
 
 def a_source(engine: Source | None, client: Source | None) -> Source:
-    """Return the one of both that is given.
-
-    Raises
-    ------
-    InvalidArgument
-        If none or both are, it lacks a call, or its calls are awaited.
-    """
+    """Return the one that is given; InvalidArgument if none or both are, it lacks a call, or its calls are awaited."""
     source = engine if client is None else client
     if source is None or (engine is not None and client is not None):
-        raise InvalidArgument("want engine= or client=, one of them")
+        raise InvalidArgument("want exactly one of engine= and client=")
     if absent := [name for name in _CALLS if not callable(getattr(source, name, None))]:
         raise InvalidArgument(
-            f"a {type(source).__name__} has no {', '.join(absent)}; want a carag.Engine or a client"
+            f"a {type(source).__name__} has no {', '.join(absent)}; want a carag.Engine or a carag.Client"
         )
     if any(inspect.iscoroutinefunction(getattr(source, name)) for name in _CALLS):
         raise InvalidArgument(
-            f"the calls of a {type(source).__name__} are awaited; want a carag.Engine or a carag.Client, which the "
-            "adapter asks in a thread where it is awaited itself"
+            f"the calls of a {type(source).__name__} must be awaited; want a carag.Engine or a carag.Client, which an "
+            "adapter that is awaited calls in a thread"
         )
     return source
 
 
 def a_session(session: object) -> Session:
-    """Return a session, if it is one.
-
-    Raises
-    ------
-    InvalidArgument
-        If it is another thing: nobody is asked for by default.
-    """
+    """Return the session; anything else is an InvalidArgument, because no session is assumed by default."""
     if type(session) is not Session:  # a subclass could answer differently each time it is read
         raise InvalidArgument(
             f"session is a {type(session).__name__}; want a carag.Session that server code made"
@@ -199,5 +186,5 @@ def a_session(session: object) -> Session:
     return session
 
 
-def _nobody() -> object:
-    return _nobody  # which owns no binding
+def _no_owner() -> object:
+    return _no_owner  # a function, which owns no binding

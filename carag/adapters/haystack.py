@@ -1,7 +1,7 @@
 """Retrieve from Haystack: ``CaragRetriever`` is a component bound to an engine and a session.
 
-Haystack reports its use to its makers unless ``HAYSTACK_TELEMETRY_ENABLED=False``, and gives questions and passages to
-a tracer where ``HAYSTACK_CONTENT_TRACING_ENABLED`` is set. Nothing here sets either.
+Haystack sends usage data to its makers unless ``HAYSTACK_TELEMETRY_ENABLED=False``, and passes questions and passages
+to a tracer if ``HAYSTACK_CONTENT_TRACING_ENABLED`` is set. This module sets neither.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ __all__ = ["CaragRetriever"]
 class CaragRetriever:
     """Returns the passages that a session may use as documents, in the engine's order.
 
-    Besides ``documents`` it gives ``outcome``, ``why`` and ``record``, the number of the record, of empty results too.
-    ``to_dict`` writes ``k`` and ``strict`` alone. What is copied, pickled or loaded has neither engine nor session, and
-    refuses to run; to load a pipeline give both in a ``component_pre_init`` callback.
+    Besides ``documents`` it returns ``outcome``, ``why`` and ``record``, the number of the record, also with empty
+    results. ``to_dict`` writes only ``k`` and ``strict``. A copied, pickled or loaded component has neither engine nor
+    session, and refuses to run; to load a pipeline give both in a ``component_pre_init`` callback.
 
     Parameters
     ----------
@@ -57,22 +57,20 @@ class CaragRetriever:
         self.k, self.strict = k, strict
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what a pipeline's file holds."""
+        """Return the contents for a pipeline's file."""
         written: dict[str, Any] = default_to_dict(self, k=self.k, strict=self.strict)
         return written
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Make what :meth:`to_dict` wrote: it refuses to run, unless a ``component_pre_init`` callback binds it.
+        """Make a component that refuses to run, unless a ``component_pre_init`` callback binds it.
 
-        Raises
-        ------
-        InvalidArgument
-            If a file states anything but ``k`` and ``strict``: no file may name an engine or a session.
+        A file that gives anything but ``k`` and ``strict`` is an InvalidArgument: no file may name an engine or a
+        session.
         """
         given = data.get("init_parameters", {})
         if others := [*given.keys() - {"k", "strict"}]:
-            raise InvalidArgument(f"a file gives {', '.join(map(quoted, others))}; want k and strict alone")
+            raise InvalidArgument(f"the file gives {', '.join(map(quoted, others))}; want only k and strict")
         return cls(session=UNBOUND, **given)
 
     @component.output_types(documents=list[Document], outcome=str, why=str, record=int)

@@ -1,6 +1,6 @@
 """Retrieve from LangChain: ``CaragRetriever`` is a ``BaseRetriever`` bound to an engine and a session.
 
-LangChain gives the question to callbacks before there is a record of it, and the documents after. Nothing here turns
+LangChain passes the question to callbacks before it is on record, and the documents after. This module does not turn
 tracing on; where the environment does (``LANGSMITH_TRACING``), question and passages leave the machine.
 """
 
@@ -30,8 +30,8 @@ __all__ = ["CaragRetriever"]
 class CaragRetriever(BaseRetriever):
     """Returns the passages that a session may use as documents, in the engine's order.
 
-    A call takes the question and ``k``, up to the retriever's own; any other argument is a ``TypeError``. What is
-    copied, pickled or loaded has neither engine nor session, and refuses. For a tool of a model use
+    A call takes the question and ``k``, up to the retriever's own; any other argument is a ``TypeError``. A copied,
+    pickled or loaded retriever has neither engine nor session, and refuses. As a tool for a model use
     ``langchain_core.tools.create_retriever_tool``, whose only parameter is the question.
 
     Parameters
@@ -61,7 +61,7 @@ class CaragRetriever(BaseRetriever):
     def _get_relevant_documents(
         self, query: str, *, run_manager: object, k: int | None = None
     ) -> list[Document]:
-        del run_manager  # LangChain's own calls it
+        del run_manager  # LangChain itself calls it
         return _documents(self._binding.retrieve(self, query, k))
 
     async def _aget_relevant_documents(

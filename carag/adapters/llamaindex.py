@@ -1,7 +1,7 @@
 """Retrieve from LlamaIndex: ``CaragRetriever`` is a ``BaseRetriever`` bound to an engine and a session.
 
-LlamaIndex gives question and nodes to every event handler and callback that is registered. Nothing here registers one;
-where your program does, they see the passages.
+LlamaIndex passes question and nodes to every registered event handler and callback. This module registers none; those
+that your program registers see the passages.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ __all__ = ["CaragRetriever"]
 class CaragRetriever(BaseRetriever):
     """Returns the passages that a session may use as nodes, in the engine's order.
 
-    A call takes the question alone: of a ``QueryBundle`` its ``query_str``, not its embedding. What is copied, pickled
-    or loaded has neither engine nor session, and refuses. Nodes are plain ``TextNode`` objects, since LlamaIndex would
-    follow an ``IndexNode`` to what it names; their metadata is kept from models.
+    A call takes the question alone: the ``query_str`` of a ``QueryBundle``, not its embedding. A copied, pickled or
+    loaded retriever has neither engine nor session, and refuses. Nodes are plain ``TextNode`` objects, because
+    LlamaIndex would follow an ``IndexNode`` to the object it names; their metadata is excluded from models.
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
-"""Serve an engine over the Model Context Protocol: two tools, and receipts and policy as resources.
+"""Serve an engine over the Model Context Protocol: two tools, with receipts and policy as resources.
 
-``serve`` makes a server for one session, given at start, as a process on stdio is for one person: ``python -m
-carag.adapters.mcp --store DIR --role R --purpose P``. ``http_app`` makes one where each request brings a token that was
-issued for this server's URL (MCP 2026-07-28, Authorization: servers MUST validate that; RFC 8707). No chunk is a
-resource, since a list of resources would tell what exists.
+``serve`` makes a server for one session, given at start, since a process on stdio serves one person: ``python -m
+carag.adapters.mcp --store DIR --role R --purpose P``. ``http_app`` makes one where each request carries a token issued
+for this server's URL (MCP 2026-07-28, Authorization: servers MUST validate that; RFC 8707). Chunks are not resources,
+because a list of resources would reveal which chunks exist.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ __all__ = ["MAX_K", "http_app", "serve"]
 _logger = logger(__name__)
 
 MAX_K: Final = 50
-"""Passages that one call of ``carag_retrieve`` may ask for: they end in a model's context."""
+"""Greatest number of passages for one call of ``carag_retrieve``, since they end up in a model's context."""
 _K: Final = 8
 _RECEIPTS: Final = 1_000
-"""Receipts that a server keeps in memory, the latest ones; of 8 passages each is about 15 kB."""
+"""Receipts that a server keeps in memory, the latest ones; one of 8 passages takes about 15 kB."""
 _POLICY: Final = "carag://policy"
 _RECEIPT: Final = "carag://receipts/"
 
@@ -73,23 +73,17 @@ _TOOLS: Final = {
 def serve(
     *, engine: Source | None = None, client: Source | None = None, session: Session | None = None
 ) -> Server[Any]:
-    """Make a server for one session, which whoever is connected to it has: for stdio, and for tests in one process.
+    """Make a server for one session, shared by everyone who connects: for stdio, and for tests in one process.
 
-    Parameters
-    ----------
-    engine : Engine, optional
-    client : Source, optional
-        Instead of an engine: anything with its ``ask``, ``retrieve`` and ``explain``.
-    session : Session
-        Given at start.
+    ``client`` may be given instead of an engine: anything with its ``ask``, ``retrieve`` and ``explain``.
 
     Raises
     ------
     InvalidArgument
-        If there is not one of engine and client, or no session.
+        Unless exactly one of engine and client, and a session, are given.
     """
     given = a_session(session)
-    return _Asked(a_source(engine, client), lambda: given).server()
+    return _Handlers(a_source(engine, client), lambda: given).server()
 
 
 def http_app(engine: Engine, verifier: JwtVerifier, *, url: str) -> Starlette:
@@ -97,9 +91,8 @@ def http_app(engine: Engine, verifier: JwtVerifier, *, url: str) -> Starlette:
 
     Parameters
     ----------
-    engine : Engine
     verifier : JwtVerifier
-        Its audience is the URL.
+        Its audience must be the URL.
     url : str
         Where clients reach this server, such as ``"https://carag.example/mcp"``. Requests for another host are refused.
 
@@ -110,14 +103,14 @@ def http_app(engine: Engine, verifier: JwtVerifier, *, url: str) -> Starlette:
     """
     if verifier.audience != url:
         raise InvalidArgument(
-            f"the verifier's audience is {quoted(verifier.audience)}; want {quoted(url)}: a token for another server "
-            "must not open this one"
+            f"the verifier's audience is {quoted(verifier.audience)}; want {quoted(url)}, so that a token for another "
+            "server cannot open this one"
         )
     settings = AuthSettings(issuer_url=verifier.issuer, resource_server_url=url, validate_token_resource=True)
     host = settings.resource_server_url.host
     hosts = [host, f"{host}:*"]
     return (
-        _Asked(a_source(engine, None), _session_of_token)
+        _Handlers(a_source(engine, None), _session_of_token)
         .server()
         .streamable_http_app(
             json_response=True,
@@ -133,7 +126,7 @@ def http_app(engine: Engine, verifier: JwtVerifier, *, url: str) -> Starlette:
 
 
 class _Bearer(AccessToken):
-    _session: Session = PrivateAttr()  # in no dump and no repr
+    _session: Session = PrivateAttr()  # private, so that dumps and reprs do not show it
 
 
 class _Verifier:
@@ -141,12 +134,12 @@ class _Verifier:
         self._engine, self._verifier = engine, verifier
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """Return the session of a token; one that is refused is on record, and is answered with 401."""
+        """Return the session of a token; a refused token is on record, and answered with 401."""
         try:
             session = await asyncio.to_thread(self._engine.session, token, self._verifier)
         except (Refused, AuditUnavailable):
             return None
-        # The token itself is not kept: what is not held cannot be passed on.
+        # The token itself is not kept, so it cannot be passed on.
         bearer = _Bearer(
             token="",
             client_id=session.subject,
@@ -155,19 +148,19 @@ class _Verifier:
             subject=session.subject,
             claims={"iss": session.issuer},
         )
-        bearer._session = session  # noqa: SLF001 - so that no dump has it
+        bearer._session = session  # noqa: SLF001 - private, so that dumps do not show it
         return bearer
 
 
 def _session_of_token() -> Session:
     bearer = get_access_token()
     if not isinstance(bearer, _Bearer):  # in-process, or an application without our verifier
-        raise Refused("TOKEN_MISSING", "there is no verified token; want one in the Authorization header")
+        raise Refused("TOKEN_MISSING", "there is no verified token; send one in the Authorization header")
     return bearer._session  # noqa: SLF001
 
 
-class _Asked:
-    """What the protocol's handlers do: each judges the raw arguments, since an unknown one must not pass unseen."""
+class _Handlers:
+    """The protocol's handlers; each checks the raw arguments, so that an unknown one is refused."""
 
     def __init__(self, source: Source, who: Callable[[], Session]) -> None:
         self._source, self._who = source, who
@@ -183,8 +176,8 @@ class _Asked:
             on_list_resource_templates=self._list_templates,
             on_read_resource=self._read,
         )
-        # What the SDK adds by itself is a span a message (OpenTelemetry), named by the tool that a caller names, with
-        # the caller's id of the request and the words of errors: any of them may be content.
+        # By default the SDK emits an OpenTelemetry span for each message, with the tool name and request id that the
+        # caller chose and the text of errors; any of these may be content.
         server.middleware.clear()
         return server
 
@@ -215,14 +208,14 @@ class _Asked:
             raise MCPError(types.INVALID_PARAMS, f"there is no such tool; want one of {', '.join(_TOOLS)}")
         wanted = _TOOLS[params.name][1]
         if given.keys() - wanted:
-            raise MCPError(types.INVALID_PARAMS, f"unknown arguments; want {', '.join(wanted)} alone")
+            raise MCPError(types.INVALID_PARAMS, f"unknown arguments; want only {', '.join(wanted)}")
         try:
             return _told(await asyncio.to_thread(self._do, params.name, given))
         except InvalidArgument as error:
             return _failed(f"InvalidArgument: {error}")
         except Refused as refusal:
             return _failed(f"Refused: {refusal.code}")
-        except Exception as error:  # noqa: BLE001 - its text may name files or quote text, and the SDK would send it
+        except Exception as error:  # noqa: BLE001 - its message may name files or quote text, and the SDK would send it
             _logger.error("%s failed: %s", params.name, type_and_place(error))  # noqa: TRY400 - for the same reason
             return _failed(f"{type(error).__name__}: nothing is returned; ask the operator of this server")
 
@@ -282,7 +275,7 @@ class _Asked:
         ):
             receipt = self._receipts.get((_owner(session), int(number)))
             text = None if receipt is None else receipt.decode()
-        if text is None:  # of another's record the same as of none
+        if text is None:  # the same answer for another session's record as for none
             raise MCPError(types.INVALID_PARAMS, "this session has no such resource")
         contents = [types.TextResourceContents(uri=uri, mime_type="application/json", text=text)]
         return types.ReadResourceResult(contents=contents, ttl_ms=0, cache_scope="private")
@@ -293,7 +286,7 @@ def _owner(session: Session) -> tuple[str | None, ...]:
 
 
 def _answered(answer: Answer) -> dict[str, Any]:
-    """Return what a model may read of an answer: nothing of what is withheld (`Withheld` is for people)."""
+    """Return the parts of an answer for a model, without anything withheld (`Withheld` is for people)."""
     cited = [
         {"number": one.number, "document_id": one.document_id, "chunk_id": one.chunk_id, "source": one.source}
         for one in answer.citations
@@ -326,7 +319,7 @@ def _head(found: Retrieval) -> dict[str, Any]:
 
 
 def _policy(source: Source, session: Session) -> str | None:
-    """Return the cell of a session as JSON, or that there is none; None where the source does not know policies."""
+    """Return the cell of a session, or its absence, as JSON; None if the source does not know policies."""
     profile = getattr(source, "profile", None)
     if profile is None:
         return None
@@ -360,7 +353,7 @@ async def _stdio(server: Server[Any]) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Serve one session on standard input and output until the client leaves."""
     parser = argparse.ArgumentParser(prog="python -m carag.adapters.mcp", description=main.__doc__)
-    parser.add_argument("--store", required=True, help="a store that exists")
+    parser.add_argument("--store", required=True, help="an existing store")
     parser.add_argument("--role", required=True)
     parser.add_argument("--purpose", required=True)
     parser.add_argument("--subject", help="who asks; recorded as a salted commitment")
@@ -368,7 +361,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--backend", metavar="URL", help="where the store's vectors are, if not in its index file"
     )
     parser.add_argument(
-        "--shadow", metavar="URL", help="a copy of them that is asked every question, too, and never answers"
+        "--shadow",
+        metavar="URL",
+        help="a copy of them that is asked every question too, without affecting answers",
     )
     given = parser.parse_args(arguments)
     from carag.engine import Engine

@@ -29,9 +29,9 @@ __all__ = ["UnauditedVectorStore"]
 class UnauditedVectorStore(VectorStore):
     """Documents in memory, and their vectors and policy words in an index.
 
-    **Nothing is recorded, nobody is asked who they are, and there is no second test**: whoever holds the store reads
-    all that its one policy admits. For anything else use :class:`carag.adapters.langchain.CaragRetriever`. The policy
-    is fixed, and no call takes a filter: one that does is a ``TypeError``.
+    **Nothing is recorded, callers are not identified, and there is no second test**: anyone who holds the store can
+    read everything that its one policy admits. For any other use take :class:`carag.adapters.langchain.CaragRetriever`.
+    The policy is fixed, and no call takes a filter: one that does is a ``TypeError``.
 
     Parameters
     ----------
@@ -42,12 +42,7 @@ class UnauditedVectorStore(VectorStore):
     policy : Policy or Mask
         What may be found or read.
     words : callable
-        Gives each document that is added its policy word. What it raises adds nothing.
-
-    Raises
-    ------
-    InvalidArgument
-        If the index holds rows, or there is no policy.
+        Returns the policy word of each added document. If it raises, nothing is added.
     """
 
     def __init__(
@@ -60,7 +55,7 @@ class UnauditedVectorStore(VectorStore):
     ) -> None:
         if len(index):
             raise InvalidArgument(
-                f"the index holds {len(index)} rows; want an empty one, since texts are not in it"
+                f"the index holds {len(index)} rows, whose texts the store lacks; give an empty index"
             )
         if not isinstance(policy, Policy | Mask):
             raise InvalidArgument(f"policy is a {type(policy).__name__}; want a carag.Policy or a carag.Mask")
@@ -72,16 +67,18 @@ class UnauditedVectorStore(VectorStore):
 
     @property
     def embeddings(self) -> Embeddings:
-        """What embeds texts."""
+        """LangChain's embedding of texts."""
         return self._embedding
 
     def add_documents(
         self, documents: list[Document], *, ids: Sequence[str | None] | None = None
     ) -> list[str]:
-        """Add documents, in the place of those with the same ids."""
+        """Add documents; those with existing ids replace them."""
         given = [one.id for one in documents] if ids is None else [*ids]
         if len(given) != len(documents):
-            raise InvalidArgument(f"{len(given)} ids for {len(documents)} documents; want one each")
+            raise InvalidArgument(
+                f"{len(given)} ids were given for {len(documents)} documents; want one for each"
+            )
         named = [one or str(uuid4()) for one in given]
         last = {
             name: Document(id=name, page_content=one.page_content, metadata=dict(one.metadata))
@@ -93,7 +90,7 @@ class UnauditedVectorStore(VectorStore):
         vectors = self._embedding.embed_documents([one.page_content for one in last.values()])
         with self._lock:
             keys = self._index.add(vectors, words).tolist()
-            self._forget([*last])  # afterwards: vectors that are refused take no document's place
+            self._forget([*last])  # only now, so that refused vectors do not remove the old documents
             self._documents.update(zip(keys, last.values(), strict=True))
             self._keys.update(zip(last, keys, strict=True))
         return named
@@ -111,7 +108,7 @@ class UnauditedVectorStore(VectorStore):
         return self.add_documents([Document(page_content=text, metadata=one) for text, one in pairs], ids=ids)
 
     def delete(self, ids: list[str] | None = None) -> bool:
-        """Delete documents; unknown ids are passed over. Without ids nothing is deleted, and it is an error."""
+        """Delete documents; unknown ids are ignored. Without ids it is an error, and nothing is deleted."""
         if ids is None:
             raise InvalidArgument("ids is None; want the ids of the documents to delete")
         with self._lock:
@@ -132,7 +129,7 @@ class UnauditedVectorStore(VectorStore):
         return [document for document, _ in self.similarity_search_with_score(query, k)]
 
     def similarity_search_with_score(self, query: str, k: int = 4) -> list[tuple[Document, float]]:
-        """Return them with their cosine similarities."""
+        """Return the most similar documents that the policy admits, with their cosine similarities."""
         return self._search(self._embedding.embed_query(query), k)
 
     def similarity_search_by_vector(self, embedding: list[float], k: int = 4) -> list[Document]:

@@ -1,7 +1,7 @@
-"""Search vectors, and words, for what a policy admits, with the native core in ``csrc``.
+"""Search vectors and words for what a policy admits, with the native core in ``csrc``.
 
 Only this package calls the C core. It knows policy words, terms of release and minutes, and nothing of what a text
-says: terms are strings.
+means: terms are plain strings.
 """
 
 from __future__ import annotations

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MAX_KEY",
-    "Batch",
-    "Test",
-    "Tests",
+    "CompiledPolicies",
+    "CompiledPolicy",
+    "RowBatch",
     "batch_of",
     "distinct",
     "index_params",
@@ -55,11 +55,11 @@ MAX_KEY: Final = 2**63 - 1
 """The greatest key of a row."""
 
 _MAX_K: Final = 1 << 20
-"""Greatest ``k`` if the index has fewer rows: the result has room for all of them, 12 bytes each."""
+"""Greatest ``k`` for an index with fewer rows: a result takes 12 bytes for each row wanted."""
 
 _FLOAT32: Final = np.dtype(np.float32)
 _NAMES: Final = (Plan, str)
-"""Types in which a plan is named."""
+"""Types that name a plan."""
 _Number = TypeVar("_Number", np.uint32, np.int64)
 
 
@@ -95,7 +95,7 @@ def floats(name: str, values: ArrayLike, dim: int, *, allow_one: bool = False) -
 def one_query(values: ArrayLike, dim: int) -> NDArray[np.float32]:
     rows, count = queries_of(values, dim)
     if count != 1:
-        raise InvalidArgument(f"{count} queries; want one")
+        raise InvalidArgument(f"{count} queries were given; want one")
     return rows
 
 
@@ -129,7 +129,9 @@ def _array(name: str, values: ArrayLike) -> NDArray[Any]:
     try:
         return np.asarray(values)
     except (ValueError, TypeError, OverflowError) as error:
-        raise InvalidArgument(f"{name} make no array: {error}; want rows of equal length") from error
+        raise InvalidArgument(
+            f"{name} cannot be converted to an array: {error}; want rows of equal length"
+        ) from error
 
 
 def uints(name: str, values: ArrayLike, count: int) -> NDArray[np.uint32]:
@@ -199,12 +201,11 @@ def _code(name: str, choice: object, codes: dict[Any, int]) -> int:
 
 
 def beam_width(ef_search: int | None) -> int:
-    """Check a beam width; 0, for None, means the one to which the index was tuned."""
     return 0 if ef_search is None else integer("ef_search", ef_search, 1, lib.CARAG_MAX_EF)
 
 
 def threads_or_all(threads: int | None) -> int:
-    """Check a number of threads; by default the number of cores that this process may use."""
+    """Check a number of threads; by default all cores that this process may use."""
     if threads is not None:
         return integer("threads", threads, 1, lib.CARAG_MAX_THREADS)
     affinity = getattr(os, "sched_getaffinity", None)
@@ -223,7 +224,6 @@ def path_bytes(path: str | os.PathLike[str]) -> bytes:
 
 
 def index_params(dim: int, M: int, ef_construction: int, seed: int, dtype: DType | str) -> CData:  # noqa: N803
-    """Check what an index is made with."""
     params = {
         "dim": integer("dim", dim, 1, lib.CARAG_MAX_DIM),
         "M": integer("M", M, lib.CARAG_MIN_M, lib.CARAG_MAX_M),
@@ -234,14 +234,14 @@ def index_params(dim: int, M: int, ef_construction: int, seed: int, dtype: DType
     return ffi.new("carag_params *", params)
 
 
-class Batch(NamedTuple):
-    """Rows to add, converted; hold it during the call."""
+class RowBatch(NamedTuple):
+    """Converted rows to add; keep a reference during the call."""
 
     rows: CData
     keys: NDArray[np.int64] | None
     words: NDArray[np.uint32]
     memory: tuple[NDArray[Any], ...]
-    """The other arrays that the rows point to."""
+    """The other arrays that ``rows`` points to."""
 
 
 def batch_of(
@@ -253,8 +253,8 @@ def batch_of(
     *,
     allow_quarantine: bool,
     threads: int | None,
-) -> Batch:
-    """Convert rows to add: what is None is the core's default."""
+) -> RowBatch:
+    """Convert rows to add; None leaves a column at the core's default."""
     array = floats("vectors", vectors, dim)
     count = array.shape[0]
     labels = word_array(words, count)
@@ -269,7 +269,7 @@ def batch_of(
         "allow_quarantine": bool(allow_quarantine),
         "threads": threads_or_all(threads),
     }
-    return Batch(ffi.new("carag_rows *", rows), named, labels, (array, *columns.values()))
+    return RowBatch(ffi.new("carag_rows *", rows), named, labels, (array, *columns.values()))
 
 
 def search_params(
@@ -282,10 +282,9 @@ def search_params(
     fallback: bool,
     exact_limit: int,
 ) -> tuple[int, CData]:
-    """Check how a search of so many queries is to run, and return how many rows it wants of the index.
+    """Check the arguments of a search, and return the number of rows wanted and the core's parameters.
 
-    What was checked is kept by value, which only what cannot change has: another integer type may give another number
-    at the next call.
+    Only arguments of immutable types are cached: another integer type could have another value at the next call.
     """
     workers = 1 if threads is None and queries == 1 else threads_or_all(threads)
     is_fixed = (
@@ -302,7 +301,6 @@ def search_params(
 
 
 def rows_wanted(name: str, value: object, index: Sized, low: int = 1) -> int:
-    """Check how many rows are wanted of an index."""
     wanted = integer(name, value, low, 2**31 - 1)
     _check_room(name, wanted, index)
     return wanted
@@ -311,7 +309,7 @@ def rows_wanted(name: str, value: object, index: Sized, low: int = 1) -> int:
 def _check_room(name: str, wanted: int, index: Sized) -> None:
     if wanted > _MAX_K and wanted > (live := len(index)):
         raise InvalidArgument(
-            f"{name} is {wanted:,}; want at most {_MAX_K:,}, or the {live:,} rows there are"
+            f"{name} is {wanted:,}; want at most {_MAX_K:,}, or the {live:,} rows of the index if that is more"
         )
 
 
@@ -328,52 +326,53 @@ def _checked(
 # ---------------------------------------------------------------- policies
 
 
-class Test(NamedTuple):
-    """A policy and its instants, compiled for the core, which only reads it: threads may share it. Keep it in scope."""
+class CompiledPolicy(NamedTuple):
+    """A policy and its instants, compiled for the core, which only reads it. Keep a reference during the call."""
 
     predicate: CData
     entities: NDArray[np.uint32]
-    """Memory to which the predicate points."""
+    """The memory that the predicate points to."""
 
 
-class Tests(NamedTuple):
-    """Policies of which any may admit, compiled for the core. Keep it in scope."""
+class CompiledPolicies(NamedTuple):
+    """Policies any one of which may admit a label, compiled for the core. Keep a reference."""
 
     predicates: CData
     size: int
-    memory: tuple[Test, ...]
+    memory: tuple[CompiledPolicy, ...]
 
 
 def predicate(
     policy: object, as_of: datetime | date | int | None, alive_at: datetime | date | int | None
-) -> Test:
-    """Compile a policy for the core, with the instants at which a row must be public, and alive."""
+) -> CompiledPolicy:
+    """Compile a policy with the instants at which a row must be public (``as_of``) and not expired (``alive_at``)."""
     check_policy(policy)
     return _compiled(policy, *instants(as_of, alive_at))
 
 
 def predicates(
     policy: object, as_of: datetime | date | int | None, alive_at: datetime | date | int | None
-) -> Tests:
-    """Compile what one question asks under: a policy and its instants, or several searches that have their own."""
+) -> CompiledPolicies:
+    """Compile a policy and its instants, or several searches that have their own."""
     if not isinstance(policy, Sequence):
         one = predicate(policy, as_of, alive_at)
-        return Tests(one.predicate, 1, (one,))
+        return CompiledPolicies(one.predicate, 1, (one,))
     if as_of is not None or alive_at is not None:
         raise InvalidArgument(
-            "as_of or alive_at stands beside a list of searches; want it in each of them: they have their own"
+            "as_of or alive_at was given with a list of searches, which have their own; set it in each search"
         )
     if not 1 <= len(policy) <= lib.CARAG_MAX_PREDICATES:
         raise InvalidArgument(
-            f"policy is a list of {len(policy)} searches; want 1 to {lib.CARAG_MAX_PREDICATES}: "
-            "Policy() admits nothing"
+            f"policy is a list of {len(policy)} searches; want 1 to {lib.CARAG_MAX_PREDICATES} "
+            "(to admit nothing, pass Policy())"
         )
     tests = tuple(searched(f"policy[{at}]", one) for at, one in enumerate(policy))
-    return Tests(ffi.new("carag_predicate[]", [one.predicate[0] for one in tests]), len(tests), tests)
+    return CompiledPolicies(
+        ffi.new("carag_predicate[]", [one.predicate[0] for one in tests]), len(tests), tests
+    )
 
 
-def searched(name: str, search: Any) -> Test:
-    """Compile a search, which has its own instants."""
+def searched(name: str, search: Any) -> CompiledPolicy:
     try:
         policy, as_of, alive_at = search.policy, search.as_of, search.alive_at
     except AttributeError:
@@ -384,8 +383,8 @@ def searched(name: str, search: Any) -> Test:
 
 
 @lru_cache(maxsize=1024)
-def _compiled(policy: Policy | Mask, as_of: int, alive_at: int) -> Test:
-    """Compile and cache: a session asks thousands of questions under one policy with a list of a thousand entities."""
+def _compiled(policy: Policy | Mask, as_of: int, alive_at: int) -> CompiledPolicy:
+    """Compile and cache: a session asks thousands of questions under one policy with up to a thousand entities."""
     whole = Policy(policy) if isinstance(policy, Mask) else policy
     allowed, denied = whole.packed_entities
     rule = lib.CARAG_NOT_ENTITIES if denied else lib.CARAG_ANY_ENTITY
@@ -394,8 +393,8 @@ def _compiled(policy: Policy | Mask, as_of: int, alive_at: int) -> Test:
     listed = np.frombuffer(denied if allowed is None else allowed, np.uint64)
     if listed.size and listed[-1] > MAX_ENTITY:
         raise InvalidArgument(
-            f"the policy lists entity {listed[-1]}; an index's rows have 0 to {MAX_ENTITY}: "
-            "give the numbers of its rows"
+            f"the policy lists entity {listed[-1]}; the rows of an index have entities 0 to {MAX_ENTITY}, "
+            "so list the numbers that its rows use"
         )
     entities = listed.astype(np.uint32)
     fields = {
@@ -407,4 +406,4 @@ def _compiled(policy: Policy | Mask, as_of: int, alive_at: int) -> Test:
         "entity_count": entities.size,
         "entity_rule": rule,
     }
-    return Test(ffi.new("carag_predicate *", fields), entities)
+    return CompiledPolicy(ffi.new("carag_predicate *", fields), entities)

@@ -1,4 +1,4 @@
-"""Hold an object of the core until it is closed, or until no call needs it any more."""
+"""Own an object of the core until it is closed, or until no call needs it any more."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["Handle", "owned"]
 
 
 def owned(core: CData, free: Callable[[CData], None], *needs: CData) -> CData:
-    """Have an object of the core freed when the last reference to it is gone, and what it needs only after it.
+    """Free an object of the core when the last reference to it is gone, before the objects that it ``needs``.
 
-    Not by ``ffi.gc``: in a cycle the collector runs all finalizers first, cffi's among them, in no order, so one that
-    runs later would hand the core what is freed already. The collector does not track a plain pointer, which goes when
-    nothing can reach it, after every finalizer. What the interpreter holds to its end is left to the system.
+    Not ``ffi.gc``: in a reference cycle the collector runs all finalizers in arbitrary order, so a later one could hand
+    the core an object that is already freed. The collector does not track a plain pointer, which dies after every
+    finalizer that could reach it. Objects that live until the interpreter exits are left to the operating system.
     """
     end = weakref.finalize(core, _free, free, ffi.cast(ffi.typeof(core), core), needs)
     end.atexit = False
@@ -34,7 +34,7 @@ def _free(free: Callable[[CData], None], core: CData, needs: tuple[CData, ...]) 
 
 
 class Handle:
-    """What both indexes share: one object of the core, and the path of its file."""
+    """One object of the core and the path of its file; the base of both indexes."""
 
     __slots__ = ("_handle", "_path")
 

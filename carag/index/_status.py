@@ -1,4 +1,4 @@
-"""Translate the core's status codes into CARAG's exceptions, all in this module."""
+"""Translate every status code of the core into one of CARAG's exceptions."""
 
 from __future__ import annotations
 
@@ -19,12 +19,10 @@ __all__ = ["new_fault", "raise_for", "text"]
 
 
 def text(cdata: CData) -> str:
-    """Copy a C string."""
     return ffi.string(cdata).decode("utf-8")
 
 
 def new_fault() -> CData:
-    """Allocate the struct in which the core describes an error."""
     return ffi.new("carag_fault *")
 
 
@@ -39,18 +37,8 @@ def raise_for(
 ) -> None:
     """Raise the exception for a status; return on success.
 
-    Parameters
-    ----------
-    status : int
-        The status that the core returned.
-    fault : CData
-        The core's description of the error.
-    noun : str
-        The caller's word for its vectors: "vector" or "query".
-    keys, words : integer array, optional
-        The caller's batch, so that the message can show the culprit.
-    path : str
-        The file, for saving and loading.
+    ``noun`` is the caller's word for its vectors; ``keys`` and ``words`` are its batch, so that the message can quote
+    the value at fault. ``path`` is the file that was saved or loaded.
 
     Raises
     ------
@@ -59,7 +47,7 @@ def raise_for(
     CorruptFile
         For a file that fails its own checks.
     OSError
-        For a file the system cannot read or write.
+        For a file that the system cannot read or write.
     MemoryError
         When an allocation failed.
     """
@@ -84,7 +72,7 @@ def _raise(
         lib.CARAG_FULL: what,
         lib.CARAG_NOT_FINITE: f"{noun} {row} holds NaN or infinity; want finite numbers",
         lib.CARAG_ZERO_VECTOR: f"{noun} {row} is zero, which has no direction; drop it",
-        lib.CARAG_BAD_WORD: f"word {row}, {_at(words, row):#010x}, is a word with control bits set: {what}; "
+        lib.CARAG_BAD_WORD: f"word {row}, {_at(words, row):#010x}, has control bits set: {what}; "
         "make words with carag.policy_word, delete rows with delete(), and pass allow_quarantine=True "
         "to store quarantined rows",
         lib.CARAG_BAD_KEY: f"key {row} is {_at(keys, row)}, negative; want 0 <= key < 2**63",

@@ -1,4 +1,4 @@
-"""Read what an index holds: its parameters, and its rows by key."""
+"""Read the parameters and the rows of a vector index."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Stored"]
 
 
 class Stored(Handle):
-    """What an index is made with, and what it holds."""
+    """The parameters of an index, and its rows by key."""
 
     __slots__ = ("_dim", "_made")
 
@@ -43,7 +43,7 @@ class Stored(Handle):
 
     @property
     def M(self) -> int:  # noqa: N802 - the paper's name
-        """Links a row asks for on each layer."""
+        """Links that a row asks for on each layer."""
         return int(self._made.params.M)
 
     @property
@@ -58,12 +58,12 @@ class Stored(Handle):
 
     @property
     def dtype(self) -> DType:
-        """Type in which vectors are kept."""
+        """Type in which vectors are stored."""
         return next(dtype for dtype, code in DTYPE_CODES.items() if code == self._made.params.dtype)
 
     @property
     def classes(self) -> int:
-        """Upper bound on the distinct (word, terms) of live rows, each of which a policy is tested on once."""
+        """Upper bound on the distinct (word, terms) of live rows; a policy is tested once for each."""
         return int(self._info().classes)
 
     def __len__(self) -> int:
@@ -91,11 +91,7 @@ class Stored(Handle):
         return keys[: lib.carag_index_keys(handle, room(keys), keys.size)]
 
     def words(self, keys: ArrayLike) -> NDArray[np.uint32]:
-        """Read the words of some rows.
-
-        Parameters
-        ----------
-        keys : (n,) int64
+        """Read the words of the rows with these keys, in the order given.
 
         Raises
         ------
@@ -105,19 +101,19 @@ class Stored(Handle):
         return self._column("words", keys)
 
     def public_at(self, keys: ArrayLike) -> NDArray[np.uint32]:
-        """Read when some rows became public, in minutes since the epoch; as :meth:`words`."""
+        """Read when rows became public, in minutes since the epoch; otherwise as :meth:`words`."""
         return self._column("public_at", keys)
 
     def expires_at(self, keys: ArrayLike) -> NDArray[np.uint32]:
-        """Read when some rows stop being public, in minutes since the epoch; as :meth:`words`."""
+        """Read when rows stop being public, in minutes since the epoch; otherwise as :meth:`words`."""
         return self._column("expires_at", keys)
 
     def entities(self, keys: ArrayLike) -> NDArray[np.uint32]:
-        """Read which entity some rows are about, 0 for none; as :meth:`words`."""
+        """Read which entity rows are about, 0 for none; otherwise as :meth:`words`."""
         return self._column("entities", keys)
 
     def vectors(self, keys: ArrayLike) -> NDArray[np.float32]:
-        """Read what is kept of the unit vectors of some rows, shape ``(n, dim)``; as :meth:`words`."""
+        """Read the stored unit vectors of rows, shape ``(n, dim)``; otherwise as :meth:`words`."""
         return self._column("vectors", keys, np.float32, self.dim)
 
     def _column(

@@ -29,36 +29,33 @@ _BYTES: Final = ffi.typeof("uint8_t[]")
 
 
 class TextBatch(NamedTuple):
-    """Chunks to add, converted; hold it during the call."""
+    """Converted chunks to add; keep a reference during the call."""
 
     struct: CData
     keys: NDArray[np.int64]
     memory: tuple[Any, ...]
-    """The arrays that the struct points to."""
 
 
 class TextQuery(NamedTuple):
-    """A query, converted; hold it during the call."""
+    """A converted query; keep a reference during the call."""
 
     struct: CData
     terms: int
     is_counted: bool
-    """Whether every chunk that matches is counted."""
     memory: tuple[Any, ...]
 
 
 def _encoded(name: str, terms: Iterable[str]) -> list[bytes]:
-    """Encode terms; the core knows bytes alone."""
     if isinstance(terms, str):
         raise InvalidArgument(
-            f"{name} are {quoted(terms)}; want a list of terms: carag.index.tokenize() cuts text"
+            f"{name} are {quoted(terms)}; want a list of terms, as carag.index.tokenize() makes from text"
         )
     try:
         encoded = [str.encode(term) for term in terms]
     except (TypeError, UnicodeEncodeError) as error:
-        raise InvalidArgument(f"{name} hold something that is no text: {error}; want strings") from error
+        raise InvalidArgument(f"{name} contain a value that is not text: {error}; want strings") from error
     if b"" in encoded:
-        raise InvalidArgument(f"{name} hold an empty string; leave it out")
+        raise InvalidArgument(f"{name} contain an empty string; leave it out")
     return encoded
 
 
@@ -76,7 +73,7 @@ def text_batch(
     tokens: Sequence[Iterable[str]],
     headings: Mapping[int, Iterable[str]],
 ) -> TextBatch:
-    """Convert chunks: put those of a document together, in the order in which documents first occur."""
+    """Convert chunks, with those of a document together, in the order in which documents first occur."""
     keys = key_array(chunks)
     numbers = key_array(documents, keys.size)
     if not isinstance(tokens, Sequence) or not isinstance(headings, Mapping):
@@ -85,13 +82,15 @@ def text_batch(
             "terms of each chunk, and a mapping from documents to terms"
         )
     if len(tokens) != keys.size:
-        raise InvalidArgument(f"{len(tokens)} lists of tokens for {keys.size} chunks; give one for each")
+        raise InvalidArgument(
+            f"{len(tokens)} lists of tokens were given for {keys.size} chunks; want one for each"
+        )
     names, firsts, inverse, sizes = np.unique(
         numbers, return_index=True, return_inverse=True, return_counts=True
     )
     if unknown := set(headings) - set(names.tolist()):
         raise InvalidArgument(
-            f"headings name document {quoted(min(unknown, key=str))}, of which no chunk is added"
+            f"headings name document {quoted(min(unknown, key=str))}, but no chunk of it is added; leave it out"
         )
     order = np.argsort(firsts[inverse], kind="stable")
     parts = np.argsort(firsts, kind="stable")
@@ -138,7 +137,7 @@ def text_query(
     numbers = _real("k1", k1), _real("b", b), wanted, _real("floor", floor)
     struct = ffi.new("carag_text_query *", (*memory, len(words), *numbers, bool(count_matched)))
     if documents is not None:
-        # No documents are some, too: of which nothing is found.
+        # An empty list of documents finds nothing; a NULL pointer would mean all of them.
         named = np.append(documents, 0)
         struct.documents, struct.document_count = lent(named), documents.size
         memory = (*memory, named)

@@ -1,4 +1,4 @@
-"""Check what is asked of rows beside those that a policy admits, and lend the core the memory for them."""
+"""Check a request for hidden rows, and allocate the memory in which the core reports them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from carag.policy.mask import Mask
 if TYPE_CHECKING:
     from collections.abc import Sized
 
-    from carag.index._arguments import Test
+    from carag.index._arguments import CompiledPolicy
     from carag.policy.decision import Search
 
 _ANYTHING: Final = Mask()
@@ -24,19 +24,11 @@ _LAST_MINUTE: Final = lib.CARAG_NEVER_PUBLIC - 1
 
 
 class WiderRoom:
-    """Memory for the rows of a second policy, which the same call finds; hold it during the call.
-
-    Parameters
-    ----------
-    queries, k : int
-        Rows wanted per query, 1 or more.
-    test : Test
-        The second policy.
-    """
+    """Memory for the rows that a second policy admits, found in the same call; keep a reference during the call."""
 
     __slots__ = ("_found", "_refused", "_test", "_words", "struct")
 
-    def __init__(self, queries: int, k: int, test: Test) -> None:
+    def __init__(self, queries: int, k: int, test: CompiledPolicy) -> None:
         self._test, self._found = test, search_room(queries, k)
         self._words = np.empty((queries, k), np.uint32)
         self._refused = np.empty((queries, k), np.uint8)
@@ -44,19 +36,18 @@ class WiderRoom:
         self.struct = ffi.new("carag_wider *", (test.predicate, k, *arrays))
 
     def result(self, kernel: str) -> Beside:
-        """Read what was found, once the search is over."""
         return Beside(self._found.result(kernel), self._words, self._refused)
 
 
 def wider_room(also_hidden: int, hidden_among: Search | None, index: Sized, queries: int) -> WiderRoom | None:
     """Return the memory that a search needs for hidden rows, or None where it looks for none.
 
-    Without ``hidden_among`` they are looked for among all labelled rows, at the last minute there is.
+    Without ``hidden_among``, the wider policy admits every labelled row at the last representable minute.
     """
     k = rows_wanted("also_hidden", also_hidden, index, low=0)
     if k == 0 and hidden_among is not None:
         raise InvalidArgument(
-            "hidden_among says where to look for hidden rows, and also_hidden is 0; want also_hidden, how many, or "
+            "hidden_among says where to look for hidden rows, but also_hidden, their number, is 0; give both or "
             "neither"
         )
     if k == 0:

@@ -1,4 +1,4 @@
-"""Define what a search tells of rows that its policy refuses; for callers who may know of them."""
+"""Define what a search reports about rows that its policy refuses, for callers who are allowed to know of them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class HiddenRows:
     similarities: NDArray[np.float32]
     """(nq, also_hidden) cosine; -inf beyond ``counts``."""
     words: NDArray[np.uint32]
-    """(nq, also_hidden) of each row, as it was when it was found; 0 beyond ``counts``."""
+    """(nq, also_hidden) the word of each row when it was found; 0 beyond ``counts``."""
     counts: NDArray[np.int64]
     """(nq,) how many of the nearest rows are refused."""
 
@@ -52,7 +52,7 @@ class HiddenRows:
         words: NDArray[np.uint32],
         refused: NDArray[np.uint8],
     ) -> HiddenRows:
-        """Leave out the rows that are not refused; all four are ``(nq, also_hidden)``."""
+        """Keep the rows that are refused; all four arrays are ``(nq, also_hidden)``."""
         order = np.argsort(1 - refused, axis=1, kind="stable")
         counts = refused.sum(axis=1, dtype=np.int64)
         is_one = np.arange(refused.shape[1]) < counts[:, np.newaxis]

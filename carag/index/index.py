@@ -1,7 +1,7 @@
 """Index vectors with policy words, terms and keys, and search for the nearest rows that a policy admits.
 
-Arrays are converted once, here, and passed to the core without a copy; the core decides everything about rows.
-Calls release the GIL: any threads may search, count and change one index at any time.
+Arrays are converted once, here, and passed to the core without a copy. Calls release the GIL: any number of threads may
+search, count and change one index at the same time.
 """
 
 from __future__ import annotations
@@ -48,15 +48,16 @@ if TYPE_CHECKING:
 __all__ = ["FILE_VERSION", "Index"]
 
 FILE_VERSION: Final = int(lib.CARAG_FILE_VERSION)
-"""Of the format in which an index is saved; a file of another is refused (csrc/FORMAT.md)."""
+"""Version of the file format; a file of another version is refused (csrc/FORMAT.md)."""
 
 _NULL: Final = ffi.NULL
 _NO_ROWS: Final = 0
-"""The default of ``also_hidden``, told by identity: a search of microseconds has no time to check what is not given."""
+"""The default of ``also_hidden``, recognised by identity: a search that takes microseconds cannot afford to check it.
+"""
 
 
 MAX_ROWS: Final = 2**32 - 65
-"""Rows of an index: a few of the 32-bit numbers mean that there is none."""
+"""Greatest number of rows of an index; the remaining 32-bit numbers are reserved."""
 
 
 class Index(Stored):
@@ -71,13 +72,14 @@ class Index(Stored):
     ef_construction : int
         Beam width while a row is inserted.
     seed : int
-        Decides the layers. Same calls, same seed: same file, byte for byte, for any number of threads.
+        Decides the layers. The same calls with the same seed give the same file, byte for byte, for any number of
+        threads.
     dtype : DType or str
-        What is kept of a vector: ``"float32"``, ``"float16"`` or ``"int8"``.
+        Stored type of vectors: ``"float32"``, ``"float16"`` or ``"int8"``.
     views : int
-        Bytes of memory for materialised views: a policy that is asked again and again gets an index of the rows alone
-        that it admits, made beside the searches, which answers until the index changes (:mod:`carag.index.views`). By
-        default 0: none is made.
+        Bytes for materialised views: a policy that is asked repeatedly gets an index of its admissible rows alone,
+        built in the background, which answers until the index changes (:mod:`carag.index.views`). 0, the default, makes
+        none.
 
     Raises
     ------
@@ -108,7 +110,7 @@ class Index(Stored):
         dtype: DType | str = DType.FLOAT32,
         views: int = 0,
     ) -> None:
-        kernels.active()  # which raises the best message about an unusable CARAG_KERNEL
+        kernels.active()  # raises a better message about an unusable CARAG_KERNEL than the core does
         self._views = views_of(views)
         params = index_params(dim, M, ef_construction, seed, dtype)
         out, fault = ffi.new("carag_index **"), new_fault()
@@ -116,13 +118,13 @@ class Index(Stored):
         self._own(out[0], "")
 
     def close(self) -> None:
-        """Free the index; idempotent. Calls running in other threads finish first, and so does a view being made."""
+        """Free the index; idempotent. Calls running in other threads, and a view being made, finish first."""
         if self._views is not None:
             self._views.close()
         super().close()
 
     def stats(self) -> IndexStats:
-        """Tell how many rows there are, and what became of the views.
+        """Report how many rows there are, and the state of the views.
 
         Examples
         --------
@@ -147,36 +149,31 @@ class Index(Stored):
         allow_quarantine: bool = False,
         threads: int | None = None,
     ) -> NDArray[np.int64]:
-        """Add rows: all of them, or none on any error.
+        """Add rows and return their keys, (n,) int64; on any error none is added.
 
         Parameters
         ----------
         vectors : (n, dim) float
             Any length but zero; stored as unit vectors.
         words : (n,) integer
-            Policy words, see :func:`carag.policy.policy_word`. A word of version 0 is stored and never admissible, with
-            an :class:`~carag.errors.UnlabelledWarning`.
+            Policy words, see :func:`carag.policy.policy_word`. A word of version 0 is stored with an
+            :class:`~carag.errors.UnlabelledWarning` and never admissible.
         keys : (n,) integer, optional
-            Each 0 or more and in use once; by default the next free row numbers. A deleted row's key is free.
+            Each 0 or more and not in use; by default the next free row numbers. A deleted row's key is free.
         public_at, expires_at : (n,) or scalar integer, optional
-            Minutes since 1970-01-01T00:00Z from which a row is public, and from which it no longer is. ``public_at``
-            is by default 0, always; ``2**32 - 1`` means never. ``expires_at`` is by default ``2**32 - 1``, never.
+            Minutes since 1970-01-01T00:00Z from which a row is public (by default 0, always), and from which it no
+            longer is (by default ``2**32 - 1``, never).
         entities : (n,) or scalar integer, optional
-            The entity a row is about (for EDGAR, the filer's CIK); 0, the default, is none.
+            The entity a row is about (for EDGAR, the filer's CIK); 0, the default, means no entity.
         allow_quarantine : bool
             Accept words with the quarantine bit, whose rows no policy admits.
         threads : int, optional
-            By default the number of cores that this process may use. The result does not depend on it.
-
-        Returns
-        -------
-        (n,) int64
-            The keys of the new rows.
+            By default all cores that this process may use. The result does not depend on it.
 
         Raises
         ------
         InvalidArgument
-            On a wrong shape, NaN, a zero vector, a duplicate or negative key, a word with control bits set.
+            On a wrong shape, NaN, a zero vector, a duplicate or negative key, or a word with control bits set.
         """
         terms = {"public_at": public_at, "expires_at": expires_at, "entities": entities}
         batch = batch_of(
@@ -189,16 +186,16 @@ class Index(Stored):
         return given
 
     def reserve(self, rows: int) -> None:
-        """Make room for so many rows in all, so that none is copied while they are added.
+        """Reserve memory for a total number of rows, so that growing never copies the existing ones.
 
-        Memory is taken as rows are written, and the index is the same without it; but one that grows past its room has
-        all rows in memory twice for a while. A batch as large as all before it is linked by building the whole graph,
-        which is several times faster a row than a smaller one, linked row by row: let batches double.
+        Memory is used only as rows are written, and answers do not depend on it. An index that outgrows its reservation
+        holds all rows in memory twice for a while. A batch at least as large as the index is linked by building the
+        whole graph, several times faster per row than inserting rows one after another, so double the size of batches.
 
         Raises
         ------
         InvalidArgument
-            If an index holds no such number of rows.
+            If the number exceeds what an index can hold.
 
         Examples
         --------
@@ -213,10 +210,10 @@ class Index(Stored):
         raise_for(lib.carag_index_reserve(self._core, integer("rows", rows, 0, MAX_ROWS), fault), fault)
 
     def relabel(self, keys: ArrayLike, words: ArrayLike, *, allow_quarantine: bool = False) -> None:
-        """Give rows new words: all of them, or none on any error. O(1) per row.
+        """Give rows new words, in O(1) per row; on any error none is changed.
 
-        A running search sees each row's old word or its new one, and returns no row whose word is inadmissible at the
-        moment it is returned.
+        A concurrent search sees the old or the new word of each row, and returns no row whose word is inadmissible when
+        it is returned.
 
         Raises
         ------
@@ -241,25 +238,19 @@ class Index(Stored):
         as_of: datetime | date | int | None = None,
         alive_at: datetime | date | int | None = None,
     ) -> int:
-        """Give every row that the policy admits the word ``(word & ~clear) | set``; class by class, not key by key.
+        """Give every row that the policy admits the word ``(word & ~clear) | set``, class by class; return how many.
 
         Parameters
         ----------
-        policy : Policy or Mask
         set, clear : PolicyBit, str, int, or iterable of PolicyBit and str
-            Bits as :func:`carag.policy.bits_of` reads them, none in both.
+            Bits as :func:`carag.policy.bits_of` reads them; no bit in both.
         as_of, alive_at : datetime, date or int, optional
             As for :meth:`search`.
-
-        Returns
-        -------
-        int
-            Number of rows that the policy admitted.
 
         Raises
         ------
         InvalidArgument
-            If a bit is not a policy bit, or both set and cleared.
+            If a bit is not a policy bit, or is both set and cleared.
         """
         on, off = bits_of(set, name="set"), bits_of(clear, name="clear")
         test, out, fault = predicate(policy, as_of, alive_at), ffi.new("uint64_t *"), new_fault()
@@ -267,7 +258,7 @@ class Index(Stored):
         return int(out[0])
 
     def delete(self, keys: ArrayLike) -> None:
-        """Delete rows: all of them, or none on any error. Their keys become free.
+        """Delete rows and free their keys; on any error none is deleted.
 
         Raises
         ------
@@ -282,7 +273,7 @@ class Index(Stored):
     def consolidate(self, *, threads: int | None = None) -> None:
         """Remove deleted rows from memory, sort the others by class, and rebuild the graph.
 
-        Searches may run meanwhile. No exact answer changes; the file does not depend on ``threads``.
+        Searches may run at the same time. Exact answers stay the same, and the file does not depend on ``threads``.
         """
         fault = new_fault()
         raise_for(lib.carag_index_consolidate(self._core, threads_or_all(threads), fault), fault)
@@ -313,44 +304,40 @@ class Index(Stored):
             Any length but zero.
         k : int
             Rows wanted per query, at most 1,048,576 or the number of rows, if greater. ``counts`` is always
-            ``min(k, admissible)``: fewer is an answer, not an error.
+            ``min(k, admissible)``: fewer rows than ``k`` are not an error.
         policy : Policy or Mask
             Admits rows. A ``Mask`` is a policy of one mask; ``Policy()`` admits nothing.
         plan : Plan or str
-            ``"exact"``, ``"certified"``, ``"scan"``, ``"graph"``, or ``"auto"``, the cheapest, over the policy's
-            view where there is one.
+            ``"exact"``, ``"certified"``, ``"scan"``, ``"graph"``, or ``"auto"``, the cheapest, over the policy's view
+            if there is one.
         ef_search : int, optional
             Beam width of the graph search, raised to ``k`` if smaller, and used in full. By default the width to which
-            the index was tuned; a search then stops early if all rows left are too far away.
+            the index was tuned; a search then stops early if all remaining rows are too far away.
         as_of : datetime, date or int, optional
             Rows are admissible from their ``public_at`` until before their ``expires_at``. An aware datetime; a date,
-            meaning the end of that day, US Eastern; or minutes since 1970. By default the beginning of time, when only
-            rows that were always public are admissible.
+            meaning the end of that day, US Eastern; or minutes since 1970. By default 0, when only rows that were
+            always public are admissible.
         alive_at : datetime, date or int, optional
-            The instant, ``as_of`` or later, before whose end a row must not have expired; by default ``as_of``.
+            The instant, ``as_of`` or later, by the end of which a row must not have expired; by default ``as_of``.
         threads : int, optional
-            Number of threads that share the queries; by default all cores this process may use, and one for one query.
+            Number of threads that share the queries; by default one for one query, otherwise all cores this process may
+            use.
         fallback : bool
-            False only for measurements: ``plan="graph"`` then returns what it found, even if it cost more than a scan,
+            False only for measurements: ``plan="graph"`` then returns what it found, even if it cost more than a scan
             or found fewer rows than are admissible.
         exact_limit : int
-            Number of admissible rows up to which ``plan="auto"`` runs the certified plan, whatever it costs: a fixed
-            number gives the same plan on every machine. 0, the default, means never. Other plans ignore it.
+            Number of admissible rows up to which ``plan="auto"`` runs the certified plan whatever it costs, so that
+            every machine chooses the same plan. 0, the default, means never. Other plans ignore it.
         also_hidden : int
-            Rows to find per query beside the answer, which stays the same: the nearest under a wider policy. The
+            Number of nearest rows per query to look up under a wider policy as well; the answer stays the same. The
             result's ``hidden`` are those of them that ``policy`` refuses. 0, the default, looks for none.
         hidden_among : Search, optional
-            The wider policy, with its instants; by default every labelled row, at the last minute there is.
-
-        Returns
-        -------
-        SearchResult
-            Its ``stats.plans`` name the plans that ran.
+            The wider policy, with its instants; by default every labelled row, at the last representable minute.
 
         Raises
         ------
         InvalidArgument
-            On a wrong dimension, NaN, a zero query, an unknown plan, too many rows wanted, or no policy.
+            On a wrong dimension, NaN, a zero query, an unknown plan, too many rows wanted, or a policy that is not one.
         """
         rows, nq = queries_of(queries, self._dim)
         wanted, params = search_params(k, self, nq, ef_search, plan, threads, fallback, exact_limit)
@@ -390,19 +377,9 @@ class Index(Stored):
         return int(out[0])
 
     def similarities(self, query: ArrayLike, keys: ArrayLike) -> NDArray[np.float32]:
-        """Compute how similar some rows are to a query: what :meth:`search` reports of them, to the last bit.
+        """Compute the similarity of rows to one query, (n,) float32, bit for bit as :meth:`search` reports it.
 
-        No policy is asked: for rows that were found to be admissible before.
-
-        Parameters
-        ----------
-        query : (dim,) float
-        keys : (n,) integer
-            In any order.
-
-        Returns
-        -------
-        (n,) float32
+        No policy is applied: for rows that were found admissible before.
 
         Raises
         ------
@@ -437,10 +414,9 @@ class Index(Stored):
 
         Parameters
         ----------
-        path : str or PathLike
         mmap : bool
-            Read vectors, codes and graph from the file as searches need them, so that an index of any size opens
-            at once. Their checksums then wait for :meth:`verify`; :meth:`preload` brings what searches read most into
+            Read vectors, codes and graph from the file as searches need them, so that an index of any size opens at
+            once. Their checksums are then left to :meth:`verify`; :meth:`preload` copies what searches read most into
             memory.
         views : int
             As for a new index.
@@ -465,13 +441,13 @@ class Index(Stored):
     def preload(self) -> None:
         """Copy codes and links of an index opened with ``load(path, mmap=True)`` into memory; otherwise do nothing.
 
-        Searches may run meanwhile, and are faster afterwards, the more so the larger the index: memory has large pages,
-        a file has small ones. Vectors stay in the file. The checksums of what is copied are compared.
+        Searches may run at the same time, and are faster afterwards, because memory has larger pages than the file.
+        Vectors stay in the file. The checksums of what is copied are verified.
 
         Raises
         ------
         CorruptFile
-            If one does not match; the message names the section, and the index is as before.
+            If a checksum does not match; the message names the section, and the index is unchanged.
         """
         fault = new_fault()
         raise_for(lib.carag_index_preload(self._core, fault), fault, path=self._path)

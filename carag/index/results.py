@@ -36,7 +36,7 @@ __all__ = [
 
 
 class DType(StrEnum):
-    """The type in which an index keeps vectors; answers are exact for the kept values."""
+    """The type in which an index stores vectors; answers are exact for the stored values."""
 
     FLOAT32 = "float32"
     """Full precision."""
@@ -47,23 +47,24 @@ class DType(StrEnum):
 
 
 class Plan(StrEnum):
-    """The way in which a query is answered."""
+    """How a query is answered."""
 
     AUTO = "auto"
-    """Use the cheaper of exact and scan, estimated from the exact number of admissible rows; where what a scan finds in
-    the cells nearest to a query shows that the graph is cheaper from there on, the graph."""
+    """The cheaper of exact and scan, estimated from the exact number of admissible rows; or the graph, if the rows that
+    a scan finds near the query show that the graph is cheaper from there on.
+    """
     EXACT = "exact"
     """Score every admissible row and no other: the exact answer."""
     GRAPH = "graph"
-    """Search the HNSW graph, testing words during traversal; falls back to exact if that is cheaper or needed."""
+    """Search the HNSW graph, testing words during traversal; fall back to exact if that is cheaper or needed."""
     SCAN = "scan"
     """Estimate every admissible row from one bit per coordinate, and score the likely nearest."""
     CERTIFIED = "certified"
-    """The exact answer, without reading a vector of an inadmissible row."""
+    """Give the exact answer without reading the vector of an inadmissible row."""
 
 
 class Why(StrEnum):
-    """Why a query was answered by the plan that it was."""
+    """Why a query was answered by its plan."""
 
     ASKED = "asked"
     NOTHING = "nothing admissible"
@@ -106,10 +107,11 @@ _KEPT: Final = 16
 """Greatest number of rooms kept for each number of rows."""
 
 _Written: TypeAlias = "tuple[bytearray, int, int, str]"
-"""What the core wrote: a ``carag_results`` and its arrays in one block; the numbers of queries and of rows wanted of
-each; and the kernel in use. The block holds, one after the other: the report, of which only the numbers are read, since
-its pointers may be of other memory; (5, nq) int64 numbers of rows found, estimated, scored and expanded, and the beam
-width; (nq, k) int64 keys; (nq, k) float32 similarities; and (2, nq) uint8 plan and why."""
+"""The core's output in one block (a ``carag_results`` and its arrays), the numbers of queries and of rows wanted of
+each, and the kernel. The block holds, in order: the report, of which only the numbers are read, since its pointers may
+refer to other memory; (5, nq) int64 rows found, estimated, scored and expanded, and beam width; (nq, k) int64 keys;
+(nq, k) float32 similarities; and (2, nq) uint8 plan and why.
+"""
 _BYTES: Final = ffi.typeof("uint8_t[]")
 _POINTER: Final = ffi.typeof("carag_results *")
 _REPORT: Final = ffi.sizeof("carag_results")
@@ -141,11 +143,11 @@ def _choices(written: _Written) -> NDArray[np.uint8]:
 class SearchStats:
     """The cost and the plans of a search; ``(nq,)`` means one value per query.
 
-    Values are read from what the core wrote on access: a search of a few microseconds has no time for it.
+    Values are decoded on access: a search of a few microseconds has no time for it.
     """
 
     kernel: str
-    """The kernel in use; all give the same bits."""
+    """The kernel used; all give the same bits."""
     _written: _Written
 
     @property
@@ -184,12 +186,12 @@ class SearchStats:
 
     @property
     def fallbacks(self) -> NDArray[np.bool_]:
-        """(nq,) whether a graph or an estimate fell back to a scan: over budget, too few rows, or all rows wanted."""
+        """(nq,) whether a graph search or an estimate fell back to a scan: over budget, too few, or all rows wanted."""
         return np.isin(_choices(self._written)[1], _FALLBACKS)
 
     @property
     def estimates(self) -> NDArray[np.int64]:
-        """(nq,) number of rows estimated by one bit per coordinate; of a scan, the admissible among them."""
+        """(nq,) number of rows estimated by one bit per coordinate; for a scan, the admissible ones among them."""
         return _tallies(self._written)[1, :]
 
     @property
@@ -290,9 +292,9 @@ class SearchResult:
     if not TYPE_CHECKING:  # to a type checker any name would be an attribute
 
         def __getattr__(self, name: str) -> Any:
-            """Make a field of what the core wrote when it is first read: of many searches, few are."""
+            """Decode a field when it is first read, since most results are never read in full."""
             if name in ("_written", "_beside"):
-                return None  # of a result made by hand, or of a search for no hidden rows
+                return None  # a result made by hand, or a search without hidden rows
             make = _FIELDS.get(name)
             if make is None or self._written is None:
                 raise AttributeError(f"a SearchResult has no {name!r}")
@@ -302,7 +304,7 @@ class SearchResult:
 
     @property
     def wider(self) -> SearchResult:
-        """What the wider policy admits, refused or not: what a search of its own finds.
+        """What the wider policy admits, refused or not.
 
         Raises
         ------
@@ -313,7 +315,7 @@ class SearchResult:
 
     @property
     def hidden(self) -> HiddenRows:
-        """Of the rows that the wider policy admits, those that the search's own refuses.
+        """The rows that the wider policy admits and the search's own policy refuses.
 
         Raises
         ------
@@ -326,7 +328,7 @@ class SearchResult:
     def _found_beside(self) -> Beside:
         if self._beside is None:
             raise InvalidArgument(
-                "this search did not look for hidden rows; search with also_hidden, how many"
+                "this search did not look for hidden rows; pass also_hidden, the number wanted, to search()"
             )
         return self._beside
 
@@ -346,13 +348,12 @@ class SearchResult:
 
 
 class Beside(NamedTuple):
-    """What a search found under a wider policy."""
+    """The rows found under the wider policy."""
 
     found: SearchResult
     words: NDArray[np.uint32]
-    """Of the rows."""
     refused: NDArray[np.uint8]
-    """1 of those that the search's own policy did not admit."""
+    """1 for those that the search's own policy did not admit."""
 
 
 _FIELDS: Final[dict[str, Callable[[_Written], object]]] = {
@@ -364,10 +365,10 @@ _FIELDS: Final[dict[str, Callable[[_Written], object]]] = {
 
 
 class SearchRoom:
-    """Memory for what the core finds: its report and all arrays in one block, and its description of an error.
+    """Memory for what the core writes: its report and all arrays in one block, and its description of an error.
 
-    A search of a few microseconds has no time for nine arrays: they are made when somebody reads them. Rooms for one
-    query and few rows are used again, by one search at a time; what was written into one is copied out before.
+    A search of a few microseconds has no time for nine arrays: they are made when they are read. Rooms for one query
+    and few rows are reused, by one search at a time; their content is copied out before that.
     """
 
     __slots__ = ("_k", "_lent", "_memory", "_queries", "fault", "report")
@@ -389,7 +390,7 @@ class SearchRoom:
         self.fault = new_fault()
 
     def result(self, kernel: str, beside: Beside | None = None) -> SearchResult:
-        """Read what was found, once the search is over; the room is another search's then."""
+        """Read what was found, and release the room to other searches."""
         memory = self._memory
         if self._queries == 1 and self._k <= _FEW:
             memory = bytearray(memory)
@@ -403,15 +404,16 @@ class SearchRoom:
 
 
 _rooms: Final[tuple[list[SearchRoom], ...]] = tuple([] for _ in range(_FEW + 1))
-"""Rooms for one query that nobody uses now, by the number of rows. Who takes one out has it alone: threads, and a
-signal's handler amid a search, which searches too."""
+"""Unused rooms for one query, by number of rows. ``pop`` gives a room to one caller alone, so this is safe across
+threads and in a signal handler that searches in the middle of a search.
+"""
 
 
 def search_room(queries: int, k: int) -> SearchRoom:
-    """Return memory for a search, which no other uses meanwhile."""
+    """Return memory for one search, used by no other until its result is read."""
     if queries != 1 or k > _FEW:
         return SearchRoom(queries, k)
     try:
         return _rooms[k].pop()
-    except IndexError:  # the first search for so many, or others have them all
+    except IndexError:  # the first search for this many rows, or all rooms are in use
         return SearchRoom(queries, k)

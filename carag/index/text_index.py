@@ -1,12 +1,11 @@
 """Index the words of chunks, and find those that a policy admits by BM25, as if no others existed.
 
-Beside :class:`carag.Index` and not inside of it: text is immutable and belongs to a chunk, while the rows of an index
-are labels. A chunk has several, one a window, and a relabel makes a new one under a new key; its words stay what they
-were. And an index of vectors must not depend on words. The two meet in keys: a result names the label that admitted the
-chunk, and a label's key is that of its row in the index of vectors.
+Separate from :class:`carag.Index`, because text is immutable and belongs to a chunk, while the rows of a vector index
+are labels: a chunk has one label per window, and a relabel adds one under a new key. The two share keys: a result names
+the label that admitted the chunk, and a label's key is that of its row in the vector index.
 
-Calls release the GIL: any threads may search and count while one changes the index, and a search sees all of a change
-or nothing of it.
+Calls release the GIL: any number of threads may search and count while one changes the index, and a search sees all of
+a change or nothing of it.
 """
 
 from __future__ import annotations
@@ -50,15 +49,15 @@ class TextIndex(Handle):
     """An index of words, searched by BM25 under a policy.
 
     A chunk is admissible if one of its labels is: the policy admits the label's word and entity, and the instant is in
-    its window. Where several policies ask, each with instants of its own, any of them may admit a label, and a chunk
+    its window. Where several policies are given, each with its own instants, any of them may admit a label, and a chunk
     counts once. For a search only admissible chunks exist. With ``N`` of them, ``L`` the mean of their lengths in
-    tokens, ``n`` the number of them that hold a term, ``f`` how often a chunk holds it, and ``q`` how often the query
+    tokens, ``n`` the number that contain a term, ``f`` how often a chunk contains it, and ``q`` how often the query
     names it, the score of a chunk is the sum, over the query's terms in the order of their UTF-8 bytes, of ::
 
         q * log(1 + (N - n + 0.5) / (n + 0.5)) * (f * (k1 + 1) / (f + k1 * (1 - b + b * length / L)))
 
-    in float64. A term that no admissible chunk holds adds nothing. The heading of a document counts as if it stood at
-    the beginning of each of its chunks: in ``f``, in ``length``, in ``n`` and in ``L``.
+    in float64. A term that no admissible chunk contains adds nothing. The heading of a document counts as if it stood
+    at the beginning of each of its chunks: in ``f``, ``length``, ``n`` and ``L``.
 
     Examples
     --------
@@ -96,7 +95,7 @@ class TextIndex(Handle):
 
     @property
     def term_count(self) -> int:
-        """Number of terms kept, counted in each segment; :meth:`compact` leaves one, without those deleted."""
+        """Number of terms stored, counted in each segment; :meth:`compact` leaves one segment without deleted terms."""
         return int(self._info().terms)
 
     @property
@@ -129,23 +128,24 @@ class TextIndex(Handle):
         *,
         headings: Mapping[int, Iterable[str]] | None = None,
     ) -> None:
-        """Add chunks: all of them, or none on any error. None is admissible before it has a label.
+        """Add chunks; on any error none is added. A chunk is not admissible before it has a label.
 
         Parameters
         ----------
         chunks : (n,) integer
-            Keys, each 0 or more and in use once.
+            Keys, each 0 or more and not in use.
         documents : (n,) integer
             The document of each chunk, 0 or more.
         tokens : sequence of n iterables of str
             The terms of each chunk, as :func:`carag.index.tokenize` gives them; any string but an empty one.
         headings : mapping of int to iterable of str, optional
-            By document, terms that count as if they stood at the beginning of each of its chunks of this call.
+            By document, terms that count as if they stood at the beginning of each of its chunks in this call.
 
         Raises
         ------
         InvalidArgument
-            On a key that is negative, named twice or in use, a wrong number of anything, a token that is no string.
+            On a key that is negative, named twice or in use, arguments of different lengths, or a token that is not a
+            string.
         """
         batch: TextBatch = text_batch(chunks, documents, tokens, {} if headings is None else headings)
         fault = new_fault()
@@ -163,22 +163,19 @@ class TextIndex(Handle):
         closes: ArrayLike = (),
         allow_quarantine: bool = False,
     ) -> None:
-        """Open labels and close others, in one step: all of it, or nothing on any error. O(1) per label.
+        """Open labels and close others in one step, in O(1) per label; on any error nothing is changed.
 
         Parameters
         ----------
         keys : (n,) integer
-            Keys of the new labels, each 0 or more and of no live label.
+            Keys of the new labels, each 0 or more and not that of a live label.
         chunks : (n,) integer
             The chunk of each.
         words : (n,) integer
-            Policy words, see :func:`carag.policy.policy_word`. A word of version 0 is stored and never admissible, with
-            an :class:`~carag.errors.UnlabelledWarning`.
-        public_at, expires_at : (n,) or scalar integer, optional
-            Minutes since 1970-01-01T00:00Z from which the label holds, and from which it no longer does; as for
-            :meth:`carag.Index.add`.
-        entities : (n,) or scalar integer, optional
-            The entity it is about; 0, the default, is none.
+            Policy words, see :func:`carag.policy.policy_word`. A word of version 0 is stored with an
+            :class:`~carag.errors.UnlabelledWarning` and never admissible.
+        public_at, expires_at, entities : (n,) or scalar integer, optional
+            As for :meth:`carag.Index.add`.
         closes : (m,) integer, optional
             Keys of labels to close in the same step: a search sees the old ones or the new ones.
         allow_quarantine : bool
@@ -187,13 +184,15 @@ class TextIndex(Handle):
         Raises
         ------
         InvalidArgument
-            If a key is in use or a chunk or label unknown, a word has control bits set, or the window of a label
-            overlaps that of another live label of its chunk: at each instant, one at most may admit it.
+            If a key is in use, a chunk or label is unknown, a word has control bits set, or the window of a label
+            overlaps that of another live label of its chunk: at most one label may be valid at any instant.
         """
         named, on = key_array(keys), key_array(chunks)
         opened, closed = word_array(words, named.size), distinct(key_array(closes))
         if on.size != named.size:
-            raise InvalidArgument(f"{on.size} chunks for {named.size} labels; name the chunk of each label")
+            raise InvalidArgument(
+                f"{on.size} chunks were given for {named.size} labels; name one chunk for each label"
+            )
         terms = {"public_at": public_at, "expires_at": expires_at, "entities": entities}
         columns = {name: uints(name, value, named.size) for name, value in terms.items() if value is not None}
         struct = ffi.new(
@@ -216,7 +215,7 @@ class TextIndex(Handle):
         warn_of_unlabelled(opened)
 
     def close_labels(self, keys: ArrayLike) -> None:
-        """Close labels: all of them, or none on any error. Their keys become free.
+        """Close labels and free their keys; on any error none is closed.
 
         Raises
         ------
@@ -226,9 +225,9 @@ class TextIndex(Handle):
         self.label((), (), (), closes=keys)
 
     def delete(self, chunks: ArrayLike) -> None:
-        """Delete chunks and their labels: all of them, or none on any error. Their keys become free.
+        """Delete chunks and their labels, and free their keys; on any error none is deleted.
 
-        No search finds them from then on. Their words are in memory until :meth:`compact` or :meth:`save`.
+        No later search finds them. Their words stay in memory until :meth:`compact` or :meth:`save`.
 
         Raises
         ------
@@ -240,10 +239,10 @@ class TextIndex(Handle):
         raise_for(lib.carag_text_delete(self._core, lent(wanted), wanted.size, fault), fault, keys=wanted)
 
     def compact(self) -> None:
-        """Write postings and terms again without those of deleted chunks, and overwrite the memory of before.
+        """Rewrite postings and terms without those of deleted chunks, and overwrite the old memory.
 
-        When it returns, no word that stood in deleted chunks alone is in the memory of this index. A file it was mapped
-        from is let go, not changed: save over it. Searches may run meanwhile; no answer changes.
+        Afterwards this index holds no word in memory that stood in deleted chunks alone. A file it was mapped from is
+        released unchanged: save over it. Searches may run at the same time, and answers stay the same.
         """
         fault = new_fault()
         raise_for(lib.carag_text_compact(self._core, fault), fault, path=self._path)
@@ -264,28 +263,28 @@ class TextIndex(Handle):
         count_matched: bool = False,
         documents: ArrayLike | None = None,
     ) -> TextResult:
-        """Find the ``k`` chunks of the highest score among those the policy admits, or all that hold a term.
+        """Find the ``k`` highest-scoring chunks among those the policy admits, or all that contain a term.
 
         Parameters
         ----------
         terms : iterable of str
-            In any order; one named twice counts twice. At most 4,096.
+            At most 4,096, in any order; one named twice counts twice.
         k : int or None
             Chunks wanted; None for all.
         policy : Policy, Mask, or sequence of Search
-            Admits labels. A ``Mask`` is a policy of one mask; ``Policy()`` admits nothing. Of 1 to 8 searches, as those
-            of a :class:`carag.policy.Decision`, each with a policy and its instants, any may admit.
+            Admits labels. A ``Mask`` is a policy of one mask; ``Policy()`` admits nothing. In a sequence of 1 to 8
+            searches, such as those of a :class:`carag.policy.Decision`, any may admit, each with its own instants.
         as_of, alive_at : datetime, date or int, optional
-            As for :meth:`carag.Index.search`; not beside searches, which have their own.
+            As for :meth:`carag.Index.search`; not allowed with a sequence of searches.
         k1, b : float
-            How soon a term that is repeated stops adding, 0 to 1000; how much a chunk's length counts, 0 to 1.
+            How soon a repeated term stops adding, 0 to 1000; how much a chunk's length counts, 0 to 1.
         floor : float
-            Least score of a chunk that is wanted.
+            Lowest score wanted.
         count_matched : bool
-            Count how many chunks hold a term, which takes scoring those that cannot be among the ``k``; all are
-            counted where all are wanted.
+            Count how many chunks contain a term, which means scoring those that cannot be among the ``k``. With
+            ``k=None`` all are counted anyway.
         documents : (n,) integer, optional
-            Find only chunks of these, each 0 or more. Scores stay what they are: statistics are of all admissible
+            Find only chunks of these documents, each 0 or more. Scores still use the statistics of all admissible
             chunks.
 
         Returns
@@ -296,7 +295,7 @@ class TextIndex(Handle):
         Raises
         ------
         InvalidArgument
-            On a term that is no string or empty, a parameter out of range, or no policy.
+            On a term that is empty or not a string, a parameter out of range, or a policy that is not one.
         CorruptFile
             If the postings of a mapped file were damaged after it was opened.
         """
@@ -319,13 +318,7 @@ class TextIndex(Handle):
         as_of: datetime | date | int | None = None,
         alive_at: datetime | date | int | None = None,
     ) -> TermCounts:
-        """Count the chunks that a policy admits, their tokens, and how many of them hold each term.
-
-        Parameters
-        ----------
-        terms : iterable of str
-        policy, as_of, alive_at
-            As for :meth:`search`.
+        """Count the admissible chunks, their tokens, and how many contain each term; arguments as for :meth:`search`.
 
         Examples
         --------
@@ -355,7 +348,8 @@ class TextIndex(Handle):
     ) -> NDArray[np.int64]:
         """List the documents with an admissible chunk, ascending; arguments as for :meth:`search`.
 
-        Documents whose chunks have labels alike take one step each, others a step a chunk until one is admissible.
+        A document whose chunks all have the same labels takes one step, any other one step per chunk until one is
+        admissible.
 
         Examples
         --------
@@ -384,17 +378,13 @@ class TextIndex(Handle):
     ) -> AdmissibleChunks:
         """List every admissible chunk of some documents, ascending by the key of the label that admits it.
 
-        Parameters
-        ----------
-        policy, as_of, alive_at
-            As for :meth:`search`.
-        documents : (n,) integer
-            One that is not in the index has no chunk; one named twice has each chunk once.
+        A document that is not in the index has no chunk; one named twice has each chunk once. Other arguments are as
+        for :meth:`search`.
 
         Raises
         ------
         InvalidArgument
-            On a negative document, or no policy.
+            On a negative document, or a policy that is not one.
 
         Examples
         --------
@@ -427,8 +417,8 @@ class TextIndex(Handle):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Compact, and write the index to one file, replacing it atomically and durably.
 
-        The file holds no word that stands in deleted chunks alone. That of before is unlinked, not overwritten: what a
-        disk does with its blocks, and copies and backups of it, are beyond this library.
+        The new file holds no word that stood in deleted chunks alone. The previous file is unlinked, not overwritten:
+        disk blocks, copies and backups are beyond this library's reach.
 
         Raises
         ------
@@ -443,12 +433,8 @@ class TextIndex(Handle):
     def load(cls, path: str | os.PathLike[str], *, mmap: bool = False) -> Self:
         """Read an index from a file that :meth:`save` wrote.
 
-        Parameters
-        ----------
-        path : str or PathLike
-        mmap : bool
-            Leave terms and postings in the file, whose pages processes share. Every checksum is verified; the rest of
-            what can be wrong waits for :meth:`verify`, and a search that meets it raises.
+        With ``mmap``, terms and postings stay in the file, whose pages processes share. Every checksum is verified;
+        other checks are left to :meth:`verify`, and a search that meets damage raises.
 
         Raises
         ------
@@ -465,7 +451,7 @@ class TextIndex(Handle):
         return index
 
     def verify(self) -> None:
-        """Verify everything that the index rests on: order of terms, postings against lengths, labels against windows.
+        """Verify the order of terms, postings against lengths, and labels against windows.
 
         Raises
         ------

@@ -21,7 +21,7 @@ class AdmissibleChunks(NamedTuple):
     """Admissible chunks, ascending by the key of the label that admits each."""
 
     keys: NDArray[np.int64]
-    """(n,) of the labels; of several on a chunk, the smallest."""
+    """(n,) keys of the labels; of several on a chunk, the smallest."""
     chunks: NDArray[np.int64]
     """(n,) keys of the chunks."""
     documents: NDArray[np.int64]
@@ -29,40 +29,40 @@ class AdmissibleChunks(NamedTuple):
 
 
 class TermCounts(NamedTuple):
-    """What the admissible chunks hold, counted exactly."""
+    """Exact counts over the admissible chunks."""
 
     chunks: int
     """Number of admissible chunks."""
     length: int
-    """Their tokens together, those of headings in each chunk included."""
+    """Their total number of tokens, with headings counted in each chunk."""
     frequencies: tuple[int, ...]
-    """For each term asked for, in the order given, how many of them hold it."""
+    """For each term asked for, in the order given, the number of chunks that contain it."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextStats:
     """What a search by words counted, and what it read.
 
-    The first three numbers depend on admissible chunks alone. The others say how much was read, and move with hidden
-    text that has the terms: they are for who runs the index, not for who asks.
+    The first three numbers depend on admissible chunks alone. The others say how much was read and vary with hidden
+    text that contains the terms: they are for the operator of the index, not for the person who searches.
     """
 
     admissible: int
     """Number of admissible chunks."""
     length: int
-    """Their tokens together."""
+    """Their total number of tokens."""
     matched: int | None
-    """Number of them that hold a term; None if they were not to be counted."""
+    """Number of them that contain a term; None if they were not counted."""
     parts: int
-    """Number of parts (a document's chunks that were added together) with an admissible chunk that holds a term."""
+    """Number of parts (a document's chunks that were added together) with an admissible chunk that contains a term."""
     parts_skipped: int
-    """Number of those not scored, since none of their chunks could be among the ``k``."""
+    """Number of those not scored, because none of their chunks could be among the ``k``."""
     runs: int
     """Number of pairs of a term and a part that were read."""
     postings: int
     """Number of pairs of a term and a chunk that were scored."""
     runs_skipped: int
-    """Number of pairs of a term and a part left out, since nothing of the part is admissible."""
+    """Number of pairs of a term and a part left out, because nothing in the part is admissible."""
     chunks: int
     """Number of chunks in the index."""
 
@@ -83,7 +83,7 @@ class TextResult:
     """
 
     keys: NDArray[np.int64]
-    """(n,) of the label that admitted each chunk."""
+    """(n,) keys of the labels that admitted each chunk."""
     chunks: NDArray[np.int64]
     """(n,) keys of the chunks."""
     documents: NDArray[np.int64]
@@ -91,7 +91,7 @@ class TextResult:
     scores: NDArray[np.float64]
     """(n,) above 0."""
     frequencies: tuple[int, ...]
-    """For each term asked for, in the order given, how many of all admissible chunks hold it."""
+    """For each term asked for, in the order given, the number of admissible chunks that contain it."""
     stats: TextStats
 
     def __len__(self) -> int:
@@ -103,12 +103,12 @@ class TextResult:
 
 
 def copied(numbers: CData, count: int) -> NDArray[np.int64]:
-    """Copy numbers that the core will release."""
+    """Copy numbers whose memory the core will release."""
     return np.frombuffer(ffi.buffer(numbers, 8 * count), np.int64).copy()
 
 
 def found_result(found: CData, terms: int, *, is_counted: bool) -> TextResult:
-    """Copy what the core found; it is released with ``found``."""
+    """Copy what the core found; its own memory is released with ``found``."""
     stats = found.stats
     return TextResult(
         keys=copied(found.keys, found.count),

@@ -1,16 +1,16 @@
-"""Cut text into the terms by which it is found: the same for what is indexed and for what is asked.
+"""Split text into terms, in the same way for indexed text and for queries.
 
-Unicode's NFKC and case folding first, so that "ﬁ", "Ⅳ" and "STRASSE" are what they look like; then words, by the
-general category of each character: letters, marks and numbers belong to a word, all else ends it. No language is
-assumed and no word is left out, least of all one that the corpus makes look frequent: a list made from all rows would
-tell of hidden ones. Han, Hiragana and Katakana stand without spaces, so each of their characters is a term of its own;
-other scripts without spaces (Thai, Khmer, Lao) keep a run of letters as one term.
+Text is normalised by Unicode NFKC and case folding, so that "ﬁ", "Ⅳ" and "STRASSE" match what they look like, and then
+split into words by general category: letters, marks and numbers belong to a word, and everything else ends it. No
+language is assumed and there are no stop words: a list derived from all rows would reveal hidden ones. Han, Hiragana
+and Katakana are written without spaces, so each of their characters is a term; other scripts without spaces (Thai,
+Khmer, Lao) keep a run of letters as one term.
 
-With ``figures``, what figures, tickers and clauses are written with is kept as well. Such a term stands before its
-parts, which are terms too:
+With ``figures``, figures, tickers and clause numbers are kept whole as well. Such a term stands before its parts, which
+are terms too:
 
 =================  ==========================================
-``1,234,567.89``   ``1234567.89``: thousands separators are no part of a number
+``1,234,567.89``   ``1234567.89``: thousands separators are removed
 ``1.25``           ``1.25``
 ``10-K``           ``10-k`` ``10`` ``k``
 ``2023-10-15``     ``2023-10-15`` ``2023`` ``10`` ``15``
@@ -35,19 +35,20 @@ from carag.limits import quoted
 __all__ = ["TOKENS_VERSION", "tokenize"]
 
 TOKENS_VERSION: Final = 1
-"""Changes whenever a text may give other terms: what was indexed under another version is indexed again. The terms of
-characters that Unicode adds later change with Python's ``unicodedata``."""
+"""Changes whenever a text may give other terms: text indexed under another version is indexed again. The terms of
+characters that Unicode adds later change with Python's ``unicodedata``.
+"""
 
 _ALONE: Final = (
     "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fd-\u30ff"
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
-"""Hiragana, Katakana and Han: the Unicode blocks of scripts whose every character is a term."""
+"""Hiragana, Katakana and Han: the Unicode blocks of scripts in which every character is a term."""
 
 
 @cache
 def _marks() -> str:
-    """List the marks (categories Mn, Mc and Me), as the inside of a character class: no pattern knows them."""
+    """List the marks (categories Mn, Mc and Me) for the inside of a character class; ``re`` has no class for them."""
     ranges: list[list[int]] = []
     for code in range(0x300, sys.maxunicode + 1):
         if unicodedata.category(chr(code))[0] == "M":
@@ -65,14 +66,14 @@ def _special() -> re.Pattern[str]:
 
 @cache
 def _pattern(*, is_special: bool, figures: bool) -> re.Pattern[str]:
-    """Make the pattern of a term; one without marks and without scripts that stand alone is several times faster."""
+    """Make the pattern of a term; one without marks and single-character scripts is several times faster."""
     word, rest = r"[^\W_]+", r"[^\W_]+"
     if is_special:
         word = rf"(?:(?![{_ALONE}])(?:[^\W_]|[{_marks()}]))+"
         rest = rf"{word}|(?=\w)[{_ALONE}]"
     if not figures:
         return re.compile(rest)
-    end = r"(?![^\W_])"  # no number ends inside a word
+    end = r"(?![^\W_])"  # a number must not end inside a word
     return re.compile(
         rf"(?P<thousands>(?<![\d.,])\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?{end}(?![,.]\d))"
         rf"|(?P<clause>\d+[a-z]?(?:\.\d+)*(?:\([0-9a-z]{{1,5}}\))+)"
@@ -87,23 +88,14 @@ _SECTION: Final = re.compile(r"§+\s*(\d+)")
 
 
 def tokenize(text: str, *, figures: bool = True) -> list[str]:
-    """Cut a text into its terms, in the order in which they stand.
+    """Split a text into its terms, in order and with repetitions.
 
-    Parameters
-    ----------
-    text : str
-    figures : bool
-        Keep figures, tickers, clause and section numbers whole, beside their parts.
-
-    Returns
-    -------
-    list of str
-        Terms, none empty; one that stands twice is there twice.
+    ``figures`` keeps figures, tickers, clause and section numbers whole, in addition to their parts.
 
     Raises
     ------
     InvalidArgument
-        If ``text`` is no ``str``.
+        If ``text`` is not a ``str``.
 
     Examples
     --------
@@ -137,5 +129,5 @@ def tokenize(text: str, *, figures: bool = True) -> list[str]:
 
 
 def _folded(text: str) -> str:
-    """Fold case and compatibility characters; twice, since folding can undo the normal form."""
+    """Fold case and compatibility characters; normalise twice, since case folding can undo the normal form."""
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())

@@ -1,10 +1,9 @@
-"""Keep materialised views: indexes of the rows alone that a policy admits, for policies that are asked again and again.
+"""Keep materialised views: indexes of a policy's admissible rows alone, for policies that are asked repeatedly.
 
-A search under a policy reads past what it may not answer with; an index of the admissible rows alone does not. A view
-is made beside the searches once :data:`QUERIES_BEFORE` queries were asked under one policy, and answers until the index
-changes, or an instant passes at which a row opens or expires: the core asks it no more then, and tests every row that
-it finds in the index itself before it gives it out. Views are kept within the bytes they may take; what was asked least
-recently goes first.
+A search over the whole index reads past inadmissible rows; a view holds none. It is made in the background once
+:data:`QUERIES_BEFORE` queries were asked under one policy. It answers until the index changes, or an instant passes at
+which a row opens or expires, and the core tests every row found against the index itself before returning it. Views
+stay within a limit of bytes; the least recently asked is dropped first.
 """
 
 from __future__ import annotations
@@ -24,47 +23,50 @@ from carag.index._status import new_fault, raise_for
 from carag.policy.mask import Mask, Policy
 
 if TYPE_CHECKING:
-    from carag.index._arguments import Test
+    from carag.index._arguments import CompiledPolicy
     from carag.index._core import CData
     from carag.index.results import SearchRoom
 
 __all__ = ["QUERIES_BEFORE", "IndexStats", "Views", "views_of"]
 
 QUERIES_BEFORE: Final = 1_000
-"""Queries under a policy before its view is made, and before it is made again after the index changed. Making one of
-100,000 rows of 384 dimensions takes ten seconds of a core."""
+"""Queries under a policy before its view is made, or made again after the index changed. A view of 100,000 rows of 384
+dimensions takes one core ten seconds to make.
+"""
 _WATCHED: Final = 256
-"""Policies whose queries are counted; a view goes with the count of its policy."""
+"""Number of policies whose queries are counted; a view is dropped with the count of its policy."""
 _MOST: Final = 0.9
-"""The greatest part of the rows that a view is made of: one of nearly all finds nothing sooner than the index."""
+"""Greatest share of the rows that a view may hold; with nearly all rows a view would not be faster than the index."""
 _THREADS: Final = 1
-"""Threads that make a view: the other cores are for searches."""
+"""Threads that make a view; the other cores are left to searches."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexStats:
-    """What an index holds, and what became of its views."""
+    """The rows of an index, and the state of its views."""
 
     rows: int
     """Live rows."""
     classes: int
-    """Distinct (word, terms) of the live rows, at most."""
+    """Upper bound on the distinct (word, terms) of the live rows."""
     views: int
-    """Views that are kept now; one that is behind is kept until another is made."""
+    """Number of views in memory; an outdated view is kept until it is replaced."""
     view_bytes: int
-    """What they take."""
+    """Memory that they take."""
     view_hits: int
-    """Queries that views answered, those that are gone included."""
+    """Queries answered by views, including those since dropped."""
     view_error: str
-    """Why the last view that could not be made was not; empty if there was none."""
+    """Why a view last failed to be made; empty if none failed."""
 
 
 @dataclass(slots=True, eq=False)
-class _Asked:
-    """A policy that is asked, and the view of it."""
+class _AskedPolicy:
+    """A policy that is asked, and its view."""
 
     queries: int = 0
-    """That no view answered, since one was wanted, less those that one did: of two instants, one has the view."""
+    """Queries that no view answered since one was last requested, less those that one answered: if a policy is asked at
+    two instants, one of them has the view.
+    """
     view: CData | None = None
     bytes: int = 0
 
@@ -74,17 +76,16 @@ class Views:
     """The views of one index."""
 
     limit: int
-    """Bytes."""
-    _asked: OrderedDict[Policy, _Asked] = field(default_factory=OrderedDict)
+    _asked: OrderedDict[Policy, _AskedPolicy] = field(default_factory=OrderedDict)
     """Most recently asked last."""
-    _wanted: OrderedDict[Policy, tuple[CData, Test]] = field(default_factory=OrderedDict)
-    """Policies whose views are to be made, and the index; the first is being made."""
+    _wanted: OrderedDict[Policy, tuple[CData, CompiledPolicy]] = field(default_factory=OrderedDict)
+    """Policies whose views are to be made, with the index; the first is being made."""
     _maker: threading.Thread | None = None
     _hits: int = 0
     _error: str = ""
     _is_closed: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    """Held for moments, while the above is changed."""
+    """Held briefly, while any field above changes."""
     _copying: threading.Lock = field(default_factory=threading.Lock)
     """Held while rows are copied from the index."""
 
@@ -97,19 +98,19 @@ class Views:
         self,
         core: CData,
         policy: Policy | Mask,
-        test: Test,
+        test: CompiledPolicy,
         queries: CData,
         count: int,
         params: CData,
         room: SearchRoom,
     ) -> bool:
-        """Answer over the view of a policy, if it has one and that is of what is admissible now; otherwise count."""
+        """Answer from the policy's view if it is current; otherwise count the queries."""
         whole = Policy(policy) if isinstance(policy, Mask) else policy
-        gone = None  # views are freed after the lock is
+        gone = None  # a view is freed only after the lock is released
         with self._lock:
             asked = self._asked.get(whole)
             if asked is None:
-                asked = self._asked[whole] = _Asked()
+                asked = self._asked[whole] = _AskedPolicy()
                 if len(self._asked) > _WATCHED:
                     gone = self._asked.popitem(last=False)
             self._asked.move_to_end(whole)
@@ -137,7 +138,7 @@ class Views:
     # ------------------------------------------------------------ making
 
     def _start(self) -> None:
-        """Start the thread unless it runs; the lock is held. In a process that was forked it does not."""
+        """Start the thread unless it is running; the lock is held. After a fork the child has no thread."""
         if self._maker is None or not self._maker.is_alive():
             self._maker = threading.Thread(target=self._make_all, name="carag-views", daemon=True)
             self._maker.start()
@@ -151,13 +152,13 @@ class Views:
                 policy, (core, test) = next(iter(self._wanted.items()))
             try:
                 self._make(policy, core, test)
-            except Exception as error:  # noqa: BLE001 - told by stats(): no caller waits for it
+            except Exception as error:  # noqa: BLE001 - reported by stats(), since no caller waits for it
                 self._error = f"{type(error).__name__}: {error}"
             finally:
                 with self._lock:
                     self._wanted.pop(policy, None)
 
-    def _make(self, policy: Policy, core: CData, test: Test) -> None:
+    def _make(self, policy: Policy, core: CData, test: CompiledPolicy) -> None:
         """Make the view of a policy, unless the index changes meanwhile, or it admits nothing or nearly everything."""
         fault = new_fault()
         count, info = ffi.new("uint64_t *"), ffi.new("carag_info *")
@@ -182,15 +183,15 @@ class Views:
                 asked.bytes = int(lib.carag_materialised_bytes(core, lib.carag_materialised_rows(view)))
 
     def _room_for(self, policy: Policy, size: int) -> int:
-        """Drop views until there is room for another of a policy, and return how much there is.
+        """Drop views until ``size`` bytes are free for a policy's next one, and return how many are free.
 
-        First its own and those that are behind; then what was asked least recently.
+        Its own view and outdated ones are dropped first, then the least recently asked.
         """
         if size > self.limit:
             raise InvalidArgument(
                 f"a view of the policy takes {size:,} bytes; want at most the {self.limit:,} that views may take"
             )
-        gone = []  # freed after the lock is
+        gone = []  # freed only after the lock is released
         with self._lock:
             kept = [asked for asked in self._asked.values() if asked.view is not None]
             left = self.limit - sum(asked.bytes for asked in kept)
@@ -209,13 +210,13 @@ class Views:
     # ------------------------------------------------------------ the end
 
     def told(self) -> tuple[int, int, int, str]:
-        """Tell of :class:`IndexStats` what concerns views."""
+        """Return the part of :class:`IndexStats` that concerns views."""
         with self._lock:
             sizes = [asked.bytes for asked in self._asked.values() if asked.view is not None]
             return len(sizes), sum(sizes), self._hits, self._error
 
     def close(self) -> None:
-        """Wait for the view that is being made, and drop all."""
+        """Wait for the view that is being made, and drop all views."""
         with self._lock:
             self._is_closed = True
             maker = self._maker
@@ -229,13 +230,13 @@ class Views:
 
 
 def views_of(limit: int) -> Views | None:
-    """Make room for views of so many bytes; for none, there are no views."""
+    """Return a keeper of views up to a number of bytes, or None for 0."""
     size = integer("views", limit, 0, 2**63 - 1)
     return Views(size) if size else None
 
 
-# A child of fork has no maker, and shares nothing with the one of its parent: no lock may be held as it begins, and no
-# copy be under way, which holds up whoever changes an index.
+# A forked child does not have its parent's maker thread. At the fork no lock may be held and no copy be under way, or
+# the child could never change the index.
 
 _all: Final[weakref.WeakSet[Views]] = weakref.WeakSet()
 _forking: Final = threading.Lock()

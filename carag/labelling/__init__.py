@@ -1,1 +1,1 @@
-"""Label documents of any domain: cut them into passages, apply rules, and keep the label's history over time."""
+"""Label documents of any domain: split them into passages, apply rules, and keep the label's history over time."""

@@ -1,9 +1,9 @@
 """Tell whether a full stop ends an abbreviation rather than a sentence: English, German, French, and Indian English.
 
-Where sentences end decides where passages are cut and what is quoted, so there is one list. Texts mix languages, and no
-language is asked for: a word means in one what it means in none of the others, or what follows tells. ``Acme Ltd. The
-bank`` is two sentences, ``Acme Ltd. Mumbai`` is part of one. Between an abbreviation of a unit or a currency and its
-number no sentence ends, whether the list has it or not: ``Tk. 500`` has no vowel.
+Sentence ends decide where passages are split and what is quoted, so there is one list. Texts mix languages, and the
+language is not asked for: an abbreviation of one language is rarely a word of another, or the next word decides. ``Acme
+Ltd. The bank`` is two sentences, ``Acme Ltd. Mumbai`` is part of one. A sentence does not end between the abbreviation
+of a unit or currency and its number, whether the list has it or not: ``Tk. 500`` has no vowel.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 __all__ = ["abbreviates"]
 
 _REACH: Final = 40
-"""Characters looked at before a full stop and behind it."""
+"""Characters examined before and after a full stop."""
 _BRACKETS: Final = 400
 """Greatest number of characters between brackets."""
 
@@ -27,7 +27,7 @@ _TITLES: Final = _listed(
     "Adv Capt Col Dipl Dr Fr Frl Gen Gov Hon Hr Ing Justice Km Lt M Me Messrs Mgr Mlle MM Mme Mr Mrs Ms Mt "
     "Prof Rep Rev Rt Sen Sgt Sh Shri Smt"
 )
-"""Words that stand before a name, which may be any word with a capital: ``Dr. No``, ``M. Le Goff``."""
+"""Words that stand before a name, which may be any capitalised word: ``Dr. No``, ``M. Le Goff``."""
 _GOES_ON: Final = _listed(
     # English and Indian English
     "addl admin approx assoc asst atty cf commr dept distt excl govt incl intl natl notif regd regn resp secy "
@@ -41,7 +41,7 @@ _GOES_ON: Final = _listed(
     # of several letters
     "a.k.a c.àd d.h e.g i.d.r i.e i.h.v i.r.o i.s.d i.s.v i.v.m p.ex w.e.f w.r.t z.b"
 )
-"""Words that end no sentence."""
+"""Words that never end a sentence."""
 _BEFORE_NUMBER: Final = _listed(
     # English and Indian English
     "app appx apr art arts aug ch chs circ cl cls dec eq est feb fig figs fol fols jan jul jun mar no nos nov "
@@ -53,12 +53,12 @@ _BEFORE_NUMBER: Final = _listed(
     # currencies
     "aud cad chf cny eur gbp inr jpy sgd usd"
 )
-"""Words that are abbreviations only before a number or another sign of a place: many are also whole words."""
+"""Words that are abbreviations only before a number or another sign of a place; many are also whole words."""
 _MAY_END: Final = _listed(
     "al anr assn av ave bd blvd bros cie cir civ co comm corp cos crim dgl dist div ed eds esq fax fed ff ges "
     "inc ins jr llc llp ltd max min mind mio mrd ord ors plc pty pub pvt rd re ref rs sr st stat ste tsd"
 )
-"""Words that may stand at the end of a sentence: they do where a word follows that begins one."""
+"""Words that may end a sentence, and do if the next word begins one."""
 _PLACES: Final = re.compile(
     r"(?<!\w)(?:Annex|Appendix|Schedule|Form|Part|Class|Category|Table|Tier|Group|Type|Option|Level|Series|Exhibit|Chapter|"
     r"Section|Title|Item|Note|Rule|Article|Clause|Regulation|"
@@ -67,10 +67,10 @@ _PLACES: Final = re.compile(
     r"Sec\.|No\.|Nr\.|§)\s$",
     re.IGNORECASE,
 )
-"""What is numbered by a letter, which is no initial: ``set out in Annex B.``"""
+"""Things numbered by a letter, which is then not an initial: ``set out in Annex B.``"""
 _NUMBER: Final = re.compile(r"\(?(?:\d{1,3}(?:\.\d{1,3})*[A-Za-z]?|[IVXL]{1,6}|[ivx]{1,5}|[A-Za-z])\)?\.$")
 _CODE: Final = re.compile(r"\bart\.\s[ADLR]\.$")
-"""French codes number their articles so: ``art. L. 511-33``."""
+"""French codes number their articles like this: ``art. L. 511-33``."""
 _ITEM: Final = re.compile(r"\bItem\s\d{1,2}[A-Z]?\.$", re.IGNORECASE)
 _WORD: Final = re.compile(r"[^\s(\[{\"'“‘’„«/–—-]+(?=\.$)")
 _LETTERS: Final = re.compile(r"(?<![\w.])(?:[^\W\d_]\.(?:\s|-(?=à)|(?<=-)à-)?|à-)*[^\W\d_]\.$")
@@ -94,7 +94,7 @@ _PLACE: Final = re.compile(
     r"|\s+[A-Z]{2,6}[./(-]\s?[\w(]"
 )
 _REFERENCE: Final = re.compile(r"\s?(?:Nos?\.|[A-Z]{2,6}\.|\d{1,4}\s?/\s?\d)")
-"""How the number of a letter goes on: ``DBX. No. CRD. BC. 60/20``."""
+"""How a letter's reference number continues: ``DBX. No. CRD. BC. 60/20``."""
 _FOLLOWS: Final = re.compile(
     r"[\"'”’“»)\]]*\s+[\"'“‘„«(\[]*(?P<word>[^\W\d_]+)(?P<mark>[.'’]?)(?:\s(?P<next>\w+))?"
 )
@@ -115,17 +115,11 @@ _STARTS: Final = _listed(
     "Le Les Leur Lorsque Mais Ne Nous Nul On Ou Où Par Pour Quand Qui Sa Sans Sauf Se Ses Si Son Sous Sur Tous "
     "Tout Toute Toutes Un Une À"
 )
-"""Words that begin a sentence, and no name."""
+"""Words that begin a sentence and are not names."""
 
 
 def abbreviates(text: str, stop: int) -> bool:
-    """Tell whether the full stop before a place is that of an abbreviation, so that no sentence ends there.
-
-    Parameters
-    ----------
-    text : str
-    stop : int
-        The place behind the full stop: ``text[stop - 1] == "."``.
+    """Tell whether the full stop at ``text[stop - 1]`` belongs to an abbreviation, so that no sentence ends there.
 
     Examples
     --------
@@ -138,7 +132,7 @@ def abbreviates(text: str, stop: int) -> bool:
 
 
 def _begins(text: str, start: int) -> bool:
-    """Tell whether a number begins a line or a sentence, alone or after what it numbers: such as ``Section 5.``."""
+    """Tell whether a number begins a line or a sentence, alone or after the word it numbers (``Section 5.``)."""
     if start and not text[start - 1].isspace():
         return False
     ahead = text[max(0, start - _REACH) : start]
@@ -178,13 +172,12 @@ def _is_known(text: str, stop: int) -> bool:
 
 
 def _in_sentence(text: str, stop: int) -> bool:
-    """Tell whether the brackets that a full stop ends stand within a sentence: ``(once Acme Corp.)``."""
+    """Tell whether a bracket that ends with the full stop stands inside a sentence: ``(once Acme Corp.)``."""
     at = max(text.rfind(opening, max(0, stop - _BRACKETS), stop) for opening in "([")
     return at > 0 and text[max(0, at - _REACH) : at].rstrip()[-1:] not in (*'.!?"”»', "")
 
 
 def _starts(behind: str) -> bool:
-    """Tell whether a word follows that begins a sentence."""
     follows = _FOLLOWS.match(behind)
     if follows is None:
         return False

@@ -1,10 +1,9 @@
-"""Compute the history of every document from what documents do to one another, whatever their order of arrival.
+"""Compute the history of every document from the acts of other documents, whatever their order of arrival.
 
-An act names others by an id, or by a name that they bear; it is one more fact of its document, so that both time axes
-follow: what holds from which minute, and since when the store knew it. All doubt is resolved towards hiding: an act
-concerns every document that bears the name, and of several the earliest counts. It never reaches back before the
-minute in which its own document is public, for until then nobody could know of it; nor forward, to a document that
-came later.
+An act names others by an id, or by a name that they bear. It is one more fact of its document, so both time axes
+follow: what is valid from which minute, and since when the store knew it. All doubt is resolved towards hiding: an act
+applies to every document that bears the name, and the earliest of several counts. It has no effect before the minute in
+which its own document is public, because it could not be known before, nor on documents published later.
 """
 
 from __future__ import annotations
@@ -44,20 +43,10 @@ class _End(NamedTuple):
 def document_histories(
     facts: Iterable[Mapping[str, Any]], lifecycle: Lifecycle
 ) -> dict[str, tuple[StateSpan, ...]]:
-    """Compute which state bits every document has in which spans of time, and when its passages end.
+    """Compute, by document id, the spans of its state bits and when its passages end.
 
-    Parameters
-    ----------
-    facts : iterable of mapping
-        As the store keeps them: ``id``, ``public_at`` and ``supersedes``, and where stated ``names``, ``acts`` (kind,
-        name, minute or None) and ``in_force_at``.
-    lifecycle : Lifecycle
-        The bits that acts set.
-
-    Returns
-    -------
-    dict
-        By id.
+    ``facts`` are as the store keeps them: ``id``, ``public_at`` and ``supersedes``, and where stated ``names``,
+    ``acts`` (kind, name, minute or None) and ``in_force_at``. ``lifecycle`` has the bits that acts set.
 
     Examples
     --------
@@ -94,15 +83,7 @@ def document_histories(
 
 
 def done(facts: Iterable[Mapping[str, Any]]) -> Iterator[Done]:
-    """Yield all that documents do to one another by their acts, as :func:`document_histories` understands them.
-
-    Examples
-    --------
-    >>> old = {"id": "a", "public_at": 3, "supersedes": None}
-    >>> new = {"id": "b", "public_at": 5, "supersedes": None, "acts": [["replaces", "a", 9]]}
-    >>> [(one.kind.value, one.at, one.by, one.to) for one in done([new, old])]
-    [('replaces', 9, 'b', 'a')]
-    """
+    """Yield everything that documents do to one another by acts, as :func:`document_histories` understands it."""
     several = list(facts)
     bearers: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for one in several:

@@ -13,12 +13,7 @@ _ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_
 
 
 def canonical_json(value: object, what: str) -> str:
-    r"""Write a value with sorted keys, no spaces and in ASCII.
-
-    Raises
-    ------
-    InvalidArgument
-        If JSON cannot hold the value; ``what`` names it in the message.
+    r"""Write a value in ASCII with sorted keys and no spaces; InvalidArgument, naming ``what``, if JSON cannot hold it.
 
     Examples
     --------
@@ -28,4 +23,4 @@ def canonical_json(value: object, what: str) -> str:
     try:
         return _ENCODER.encode(value)
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidArgument(f"{what} cannot be written as JSON: {error}; want JSON values only") from error
+        raise InvalidArgument(f"{what} cannot be written as JSON: {error}; use JSON values only") from error

@@ -1,8 +1,8 @@
-"""Cut a document into passages at its own boundaries: sections, headings, paragraphs, clauses, sentences.
+"""Split a document into passages at its own boundaries: sections, headings, paragraphs, clauses, sentences.
 
-A passage that stops inside a clause separates a condition from its exception, so cuts follow the text: before
-a heading, between paragraphs, before a numbered clause, after a sentence; only then at the end of a line,
-at a space, or, in text without any of these, anywhere.
+A passage that stops inside a clause separates a condition from its exception, so a split follows the text: before a
+heading, between paragraphs, before a numbered clause, after a sentence; only then at the end of a line, at a space, or,
+in text without any of these, anywhere.
 
 This module looks at characters alone: no forms, no labels, no storage.
 """
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["CHUNKER_VERSION", "Boundary", "Chunk", "boundaries", "chunk"]
 
 CHUNKER_VERSION: Final = "clause-2"
-"""Must change whenever the same text may be cut differently; part of a filing's content hash."""
+"""Must change whenever the same text may be split differently; part of a filing's content hash."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +40,14 @@ class Chunk:
 
 
 class Boundary(IntEnum):
-    """Kinds of place where a document may be cut; a smaller number is a better place."""
+    """Kinds of place where a document may be split; a smaller number is a better place."""
 
     SECTION = 1
-    """Before ``Item 7.``, ``PART II``, ``Note 3.`` and their like."""
+    """Before ``Item 7.``, ``PART II``, ``Note 3.`` and similar headings."""
     TITLE = 2
-    """Before a line in capitals or title case, or the label of a row set on a line of its own."""
+    """Before a line in capitals or title case, or a table row's label on a line of its own."""
     PARAGRAPH = 3
-    """At a blank line; at every line of text that is not wrapped."""
+    """At a blank line, and at every line of text that is not wrapped."""
     CLAUSE = 4
     """Before ``(a)``, ``1.``, ``(iv)`` or a bullet."""
     SENTENCE = 5
@@ -56,16 +56,16 @@ class Boundary(IntEnum):
     ROW = 7
     """At a line end: a table row, or wrapped text."""
     DETACHED = 8
-    """At a line end below a heading: worse than any cut that keeps the two together, better than a broken line."""
+    """At a line end below a heading: worse than any split that keeps the two together, better than a broken line."""
     SPACE = 9
 
 
 def chunk(text: str, *, target: int = 1000, limit: int = 1500) -> list[Chunk]:
-    r"""Cut a document into passages.
+    r"""Split a document into passages.
 
-    From each start, the best kind of boundary within reach is chosen, and of that kind the one nearest to
-    `target`. Reach is from half of `target` to `limit`, and ends half of `target` before the end of the document,
-    so that the last passage is not very short.
+    From each start, the best kind of boundary within reach is chosen, and of that kind the one nearest to `target`.
+    Reach is from half of `target` to `limit`, and ends half of `target` before the end of the document, so that the
+    last passage is not very short.
 
     Parameters
     ----------
@@ -77,13 +77,8 @@ def chunk(text: str, *, target: int = 1000, limit: int = 1500) -> list[Chunk]:
     Returns
     -------
     list of Chunk
-        In order, disjoint, none longer than `limit`, together holding every non-whitespace character. Empty
-        where the text is only whitespace. The time is linear in the length of the text.
-
-    Raises
-    ------
-    InvalidArgument
-        If not ``1 <= target <= limit``.
+        In order, disjoint, none longer than `limit`, together holding every non-whitespace character; empty for
+        whitespace alone. The time is linear in the length of the text.
 
     Examples
     --------
@@ -92,7 +87,9 @@ def chunk(text: str, *, target: int = 1000, limit: int = 1500) -> list[Chunk]:
     ['Item 1. Business\nWe sell to the U.S. Navy.', 'We pay tax in May.']
     """
     if not 1 <= target <= limit:
-        raise InvalidArgument(f"target {target} and limit {limit}; want 1 <= target <= limit, in characters")
+        raise InvalidArgument(
+            f"target is {target} and limit {limit}; want 1 <= target <= limit, in characters"
+        )
     marks = list(boundaries(text)) if len(text) > limit else []  # a short document is one passage
     positions = [position for position, _ in marks]
     reach = max(1, target // 2)
@@ -111,9 +108,7 @@ def chunk(text: str, *, target: int = 1000, limit: int = 1500) -> list[Chunk]:
 
 
 def boundaries(text: str) -> Iterator[tuple[int, Boundary]]:
-    r"""Find every boundary better than a space, in order.
-
-    The position of a boundary is where the later passage would begin.
+    r"""Find every boundary better than a space, in order, at the position where the later passage would begin.
 
     Examples
     --------
@@ -147,7 +142,7 @@ _SOLID: Final = re.compile(r"\S")
 _WRAP: Final = 160
 """Greatest width of wrapped text in characters; a longer line is a paragraph of its own."""
 _SHORTEST_HEADING: Final = 4
-"""Least number of characters of a heading."""
+"""Smallest number of characters of a heading."""
 _LONGEST_HEADING: Final = 120
 """Greatest number of characters of a heading."""
 
@@ -180,7 +175,7 @@ _PAGE_BREAK: Final = re.compile(
 
 
 def _heading(line: str) -> Boundary | None:
-    """Return the kind of heading that a line is, if any; a line of a table of contents, with a page number, is none."""
+    """Return the kind of heading that a line is, or None, as for a line of a table of contents with its page number."""
     if not _SHORTEST_HEADING <= len(line) <= _LONGEST_HEADING or line[0].islower():
         return None
     if _PAGE_BREAK.fullmatch(line):
@@ -193,12 +188,12 @@ def _heading(line: str) -> Boundary | None:
 
 
 def _goes_on(above: str, *, blank: bool) -> bool:
-    """Tell whether wrapped text continues below this line: then ``Item 7`` there is a reference, not a heading."""
+    """Tell whether wrapped text continues below this line; ``Item 7`` there is a reference, not a heading."""
     return not blank and 40 < len(above) <= _WRAP and (above[-1].islower() or above[-1] in ",-–—")
 
 
 def _torn(text: str, end: int) -> bool:
-    """Tell whether the line that ends here continues in lower case: then it is a broken sentence, not a heading."""
+    """Tell whether the line that ends here continues in lower case: it is then a broken sentence, not a heading."""
     below = _skip_space(text, end)
     return text[below : below + 1].islower()
 
@@ -250,13 +245,13 @@ def _best(marks: list[tuple[int, Boundary]], ideal: int) -> int | None:
 
 
 def _weak_cut(text: str, low: int, high: int, ideal: int) -> int:
-    """Cut at a space, or else anywhere between two characters as a reader sees them."""
+    """Split at a space, or else anywhere between two characters as a reader sees them."""
     spaces = [(match.end(), Boundary.SPACE) for match in _SPACE.finditer(text, low - 1, high)]
     return _best(spaces, ideal) or _whole_character(text, low, min(ideal, high))
 
 
 def _whole_character(text: str, low: int, cut: int) -> int:
-    """Move a cut before the character it would split: an accented letter, an emoji sequence, a surrogate pair."""
+    """Move a split before the character it would break: an accented letter, an emoji sequence, a surrogate pair."""
     for at in range(cut, max(low, cut - 32), -1):
         if not _joined(text[at - 1], text[at]):
             return at

@@ -1,4 +1,4 @@
-"""Name where a clause stands, such as ``Annex II, clause 4(b)(ii)``."""
+"""Name the place of a clause, such as ``Annex II, clause 4(b)(ii)``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["NOWHERE", "Path", "between"]
 
 
 class Path(NamedTuple):
-    """Where a piece stands: the headings above it, and the labels of its clause, the outermost first."""
+    """The place of a piece of text: the headings above it, and the labels of its clause, the outermost first."""
 
     headings: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
@@ -22,7 +22,7 @@ NOWHERE: Final = Path()
 
 
 def between(first: Path, last: Path) -> str:
-    """Name what stands from one piece to another, as a citation shows it.
+    """Name the range from one piece to another, as a citation shows it.
 
     Examples
     --------

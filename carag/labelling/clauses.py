@@ -1,8 +1,8 @@
-"""Cut a document of rules at its clauses, and say which clause each passage is.
+"""Split a document of rules at its clauses, and name the clause of each passage.
 
-A rule is its condition and its exception together: a clause stays whole with its items, provisos, explanations and
-tables, though it is longer than passages usually are. What is too long for that is cut between the clauses inside it,
-and only text that no number divides is cut as :mod:`~carag.labelling.chunking` cuts.
+A rule is its condition together with its exception: a clause stays whole with its items, provisos, explanations and
+tables, even if it is longer than passages usually are. What is too long for that is split between the clauses inside
+it, and only text without numbers is split as :mod:`~carag.labelling.chunking` does.
 """
 
 from __future__ import annotations
@@ -24,47 +24,40 @@ if TYPE_CHECKING:
 __all__ = ["CLAUSES_VERSION", "ClauseChunk", "chunk_by_clauses"]
 
 CLAUSES_VERSION: Final = "clauses-3"
-"""Must change whenever the same text may be cut or named differently; part of a document's content hash."""
+"""Must change whenever the same text may be split or named differently; part of a document's content hash."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClauseChunk(Chunk):
-    """A passage, and which clauses it is."""
+    """A passage with the clauses it holds."""
 
     part: str
-    """Such as ``Annex II, clauses 4(a)-(c)``; empty where the text has no numbers."""
+    """For example ``Annex II, clauses 4(a)-(c)``; empty where the text has no numbers."""
 
 
 def chunk_by_clauses(
     text: str, *, target: int = 1000, limit: int = 1500, whole: int | None = None, overlap: int = 0
 ) -> list[ClauseChunk]:
-    r"""Cut a document into passages that hold whole clauses.
+    r"""Split a document into passages that hold whole clauses.
 
     Neighbouring clauses of one parent share a passage while it is not longer than `target`.
 
     Parameters
     ----------
-    text : str
-        Any characters at all.
     target, limit : int
         Desired and greatest passage length in characters, ``1 <= target <= limit``.
     whole : int, optional
         Greatest length in characters of one clause that stays whole with its items and provisos, and of a table, at
         least `limit`; the default is `limit`.
     overlap : int
-        Greatest number of characters that a passage repeats of the one before it, where one clause had to be cut;
+        Greatest number of characters that a passage repeats from the one before it, where one clause had to be split;
         less than `target`.
 
     Returns
     -------
     list of ClauseChunk
-        In order, none longer than `limit` but single clauses up to `whole`, together holding every non-whitespace
-        character; disjoint but for overlaps. The time is linear in the length of the text.
-
-    Raises
-    ------
-    InvalidArgument
-        If not ``1 <= target <= limit <= whole`` or not ``0 <= overlap < target``.
+        In order, none longer than `limit` except single clauses up to `whole`, together holding every non-whitespace
+        character; disjoint except for overlaps. The time is linear in the length of the text.
 
     Examples
     --------
@@ -73,14 +66,16 @@ def chunk_by_clauses(
     [('clause 1', '1. A bank may\n(a) lend;\n(b) hold gold.\nProvided that it reports.'), ('clause 2', '2. No bank ...
     """
     if not 1 <= target <= limit:
-        raise InvalidArgument(f"target {target} and limit {limit}; want 1 <= target <= limit, in characters")
+        raise InvalidArgument(
+            f"target is {target} and limit {limit}; want 1 <= target <= limit, in characters"
+        )
     if not 0 <= overlap < target:
         raise InvalidArgument(
-            f"overlap {overlap} and target {target}; want 0 <= overlap < target, in characters"
+            f"overlap is {overlap} and target {target}; want 0 <= overlap < target, in characters"
         )
     longest = limit if whole is None else whole
     if longest < limit:
-        raise InvalidArgument(f"whole {whole} and limit {limit}; want limit <= whole, in characters")
+        raise InvalidArgument(f"whole is {whole} and limit {limit}; want limit <= whole, in characters")
     running = furniture(text)
     units = _units(text, _pieces(text, running), running, limit, longest)
     chunks: list[ClauseChunk] = []
@@ -107,19 +102,18 @@ class _Piece(NamedTuple):
 
 
 class _Unit(NamedTuple):
-    """What is put into one passage: a clause with all inside it, or, where that is too long, its own words."""
+    """The content of one passage: a clause with everything inside it, or, where that is too long, its own words."""
 
     start: int
     end: int
     path: Path
     parent: int
-    """The number of the piece that it is in."""
+    """The number of the piece that contains it."""
     heads: int | None
-    """Its own number where other units are inside it."""
+    """Its own number, if other units are inside it."""
     leads: bool
-    """Whether it says nothing without what comes below: a title, or words that end in a colon."""
+    """Whether it says nothing without what follows: a title, or words that end in a colon."""
     is_cut: bool
-    """Whether it is too long to be one passage."""
 
 
 # --- the pieces of a text ---------------------------------------------------------------------------------
@@ -132,7 +126,7 @@ _KEPT: Final = re.compile(
     r"\W*(?:provided|proviso|explanations?|notes?|notwithstanding|except(?:ions?)?|illustrations?|footnotes?)\b",
     re.IGNORECASE,
 )
-"""The words that begin what belongs to the clause above."""
+"""The words that begin text belonging to the clause above."""
 _LISTED_NOTES: Final = re.compile(r"notes?\s*[:：–—-]*", re.IGNORECASE)
 """A line below which notes are a list of their own."""
 _ROW: Final = re.compile(r"[^|]*\|.*|[^\t]*\t+[^\t]+\t+[^\t].*")
@@ -141,19 +135,18 @@ _UNFINISHED: Final = re.compile(
     r"(?:,|\b(?:an?|and|as|at|by|for|from|in|of|on|or|shall|than|that|the|to|under|which|with))$",
     re.IGNORECASE,
 )
-"""The end of a line that no title follows."""
+"""The end of a line that a title cannot follow."""
 _WORD: Final = re.compile(r"(?<=\s)\S")
 _BARE: Final = re.compile(r"[\W\d]*[\w.]{1,12}\W*")
-"""A number on a line of its own, as PDF files give those that stand in a margin."""
+"""A number on a line of its own; PDF files give marginal numbers like this."""
 _TITLE: Final = 160
 """Greatest length in characters of a line of a title."""
 _TITLE_LINES: Final = 2
 _CARRIED: Final = 3
-"""Greatest number of titles that go with what they stand over; more are a table of contents."""
+"""Greatest number of titles kept with the text below them; more are a table of contents."""
 _ALONE: Final = re.compile(r"\W*(?:\d[\d.]*|[A-Za-z]{1,4})\W*")
-"""A number or letter and no word."""
+"""A number or letter without a word."""
 _LONGEST_BARE: Final = 20
-"""Greatest length in characters of such a line."""
 
 
 def _pieces(text: str, running: frozenset[str]) -> list[_Piece]:
@@ -163,7 +156,7 @@ def _pieces(text: str, running: frozenset[str]) -> list[_Piece]:
     pieces: list[_Piece] = []
     above, path, last = "", NOWHERE, 0
     blank, bare, in_table = True, False, False
-    title: int | None = None  # where a title begins that stands over what comes next
+    title: int | None = None  # the start of a title that belongs to the text below
     for match in _LINE.finditer(text):
         line, start, end = match[0].strip(), match.end() - len(match[0].lstrip()), match.end()
         blank = blank or match.start() > last + 1
@@ -174,7 +167,7 @@ def _pieces(text: str, running: frozenset[str]) -> list[_Piece]:
         is_row, kind = _ROW.fullmatch(line) is not None, kinds.get(start)
         is_note = _LISTED_NOTES.fullmatch(line) is not None
         is_kept = not is_row and not is_note and _KEPT.match(line) is not None
-        torn = not is_row and line[0].islower()  # goes on behind a page's footnotes
+        torn = not is_row and line[0].islower()  # continues after a page's footnotes
         ended = _ENDED.search(above) is not None or in_table != is_row
         if not is_row and numbering.heading(line, above, start, blank=blank):
             found = [_Piece(start, numbering.depth, numbering.path, is_heading=True)]
@@ -246,7 +239,7 @@ def _prefixes(
     end: int | None = after[at]
     while (
         end is not None
-    ):  # paragraphs behind the last item, such as notes and footnotes, are left out one by one
+    ):  # paragraphs after the last item, such as notes and footnotes, are left out one at a time
         yield end, False
         inner, end = end - 1, None
         while inner > at:
@@ -260,7 +253,7 @@ def _prefixes(
 
 
 def _is_one(pieces: list[_Piece]) -> bool:
-    """Tell whether pieces are one clause with its items, or a table, and neither text nor clauses under a heading."""
+    """Tell whether pieces are one clause with its items, or a table, and not text or clauses under a heading."""
     if any(one.is_heading for one in pieces):
         return False
     path = pieces[0].path
@@ -270,7 +263,7 @@ def _is_one(pieces: list[_Piece]) -> bool:
 
 
 def _leads(text: str, piece: _Piece, end: int, running: frozenset[str], *, alone: bool) -> bool:
-    """Tell whether what begins at a piece ends in a colon, or is it alone and only a title or a number."""
+    """Tell whether a unit ends in a colon, or is alone and only a title or a number."""
     lines: list[str] = []
     while end > piece.start and len(lines) < _TITLE_LINES + 1:
         begin = max(text.rfind("\n", piece.start, end) + 1, piece.start)
@@ -294,7 +287,7 @@ def _leads(text: str, piece: _Piece, end: int, running: frozenset[str], *, alone
 
 
 def _tree(depths: list[int]) -> tuple[list[int], list[int]]:
-    """Return for every piece the number of the first that is not inside it, and of the one that it is in, or -1."""
+    """For every piece, return the first piece that is not inside it, and its parent or -1."""
     after, parents = [len(depths)] * len(depths), [-1] * len(depths)
     open_: list[int] = []
     for at, depth in enumerate(depths):
@@ -307,7 +300,7 @@ def _tree(depths: list[int]) -> tuple[list[int], list[int]]:
 
 
 def _grouped(units: Iterable[_Unit], target: int, limit: int, longest: int) -> Iterator[list[_Unit]]:
-    """Put neighbours of one parent together, and what only leads to something with what it leads to."""
+    """Put neighbours of one parent together, and a title together with the text below it."""
     group: list[_Unit] = []
     for unit in units:
         if group and not _joins(group, unit, target, limit, longest):
@@ -346,7 +339,7 @@ def _named(group: list[_Unit]) -> str:
 
 
 def _cut(text: str, start: int, end: int, target: int, limit: int, overlap: int) -> Iterator[tuple[int, int]]:
-    """Cut what is too long to be whole, and let each part but the first begin in the one before."""
+    """Split text that is too long to stay whole, and let each part but the first begin in the one before."""
     earliest = start
     for one in chunk(text[start:end], target=target - overlap, limit=limit - overlap):
         at = start + one.start

@@ -1,7 +1,7 @@
 """Turn the facts of a document into its policy word, by the rules that its profile declares.
 
-What is required and missing, and every value that a rule cannot read, quarantines the document with its reason. So does
-a fact whose name is nearly that of one that a rule reads: a slip of the pen must not open a document.
+A required fact that is missing, or a value that a rule cannot read, quarantines the document with the reason. So does a
+fact whose name is nearly that of one that a rule reads, because a typing error must not open a document.
 """
 
 from __future__ import annotations
@@ -49,14 +49,7 @@ class _Unreadable(Exception):
 
 
 def label_facts(facts: Mapping[str, Any], vocabulary: Vocabulary) -> DeclaredLabel:
-    """Label a document by what it states.
-
-    Parameters
-    ----------
-    facts : mapping
-        By name, a text, number, truth value, or list of them. Letters of texts count without their case.
-    vocabulary : Vocabulary
-        With the rules of a profile.
+    """Label a document by the facts it states: by name, a text in any case, a number, a truth value, or a list of them.
 
     Examples
     --------
@@ -85,7 +78,7 @@ def label_facts(facts: Mapping[str, Any], vocabulary: Vocabulary) -> DeclaredLab
 
 
 def quarantined(code: FactProblem, text: str) -> DeclaredLabel:
-    """Return the label of a document that no policy reaches, with the reason."""
+    """Return the label of a document that no policy admits, with the reason."""
     return DeclaredLabel(policy_word(0) | QUARANTINE, (), Quarantine(code, text))
 
 
@@ -103,7 +96,10 @@ def _problem(facts: Mapping[str, Any], vocabulary: Vocabulary) -> tuple[FactProb
     read = frozenset({one.field for one in vocabulary.required} | {rule.field for rule in vocabulary.rules})
     for name in facts:
         if name not in read and (meant := _meant(name, read)):
-            return FactProblem.MISSPELT_FACT, f"{name} is no fact that a rule reads; did you mean {meant}?"
+            return (
+                FactProblem.MISSPELT_FACT,
+                f"{name} is not a fact that any rule reads; did you mean {meant}?",
+            )
     return None
 
 
@@ -132,7 +128,7 @@ def _holds(rule: FactRule, stated: Any) -> bool:
 
 
 def _is_among(wanted: Any, several: list[Any]) -> bool:
-    """Compare as values, and as texts: front matter and sidecar files write every number and truth value as one."""
+    """Compare as values and as texts, because front matter and sidecar files write everything as text."""
     plain = _plain(wanted)
     if isinstance(plain, str) and all(isinstance(one, str) for one in several):
         return plain in several

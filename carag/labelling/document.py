@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 __all__ = ["Act", "ActKind", "Document", "Scalar"]
 
 Scalar: TypeAlias = str | int | float | bool | None
-"""What a field of metadata holds, and what a fact is or lists."""
+"""The value of a metadata field, or one value of a fact."""
 
 _Kind = TypeVar("_Kind")
 
 _MAX_FIELDS: Final = 64
-"""Greatest number of fields of a document's metadata."""
+"""Greatest number of fields in a document's metadata."""
 _MAX_VALUE: Final = 1000
-"""Greatest number of characters of a text in metadata or facts."""
+"""Greatest length of a text in metadata or facts, in characters."""
 _MAX_FACTS: Final = 256
 """Greatest number of facts of a document."""
 _MAX_LISTED: Final = 1000
@@ -58,19 +58,14 @@ class Act:
     Parameters
     ----------
     kind : ActKind
-        What it does. A profile's ``[lifecycle]`` says which bit that sets for the others; where it has none for
-        ``replaces`` or ``withdraws``, their passages end, and ``amends`` changes nothing.
+        A profile's ``[lifecycle]`` says which bit this sets on the others. Without one, ``replaces`` and ``withdraws``
+        end their passages, and ``amends`` changes nothing.
     name : str
-        An id, or one of the :attr:`Document.names`. Every document that bears it and was public no later than this one
-        is meant, whichever of the two arrives first.
+        An id, or one of the :attr:`Document.names`. It means every document that bears it and was public no later than
+        this one, whichever of the two arrives first.
     since : datetime or date, optional
-        From when: an aware datetime, or a date, from its first minute on. None: from when this document is in force. No
-        act is earlier than the minute in which its own document is public.
-
-    Raises
-    ------
-    InvalidArgument
-        If a value is not of its kind.
+        From when: an aware datetime, or a date, from its first minute on; by default when this document comes into
+        force. An act never begins before its own document is public.
 
     Examples
     --------
@@ -106,39 +101,39 @@ class Document:
         Any Unicode text that UTF-8 can hold, without NUL.
     bits : PolicyBit, str, int, or iterable of PolicyBit and str, optional
         The policy bits, as :func:`carag.policy.bits_of` reads them. ``()`` makes the document public. Names are looked
-        up when the document is added, for only a store knows its vocabulary.
+        up when the document is added, because only a store knows its vocabulary.
     facts : mapping of str to str, int, float, bool, None, or a list of them, optional
         What the rules of the store's profile turn into bits: at most 256. Give exactly one of ``bits`` and ``facts``.
     metadata : mapping of str to str, int, float, bool or None
         At most 64 fields with names such as ``case_number``; texts have at most 1,000 characters.
     entities : iterable of int
-        Whom the document may be about, as lists of entities in a policy number them. About whom a document without any
-        is, nobody stated: a session with a list of denied entities does not find it.
+        The entities that the document may be about, numbered as in a policy's lists. Without any, its subject is
+        unknown: a session with a list of denied entities does not find it.
     public_at, expires_at : datetime or date, optional
         From when and until when it may be found: an aware datetime, or a date as :func:`carag.policy.as_of_minutes`
         reads it. None: always public, never expires.
     supersedes : str, optional
         The id of the document that this one replaces from its ``public_at`` on.
     names : iterable of str
-        By what else than its id others may name it in their acts, such as its number: at most 1,000.
+        Names other than its id that others may use in their acts, such as its number: at most 1,000.
     acts : iterable of Act
         What it does to others: at most 1,000.
     in_force_at : datetime or date, optional
-        From when it is in force, if later than public: an aware datetime, or a date, from its first minute on. Until
+        When it comes into force, if later than public: an aware datetime, or a date, from its first minute on. Until
         then it has the bit of ``pending`` in its profile's ``[lifecycle]``, which must name one.
     language : str, optional
         A language tag (BCP 47), such as ``"de-CH"``.
     pages : iterable of int
-        The offsets in the text, in characters and ascending, at which its pages begin; a blank page begins where the
-        next one does.
+        The ascending character offsets in the text at which its pages begin; a blank page begins where the next one
+        does.
     read_by : str, optional
-        What took the text from a file, by version, such as ``"pdf/2"``: a store then tells which of its documents an
-        earlier reader read.
+        The reader that extracted the text from a file, with its version, such as ``"pdf/2"``, so that a store can tell
+        which documents an earlier reader read.
 
     Raises
     ------
     InvalidArgument
-        If a value is not of its kind, both or neither of ``bits`` and ``facts`` are given, or the document expires
+        If a value has the wrong type, both or neither of ``bits`` and ``facts`` are given, or the document expires
         before it is public.
 
     Examples
@@ -171,8 +166,8 @@ class Document:
         if (self.bits is None) == (self.facts is None):
             given = "neither bits nor facts" if self.bits is None else "both bits and facts"
             raise InvalidArgument(
-                f"document {self.id!r} has {given}; want exactly one: bits=() makes it public, facts are turned into "
-                "bits by the rules of the store's profile"
+                f"document {self.id!r} has {given}; give exactly one: bits=() makes it public, and the rules of the "
+                "store's profile turn facts into bits"
             )
         self._set("bits", None if self.bits is None else _bits(f"bits {what}", self.bits))
         self._set("facts", None if self.facts is None else _facts(what, self.facts))
@@ -183,8 +178,8 @@ class Document:
             check_id(f"supersedes {what}", self.supersedes)
             if self.supersedes == self.id:
                 raise InvalidArgument(
-                    f"document {self.id!r} supersedes itself; want another document's id: adding changed text under "
-                    "the same id already makes a new version"
+                    f"document {self.id!r} supersedes itself; give another document's id, or leave it out: adding "
+                    "changed text under the same id already makes a new version"
                 )
         self._set("names", tuple(sorted(set(_several(f"names {what}", self.names, str)))))
         for name in self.names:
@@ -202,7 +197,7 @@ class Document:
             check_label(f"read_by {what}", self.read_by)
 
     def __reduce__(self) -> tuple[Any, tuple[()]]:
-        # Readers may run in other processes; a read-only view of a mapping cannot be pickled, so a dict goes instead.
+        # Readers may run in other processes, and a read-only view of a mapping cannot be pickled; a dict can.
         values: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(self)}
         plain = {name: dict(value) if isinstance(value, Mapping) else value for name, value in values.items()}
         make: Callable[..., Document] = Document
@@ -213,7 +208,7 @@ class Document:
 
 
 def _bits(name: str, bits: Bits) -> Bits:
-    """Check bits as far as that needs no vocabulary, and keep those of a list in a tuple."""
+    """Check bits as far as possible without a vocabulary, and store those of a list in a tuple."""
     if isinstance(bits, str):
         bits = (bits,)
     elif isinstance(bits, (int, bytes, Mapping)) or not isinstance(bits, Iterable):
@@ -233,7 +228,7 @@ def _metadata(what: str, metadata: object) -> Mapping[str, Scalar]:
         check_label(f"a field's name in the metadata {what}", name)
         if not _FIELD.fullmatch(name):
             raise InvalidArgument(
-                f"metadata {what} has a field {quoted(name)}; want small letters, digits and _, as in case_number"
+                f"metadata {what} has a field {quoted(name)}; want lower-case letters, digits and _, as in case_number"
             )
         _check_scalar(f"field {name!r} in the metadata {what}", value)
     return MappingProxyType(found)
@@ -262,7 +257,7 @@ def _mapping(name: str, value: object, most: int) -> dict[str, Any]:
 
 
 def _check_scalar(name: str, value: object) -> None:
-    # Subclasses are refused, for they may compare and print as they like.
+    # Subclasses are refused, because they could compare and print differently.
     if value is None or type(value) is bool:
         return
     if type(value) is str:
@@ -277,8 +272,7 @@ def _check_times(what: str, public_at: datetime | date | None, expires_at: datet
     public = _minutes(f"public_at {what}", public_at, 0)
     if expires_at is not None and (expires := _minutes(f"expires_at {what}", expires_at, 0)) <= public:
         raise InvalidArgument(
-            f"document expires at minute {expires} and is public from minute {public}: expires_at {what} must be after "
-            "its public_at"
+            f"expires_at {what} is minute {expires}, and public_at minute {public}; want expires_at after public_at"
         )
 
 
@@ -294,10 +288,10 @@ def _several(name: str, values: object, kind: type[_Kind]) -> list[_Kind]:
         raise InvalidArgument(f"{name} are {quoted(values)}; want a list")
     found = list(values)
     if len(found) > _MAX_LISTED:
-        raise InvalidArgument(f"{name} are {len(found)}; want {_MAX_LISTED} at most")
+        raise InvalidArgument(f"{name} have {len(found)} entries; want {_MAX_LISTED} at most")
     for one in found:
         if not isinstance(one, kind):
-            raise InvalidArgument(f"{name} hold {quoted(one)}; want each a {kind.__name__}")
+            raise InvalidArgument(f"{name} hold {quoted(one)}; want only {kind.__name__} values")
     return found
 
 

@@ -1,7 +1,7 @@
-"""Find what a text repeats on its pages and is no part of what it says: running heads, page numbers, watermarks.
+"""Find text that is repeated on the pages of a document and not part of its content: running heads, page numbers.
 
-A file made of pages has its heads and numbers in the middle of clauses, so whoever reads a clause must pass over them.
-Pages end at form feeds, as text taken from PDF files has them; without any, only exact repetition tells.
+Heads and numbers stand in the middle of clauses that cross pages, so a reader of clauses must skip them. Pages end at
+form feeds, as in text taken from PDF files; without form feeds, only exact repetition is evidence.
 """
 
 from __future__ import annotations
@@ -16,39 +16,39 @@ if TYPE_CHECKING:
 __all__ = ["NOTE_MARK", "furniture"]
 
 NOTE_MARK: Final = r"\[\^[^\]\s]{1,8}\]"
-"""A regular expression of a note's mark, ``[^1]``, as the readers write it behind what it marks."""
+"""A regular expression for a note's mark, ``[^1]``, as the readers write it after the text it marks."""
 
 _OFTEN: Final = 3
-"""How often a short line stands in a text, or on how many pages a numbered one, before it is taken for furniture."""
+"""How often a short line occurs in a text, or on how many pages a numbered one, before it counts as furniture."""
 _SHORT: Final = 120
 """Greatest length of such a line in characters."""
 _EDGE: Final = 3
 """How many lines at the beginning and the end of a page may be furniture."""
 _LETTERS: Final = 3
-"""Greatest length of a line that is a letter or two of a watermark, or a short word of a table."""
+"""Greatest length of a line that is a letter or two of a watermark, or a short word in a table."""
 _NUMBER: Final = re.compile(r"\d{1,4}|(?<![A-Za-z])[IVXLivxl]{1,7}(?![A-Za-z])")
 _HEADING: Final = re.compile(
     r"\W*(?:annex(?:ure|e)?|appendix|schedule|part|title|book|chapter|section|item|article|rule|regulation|form|table)\b",
     re.IGNORECASE,
 )
-"""What is numbered on and may begin every page of a text."""
+"""Numbered headings, which may begin every page of a text."""
 _CLAUSE: Final = re.compile(
     r"\W*(?:(?:provided|proviso|explanations?|notes?|notwithstanding|except(?:ions?)?|illustrations?|footnotes?)\b"
     r"|(?:annex(?:ure|e)?|appendix|schedule)$"
     r"|(?:\d{1,3}\.)+(?:\d|\s)|\(?[a-z\d]{1,4}[.)](?!\w))",
     re.IGNORECASE,
 )
-"""What stands in many places and belongs to each."""
+"""Lines that occur in many places and belong to each."""
 _IS_ROW: Final = re.compile(r"\t|\|.*\|")
 _WORD: Final = re.compile(r"[^\W\d]{3}")
 
 
 def furniture(text: str) -> frozenset[str]:
-    r"""Return the lines, without white space at their ends, that are furniture wherever they stand.
+    r"""Return the lines, stripped of white space, that are furniture wherever they occur.
 
-    Such are a line that begins or ends several pages, word for word or with a number that rises by one from page to
-    page; and letters that stand on lines of their own on half of the pages. In a text without form feeds it is any
-    line that is repeated. Lines that are a page's number alone are not among them.
+    These are lines that begin or end several pages, word for word or with a number that rises by one from page to page;
+    and letters on lines of their own on half of the pages. In a text without form feeds it is any repeated line. Lines
+    that are only a page number are not included.
 
     Examples
     --------
@@ -90,13 +90,13 @@ def _may_run(line: str) -> bool:
 
 
 def _numbered(line: str) -> Iterator[tuple[str, int | None]]:
-    """Yield a line without the number at its beginning or end, and that number; none where it is a roman one."""
+    """Yield a line without the number at its beginning or end, and that number; None for a Roman numeral."""
     if _HEADING.match(line):
         return
     numbers = list(_NUMBER.finditer(line))
     for one in {numbers[0], numbers[-1]} if numbers else ():
         rest = line[: one.start()] + "#" + line[one.end() :]
-        # A number with a stop or in brackets is a clause's.
+        # A number with a full stop or in brackets is a clause's.
         at_edge = not re.search(r"\w", line[: one.start()]) or not re.search(r"\w", line[one.end() :])
         if at_edge and _WORD.search(rest) and not re.match(r"\W*#[.)]", rest):
             yield rest, int(one[0]) if one[0].isdigit() else None

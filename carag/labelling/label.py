@@ -16,7 +16,7 @@ class Cause(NamedTuple):
 
     bit: str
     field: str
-    """The field the rule read, as its source calls it."""
+    """The field the rule read, by its source's name."""
     rule: str
 
 
@@ -32,7 +32,7 @@ class Label:
     """A document's label."""
 
     word: int
-    """Policy bits and schema version, with the quarantine bit where quarantined."""
+    """Policy bits and schema version, with the quarantine bit if quarantined."""
     public_at: int
     """Minutes since 1970-01-01T00:00Z; ``NEVER`` if unknown."""
     public_at_source: StrEnum

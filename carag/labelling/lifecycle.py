@@ -38,7 +38,7 @@ class StateSpan(NamedTuple):
 
 
 class Effect(NamedTuple):
-    """A bit that one document sets for another, and when. Effects sort by time, and the first is named as the cause."""
+    """A bit that one document sets on another, and when. Effects sort by time, and the first is named as the cause."""
 
     since: int
     """Minutes since 1970-01-01T00:00Z, inclusive."""
@@ -49,12 +49,9 @@ class Effect(NamedTuple):
 
 
 def spans_of(public_at: int, effects: Iterable[Effect]) -> tuple[StateSpan, ...]:
-    """Compute the spans of a document's state, from the minute it is public, from the effects on it.
+    """Compute the ascending spans of a document's state from the effects on it, the first since ``public_at``.
 
-    Returns
-    -------
-    tuple of StateSpan
-        Ascending, at least one, the first since ``public_at``. Each names the earliest cause of every bit.
+    Each span names the earliest cause of every bit.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Name a document by what is stated of it, in the parts that its profile gives: for headings and for citations."""
+"""Name a document by its stated fields, in the parts that its profile gives: for headings and for citations."""
 
 from __future__ import annotations
 
@@ -14,14 +14,7 @@ _FIELD: Final = re.compile(r"\{(\w+)\}")
 
 
 def named(parts: Iterable[str], stated: Mapping[str, object]) -> list[str]:
-    """Fill the parts, and leave out every one with a field that is not stated, or is empty.
-
-    Parameters
-    ----------
-    parts : iterable of str
-        Such as ``"filed {filed}"``, each with one field in braces.
-    stated : mapping
-        By field.
+    """Fill the parts, such as ``"filed {filed}"``, and leave out each one with a field that is absent or empty.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Follow the numbers of clauses down a text, so that each piece has a path such as ``Annex II, clause 4(b)(ii)``.
+"""Follow the numbers of clauses through a text, so that each piece has a path such as ``Annex II, clause 4(b)(ii)``.
 
-A number at a line's start is a clause only where it goes on from a number above it or begins a list: that tells the
-letter ``(i)`` after ``(h)`` from the roman one, and a clause from ``Section 35A``, a year or an amount that a line
-of a PDF happens to begin with.
+A number at the start of a line is a clause only if it continues a number above it or begins a list. This distinguishes
+the letter ``(i)`` after ``(h)`` from the Roman numeral, and a clause from ``Section 35A``, a year or an amount that
+happens to begin a line of a PDF.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _ARTICLE: Final = 4
 _LETTERED: Final = 5
 """The rank of ``A. Scope``, a heading by its form."""
 _CLAUSE: Final = 6
-"""The rank of all that is no heading."""
+"""The rank of everything that is not a heading."""
 _PARAGRAPH: Final = "¶"
 """The family of paragraphs without a number."""
 _DEEPEST: Final = 12
-"""Greatest depth of headings and clauses; what seems to be deeper is text."""
+"""Greatest depth of headings and clauses; anything deeper counts as text."""
 _GAP: Final = 3
-"""Greatest step from one number of a list to the next: a clause between may have been deleted or lost."""
+"""Greatest step from one number of a list to the next: a clause between them may have been deleted or lost."""
 
 _HEADING: Final = re.compile(
     rf"""(?P<word>(?i:{"|".join(sorted(_RANKS, key=len, reverse=True))}))
@@ -48,9 +48,9 @@ _HEADING: Final = re.compile(
 )
 _HEADINGS: Final = re.compile(rf"(?im)^[ \t\f]*(?:{'|'.join(_RANKS)})\b[^\n]*")
 _CONTENTS: Final = 5
-"""A heading in the first fifth of a text that stands there again stood in a table of contents."""
+"""A heading in the first fifth of a text that occurs again later stood in a table of contents."""
 _MARKER: Final = re.compile(
-    r"""[ \t\f]*(?:\d{1,3}(?=\([a-z]))?                                   # the number of a footnote may stand before
+    r"""[ \t\f]*(?:\d{1,3}(?=\([a-z]))?                                   # may follow the number of a footnote
         (?: \((?P<bracketed>\d{1,3}|[A-Za-z]{1,2}|[ivxl]{1,7}|[IVXL]{1,7})\)(?=\s|[A-Z“‘"'\[(]|\Z)
           | (?P<decimal>(?:[A-Z]\.)?\d{1,3}(?:\.\d{1,3}){0,5})(?P<inserted>[A-Z]{0,2})(?P<stop>[.)]{0,2})
             (?=\s|[A-Z“‘"'\[(]|\Z)
@@ -63,18 +63,18 @@ _REFERS: Final = re.compile(
     r"\b(?:paragraphs?|paras?|sections?|clauses?|sub-\w+|articles?|rules?|regulations?|items?|annex(?:ure)?|schedules?)$",
     re.IGNORECASE,
 )
-"""The end of a line after which a clause is named, not begun."""
+"""The end of a line after which a number refers to a clause and does not begin one."""
 _COUNTS: Final = re.compile(
     r"(?:\b(?:nos?\.?|dated|of|in|to|under|than|by|per|with|from|at|is|rs\.?|inr|usd|eur)|[₹$€£])$", re.I
 )
-"""The end of a line after which a number is one of a thing or an amount."""
+"""The end of a line after which a number is a quantity, an amount or a reference."""
 _INITIAL: Final = re.compile(r"[A-Z]\.")
-"""After a capital: the initials of a name."""
+"""After a capital letter: the initials of a name."""
 _AMOUNT: Final = re.compile(r"\d(?!\d?\.\d)")
 _FOOTNOTE: Final = re.compile(r"\d{1,3}(?=[A-Z“‘\[])")
 """The number of a footnote, set before a word."""
 _INSIDE: Final = re.compile(r"\(\w{1,4}\)")
-"""After the number of a section: it is cited, as in ``Section 20A(1)``."""
+"""After the number of a section: a citation, as in ``Section 20A(1)``."""
 _PAGE_NUMBER: Final = re.compile(r"[\s.]\d{1,3}$")
 """The end of a line of a table of contents."""
 _UNIT: Final = re.compile(
@@ -83,24 +83,24 @@ _UNIT: Final = re.compile(
 _MAY_END: Final = re.compile(r"(?:[.:;!?,。：；！？–—-]|\b(?:and|or))[\d\s'\"”’)\]]*$")
 _OPENS: Final = re.compile(r"[:：–—-][\s'\"”’)\]]*$")
 _DECIDING: Final = re.compile(r"(?m)^[ \t]*(?:\(?(ii?|j|II?|J)[.)]|(\d{1,3}(?:\.\d{1,3})*)(?:[.)]|\s))")
-"""What tells an ``i`` below from one above, and the number of another clause, up to which it may stand."""
+"""Numbers that decide whether an ``i`` above is a letter, and numbers of other clauses, up to which they may occur."""
 _SAME_LINE: Final = ":"
-"""What stands for the line above a second number of a line: what it numbers is in the first."""
+"""Takes the place of the line above for a second number on a line."""
 _A_LINE: Final = 3
 """Greatest number of clauses that begin on one line."""
 _WRAPPED: Final = (40, 160)
-"""Least and greatest length in characters of a wrapped line."""
+"""Smallest and greatest length in characters of a wrapped line."""
 _FULL: Final = 0.75
-"""A sentence goes on below a line of at least this share of the width to which the text is wrapped."""
+"""A sentence continues below a line of at least this share of the text's wrapping width."""
 _LONGEST_HEADING: Final = 120
 """Greatest length of a heading in characters."""
 
 
-class _Open(NamedTuple):
-    """A heading or clause that the text is in."""
+class _OpenClause(NamedTuple):
+    """An open heading or clause."""
 
     family: str
-    """What its siblings are numbered with."""
+    """The kind of number of its siblings."""
     value: int
     levels: tuple[str, ...]
     """The components of a decimal number."""
@@ -108,23 +108,23 @@ class _Open(NamedTuple):
     rank: float = _CLAUSE
 
 
-class _Line(NamedTuple):
-    """What may be a clause's number, and what stands around it."""
+class _Marker(NamedTuple):
+    """A possible clause number, and the text around it."""
 
     match: re.Match[str]
     after: str
     above: str
     runs_on: bool
-    """Whether the sentence above goes on here."""
+    """Whether the sentence above continues here."""
     is_cited: bool
-    """Whether the line above ends in such as ``paragraph``."""
+    """Whether the line above ends in a word such as ``paragraph``."""
 
 
 class Numbering:
-    """The headings and clauses that are open while a text is read from its beginning."""
+    """The open headings and clauses while a text is read from its beginning."""
 
     def __init__(self, text: str) -> None:
-        self._open: list[_Open] = []
+        self._open: list[_OpenClause] = []
         self._closed: dict[str, int] = {}
         self._missed: dict[str, int] = {}
         """The last number of each family that seemed to be text."""
@@ -152,7 +152,7 @@ class Numbering:
 
     @property
     def depth(self) -> int:
-        """The number of headings and clauses that are open."""
+        """The number of open headings and clauses."""
         return len(self._open)
 
     @property
@@ -176,7 +176,7 @@ class Numbering:
         return Path(headings, tuple(labels))
 
     def heading(self, line: str, above: str, at: int, *, blank: bool) -> bool:
-        """Open the numbered heading that a line at a place is, such as ``Chapter III``; tell whether it is one."""
+        """Open the numbered heading on a line, such as ``Chapter III``; tell whether there is one."""
         found = None if self._refers(above, blank=blank) else _heading(line)
         if found is None or (not blank and self._runs_on(above)):
             return False
@@ -187,11 +187,11 @@ class Numbering:
             and here < len(self._text) / _CONTENTS
             and self._last_heading.get(_kind(found), 0) > here
         ):
-            return False  # of a table of contents
+            return False  # in a table of contents
         outer = self._open[0].rank if self._open else None
         above_it = next((one for one in self._open if rank < one.rank <= _SECTION), None)
         if rank > 0 and word not in self._seen and above_it is not None and above_it.value > 1:
-            rank = self._ranks[word] = above_it.rank + 0.5  # in this text Parts are inside of Chapters
+            rank = self._ranks[word] = above_it.rank + 0.5  # in this text Parts are inside Chapters
         returns = rank > 0 and outer == 0 and number > 1 and self._outside[1].get(word) == number - 1
         returns = returns and self._seen.get(word) != number - 1
         while self._open and (self._open[-1].rank >= rank or returns):
@@ -203,46 +203,41 @@ class Numbering:
         elif returns:  # an annex stood among the chapters
             self._closed, self._seen = self._outside
         self._seen[word] = number
-        self._open.append(_Open(word, number, (), label, rank))
+        self._open.append(_OpenClause(word, number, (), label, rank))
         return True
 
     def paragraph(self) -> int:
-        """Open a paragraph without a number, so that a list below is in it; return its depth."""
+        """Open a paragraph without a number, so that a list below is inside it; return its depth."""
         top = self._open[-1] if self._open else None
         self._put(
-            len(self._open) - (top is not None and top.family == _PARAGRAPH), _Open(_PARAGRAPH, 0, (), "")
+            len(self._open) - (top is not None and top.family == _PARAGRAPH),
+            _OpenClause(_PARAGRAPH, 0, (), ""),
         )
         return len(self._open)
 
     def clauses(self, start: int, end: int, above: str, *, blank: bool) -> Iterator[int]:
         """Open the clauses that a line begins, such as both of ``4. (a)``; yield where each begins.
 
-        Parameters
-        ----------
-        start, end : int
-            Of the line.
-        above : str
-            The line above, without blank lines and page numbers.
-        blank : bool
-            Whether there are such between.
+        ``start`` and ``end`` are those of the line; ``above`` is the last line before it that is not blank or a page
+        number, and ``blank`` says whether such lines were skipped.
         """
         at = start
         for _ in range(_A_LINE):
             match = _MARKER.match(self._text, at, end)
             if match is None:
                 return
-            # A capital on a line of its own is judged by the line below.
+            # A capital letter on a line of its own is judged by the line below.
             far = end if match.end() < end or match["plain"] is None else len(self._text)
             after = self._text[match.end() : min(far, match.end() + 2 * _LONGEST_HEADING)].strip()
             after = _FOOTNOTE.sub("", after if far == end else after.split("\n")[0], count=1)
             runs_on, is_cited = not blank and self._runs_on(above), self._refers(above, blank=blank)
-            if not self._opened(_Line(match, after, above, runs_on, is_cited)):
+            if not self._opened(_Marker(match, after, above, runs_on, is_cited)):
                 return
             self._title = self._text[start:end].strip() if self._is_title(after) else ""
             yield at
             at, above, blank = match.end(), _SAME_LINE, False
 
-    def _opened(self, line: _Line) -> bool:
+    def _opened(self, line: _Marker) -> bool:
         match, after = line.match, line.after
         if match["bullet"]:
             return not line.runs_on and self._bullet(match["bullet"])
@@ -278,18 +273,20 @@ class Numbering:
 
     def _bullet(self, sign: str) -> bool:
         at = self._last(sign)
-        return self._put(len(self._open) if at is None else at, _Open(sign, 0, (), ""))
+        return self._put(len(self._open) if at is None else at, _OpenClause(sign, 0, (), ""))
 
-    def _inserted(self, number: str, letter: str, line: _Line) -> bool:
-        """Open a clause such as 4A, which an amendment put after 4."""
+    def _inserted(self, number: str, letter: str, line: _Marker) -> bool:
+        """Open a clause such as 4A, which an amendment inserted after 4."""
         at = self._last(".#", int(number))
         label = number + letter
         return (
-            at is not None and not line.runs_on and self._put(at, _Open(".#", int(number), (label,), label))
+            at is not None
+            and not line.runs_on
+            and self._put(at, _OpenClause(".#", int(number), (label,), label))
         )
 
-    def _lettered(self, readings: list[tuple[str, int]], token: str, line: _Line) -> bool:
-        """Open a heading such as ``B. Eligible transactions``, under which clauses are numbered on."""
+    def _lettered(self, readings: list[tuple[str, int]], token: str, line: _Marker) -> bool:
+        """Open a heading such as ``B. Eligible transactions``, under which the numbering of clauses continues."""
         for family, value in readings:
             at = self._last(family)
             if at is not None and 0 < value - self._open[at].value <= (1 if line.runs_on else _GAP):
@@ -300,14 +297,14 @@ class Numbering:
             if value == self._closed.get(family, 0) + 1 or value == 1:
                 if self._open and self._open[-1].rank == _CLAUSE and line.above == self._title:
                     return self._put(
-                        len(self._open), _Open(family, value, (), f"({token})")
+                        len(self._open), _OpenClause(family, value, (), f"({token})")
                     )  # under 9.1 Title
                 inner = next((i for i, one in enumerate(self._open) if one.rank == _CLAUSE), len(self._open))
-                return self._put(inner, _Open(family, value, (), token, _LETTERED))
+                return self._put(inner, _OpenClause(family, value, (), token, _LETTERED))
         return False
 
-    def _listed(self, readings: list[tuple[str, int]], label: str, line: _Line) -> bool:
-        """Open what goes on a list or begins one, or goes on from a number that seemed to be text."""
+    def _listed(self, readings: list[tuple[str, int]], label: str, line: _Marker) -> bool:
+        """Open the next item of a list, or its first, or one that continues a number that seemed to be text."""
         if self._known(readings, label, line):
             return True
         if line.above == _SAME_LINE:
@@ -322,7 +319,7 @@ class Numbering:
         self._missed.update(readings)
         return False
 
-    def _known(self, readings: list[tuple[str, int]], label: str, line: _Line) -> bool:
+    def _known(self, readings: list[tuple[str, int]], label: str, line: _Marker) -> bool:
         begins = _OPENS.search(line.above) is not None
         following = [
             (at, family, value)
@@ -344,7 +341,7 @@ class Numbering:
             return False
         if fresh is not None:
             same = None if begins else self._last(fresh)
-            # A list inside a clause begins anew; only a heading ends clauses with a number of its own.
+            # A list inside a clause starts from 1 again; only a heading ends clauses with numbers of their own.
             inside = self._open[same + 1 :] if same is not None else []
             if any(len(one.levels) > (fresh == ".#") for one in inside) and not self._is_title(line.after):
                 same = None
@@ -358,8 +355,8 @@ class Numbering:
                 return self._put(same, self._entry(family, value, label))
         return False
 
-    def _decimal(self, levels: tuple[str, ...], line: _Line) -> bool:
-        """Open a number such as 4.1 or B.5.2, and the numbers that begin it where they are not open."""
+    def _decimal(self, levels: tuple[str, ...], line: _Marker) -> bool:
+        """Open a number such as 4.1 or B.5.2, and its leading parts where they are not open."""
         inner = [at for at, one in enumerate(self._open) if one.levels]
         other = next(
             (at for at in inner if self._open[at].levels != levels[: len(self._open[at].levels)]), None
@@ -376,7 +373,7 @@ class Numbering:
             if 1 <= step <= (1 if line.runs_on else _GAP) and all(int(one) <= 1 for one in rest):
                 at = other
             elif begins or (levels[-1] == "1" and not line.runs_on and self._is_title(line.after)) or found:
-                at = inner[0]  # the numbers of a table of contents, or of a part before, end here
+                at = inner[0]  # the numbers of a table of contents, or of an earlier part, end here
             else:
                 return self._miss(levels)
         elif len(known) < len(levels) and (begins or known or int(levels[-1]) <= 1):
@@ -392,7 +389,7 @@ class Numbering:
             part = levels[:length]
             if part[-1].isdigit():
                 family = ".#" if length == 1 else "." + ".".join(part[:-1])
-                if not self._put(at, _Open(family, int(part[-1]), part, ".".join(part))):
+                if not self._put(at, _OpenClause(family, int(part[-1]), part, ".".join(part))):
                     return False
                 at += 1
         return True
@@ -401,10 +398,10 @@ class Numbering:
         self._lost[levels[:-1]] = int(levels[-1])
         return False
 
-    def _entry(self, family: str, value: int, label: str) -> _Open:
-        return _Open(family, value, (label,) if family == ".#" else (), label)
+    def _entry(self, family: str, value: int, label: str) -> _OpenClause:
+        return _OpenClause(family, value, (label,) if family == ".#" else (), label)
 
-    def _put(self, at: int, entry: _Open) -> bool:
+    def _put(self, at: int, entry: _OpenClause) -> bool:
         if at >= _DEEPEST:
             return False
         while len(self._open) > at:
@@ -417,7 +414,7 @@ class Numbering:
         self._closed[one.family] = one.value
 
     def _last(self, family: str, value: int | None = None) -> int | None:
-        """Return the place of the innermost open clause of a family, and with a value if one is given."""
+        """Return the place of the innermost open clause of a family, with a given value if there is one."""
         for at in range(len(self._open) - 1, -1, -1):
             one = self._open[at]
             if one.rank >= _LETTERED and one.family == family and value in (None, one.value):
@@ -425,11 +422,11 @@ class Numbering:
         return None
 
     def _runs_on(self, above: str) -> bool:
-        """Tell whether the sentence of a line goes on below it."""
+        """Tell whether the sentence of a line continues below it."""
         return self._full <= len(above) <= _WRAPPED[1] and not _MAY_END.search(above)
 
     def _refers(self, above: str, *, blank: bool) -> bool:
-        """Tell whether a line ends in such as ``paragraph``, and is no title that ends so."""
+        """Tell whether a line ends in a word such as ``paragraph``, and is not a title ending in it."""
         return _REFERS.search(above) is not None and (not blank or len(above) >= self._full)
 
     def _is_next_heading(self, family: str, value: int) -> bool:
@@ -437,14 +434,14 @@ class Numbering:
         return at is not None and self._open[at].rank < _CLAUSE and 0 < value - self._open[at].value <= _GAP
 
     def _is_title(self, after: str) -> bool:
-        """Tell whether what stands after a number is a title and no sentence."""
+        """Tell whether the text after a number is a title and not a sentence."""
         most = min(self._full, _LONGEST_HEADING)
         return 0 < len(after) < most and after[0].isupper() and after[-1] not in ".;,"
 
     def _is_roman(self, match: re.Match[str], *, begins: bool) -> bool:
         """Tell whether an ``i`` after an ``h`` begins a list, by what comes first below: ``ii``, or ``j`` or ``i``.
 
-        An ``i`` that nothing decides before the next clause begins one only below words that lead to a list.
+        If nothing decides before the next clause, it begins a list only below words that introduce one.
         """
         is_capital = match[0].strip(" \t\f(.)0123456789").isupper()
         end = self._first_below("", match.end())
@@ -461,7 +458,7 @@ class Numbering:
 
 
 def _step(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
-    """Return how far one decimal number is behind another at the first component that differs, and the rest of it."""
+    """Return the difference of two decimal numbers at the first component that differs, and the rest of the second."""
     for at, (left, right) in enumerate(zip(one, other, strict=False)):
         if left != right:
             both = left.isdigit() and right.isdigit()
@@ -470,8 +467,8 @@ def _step(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[int, tuple[str,
 
 
 def _heading(line: str) -> tuple[str, int, str] | None:
-    """Return the word, number and label of the numbered heading that a line is by its form."""
-    head = line[: _LONGEST_HEADING + 1]  # of a longer line, which bounds the time
+    """Return the word, number and label of a numbered heading, judged by the form of the line."""
+    head = line[: _LONGEST_HEADING + 1]  # bounds the time that a long line takes
     match = _HEADING.fullmatch(head) if line[:1].isupper() else None
     if match is None or _PAGE_NUMBER.search(match["rest"]) or _INSIDE.match(match["rest"]):
         return None
@@ -479,7 +476,7 @@ def _heading(line: str) -> tuple[str, int, str] | None:
     rank = _RANKS[word]
     if number is None and (rank or (rest and rest[0] not in ".:|–—-(")):
         return None
-    # What a word such as Article numbers is a clause, which may begin on the same line; others are titles.
+    # A word such as Article numbers a clause, which may begin on the same line; other words number titles.
     is_clause = rank == _ARTICLE and rest[:1] in (".", ":", "–", "—", "-")
     if not is_clause and (len(line) > _LONGEST_HEADING or (len(rest) > 1 and rest[-1] == ".")):
         return None

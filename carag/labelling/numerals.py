@@ -1,4 +1,4 @@
-"""Read numerals: a number, letter or roman numeral as its places in lists, and the English words of numbers."""
+"""Read numerals: a number, letter or Roman numeral as its places in lists, and English number words."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ NUMBER_WORDS: Final = {
     **{word: number for number, word in enumerate([*_SMALL.split(), "seventeen", "eighteen", "nineteen"])},
     **{word: 10 * number for number, word in enumerate(_TENS.split(), start=2)},
 }
-"""English words of numbers below a hundred that are one word, without those joined by a hyphen."""
+"""English words for numbers below a hundred, without hyphenated ones."""
 
 _ROMAN: Final = re.compile(r"(x{0,3})(ix|iv|v?i{0,3})|l?(x{0,3})(ix|iv|v?i{0,3})|xl(ix|iv|v?i{0,3})")
 
 
 def readings_of(token: str) -> list[tuple[str, int]]:
-    """Return the lists of which a number or letter may be, and its place there.
+    """Return the kinds of list that a number or letter may belong to, with its place in each.
 
     Examples
     --------

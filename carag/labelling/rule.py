@@ -39,20 +39,20 @@ class Rule(NamedTuple):
 
     bit: PolicyBit
     field: str
-    """The field that the rule reads first, as its source calls it."""
+    """The field that the rule reads first, by its source's name."""
     text: str
     """When the bit is set."""
     test: Test
     also: str = ""
     """Other fields that the rule reads."""
     passages: str = ""
-    """Which passages keep the bit; empty where all do."""
+    """Which passages keep the bit; empty means all."""
     limits: str = ""
     """What the rule is known to miss, or to make inadmissible needlessly."""
 
     @property
     def level(self) -> Level:
-        """Filing or passage; state bits have rules of another kind."""
+        """Filing or passage; state bits have another kind of rule."""
         return Level.PASSAGE if self.passages else Level.FILING
 
 
@@ -67,18 +67,9 @@ class QuarantineRule(NamedTuple):
 def label_words(
     columns: tuple[Any, ...], rules: Iterable[Rule], quarantines: Iterable[QuarantineRule]
 ) -> NDArray[np.uint32]:
-    """Label many documents at once.
+    """Label n documents at once, given their fields as a named tuple of arrays, as the rules read them.
 
-    Parameters
-    ----------
-    columns : named tuple of arrays
-        The fields of n documents, as the rules read them.
-    rules, quarantines : iterable
-
-    Returns
-    -------
-    (n,) uint32 array
-        Bits and schema version, with the quarantine bit where any of ``quarantines`` holds.
+    The (n,) uint32 words have bits and schema version, with the quarantine bit where any of ``quarantines`` holds.
     """
     found = np.full(np.shape(columns[0]), VERSION_WORD, dtype=np.uint32)
     for rule in rules:

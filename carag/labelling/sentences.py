@@ -1,4 +1,4 @@
-"""Cut a text into sentences whose places stay known: for passages, for quotes, and for what is judged by sentences."""
+"""Split a text into sentences with known positions: for passages, for quotes, and for sentence-level judgements."""
 
 from __future__ import annotations
 
@@ -23,13 +23,7 @@ _PARAGRAPHS: Final = re.compile(r"\n\s*\n|:[ \t]*\n")
 
 
 def sentence_ends(text: str, start: int = 0, end: int | None = None) -> Iterator[int]:
-    """Yield where the sentences after the first begin; line ends are blanks like others.
-
-    Parameters
-    ----------
-    text : str
-    start, end : int, optional
-        The part that is cut; the whole text by default.
+    """Yield where the sentences after the first begin in ``text[start:end]``; line ends count as spaces.
 
     Examples
     --------
@@ -47,16 +41,10 @@ def sentence_ends(text: str, start: int = 0, end: int | None = None) -> Iterator
 def sentences(
     text: str, start: int = 0, end: int | None = None, *, wrapped: bool = False
 ) -> list[tuple[int, int]]:
-    r"""Return where the sentences of a text stand, in characters; what holds no letter or digit is left out.
+    r"""Return the character spans of the sentences in ``text[start:end]`` that contain a letter or digit.
 
-    Parameters
-    ----------
-    text : str
-    start, end : int, optional
-        The part that is cut; the whole text by default.
-    wrapped : bool
-        Whether a sentence may go on in the next line: then a blank line ends it, or a colon at the end of a line; else
-        every line end does.
+    With ``wrapped``, a sentence may continue on the next line, and a blank line or a colon at the end of a line ends
+    it; otherwise every line end does.
 
     Examples
     --------

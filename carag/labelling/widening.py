@@ -1,9 +1,9 @@
-"""Tell what another profile with the same bits would open: by its rules, its groups, its words and its calendar.
+"""Report what another profile with the same bits would open by its rules, groups, words and calendar.
 
-:func:`carag.policy.diff.compare` judges the cells. Here is all else that a ``profile.toml`` decides, so that no change
-lets somebody use more without being seen. A rule reads one field, and a word is the union of what all fields set; so
+:func:`carag.policy.diff.compare` judges the cells; this module judges everything else that a ``profile.toml`` decides,
+so that no change allows more use unnoticed. A rule reads one field, and a word is the union of what all fields set, so
 the rules are judged field by field, over values on both sides of every value that either profile names. The judgement
-is about every document, not only those of one store: where it cannot tell, it says that the change widens.
+covers every possible document, not only those of one store; where it cannot decide, it reports that the change widens.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ __all__ = ["JUDGED", "opened_documents", "widenings"]
 
 _OTHER: Final = "a value that no rule names"
 _ANYWHERE: Final = (True, False, "yes", "no", 1, 0, -1, "", _OTHER)
-"""Values that are tried of every field."""
+"""Values that are tried for every field."""
 _MOST: Final = 4
-"""Sentences about one field; the first say enough."""
+"""Greatest number of sentences about one field."""
 _RESTRICTING: Final = frozenset({"advice", "publishing"})
 """Kinds of purposes that are restricted more than others; the other kinds are restricted less."""
 _BY_ABSENCE: Final = frozenset({"personal", "transfer"})
@@ -40,31 +40,21 @@ _BY_ABSENCE: Final = frozenset({"personal", "transfer"})
 
 JUDGED: Final[Mapping[str, str]] = {
     **dict.fromkeys(("rules", "required"), "field by field, over the values that either profile names"),
-    **dict.fromkeys(("groups", "kinds", "intents", "zone", "reader"), "one by one"),
+    **dict.fromkeys(("groups", "kinds", "intents", "zone", "reader"), "each on its own"),
     **dict.fromkeys(("heading", "citation"), "a field that is shown and was not"),
     **dict.fromkeys(("profile", "flags", "meanings", "lifecycle", "metadata"), "never change under a store"),
     **dict.fromkeys(
         ("text", "words", "regulations", "impossible"), "words for people, and checks of the profile"
     ),
     **dict.fromkeys(
-        ("by", "target", "limit", "whole", "overlap"), "how texts are cut, each piece labelled alike"
+        ("by", "target", "limit", "whole", "overlap"), "how texts are split, each piece with the same label"
     ),
 }
-"""How a change of each field of a vocabulary is judged here; one that is not listed fails a test."""
+"""How a change to each field of a vocabulary is judged here; a field that is not listed fails a test."""
 
 
 def widenings(old: PolicyTable, new: PolicyTable) -> tuple[str, ...]:
-    r"""Say what may be used under a new profile and might not be under the old one, cells left out.
-
-    Parameters
-    ----------
-    old, new : PolicyTable
-        With their vocabularies, of the same bits.
-
-    Returns
-    -------
-    tuple of str
-        One sentence for each change that opens something; none if nothing does.
+    """Describe what may be used under a new profile and not under the old one, cells apart: a sentence per change.
 
     Examples
     --------
@@ -79,7 +69,7 @@ def widenings(old: PolicyTable, new: PolicyTable) -> tuple[str, ...]:
     was, now = old.vocabulary, new.vocabulary
     found = [*_by_rules(old, new), *_by_groups(was, now), *_by_kinds(was, now), *_by_intents(was, now)]
     if was.reader != now.reader:
-        found.append(f"documents are read by {now.reader}, not {was.reader}, and may be labelled otherwise")
+        found.append(f"documents are read by {now.reader}, not {was.reader}, and may be labelled differently")
     if was.zone.key != now.zone.key:
         found.append(f"days begin and end in {now.zone.key}, not {was.zone.key}")
     shown = ((part, [*{*getattr(now, part)} - {*getattr(was, part)}]) for part in ("heading", "citation"))
@@ -90,15 +80,7 @@ def widenings(old: PolicyTable, new: PolicyTable) -> tuple[str, ...]:
 def opened_documents(
     old: PolicyTable, new: PolicyTable, documents: Iterable[tuple[str, Mapping[str, Any]]]
 ) -> tuple[int, list[str]]:
-    """Count the documents that the new profile's rules label otherwise, and list those that it opens.
-
-    Parameters
-    ----------
-    old, new : PolicyTable
-        As for :func:`widenings`.
-    documents : iterable of (str, mapping)
-        The id of each document, and the facts that it states.
-    """
+    """Count the documents (id and facts) that the new profile labels differently, and list those that it opens."""
     closing, count, opened = _closing(old, new), 0, []
     for name, facts in documents:
         was, now = (label_facts(facts, table.vocabulary).word for table in (old, new))
@@ -136,7 +118,6 @@ def _change(was: int, now: int, vocabulary: Vocabulary) -> str:
 
 
 def _opens(was: int, now: int, closing: tuple[int, int]) -> bool:
-    """Tell whether some cell may admit the one word and not the other."""
     forbidden, required = closing
     if now & QUARANTINE:
         return False
@@ -166,7 +147,7 @@ def _of_field(vocabulary: Vocabulary, field: str) -> Vocabulary:
 
 
 def _cases(field: str, sides: Iterable[Vocabulary]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the facts that tell two sets of rules about a field apart: every way in which a rule reads a value."""
+    """Yield facts that distinguish two sets of rules about a field: every way in which a rule reads a value."""
     named: dict[tuple[type, Any], Any] = {(type(one), one): one for one in _ANYWHERE}
     for side in sides:
         values: list[Any] = [value for one in side.required for value in one.one_of]
@@ -197,7 +178,7 @@ def _by_groups(was: Vocabulary, now: Vocabulary) -> Iterator[str]:
         if lost := bit_names(before & ~after[name], was.flags):
             yield f"the group {name} no longer has {', '.join(lost)}"
         if name in _BY_ABSENCE and after[name] and not before:
-            yield f"the group {name} is stated, so sessions without a basis for transfers are no longer refused"
+            yield f"the group {name} is defined, so sessions without a basis for transfers are no longer refused"
 
 
 def _by_kinds(was: Vocabulary, now: Vocabulary) -> Iterator[str]:
@@ -217,7 +198,7 @@ def _by_intents(was: Vocabulary, now: Vocabulary) -> Iterator[str]:
         elif not _tightens_as_much(rule, after[rule.name]):
             yield f"the words of {rule.name} tighten fewer questions, or tighten them less"
     if {*now.intents.not_meant} - {*was.intents.not_meant}:
-        yield "more phrases are taken out of a question before its intents are looked for"
+        yield "more phrases are removed from a question before its intents are looked for"
 
 
 def _tightens_as_much(was: IntentRule, now: IntentRule) -> bool:

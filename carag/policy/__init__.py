@@ -1,7 +1,7 @@
-"""Decide what a session may use: policy words, masks, sessions and decisions. Reads no clock and no file of a caller.
+"""Decide what a session may use: policy words, masks, sessions and decisions. Reads no clock and no caller's file.
 
-Words and masks, which the index takes, need numpy alone; the rest is loaded on first use, because tables and claims
-are validated by pydantic and days need time zone data.
+Words and masks, which the index takes, need numpy alone. The rest is loaded on first use, because tables and claims are
+validated by pydantic and days need time zone data.
 """
 
 from __future__ import annotations

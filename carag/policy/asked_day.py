@@ -1,8 +1,8 @@
 """Decide whether the day that a question names becomes the instant as of which it is answered.
 
-Only where the session states no instant, its cell may ask ``as_of``, and the question names one day that is over. In
-every other case the answer is as of when it would be without that day, and says so: no day is guessed, and words of a
-question give no right that the cell has not.
+It does only if the session states no instant, its cell may ask ``as_of``, and the question names one day that is over.
+In every other case the answer is as of the instant it would have anyway, and says so: no day is guessed, and the words
+of a question grant no right that the cell lacks.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["AskedDay", "DayUse"]
 
 
 _FIRST_YEAR: Final = 1970
-"""Of instants; a zone west of UTC ends its first day in it, too."""
+"""The year of the first valid instant."""
 
 
 class DayUse(StrEnum):
@@ -36,9 +36,9 @@ class DayUse(StrEnum):
     SEVERAL = "SEVERAL"
     """It names several days."""
     UNREADABLE = "UNREADABLE"
-    """It can be two days, the calendar has none such, or it is before 1970, when nothing was public."""
+    """It can be read as two days, does not exist, or is before 1970, when nothing was public."""
     NOT_OVER = "NOT_OVER"
-    """It is today or to come."""
+    """It is today or in the future."""
 
 
 _SAID: Final = {
@@ -47,10 +47,10 @@ _SAID: Final = {
         "The question names {days}; this session may not ask about the past, and the answer is as of today."
     ),
     DayUse.STATED: "The question names {days}; the session states another instant, and the answer is as of that.",
-    DayUse.SEVERAL: "The question names several days, {days}; none is guessed, and the answer is as of today.",
+    DayUse.SEVERAL: "The question names several days, {days}; no day is guessed, and the answer is as of today.",
     DayUse.UNREADABLE: (
-        "The question names a day that is none, can be read as two, or is before 1970; none is guessed, and the answer "
-        "is as of today. Write it as 1 March 2024."
+        "The question names a day that does not exist, can be read as two days, or is before 1970; no day is guessed, "
+        "and the answer is as of today. Write the day as in 1 March 2024."
     ),
     DayUse.NOT_OVER: "The question names {days}, which is not over; the answer is as of today.",
 }
@@ -78,14 +78,13 @@ class AskedDay(NamedTuple):
         Parameters
         ----------
         named : sequence of date or None
-            The days as of which it asks; None for one that cannot be read.
+            The days as of which the question asks; None for one that cannot be read.
         stated : datetime or date, optional
             The session's own ``as_of``.
         may_ask : bool
             Whether the cell may ask ``as_of``.
-        now : datetime
         zone : ZoneInfo
-            In which days end.
+            Where days end.
 
         Examples
         --------
@@ -116,10 +115,10 @@ class AskedDay(NamedTuple):
         return self.named[0] if self.use is DayUse.USED else None
 
     def to_json(self) -> dict[str, str | list[str]]:
-        """Return it as plain values."""
+        """Return plain values."""
         days = [day.isoformat() for day in self.named]
         return {"use": self.use.value, "named": days, "said": self.described()}
 
     def described(self) -> str:
-        """Say in one sentence as of when the answer is, and why."""
+        """State in one sentence as of when the answer is, and why."""
         return _SAID[self.use].format(days=" and ".join(day.isoformat() for day in self.named) or "a day")

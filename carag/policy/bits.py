@@ -1,9 +1,8 @@
 """Read policy bits in every form that a caller may write, and refuse ambiguous ones.
 
-A vector of bits, a bit's number and a policy word are all integers, and the wrong one admits what should be
-inadmissible. So a number alone is always a vector, a name or a member of a flag type is always that bit, and a
-list of numbers, which could be any of the three, is refused. So is a bit of another profile: its number means something
-else there.
+A vector of bits, a bit's number and a policy word are all integers, and the wrong one could admit an inadmissible
+passage. So a number alone is always a vector; a name or a member of a flag type is always that bit; and a list of
+numbers, which could be any of the three, is refused, as is a bit of another profile.
 """
 
 from __future__ import annotations
@@ -39,13 +38,13 @@ def bits_of(bits: Bits, *, name: str = "bits", flags: type[PolicyFlag] = PolicyB
     name : str
         What an error message calls them.
     flags : type of PolicyFlag
-        Of which profile names and members are; EDGAR's by default.
+        The profile of the names and members; EDGAR's by default.
 
     Raises
     ------
     InvalidArgument
-        On an unknown name, a bit of another profile, a bit that the profile has not, a boolean or a fraction, and on
-        plain integers in a list: they could be numbers of bits, or vectors.
+        On an unknown name, a bit of another profile, a bit that the profile does not have, a boolean or a fraction, and
+        on plain integers in a list, which could be numbers of bits or vectors.
 
     Examples
     --------
@@ -69,29 +68,23 @@ def bits_of(bits: Bits, *, name: str = "bits", flags: type[PolicyFlag] = PolicyB
         ) from None
     if not 0 <= vector <= POLICY_BITS:
         raise InvalidArgument(
-            f"{name} is {shown(hex(vector))}; want 0 <= bits < 2**27: version, quarantine and tombstone are not the "
-            "caller's"
+            f"{name} is {shown(hex(vector))}; want 0 <= bits < 2**27: callers cannot set version, quarantine and "
+            "tombstone"
         )
     if unnamed := vector >> len(flags):
         raise InvalidArgument(
-            f"{name} is {vector:#x}, with {unnamed.bit_count()} bits that {flags.__name__} does not name; want bits of "
-            f"its {len(flags)}"
+            f"{name} is {vector:#x}, with {unnamed.bit_count()} bits that {flags.__name__} does not name; want only "
+            f"its {len(flags)} bits"
         )
     return vector
 
 
 def flags_of(*several: Bits) -> type[PolicyFlag]:
-    """Tell of which profile bits are by the members among them; names and numbers alone are taken for EDGAR's.
-
-    Examples
-    --------
-    >>> flags_of(["PD_SPECIAL", PolicyBit.OFFERING], 0).__name__
-    'PolicyBit'
-    """
+    """Return the flag type of the members among the bits; EDGAR's for names and numbers alone."""
     for bits in several:
         if isinstance(bits, PolicyFlag):
             return type(bits)
-        if type(bits) is int:  # as most are, and no members are among it
+        if type(bits) is int:  # the most frequent case, without members
             continue
         for one in bits if _is_several(bits) and not isinstance(bits, Iterator) else ():
             if isinstance(one, PolicyFlag):
@@ -106,17 +99,7 @@ def policy_word(bits: PolicyFlag | str | int | Set[PolicyFlag | str] | Iterable[
 
 
 def policy_word(bits: Bits | NDArray[np.integer]) -> int | NDArray[np.uint32]:
-    """Add the schema version to a 27-bit policy vector.
-
-    Parameters
-    ----------
-    bits : PolicyFlag, str, int, set of PolicyFlag, iterable of str, or (n,) integer array
-        One word's bits, written as for :func:`bits_of`; or an array of vectors, which makes as many words.
-
-    Returns
-    -------
-    int or (n,) uint32 array
-        Words that policies can admit.
+    """Add the schema version to a 27-bit policy vector: one word, or (n,) uint32 words from an array of vectors.
 
     Raises
     ------
@@ -134,8 +117,8 @@ def policy_word(bits: Bits | NDArray[np.integer]) -> int | NDArray[np.uint32]:
         bits = list(bits)
         if not all(isinstance(one, str) for one in bits):
             raise InvalidArgument(
-                f"policy bits are {quoted(bits)}; one word or {len(bits)}? For one write A | B, a set or names; for "
-                "several an integer array of vectors"
+                f"policy bits are {quoted(bits)}, which could mean one word or {len(bits)}; for one, write A | B, a "
+                "set or names; for several, an integer array of vectors"
             )
     return bits_of(bits, name="policy bits", flags=flags_of(bits)) | VERSION_WORD
 
@@ -154,20 +137,17 @@ def bit_names(word: int, flags: type[PolicyFlag] = PolicyBit) -> tuple[str, ...]
 def whole_number(value: object) -> int:
     """Return an integer, NumPy's included, as a plain ``int``: a subclass may override how it compares or prints.
 
-    Raises
-    ------
-    TypeError
-        If it is not an integer, or is a boolean.
+    A boolean, or anything that is not an integer, raises TypeError.
     """
     if type(value) is int:
         return value
     if isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"{value!r} is no number")
+        raise TypeError(f"{value!r} is not a number")
     return index(value)  # type: ignore[arg-type] # or it raises
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Suggest, for an error message, the known names and the one that was likely meant.
+    """List the known names for an error message, and suggest the one that was probably meant.
 
     Examples
     --------
@@ -189,8 +169,8 @@ def _one(bit: object, name: str, flags: type[PolicyFlag]) -> int:
     if isinstance(bit, str):
         return _named(bit, name, flags)
     raise InvalidArgument(
-        f"{name} holds {quoted(bit)}; a number in a list may be a bit's or a vector: want {flags.__name__} members or "
-        "their names, joined by | or listed"
+        f"{name} holds {quoted(bit)}; a number in a list could be a bit's number or a vector, so list {flags.__name__} "
+        "members or their names"
     )
 
 
@@ -218,6 +198,6 @@ def _words(vectors: NDArray[np.integer]) -> NDArray[np.uint32]:
     if vectors.size and (int(vectors.min()) < 0 or int(vectors.max()) > POLICY_BITS):
         raise InvalidArgument(
             f"policy bits range over [{vectors.min()}, {vectors.max()}]; want 0 <= bits < 2**27: version, "
-            "quarantine and tombstone are not the caller's to set"
+            "quarantine and tombstone cannot be set by callers"
         )
     return vectors.astype(np.uint32) | np.uint32(VERSION_WORD)

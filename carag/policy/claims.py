@@ -1,7 +1,8 @@
 """Read a verified token's claims as the fields of a session.
 
-Apart from the registered claims (RFC 7519, 4.1) a token names ``role`` and ``purpose``; all that modulates them is in
-one object, ``carag``, with a fixed set of keys: a list under a misspelt key must not count as a list that is absent.
+Apart from the registered claims (RFC 7519, 4.1) a token names ``role`` and ``purpose``. Everything that restricts them
+is in one object, ``carag``, with a fixed set of keys, so that a list under a misspelt key is an error, not an absent
+list.
 """
 
 from __future__ import annotations
@@ -38,29 +39,29 @@ class TokenVerifier(Protocol):
         ...
 
 
-class _Strict(BaseModel):
+class _Claims(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class _Deal(_Strict):
+class _Deal(_Claims):
     entity: int
     begins: str
     ends: str
 
 
-class _Crossing(_Strict):
+class _Crossing(_Claims):
     entity: int
     purpose: str
 
 
-class _Legal(_Strict):
+class _Legal(_Claims):
     basis: str
     purposes: list[str] = []
     objections: list[int] = []
     restrictions: list[int] = []
 
 
-class _Terms(_Strict):
+class _Terms(_Claims):
     as_of: str | None = None
     known_at: str | None = None
     allow_entities: list[int] | None = None
@@ -91,15 +92,16 @@ def fields_of(claims: Mapping[str, Any]) -> dict[str, Any]:
     """
     if missing := [name for name in _REQUIRED if name not in claims]:
         raise Refused(
-            "TOKEN_CLAIM_MISSING", f"the token has no {', '.join(missing)}; want {', '.join(_REQUIRED)}"
+            "TOKEN_CLAIM_MISSING", f"the token lacks {', '.join(missing)}; want {', '.join(_REQUIRED)}"
         )
     try:
         terms = _Terms.model_validate(claims.get("carag", {}))
     except ValidationError as error:
         # The error's own text is not used: it quotes the lists.
-        where = ", ".join(_places(error)) or "its top"
+        where = ", ".join(_places(error)) or "its top level"
         raise Refused(
-            "TOKEN_CLAIM_INVALID", f"the token's claim carag is not valid at {where}; see carag.policy.claims"
+            "TOKEN_CLAIM_INVALID",
+            f"the token's claim `carag` is not valid at {where}; see carag.policy.claims",
         ) from None
     legal = terms.legal_basis
     fields = {
@@ -121,7 +123,7 @@ def fields_of(claims: Mapping[str, Any]) -> dict[str, Any]:
         "intents": terms.intents,
     }
     if fields["subject"] is None:  # the subject is optional in a session, but not in a token
-        raise InvalidArgument("sub is no text")
+        raise InvalidArgument("the claim `sub` must be a string")
     return fields
 
 

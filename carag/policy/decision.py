@@ -25,13 +25,13 @@ _CONTROL_RULES: Final = frozenset({Rule.TOMBSTONE, Rule.UNLABELLED, Rule.QUARANT
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """One policy, and when a row must be public and alive: what one search of the index takes."""
+    """One policy, and when a row must be public and not expired: the input of one search of the index."""
 
     policy: Policy
     as_of: int
     """Minutes since 1970-01-01T00:00Z by which a row must be public."""
     alive_at: int | None = None
-    """The minute at which it must not have expired, ``as_of`` or later; None: ``as_of``."""
+    """The minute at which it must not have expired, ``as_of`` or later; None means ``as_of``."""
 
 
 class Labelled(Protocol):
@@ -44,12 +44,12 @@ class Labelled(Protocol):
 
     @property
     def public_at(self) -> int:
-        """Minutes since 1970-01-01T00:00Z from which the word holds."""
+        """Minutes since 1970-01-01T00:00Z from which the word is valid."""
         ...
 
     @property
     def expires_at(self) -> int:
-        """Minutes since 1970-01-01T00:00Z until which it holds."""
+        """Minutes since 1970-01-01T00:00Z until which it is valid."""
         ...
 
     @property
@@ -64,16 +64,15 @@ class Decision:
 
     Attributes
     ----------
-    policy : Policy
     reopened : Policy or None
-        Further pairs, which admit all companies but those of the firm's deals. It requires what ``policy`` forbids,
-        so that no passage is admitted twice.
+        Further pairs, which admit all companies but those of the firm's deals. It requires what ``policy`` forbids, so
+        that no passage is admitted twice.
     cooling : int
         Minutes for which a report of a material event must have been public.
     grounds : tuple of Ground
         Why entities are denied.
     intents : tuple of str
-        The names of what tightened the table's masks.
+        Names of the intents that tightened the table's masks.
     asked_day : AskedDay or None
         The day that the question names, and whether ``as_of`` is that day's end.
     """
@@ -84,7 +83,7 @@ class Decision:
     as_of: int
     """Minutes since 1970-01-01T00:00Z."""
     known_at: int | None
-    """Microseconds since 1970-01-01T00:00Z; None: all that is known now."""
+    """Microseconds since 1970-01-01T00:00Z; None means everything known now."""
     may_know_existence: bool
     table_sha256: str
     regulation: str = ""
@@ -96,22 +95,21 @@ class Decision:
 
     @property
     def cooled(self) -> int:
-        """The vector of what a cooling time holds back: for EDGAR, reports of material events."""
+        """The bits that a cooling time holds back, as a vector: for EDGAR, reports of material events."""
         return vocabulary_of(self.policy.flags).groups.cooling
 
     @property
     def policies(self) -> tuple[Policy, ...]:
-        """The policies of which any may admit."""
+        """The policies, any of which may admit."""
         return (self.policy,) if self.reopened is None else (self.policy, self.reopened)
 
     @property
     def searches(self) -> tuple[Search, ...]:
         """The searches whose results together are what is admissible; no passage is admissible in two of them.
 
-        A cooling time makes two of one search: passages that are not material and public at the session's instant, and
-        material ones that were public earlier than that by the cooling time. Neither may have expired at the session's
-        instant. A row that began within the cooling time, also a new label of an old passage, is not yet admissible: a
-        new label starts a new cooling time.
+        A cooling time turns each search into two: passages that are not material and public at the session's instant,
+        and material ones that were public earlier by the cooling time. Neither may have expired at the session's
+        instant. A new label of an old passage starts a new cooling time.
 
         Examples
         --------
@@ -171,7 +169,7 @@ class Decision:
         entity: int | Collection[int] = NO_ENTITY,
         expires_at: int = NEVER,
     ) -> tuple[Reason, ...]:
-        """Explain minimally why one passage is hidden; empty exactly when it is admissible.
+        """Give the minimal reasons why one passage is hidden; empty exactly when it is admissible.
 
         ``entity`` is the entity that the passage is about, or all that it may be about.
 
@@ -194,11 +192,11 @@ class Decision:
         return nearest
 
     def admits_labelled(self, one: Labelled) -> bool:
-        """Test a passage or label by all that is stored of it, as :meth:`admits` does."""
+        """Test a passage or label by its stored fields, as :meth:`admits` does."""
         return self.admits(one.word, one.public_at, entity=one.subjects, expires_at=one.expires_at)
 
     def reasons_for(self, one: Labelled) -> tuple[Reason, ...]:
-        """Explain a passage or label by all that is stored of it, as :meth:`reasons` does."""
+        """Explain a passage or label by its stored fields, as :meth:`reasons` does."""
         return self.reasons(one.word, one.public_at, entity=one.subjects, expires_at=one.expires_at)
 
     @property

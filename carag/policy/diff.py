@@ -1,8 +1,8 @@
-"""Compare two policy tables: tell exactly which cells admit more and which admit less.
+"""Compare two policy tables: list exactly which cells admit more and which admit less.
 
-A policy is a set of words, described by pairs. Whether one set contains another cannot be decided pair by pair (two
-halves cover a whole), so a pair is split until each part is contained in one pair of the other side, or disjoint from
-all.
+A policy is a set of words, described by pairs. Whether one set contains another cannot be decided for each pair alone
+(two halves cover a whole), so a pair is split until each part is contained in one pair of the other side, or disjoint
+from all.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 __all__ = ["CellChange", "Direction", "compare", "covers"]
 
 _PASTS: Final = get_args(Past)
-"""Rights to ask about the past, from none to most."""
+"""Rights to ask about the past, from fewest to most."""
 
 
 class Direction(StrEnum):
-    """What a change does to what may be used."""
+    """The effect of a change on what may be used."""
 
     WIDENS = "widens"
     TIGHTENS = "tightens"
@@ -40,16 +40,7 @@ class Direction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CellChange:
-    """One cell that differs between two tables.
-
-    Attributes
-    ----------
-    old, new : Cell or None
-        None where the table has no such cell.
-    direction : Direction
-    notes : tuple of str
-        What changed, bit by bit.
-    """
+    """One cell that differs between two tables; ``old`` or ``new`` is None where the table lacks it."""
 
     role: str
     purpose: str
@@ -94,12 +85,7 @@ def covers(masks: Sequence[Mask], part: Mask) -> bool:
 
 
 def compare(old: PolicyTable, new: PolicyTable) -> tuple[CellChange, ...]:
-    r"""List the cells that differ, in the order of the new table and then of the old.
-
-    Raises
-    ------
-    InvalidArgument
-        If the tables are of two profiles, whose bits mean different things.
+    r"""List the cells that differ, in the order of the new table and then of the old; both must be of one profile.
 
     Examples
     --------
@@ -111,8 +97,8 @@ def compare(old: PolicyTable, new: PolicyTable) -> tuple[CellChange, ...]:
     """
     if not same_bits(old.vocabulary.flags, new.vocabulary.flags):
         raise InvalidArgument(
-            f"the tables are of {old.vocabulary.profile} and {new.vocabulary.profile}, whose bits differ; want "
-            "two of one profile"
+            f"the tables belong to the profiles {old.vocabulary.profile} and {new.vocabulary.profile}, whose bits "
+            "differ; compare two tables of one profile"
         )
     before = {(cell.role, cell.purpose): cell for cell in old.cells}
     after = {(cell.role, cell.purpose): cell for cell in new.cells}
@@ -141,7 +127,6 @@ def _direction(old: Cell | None, new: Cell | None) -> Direction:
 
 
 def _admits_more(old: Cell, new: Cell) -> bool:
-    """Tell whether the new cell admits something that the old one does not."""
     plain = old.policy.masks
     reopened = (*plain, *(old.reopened.masks if old.reopened else ()))
     return (

@@ -1,4 +1,4 @@
-"""Check lists of entities once: a session brings the same thousand denied entities with every question."""
+"""Check each list of entities once: a session passes the same thousand denied entities with every question."""
 
 from __future__ import annotations
 
@@ -21,43 +21,34 @@ __all__ = ["MAX_LISTED", "NOBODY", "EntityList", "entity_list", "entity_set"]
 MAX_LISTED: Final = 10**10 - 1
 """The greatest entity number that a list can hold: EDGAR's CENTRAL INDEX KEY has ten digits."""
 _PLAIN: Final = frozenset((list, tuple, set, frozenset))
-"""Types of lists that are known again by what they hold."""
+"""Types of lists that are cached by content."""
 _MAX_KNOWN: Final = 1 << 16
-"""The greatest size in bytes of a list that is kept to be known again: some ten thousand entities."""
+"""Greatest size in bytes of a cached list: some ten thousand entities."""
 _KEPT: Final = 128
-"""The greatest number of lists that are kept; of the longest that is 70 MB."""
+"""Greatest number of cached lists; the longest ones take 70 MB together."""
 _BY_VALUE: Final = 2
-"""The version of marshal's format that writes what a list holds, and not which of it is one object."""
+"""Version of marshal's format that writes the content of a list, and not which elements are the same object."""
 
 
 class EntityList(NamedTuple):
-    """A list of entities, checked."""
+    """A checked list of entities."""
 
     numbers: tuple[int, ...]
-    """Ascending, none twice."""
+    """Ascending and distinct."""
     packed: bytes
-    """The same as unsigned integers of 64 bits: to be compared, and hashed once."""
+    """The same as unsigned 64-bit integers, for fast comparison and hashing."""
 
     def without(self, others: EntityList) -> EntityList:
-        """Take others out.
-
-        Examples
-        --------
-        >>> entity_list("listed", [3, 1, 2]).without(entity_list("others", [2])).numbers
-        (1, 3)
-        """
+        """Remove the entities of another list."""
         if not others.numbers:
             return self
         return _packed(set(self.numbers).difference(others.numbers))
 
 
 def _packed(numbers: Iterable[int]) -> EntityList:
-    """Sort in an array, in a twentieth of the time that a thousand integers take.
+    """Sort in an array, in a twentieth of the time that a thousand Python integers take.
 
-    Raises
-    ------
-    OverflowError
-        If a number is negative, or has more than 64 bits.
+    A number that is negative, or has more than 64 bits, raises OverflowError.
     """
     column = np.sort(np.frombuffer(array("Q", numbers), np.uint64))
     is_first = np.ones(column.size, dtype=bool)
@@ -71,7 +62,7 @@ NOBODY: Final = EntityList((), b"")
 
 
 def entity_list(name: str, numbers: Iterable[int]) -> EntityList:
-    """Check the numbers of a list of entities, as :func:`entity_set`; a list that came before is known again.
+    """Check a list of entities, as :func:`entity_set` does, with a cache of lists seen before.
 
     Examples
     --------
@@ -85,7 +76,7 @@ def entity_list(name: str, numbers: Iterable[int]) -> EntityList:
             written = marshal.dumps(tuple(numbers), _BY_VALUE)  # a set itself would be sorted, slowly
             return (_read if len(written) <= _MAX_KNOWN else _read.__wrapped__)(written)
         except (ValueError, OverflowError):
-            pass  # not plain integers of ten digits; NumPy's are welcome, and of others an error says which
+            pass  # not plain integers of ten digits: NumPy's are accepted below, others raise an error that names them
     if type(numbers) is np.ndarray and numbers.ndim == 1 and numbers.dtype.kind in "iu":
         known = _of_array if numbers.nbytes <= _MAX_KNOWN else _of_array.__wrapped__
         return known(name, numbers.dtype.str, numbers.tobytes())
@@ -94,16 +85,15 @@ def entity_list(name: str, numbers: Iterable[int]) -> EntityList:
 
 @lru_cache(maxsize=_KEPT)
 def _of_array(name: str, dtype: str, written: bytes) -> EntityList:
-    """Check an array of integers of any size, which its type and bytes tell."""
     return _packed(entity_set(name, np.frombuffer(written, dtype).tolist()))
 
 
 @lru_cache(maxsize=_KEPT)
 def _read(written: bytes) -> EntityList:
-    """Check what a list holds, which its marshalled form tells by type and value: ``True`` is not ``1`` there.
+    """Check a marshalled list, whose bytes give type and value of each element: ``True`` is not ``1`` there.
 
-    Only lists of plain integers are read, and so only those are kept: what is marshalled otherwise, as NumPy's numbers
-    are like bytes, is never taken for them.
+    Only lists of plain integers are accepted, and so only those are cached: anything that marshal writes otherwise,
+    such as NumPy's numbers as bytes, is never taken for them.
     """
     numbers = marshal.loads(written)  # noqa: S302 - our own bytes
     if set(map(type, numbers)) != {int}:
@@ -115,12 +105,7 @@ def _read(written: bytes) -> EntityList:
 
 
 def entity_set(name: str, numbers: Iterable[int]) -> frozenset[int]:
-    """Check the numbers of a list of entities, one by one.
-
-    Raises
-    ------
-    InvalidArgument
-        If it is no list, or holds anything but integers from 0 to :data:`MAX_LISTED`; booleans are none.
+    """Check that every element is an integer from 0 to :data:`MAX_LISTED` and not a boolean.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Explain why a passage is hidden, and list the kinds of document that a policy hides.
 
-The list is derived from the policy alone: nothing in :func:`withheld_kinds` depends on what the corpus holds, so it
-may be shown to a model or a person who must not learn what exists.
+Nothing in :func:`withheld_kinds` depends on the content of the corpus, so the list may be shown to a model or a person
+who must not learn what exists.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Rule(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """One rule that hides a passage, the bits it concerns, and its explanation in words."""
+    """One rule that hides a passage, the bits concerned, and an explanation in words."""
 
     rule: Rule
     bits: tuple[PolicyFlag, ...]
@@ -71,7 +71,7 @@ def reasons(
     entity: int | Collection[int] = NO_ENTITY,
     expires_at: int = NEVER,
 ) -> tuple[Reason, ...]:
-    """Explain minimally why a policy hides one passage.
+    """Give the minimal reasons why a policy hides one passage; empty exactly when the passage is admissible.
 
     Control bits come first, because nothing else matters while they fail; then time, the entity, and the mask that
     comes closest to admitting.
@@ -84,11 +84,6 @@ def reasons(
         Minutes since the epoch; admissible where ``public_at <= as_of < expires_at``.
     entity : int or collection of int
         The entity that the passage is about, or all that it may be about.
-
-    Returns
-    -------
-    tuple of Reason
-        Empty exactly when the passage is admissible.
 
     Examples
     --------
@@ -118,15 +113,10 @@ def reasons(
 
 
 def withheld_kinds(*policies: Policy, cooling: int = 0) -> tuple[Reason, ...]:
-    """List the kinds of document that a policy hides, or that several hide together; nothing else is read.
+    """List the kinds of document that a policy hides, or that several hide together, from the policies alone.
 
-    It says that a list of entities exists, never who is on it.
-
-    Parameters
-    ----------
-    *policies : Policy
-    cooling : int
-        Minutes for which reports of material events are held back.
+    The list states that a list of entities exists, never who is on it. ``cooling`` is the number of minutes for which
+    reports of material events are held back.
 
     Examples
     --------
@@ -166,14 +156,13 @@ def _withheld_kinds(
         )
     if cooling:
         kinds.append(Reason(Rule.COOLING, _bits(said.groups.cooling, flags), _cooling(cooling, flags)))
-    # An expired label is not listed as a kind of its own: at that time it, too, is not public.
+    # An expired label is not listed as a kind of its own: it is not public at that time either.
     kinds.append(Reason(Rule.NOT_YET_PUBLIC, (), "documents not public at the session's as-of time"))
     kinds.append(Reason(Rule.QUARANTINE, (), "documents whose label could not be established"))
     return tuple(kinds)
 
 
 def cooling_reason(cooling: int, public_at: int, flags: type[PolicyFlag] = PolicyBit) -> Reason:
-    """Explain that a passage, such as a report of a material event, is still within its cooling time."""
     text = f"{_cooling(cooling, flags)}; this one since {_moment(public_at)}"
     return Reason(Rule.COOLING, _bits(vocabulary_of(flags).groups.cooling, flags), text)
 
@@ -194,12 +183,12 @@ def _entity_reason(policy: Policy, entity: int | Collection[int]) -> Reason:
     kind = vocabulary_of(policy.flags).words.entity
     if denied := policy.denied_of(entity):
         named = ", ".join(f"{kind} {one}" for one in denied if one != NO_ENTITY)
-        who = f"about {named}, on the session's restricted list" if named else "about nobody that is stated"
+        who = f"about {named}, on the session's restricted list" if named else "its entity is not stated"
         return Reason(Rule.ENTITY_DENIED, (), who)
     if policy.allow_if_any:
-        return Reason(Rule.ENTITY_NOT_ALLOWED, (), "about nobody on the session's list")
+        return Reason(Rule.ENTITY_NOT_ALLOWED, (), "about no entity on the session's list")
     outside = [one for one in sorted(members(entity)) if not policy.admits_entity(one)]
-    who = ", ".join("somebody not stated" if one == NO_ENTITY else f"{kind} {one}" for one in outside)
+    who = ", ".join("an unstated entity" if one == NO_ENTITY else f"{kind} {one}" for one in outside)
     return Reason(Rule.ENTITY_NOT_ALLOWED, (), f"about {who}, outside the session's list")
 
 
@@ -217,7 +206,7 @@ def _against(word: int, mask: Mask) -> tuple[Reason, ...]:
     return (_lacking(missing, mask.flags), *forbidden) if missing else forbidden
 
 
-# Reasons are cached: they are needed for passage after passage, and depend on a few bits or one minute alone.
+# Reasons are cached because many passages share them: each depends on a few bits or one minute alone.
 @lru_cache(maxsize=4096)
 def _not_yet_public(public_at: int) -> Reason:
     when = "never" if public_at == NEVER else f"not before {_moment(public_at)}"
@@ -233,7 +222,7 @@ def _forbidden(bit: PolicyFlag) -> Reason:
     return _forbidden_of(type(bit), bit)
 
 
-@lru_cache(maxsize=4096)  # by type and bit, for equal numbers of two profiles are equal keys
+@lru_cache(maxsize=4096)  # by type and bit, because equal numbers of two profiles are equal keys
 def _forbidden_of(_: type[PolicyFlag], bit: PolicyFlag) -> Reason:
     said = meaning(bit)
     return Reason(Rule.FORBIDDEN, (bit,), f"{said.document} ({said.regulation})")

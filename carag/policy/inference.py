@@ -35,19 +35,17 @@ def infer(
     intents: Iterable[str] = (),
     days: Sequence[date | None] = (),
 ) -> Decision:
-    """Look up the session's cell and tighten it by what the session brings.
+    """Look up the session's cell and tighten it by the session's own restrictions.
 
     Parameters
     ----------
-    session : Session
-    table : PolicyTable
     now : datetime
         Aware. The decision's ``as_of`` is the earlier of the session's and this, so never in the future.
     intents : iterable of str
-        The names of those found in the question, in addition to the session's own.
+        Names of the intents found in the question, in addition to the session's own.
     days : sequence of date or None
-        The days as of which the question asks, None for one that cannot be read: one is the decision's ``as_of`` as
-        :class:`carag.policy.AskedDay` says.
+        The days as of which the question asks, None for one that cannot be read; :class:`carag.policy.AskedDay` decides
+        whether one becomes ``as_of``.
 
     Raises
     ------
@@ -64,7 +62,7 @@ def infer(
     if cell.allow_list == "mandatory" and not session.allow_entities:
         raise Refused(
             "ALLOW_LIST_REQUIRED",
-            f"{cell.role}/{cell.purpose} needs an allow-list of persons or entities; give the session "
+            f"{cell.role}/{cell.purpose} needs an allow list of persons or entities; set the session's "
             "allow_entities",
         )
     basis, kinds = session.legal_basis, table.vocabulary.kinds
@@ -76,8 +74,8 @@ def infer(
     if advised := sorted({one.purpose for one in session.wall_crossings} & kinds.advice):
         raise Refused(
             "CROSSED_FOR_ADVICE",
-            f"a wall-crossing is for {advised[0]}, which is advice; want the deal's purpose: whoever was brought over "
-            "the wall neither invests in the entity nor publishes on it",
+            f"a wall-crossing names the purpose {advised[0]}, which is advice; name the deal's purpose: a person "
+            "brought over the wall must not invest in the entity or publish on it",
         )
     zone = table.vocabulary.zone
     asked = AskedDay.of(days, stated=session.as_of, may_ask="as_of" in cell.past, now=now, zone=zone)
@@ -104,12 +102,7 @@ def infer(
 
 
 def tighten(policy: Policy, intent: str) -> Policy:
-    """Add the bits that an intent requires and forbids to every mask.
-
-    Raises
-    ------
-    PolicyConflict
-        If a bit would be both required and forbidden: the question asks for what the policy hides.
+    """Add the bits that an intent requires and forbids to every mask; PolicyConflict if the policy hides what it asks.
 
     Examples
     --------
@@ -126,7 +119,7 @@ def _with_bits(policy: Policy, required: int, forbidden: int) -> Policy:
 
 
 def _applied(meant: set[str], cell: Cell, table: PolicyTable) -> tuple[IntentRule, ...]:
-    """Return the intents that apply to a cell; one does not where the cell has the right that it names."""
+    """Return the intents that apply to a cell; one does not if the cell has the right that it names."""
     rules = table.vocabulary.intents
     try:
         named = rules.named(meant)
@@ -167,8 +160,8 @@ def _moments(
         if is_past and name not in cell.past:
             raise Refused(
                 "PAST_NOT_GRANTED",
-                f"{cell.role}/{cell.purpose} has no right to ask {name} a past instant; ask of the present, or have "
-                "compliance grant it in the table",
+                f"{cell.role}/{cell.purpose} has no right to ask {name} a past instant; ask about the present, or have "
+                "compliance grant the right in the table",
             )
     return as_of, known_at
 
@@ -192,8 +185,8 @@ def _tightened(policy: Policy, session: Session, intents: tuple[IntentRule, ...]
 def _without_transfer(policy: Policy) -> Policy:
     """Make personal data of EU filers inadmissible (GDPR Art. 44-46).
 
-    *Not (EU and personal)* is not a conjunction, so each pair becomes two: not EU, or not personal. Of a pair that
-    requires one side only the other remains; of a pair that requires both nothing does.
+    *Not (EU and personal)* is not a conjunction, so each pair becomes two: not EU, or not personal. If a pair requires
+    one side, only the other remains; if it requires both, nothing does.
     """
     groups = vocabulary_of(policy.flags).groups
     if not groups.transfer or not groups.personal:
@@ -212,7 +205,7 @@ def _without_transfer(policy: Policy) -> Policy:
 def _grounds(session: Session, table: PolicyTable, moments: tuple[int, ...]) -> tuple[Ground, ...]:
     """List the entities that the session may not read about, and why.
 
-    A quiet period counts both now and as of the session's instant: asking about the past does not evade it.
+    A quiet period counts both now and as of the session's instant, so that asking about the past does not evade it.
     """
     purpose, kinds, zone = session.purpose, table.vocabulary.kinds, table.vocabulary.zone
     crossed = {crossing.entity for crossing in session.wall_crossings}
@@ -244,9 +237,9 @@ def _listing(
 ) -> Policy:
     """Add the lists of entities to a policy. If any entity is denied, so are passages that name no entity.
 
-    An allow list is an information barrier: a passage may be about no other entity, be it a co-registrant or an
-    owner. For an access request one listed entity is enough: the issuer of an owner's Form 4 is no reason to withhold
-    the form from its owner (GDPR Art. 15(1)); the controller has to protect other people's data in it (Art. 15(4)).
+    An allow list is an information barrier: a passage may be about no other entity, such as a co-registrant or an
+    owner. For an access request one listed entity is enough: a Form 4 is not withheld from its owner because of its
+    issuer (GDPR Art. 15(1)); the controller has to protect other people's data in it (Art. 15(4)).
     """
     denied = more.union(*(ground.entities for ground in grounds))
     lists = (session.allow_entities, session.audit_clients, session.narrowed_to)
@@ -267,7 +260,7 @@ def _reopened(
     *,
     is_access: bool,
 ) -> Policy | None:
-    """Admit what depends on taking part in no offering: only if a deal list is known, and no company that is on it."""
+    """Admit what depends on taking part in no offering, only if a deal list is known, and no company that is on it."""
     if session.deals is None or cell.reopened is None:
         return None
     issuers = frozenset(window.entity for window in session.deals)

@@ -1,7 +1,7 @@
-"""Find intents in a question, which can only tighten masks: audited figures, the latest report, a named person, ...
+"""Find intents in a question, such as audited figures, the latest report or a named person; they only tighten masks.
 
-They are found by the fixed phrases of a profile, so that the same question always gives the same masks. No model ever
-sets one, and no word of a question widens a policy.
+They are found by a profile's fixed phrases, so that the same question always gives the same masks. No model sets one,
+and no word of a question widens a policy.
 """
 
 from __future__ import annotations
@@ -43,14 +43,7 @@ class IntentRule:
 
 
 class Intents:
-    """The intents of a profile.
-
-    Parameters
-    ----------
-    rules : tuple of IntentRule
-    not_meant : tuple of re.Pattern
-        Phrases that sound like an intent and are none; they are taken out of a question first.
-    """
+    """The intents of a profile; ``not_meant`` are phrases that only sound like one, removed from a question first."""
 
     def __init__(
         self, rules: tuple[IntentRule, ...] = (), not_meant: tuple[re.Pattern[str], ...] = ()
@@ -66,13 +59,7 @@ class Intents:
         return tuple(rule.name for rule in self.rules if any(phrase.search(meant) for phrase in rule.phrases))
 
     def named(self, names: Iterable[str]) -> tuple[IntentRule, ...]:
-        """Return the rules with these names, each once, in the order of the profile.
-
-        Raises
-        ------
-        KeyError
-            With the first name that the profile has not.
-        """
+        """Return the rules with these names, each once, in the profile's order; KeyError with an unknown name."""
         wanted = set(names)
         if unknown := sorted(wanted - {rule.name for rule in self.rules}):
             raise KeyError(unknown[0])

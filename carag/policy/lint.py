@@ -31,11 +31,8 @@ class Finding:
 def lint(table: PolicyTable) -> tuple[Finding, ...]:
     """Find likely mistakes in a valid table.
 
-    Returns
-    -------
-    tuple of Finding
-        ``UNREACHABLE_BIT``, ``UNUSED_ROLE``, ``UNUSED_PURPOSE``, ``ALWAYS_EMPTY``, ``EMPTY_MASK``
-        and ``SUPERFLUOUS_MASK``.
+    The codes are ``UNREACHABLE_BIT``, ``UNUSED_ROLE``, ``UNUSED_PURPOSE``, ``ALWAYS_EMPTY``, ``EMPTY_MASK`` and
+    ``SUPERFLUOUS_MASK``.
     """
     found = [
         Finding("UNREACHABLE_BIT", bit.name, "no cell, session or intent requires or forbids it")
@@ -47,7 +44,7 @@ def lint(table: PolicyTable) -> tuple[Finding, ...]:
         ("PURPOSE", table.purposes, {cell.purpose for cell in table.cells}),
     ):
         found += [
-            Finding(f"UNUSED_{kind}", name, "declared, and no cell has it")
+            Finding(f"UNUSED_{kind}", name, "declared, but not used by any cell")
             for name in declared
             if name not in used
         ]

@@ -1,9 +1,8 @@
 """Define masks and policies: what a session may see, as an OR of (required, forbidden) pairs and lists of entities.
 
-A pair compiles to one AND and one compare, ``(word & mask) == value``. Because ``mask`` always covers the
-control bits, deletion, quarantine and a missing label are the same test as the policy itself. The entities that a
-session may or may not read about do not fit in bits: they are sets of numbers. A passage may be about several
-entities: a filing has co-registrants, a Form 4 has an issuer and an owner.
+A pair compiles to one AND and one compare, ``(word & mask) == value``. Because ``mask`` always covers the control bits,
+the same test covers deletion, quarantine and a missing label. Entities do not fit in bits, so they are sets of numbers;
+a passage may be about several: a filing has co-registrants, a Form 4 has an issuer and an owner.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ if TYPE_CHECKING:
 __all__ = ["MAX_ENTITY", "MAX_MASKS", "NO_ENTITY", "Mask", "Policy", "check_policy"]
 
 MAX_MASKS: Final = 8
-"""The greatest number of masks of a policy."""
+"""Greatest number of masks in a policy."""
 MAX_ENTITY: Final = 0xFFFF_FFFF
-"""The greatest entity number that a row of the index can carry, in 32 bits."""
+"""Greatest entity number of a row of the index, in 32 bits."""
 _MAX_NAMED: Final = 10
-"""The greatest number of bits that a repr names; more are shown as a vector in hex."""
+"""Greatest number of bits that a repr names; more are shown as a vector in hex."""
 NO_ENTITY: Final = 0
-"""The entity of a row that is about no entity, and of unnamed ones that a passage may be about in addition."""
+"""The entity of a row about no entity, and of further unnamed ones that a passage may be about."""
 
 
 @final
@@ -44,10 +43,10 @@ class Mask:
     Parameters
     ----------
     required, forbidden : PolicyFlag, str, int, or iterable of PolicyFlag and str
-        Bits as :func:`carag.policy.bits_of` reads them; kept as 27-bit vectors.
+        Bits as :func:`carag.policy.bits_of` reads them; stored as 27-bit vectors.
     flags : type of PolicyFlag, optional
-        Of which profile the bits are; by default that of the members given, or EDGAR's. It names bits in errors and in
-        the ``repr``, and is no part of what a mask admits.
+        The profile of the bits; by default that of the members given, or EDGAR's. It names bits in errors and in the
+        ``repr``, and does not change what a mask admits.
 
     Raises
     ------
@@ -103,13 +102,7 @@ class Mask:
         return (word & self.mask) == self.value
 
     def tightened(self, required: int = 0, forbidden: int = 0) -> Mask:
-        """Return the mask with further required and forbidden bits.
-
-        Examples
-        --------
-        >>> Mask(forbidden=0x4000).tightened(forbidden=0x2000)
-        Mask(forbidden=['PD_NATURAL', 'PD_SPECIAL'])
-        """
+        """Return the mask with further required and forbidden bits."""
         return Mask(self.required | required, self.forbidden | forbidden, flags=self.flags)
 
 
@@ -126,20 +119,15 @@ class Policy:
         The only entities (for EDGAR, the filer's CIK) that rows may be about; an empty list admits nothing. Rows about
         no entity carry the number 0, and are admitted only if 0 is listed.
     deny_entities : iterable of int
-        Entities that rows may not be about. Given both lists, denied entities are removed from the allowed ones.
+        Entities that rows must not be about. Given both lists, denied entities are removed from the allowed ones.
     allow_if_any : bool
         Whether one entity on the allow list is enough for a passage about several. By default all must be on it, as
         behind an information barrier. One denied entity makes the passage inadmissible in either case.
 
     Attributes
     ----------
-    masks : tuple of Mask
-    allow_entities : tuple of int, or None
-        Ascending, none twice.
-    deny_entities : tuple of int
-        Ascending, none twice; empty if there is an allow list, unless ``allow_if_any``.
-    allow_if_any : bool
-        False where there is no allow list.
+    allow_entities, deny_entities : tuple of int
+        Ascending and distinct; with an allow list, ``deny_entities`` is empty unless ``allow_if_any``.
 
     Examples
     --------
@@ -160,8 +148,9 @@ class Policy:
     deny_entities: tuple[int, ...] = field(compare=False)
     allow_if_any: bool = field(compare=False)
     _same: tuple[tuple[tuple[int, int], ...], bytes | None, bytes, bool]
-    """All other fields: the bits of the masks, and the lists as bytes. Lists of thousands are compared at every search,
-    a hundred times faster so."""
+    """All other fields: the bits of the masks, and the lists as bytes, which compare a hundred times faster. Every
+    search compares lists of thousands.
+    """
 
     def __init__(
         self,
@@ -175,7 +164,7 @@ class Policy:
                 raise InvalidArgument(f"a policy is made of Mask objects; got {quoted(mask)}")
             if not same_bits(mask.flags, masks[0].flags):
                 raise InvalidArgument(
-                    f"{mask!r} and {masks[0]!r} are masks of two profiles; want those of one"
+                    f"{mask!r} and {masks[0]!r} are masks of two profiles; want masks of one profile"
                 )
         if len(masks) > MAX_MASKS:
             raise InvalidArgument(f"a policy holds at most {MAX_MASKS} masks; got {len(masks)}")
@@ -198,7 +187,7 @@ class Policy:
         object.__setattr__(self, "_same", (pairs, packed, denied.packed, allow_if_any))
 
     def __repr__(self) -> str:
-        # The repr shows that a list exists, never who is on it: deal lists are inside information.
+        # The repr shows that a list exists, never its entries: deal lists are inside information.
         listed = (("allow", self.allow_entities is not None), ("deny", self.deny_entities))
         shown = ", ".join(
             [*map(repr, self.masks), *(f"{kind}_entities=<listed>" for kind, there in listed if there)]
@@ -207,7 +196,7 @@ class Policy:
 
     @property
     def flags(self) -> type[PolicyFlag]:
-        """Of which profile the masks are; EDGAR's if there is none."""
+        """The flag type of the masks; EDGAR's without masks."""
         return self.masks[0].flags if self.masks else PolicyBit
 
     @property
@@ -217,7 +206,7 @@ class Policy:
 
     @property
     def packed_entities(self) -> tuple[bytes | None, bytes]:
-        """The lists of who is allowed, if there is one, and of who is denied, as unsigned integers of 64 bits."""
+        """The allow list, if any, and the deny list, as unsigned 64-bit integers."""
         return self._same[1:3]
 
     def admits(self, word: int, entity: int | Collection[int] = NO_ENTITY) -> bool:
@@ -225,7 +214,7 @@ class Policy:
         return self.admits_entity(entity) and any(mask.admits(word) for mask in self.masks)
 
     def admits_entity(self, entity: int | Collection[int]) -> bool:
-        """Test only the entities that a passage is about: one, or all it may be about; none means :data:`NO_ENTITY`."""
+        """Test only the entities that a passage is about: one, or all possible ones; empty means :data:`NO_ENTITY`."""
         about = members(entity)
         if self.deny_entities and any(_is_listed(self.deny_entities, one) for one in about):
             return False
@@ -239,15 +228,9 @@ class Policy:
         return tuple(one for one in sorted(members(entity)) if _is_listed(self.deny_entities, one))
 
     def with_masks(self, *masks: Mask) -> Policy:
-        """Return a policy with the same lists of entities and other masks.
-
-        Examples
-        --------
-        >>> Policy(Mask(), deny_entities=[320193]).with_masks(Mask(0, 0x4000)).deny_entities
-        (320193,)
-        """
+        """Return a policy with the same lists of entities and other masks."""
         other = Policy(*masks)
-        allowed, denied = self.packed_entities  # checked already, and maybe of thousands of entries
+        allowed, denied = self.packed_entities  # checked already, and possibly thousands of entries
         lists = (
             None if self.allow_entities is None else EntityList(self.allow_entities, allowed or b""),
             EntityList(self.deny_entities, denied),
@@ -257,12 +240,11 @@ class Policy:
 
 
 def members(entity: int | Collection[int]) -> Collection[int]:
-    """Return all entities that a passage is about; :data:`NO_ENTITY` if there is none."""
+    """Return all entities that a passage is about; :data:`NO_ENTITY` alone if it is about no entity."""
     return (entity or (NO_ENTITY,)) if isinstance(entity, (tuple, frozenset, set, list)) else (entity,)
 
 
 def _shown(bits: int, flags: type[PolicyFlag]) -> str:
-    """Name the bits if they are few; otherwise write the vector, which is shorter."""
     names = bit_names(bits, flags)
     return f"{bits:#x}" if len(names) > _MAX_NAMED else repr(names[0] if len(names) == 1 else list(names))
 
@@ -273,14 +255,8 @@ def _is_listed(ascending: tuple[int, ...], entity: int) -> bool:
 
 
 def check_policy(policy: object) -> None:
-    """Check that what is searched under is a policy, and no subclass that may admit more.
-
-    Raises
-    ------
-    InvalidArgument
-        If it is neither a Policy nor a Mask.
-    """
+    """Check that the argument is exactly a Policy or a Mask, because a subclass could admit more."""
     if type(policy) is not Policy and type(policy) is not Mask:
         raise InvalidArgument(
-            f"policy is {quoted(policy)}; want a carag.Policy or carag.Mask: nothing is searched without one"
+            f"policy is {quoted(policy)}; want a carag.Policy or carag.Mask, without which nothing is searched"
         )

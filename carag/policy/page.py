@@ -21,7 +21,7 @@ _OPERATORS = {"equals": "is", "one_of": "is one of", "contains": "lists", "at_le
 
 
 def profile_page(profile: Profile) -> str:
-    r"""Return the page.
+    """Return the page.
 
     Examples
     --------
@@ -66,7 +66,7 @@ _LIFECYCLE: Final = {
     "amended": "from when another document amends it",
     "pending": "until it is in force",
 }
-"""By what of a profile's lifecycle sets it, when a document has a bit."""
+"""When a document has a bit, by the field of the profile's lifecycle that sets it."""
 
 
 def _summary(said: Vocabulary) -> Iterator[str]:
@@ -142,7 +142,6 @@ def _cells(table: PolicyTable) -> Iterator[str]:
 
 
 def _bits(mask: Mask) -> str:
-    """Say what a mask demands, in words."""
     needs, bans = (", ".join(bit_names(bits, mask.flags)) for bits in (mask.required, mask.forbidden))
     said = " and ".join(filter(None, (needs, bans and f"no {bans}")))
     return said or "any bits"

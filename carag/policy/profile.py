@@ -1,8 +1,8 @@
 """Open a profile: the folder that says what a domain's bits mean and who may use what for which purpose.
 
-A profile is data, ``profile.toml`` and ``roles.toml``, and never code. Those of ``SHIPPED`` are named; any other is
-given by its folder. Beside the two, ``reading.toml`` and its tables may say how questions are read: they order what is
-found, decide nothing of what may be, and so are no part of the policy's hash.
+A profile is data, ``profile.toml`` and ``roles.toml``, and never code. Those of ``SHIPPED`` are opened by name, any
+other by its folder. ``reading.toml`` and its tables may add how questions are read: they order what is found and do not
+decide what is admissible, so they are not part of the policy's hash.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Profile"]
 
 _MAX_BYTES: Final = 1 << 20
-"""The greatest size of a file of a profile."""
+"""Greatest size of a file of a profile."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,15 +38,13 @@ class Profile:
 
     Attributes
     ----------
-    table : PolicyTable
-        With its vocabulary.
     texts : tuple of str
         ``profile.toml`` and ``roles.toml``.
     is_shipped : bool
         Whether it is one of ``SHIPPED``, whose roles change with the package.
     reading : mapping of str to str
-        The texts of those of ``reading.toml``, ``kinds.tsv`` and ``lexicon.tsv`` that it has, by their names. They are
-        checked where they are used, by :class:`carag.retrieval.reading.Declared`.
+        The texts of ``reading.toml``, ``kinds.tsv`` and ``lexicon.tsv``, by name, as far as the profile has them. They
+        are checked by their reader, :class:`carag.retrieval.reading.Declared`.
 
     Examples
     --------
@@ -67,17 +65,17 @@ class Profile:
 
     @property
     def name(self) -> str:
-        """The name that a store keeps."""
+        """The name that a store records."""
         return self.vocabulary.profile
 
     @property
     def bits_sha256(self) -> str:
-        """Hex digest of what a store keeps for ever: positions, names and meanings of bits, lifecycle, metadata."""
+        """Hex digest of what a store keeps permanently: positions, names and meanings of bits, lifecycle, metadata."""
         said = [[bit.name, self.vocabulary.meanings[bit.name].document] for bit in self.vocabulary.flags]
         declared: list[object] = (
             [sorted(self.vocabulary.metadata.items())] if self.vocabulary.metadata else []
         )
-        # A store keeps what acts did under these bits; profiles without them keep the hash that they had before.
+        # A store records what acts set under these bits; profiles without a lifecycle keep their earlier hash.
         if lifecycle := self.vocabulary.lifecycle.names:
             declared.append({"lifecycle": lifecycle})
         return hashlib.sha256(
@@ -91,7 +89,7 @@ class Profile:
         Raises
         ------
         InvalidArgument
-            If there is none of that name, the folder lacks a file, or a file is not valid.
+            If there is no such profile, the folder lacks a file, or a file is not valid.
         """
         if isinstance(profile, Profile):
             return profile
@@ -120,13 +118,10 @@ class Profile:
 
     @classmethod
     def from_texts(cls, profile: str, roles: str, reading: Mapping[str, str] | None = None) -> Self:
-        """Make a profile of the text of its two files, and of those that say how questions are read.
+        """Make a profile from the texts of its two files, and of those that say how questions are read.
 
-        Raises
-        ------
-        InvalidArgument
-            If one is not valid, or has the name of a profile that ships with the package, and not its bits and
-            metadata.
+        InvalidArgument is raised if a text is not valid, or takes the name of a shipped profile without its bits and
+        metadata.
         """
         vocabulary = Vocabulary.from_toml(profile)
         made = cls(PolicyTable.from_toml(roles, vocabulary), (profile, roles), reading=dict(reading or {}))
@@ -143,7 +138,7 @@ class Profile:
         if made.name in SHIPPED and made.bits_sha256 != cls.shipped(made.name).bits_sha256:
             with toml.at("name"):
                 raise InvalidArgument(
-                    f"{made.name!r} ships with CARAG and has other bits or metadata; give yours a name of its own"
+                    f"{made.name!r} ships with CARAG and has other bits or metadata; give your profile another name"
                 )
         return made
 
@@ -151,11 +146,13 @@ class Profile:
 def _read(path: Path) -> str:
     try:
         if path.stat().st_size > _MAX_BYTES:
-            raise InvalidArgument(f"{path} is larger than {_MAX_BYTES} bytes; that is no file of a profile")
+            raise InvalidArgument(
+                f"{path} is larger than {_MAX_BYTES} bytes, the limit of a profile's file; shorten it"
+            )
         return path.read_text("utf-8")
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
-        raise InvalidArgument(f"{path.name}, line {line}: it is no UTF-8: {error}") from error
+        raise InvalidArgument(f"{path.name}, line {line}: not UTF-8: {error}; save it as UTF-8") from error
     except OSError as error:
         raise InvalidArgument(
             f"cannot read {path}: {error}; a profile is a folder with profile.toml and roles.toml in UTF-8"

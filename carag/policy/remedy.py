@@ -24,16 +24,16 @@ __all__ = ["Explained", "explained"]
 _CELL: Final = "compliance, by a reviewed change of this cell of the role and purpose table"
 
 _RULES: Final[dict[Rule, str]] = {
-    Rule.TOMBSTONE: "nobody: it was deleted",
-    Rule.UNLABELLED: "whoever runs the store, by ingesting it again under the current vocabulary",
-    Rule.QUARANTINE: "whoever runs the store, by ingesting it again once its facts are mended at their source",
+    Rule.TOMBSTONE: "no one: it was deleted",
+    Rule.UNLABELLED: "the operator of the store, by ingesting it again under the current vocabulary",
+    Rule.QUARANTINE: "the operator of the store, by ingesting it again once its facts are corrected at their source",
     Rule.NOT_YET_PUBLIC: "time: ask again when it is public",
-    Rule.EXPIRED: "nobody: the release has ended",
+    Rule.EXPIRED: "no one: the release has ended",
     Rule.COOLING: "time, or compliance by a shorter window",
-    Rule.ENTITY_DENIED: "whoever keeps the list; where no company is stated, whoever mends the label",
-    Rule.ENTITY_NOT_ALLOWED: "whoever grants the list: the engagement partner, or for an access request the data "
-    "protection officer",
-    Rule.REQUIRED: "nobody for this purpose, which is for another kind of document",
+    Rule.ENTITY_DENIED: "the keeper of the list; where no company is stated, the person who corrects the label",
+    Rule.ENTITY_NOT_ALLOWED: "the person who grants the list: the engagement partner, or for an access request the "
+    "data protection officer",
+    Rule.REQUIRED: "no one for this purpose, which is for another kind of document",
     Rule.COMBINATION: _CELL,
 }
 _CONTROL_ROOM: Final = (
@@ -43,7 +43,7 @@ _BASES: Final[dict[Basis, str]] = {
     Basis.RESTRICTED_LIST: _CONTROL_ROOM,
     Basis.WATCH_LIST: _CONTROL_ROOM,
     Basis.QUIET_PERIOD: "time: the end of the quiet period",
-    Basis.WALL_CROSSED: "compliance, by ending the crossing once what was learnt is public",
+    Basis.WALL_CROSSED: "compliance, by ending the crossing once the inside information is public",
     Basis.OBJECTION: "the person, by withdrawing the objection, or the controller on compelling grounds",
     Basis.RESTRICTION: "the controller, when the restriction ends and the person has been told",
 }
@@ -52,7 +52,7 @@ _REGULATIONS: Final = {
     Basis.OBJECTION.value: "GDPR Art. 21",
     Basis.RESTRICTION.value: "GDPR Art. 18",
 }
-"""Of rules and lists that serve the same regulation in every profile."""
+"""For rules and lists that serve the same regulation in every profile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,6 @@ class Explained:
 
     Attributes
     ----------
-    reason : Reason
     basis : tuple of str
         The lists that the entity is on, if the reason is an entity.
     regulation : str
@@ -89,12 +88,7 @@ class Explained:
 
 
 def explained(reason: Reason, decision: Decision, entity: int | Collection[int]) -> Explained:
-    """Find the regulation that a reason serves and who could lift it.
-
-    Parameters
-    ----------
-    reason : Reason
-        Why ``decision`` hides a passage about ``entity``, which is one or several.
+    """Find the regulation that a reason serves and who could lift it; ``entity`` is the passage's, one or several.
 
     Examples
     --------
@@ -115,7 +109,9 @@ def explained(reason: Reason, decision: Decision, entity: int | Collection[int])
         regulation, lift = meaning(bit).regulation, meaning(bit).lift
         rules = said.intents.named(decision.intents)
         if meant := [rule.name for rule in rules if rule.mask.forbidden & bit.value]:
-            lift = f"{lift}; or, where only {', '.join(meant)} forbids it, the asker, by asking otherwise"
+            lift = (
+                f"{lift}; or, where only {', '.join(meant)} forbids it, the asker, by rephrasing the question"
+            )
     else:
         concerned = "; ".join(dict.fromkeys(meaning(bit).regulation for bit in reason.bits))
         of_bits = concerned if reason.rule is Rule.COOLING else ""

@@ -1,8 +1,8 @@
 """Hold a session's restrictions beyond role and purpose: lists with windows, legal basis, residency.
 
-None of this comes from a document. Deal, restricted and watch lists are kept by the firm's control room (Exchange Act
-15(g)); the controller records a legal basis (GDPR Art. 30). The lists are inside information themselves, so no
-``repr`` shows them and a record holds only a salted commitment.
+None of this comes from a document. The firm's control room keeps deal, restricted and watch lists (Exchange Act 15(g));
+the controller records a legal basis (GDPR Art. 30). The lists themselves are inside information, so no ``repr`` shows
+them and a record holds only a salted commitment.
 """
 
 from __future__ import annotations
@@ -59,12 +59,8 @@ class Ground:
 class DealWindow:
     """An offering the firm takes part in, and its quiet period (FINRA 2241(b)(2)(I)).
 
-    Parameters
-    ----------
-    entity : int
-        The issuer, for EDGAR its CIK.
-    begins, ends : datetime or date
-        Aware, and both inclusive; of a date, the whole day in the time zone of the store's profile.
+    ``entity`` is the issuer, for EDGAR its CIK. ``begins`` and ``ends`` are inclusive: aware datetimes, or dates,
+    meaning the whole day in the time zone of the store's profile.
 
     Raises
     ------
@@ -91,22 +87,16 @@ class DealWindow:
             raise InvalidArgument(f"deal window ends {self.ends} before it begins {self.begins}; swap them")
 
     def contains(self, minutes: int, zone: ZoneInfo | None = None) -> bool:
-        """Tell whether a minute is inside the window, whose days are of a time zone, by default US Eastern."""
+        """Tell whether a minute is inside the window; days are those of ``zone``, by default US Eastern."""
         return _first_minute(self.begins, zone) <= minutes <= as_of_minutes(self.ends, zone)
 
 
 @dataclass(frozen=True, slots=True)
 class WallCrossing:
-    """A signed crossing: for the deal's purpose the entity may be used, for advice it may not.
+    """A signed crossing: the entity may be used for the deal's purpose, and must not be used for advice.
 
-    Exchange Act 15(g); Regulation FD 100(b)(2); MAR Art. 11.
-
-    Parameters
-    ----------
-    entity : int
-    purpose : str
-        The purpose of the deal, such as ``"draft"``; a session with one of advice, such as ``"invest"``, is refused:
-        whoever was brought over the wall neither invests in the entity nor publishes on it.
+    Exchange Act 15(g); Regulation FD 100(b)(2); MAR Art. 11. ``purpose`` is that of the deal, such as ``"draft"``. A
+    crossing for advice, such as ``"invest"``, is refused when the session is used.
     """
 
     entity: int = field(repr=False)
@@ -116,7 +106,7 @@ class WallCrossing:
         object.__setattr__(self, "entity", one_entity("crossing entity", self.entity))
         if not isinstance(self.purpose, str) or not self.purpose:
             raise InvalidArgument(
-                f"crossing purpose is {quoted(self.purpose)}; want the deal's, such as 'draft'"
+                f"crossing purpose is {quoted(self.purpose)}; want the purpose of the deal, such as 'draft'"
             )
 
 
@@ -166,12 +156,12 @@ class LegalBasis:
         is_several = isinstance(self.purposes, Iterable) and not isinstance(self.purposes, str)
         purposes = tuple(self.purposes) if is_several else (None,)
         if not all(isinstance(purpose, str) for purpose in purposes):
-            raise InvalidArgument(f"purposes consented to are {quoted(self.purposes)}; want a set of texts")
+            raise InvalidArgument(f"purposes consented to are {quoted(self.purposes)}; want a set of strings")
         object.__setattr__(self, "purposes", frozenset(purposes))
         if (self.basis is LawfulBasis.CONSENT) != bool(self.purposes):
             raise InvalidArgument(
-                f"legal basis {self.basis.value} with {len(self.purposes)} purposes; consent names the purposes "
-                "consented to, any other basis names none"
+                f"legal basis {self.basis.value} has {len(self.purposes)} purposes; list the purposes consented to "
+                "with consent, and none with any other basis"
             )
         for name in ("objections", "restrictions"):
             object.__setattr__(self, name, entities(name, getattr(self, name)))
@@ -187,7 +177,7 @@ class LegalBasis:
 
     @property
     def denied(self) -> tuple[Ground, ...]:
-        """The entities denied, but for an access request."""
+        """The entities denied, except for an access request."""
         restricted = Ground(Basis.RESTRICTION, self.restrictions)
         if self.basis is LawfulBasis.LEGAL_OBLIGATION:  # Art. 21(1) speaks of Art. 6(1)(e) and (f)
             return (restricted,)
@@ -205,7 +195,6 @@ def entities(name: str, numbers: Iterable[int]) -> frozenset[int]:
 
 
 def one_entity(name: str, number: int) -> int:
-    """Check one entity."""
     (found,) = entities(name, [number])
     return found
 
@@ -217,8 +206,8 @@ def residency_bits(bits: Bits) -> frozenset[PolicyFlag]:
     found = bits_of(bits, name="residency", flags=flags)
     if others := bit_names(found & ~places, flags):
         raise InvalidArgument(
-            f"residency names {', '.join(others)}; want jurisdictions not to be processed, of "
-            f"{', '.join(bit_names(places, flags)) or 'which this profile has none'}"
+            f"residency names {', '.join(others)}; want jurisdictions that must not be processed, among "
+            f"{', '.join(bit_names(places, flags)) or 'none: this profile declares no jurisdictions'}"
         )
     return frozenset(bit for bit in flags if found & bit.value)
 
@@ -231,13 +220,7 @@ def _first_minute(value: datetime | date, zone: ZoneInfo | None = None) -> int:
 
 
 def whole_minutes(window: timedelta) -> int:
-    """Round a cooling time up to minutes; longer is tighter.
-
-    Raises
-    ------
-    InvalidArgument
-        If it is not a positive timedelta of at most a year.
-    """
+    """Check a cooling time, a positive timedelta of at most a year, and round it up to minutes, the stricter way."""
     if not isinstance(window, timedelta) or not timedelta(0) < window <= MAX_COOLING:
         raise InvalidArgument(
             f"cooling is {quoted(window)}; want a positive timedelta of at most {MAX_COOLING.days} days, or None"

@@ -33,10 +33,10 @@ __all__ = ["Session", "SessionSource"]
 
 
 class SessionSource(StrEnum):
-    """How the engine came to know the session; the audit record says which."""
+    """How the engine came to know the session; the audit record states it."""
 
     ASSERTED = "asserted"
-    """The caller states it; nothing was verified."""
+    """The caller stated it; nothing was verified."""
     VERIFIED = "verified"
     """A verifier checked a signed token."""
 
@@ -51,39 +51,39 @@ class Session:
     Parameters
     ----------
     role, purpose : str
-        A cell of the policy table, such as ``"buy_side"`` and ``"invest"``. An unknown cell is refused when
-        the session is used, so that the refusal is on record.
+        A cell of the policy table, such as ``"buy_side"`` and ``"invest"``. An unknown cell is refused when the session
+        is used, so that the refusal is on record. At most 200 printable characters.
     subject : str, optional
-        Who asks. Recorded only as a salted commitment. Like role and purpose at most 200 printable characters.
+        Who asks; at most 200 printable characters. Recorded only as a salted commitment.
     as_of : datetime or date, optional
         Answer from what was public at this instant: an aware datetime, or a date meaning the end of that day in the
-        time zone of the store's profile, for EDGAR US Eastern; the moment of the question if absent, or if that is
-        earlier. Asking about the past is a right that the cell grants.
+        time zone of the store's profile, for EDGAR US Eastern. By default, and at most, the moment of the question.
+        Asking about the past is a right that the cell grants.
     known_at : datetime, optional
-        Answer from what the store knew at this instant, so that a past question can be repeated: aware; the moment of
-        the question if absent, or if that is earlier. A right of its own.
+        Answer from what the store knew at this instant, so that a past question can be repeated: aware; by default, and
+        at most, the moment of the question. A separate right.
 
     allow_entities : frozenset of int, optional
         The only companies or persons (for EDGAR, CIKs) that passages may be about: all entities of a passage must be
         listed. For an access request one of them is enough: a Form 4 concerns its owner as well as the issuer.
     narrowed_to : frozenset of int, optional
-        The entities that a request restricted itself to by :meth:`narrow`. It grants nothing, so it never counts as
-        ``allow_entities`` where a cell demands that list.
+        The entities that a request restricted itself to by :meth:`narrow`. It grants nothing, so it never counts as the
+        ``allow_entities`` that a cell demands.
     restricted, watched : frozenset of int
-        The firm's restricted list and watch list: denied for every purpose but that of a wall-crossing. A passage that
-        may be about any of them, for example through a co-registrant, is hidden.
+        The firm's restricted list and watch list: denied for every purpose except that of a wall-crossing. A passage
+        that may be about any of them, for example through a co-registrant, is hidden.
     deals : tuple of DealWindow, optional
-        All offerings the firm takes part in: denied for publishing inside their windows. None where no deal list is
-        known; only with one may a cell admit what depends on taking part in no offering.
+        All offerings the firm takes part in: denied for publishing inside their windows. None means that no deal list
+        is known; a cell admits what depends on taking part in no offering only with a list.
     wall_crossings : tuple of WallCrossing
     audit_clients : frozenset of int, optional
         The only companies that an auditor may read about: those that engaged it.
     residency : PolicyFlag, str, int, or iterable of PolicyFlag and str
-        Jurisdictions whose documents may not be processed: for EDGAR J_* bits, as :func:`carag.policy.bits_of` reads
-        them; kept as a frozen set of flags. Names are EDGAR's.
+        Jurisdictions whose documents must not be processed: for EDGAR J_* bits, as :func:`carag.policy.bits_of` reads
+        them; stored as a frozen set of flags. Names are EDGAR's.
     eu_transfer_basis : bool, optional
-        For a session in the EU: whether there is a basis for transfers (GDPR Art. 46). Without one, personal data of
-        EU filers are inadmissible. None for a session elsewhere.
+        For a session in the EU: whether there is a basis for transfers (GDPR Art. 46). Without one, personal data of EU
+        filers are inadmissible. None for a session elsewhere.
     legal_basis : LegalBasis, optional
     cooling : timedelta, optional
         How long material news must have been public before it is used to invest or publish.
@@ -96,7 +96,7 @@ class Session:
     Raises
     ------
     InvalidArgument
-        If a value is not of its kind, or a time has no time zone.
+        If a value has the wrong type, or a time has no time zone.
 
     Examples
     --------
@@ -160,26 +160,20 @@ class Session:
     def from_token(cls, token: str, verifier: TokenVerifier) -> Self:
         """Make a session from a signed token alone.
 
-        Parameters
-        ----------
-        token : str
-        verifier : TokenVerifier
-            Checks signature, issuer, audience and times, such as :class:`carag.engine.tokens.JwtVerifier`.
-
-        Raises
-        ------
-        Refused
-            With a code that starts with ``TOKEN_``.
+        ``verifier``, such as :class:`carag.engine.tokens.JwtVerifier`, checks signature, issuer, audience and times. A
+        token that does not pass raises Refused with a code that starts with ``TOKEN_``.
         """
         try:
             claims = verifier.verify(token)
         except MALFORMED as error:
-            raise Refused("TOKEN_MALFORMED", "the verifier makes nothing of this token") from error
+            raise Refused("TOKEN_MALFORMED", "the token is malformed: the verifier cannot read it") from error
         try:
             session = cls(**fields_of(claims))
             issuer, audience = (_named(claims, name) for name in ("iss", "aud"))
         except MALFORMED as error:
-            raise Refused("TOKEN_CLAIM_INVALID", f"the token grants no session: {error}") from error
+            raise Refused(
+                "TOKEN_CLAIM_INVALID", f"the token does not describe a valid session: {error}"
+            ) from error
         session._verified_by(issuer, audience)
         return session
 
@@ -194,11 +188,10 @@ class Session:
         intents: Iterable[str] = (),
         conversation: str | None = None,
     ) -> Self:
-        """Return the session restricted further: the only way for a request to change what a token grants.
+        """Return the session with further restrictions: the only way for a request to change what a token grants.
 
-        A request cannot change role, purpose, subject, instants, deals, crossings or legal basis. The entities it
-        asks for are kept apart from the granted ones, and a passage must satisfy both lists. A conversation only
-        groups.
+        A request cannot change role, purpose, subject, instants, deals, crossings or legal basis. The entities it asks
+        for are kept apart from the granted ones, and a passage must satisfy both lists. A conversation only groups.
 
         Examples
         --------
@@ -236,9 +229,11 @@ class Session:
 
 
 def _united(granted: frozenset[PolicyFlag], asked: frozenset[PolicyFlag]) -> frozenset[PolicyFlag]:
-    """Unite jurisdictions of one profile; those of two, whose numbers mean different places, are refused."""
+    """Unite jurisdictions of one profile; those of two profiles, whose numbers mean different places, are refused."""
     if granted and asked and not same_bits(flags_of(granted), flags_of(asked)):
-        raise InvalidArgument("residency names places of two profiles; want those of the session's own")
+        raise InvalidArgument(
+            "residency names places of two profiles; want only those of the session's own profile"
+        )
     return granted | asked
 
 
@@ -265,7 +260,7 @@ def _all_of(kind: type, name: str, values: Iterable[object]) -> tuple[Any, ...]:
 
 
 def _named_intents(values: Iterable[object]) -> tuple[str, ...]:
-    """Return names of intents, each once; whether the profile has them is judged where the session is."""
+    """Return the names of intents, each once; whether the profile has them is checked when the session is used."""
     if isinstance(values, str) or not hasattr(values, "__iter__"):
         raise InvalidArgument(f"intents is {quoted(values)}; want a tuple of names, such as ('LATEST',)")
     return tuple(dict.fromkeys(_label("an intent of the session", value) for value in values))

@@ -1,6 +1,6 @@
 """Read the profiles that ship with the package, and find the one that a record was made under.
 
-Needs Python alone: an auditor who names the bits of a receipt has no library that validates tables.
+Uses the standard library alone, so that an auditor can name the bits of a receipt without pydantic.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ __all__ = [
 SHIPPED: Final = ("circulars", "clinical", "edgar", "generic")
 """The profiles that ship with the package, by name."""
 READERS: Final = ("circulars", "edgar", "folder")
-"""Who can read documents: the files of a folder as they state themselves, or by a profile that ships with a reader."""
+"""Readers of documents: ``folder`` reads files with the facts they state themselves, the others belong to a profile."""
 GATE_FILE: Final = "gate.toml"
-"""The file of a profile that says where the confidence gate stands; it has no part in how questions are read."""
+"""The file of a profile that sets the confidence gate; it does not affect how questions are read."""
 READING_FILES: Final = ("reading.toml", "kinds.tsv", "lexicon.tsv", GATE_FILE)
-"""The files of a profile beside its policy, which order what is found or decline it; none is required."""
+"""The optional files of a profile that order what is found or decline it, apart from its policy."""
 DEFAULT_PROFILE: Final = "edgar"
 """The profile of a new store that names none, and of masks made of names alone."""
 
@@ -46,7 +46,7 @@ def shipped_text(profile: str, file: str) -> str:
 
 @cache
 def shipped_reading(profile: str) -> Mapping[str, str]:
-    """Return those of ``READING_FILES`` that a shipped profile has, by their names."""
+    """Return those of ``READING_FILES`` that a shipped profile has, by name."""
     folder = files("carag").joinpath("profiles", profile)
     return {name: shipped_text(profile, name) for name in READING_FILES if folder.joinpath(name).is_file()}
 
@@ -54,7 +54,7 @@ def shipped_reading(profile: str) -> Mapping[str, str]:
 def table_hashes(profile: str, roles: str) -> tuple[str, str]:
     """Return the hashes by which records name a profile, in hexadecimal.
 
-    The first is of the texts of ``profile.toml`` and ``roles.toml``; records of 0.2.0 name the second, of the roles
+    The first covers the texts of ``profile.toml`` and ``roles.toml``; records of 0.2.0 name the second, of the roles
     alone.
     """
     both = f"{hashlib.sha256(profile.encode()).hexdigest()}\n{roles}"
@@ -63,13 +63,7 @@ def table_hashes(profile: str, roles: str) -> tuple[str, str]:
 
 @cache
 def shipped_bits(table: str) -> dict[str, str] | None:
-    """Return names and meanings of the bits of a record, from bit 0, if a shipped profile has the hash that it names.
-
-    Examples
-    --------
-    >>> shipped_bits("00" * 32) is None
-    True
-    """
+    """Return names and meanings of the bits of a record, from bit 0, if its hash is that of a shipped profile."""
     for name in SHIPPED:
         texts = shipped_text(name, "profile.toml"), shipped_text(name, "roles.toml")
         if (named := bits_named(table, texts)) is not None:
@@ -80,7 +74,7 @@ def shipped_bits(table: str) -> dict[str, str] | None:
 def bits_named(table: str, texts: tuple[str, str]) -> dict[str, str] | None:
     """Return names and meanings of a profile's bits, from bit 0, if its two files have the hash that a record names.
 
-    The hash proves that these are the files that were in force, so nothing else of them is checked.
+    The hash proves that these are the files that were in force, so they are not validated.
     """
     if table not in table_hashes(*texts):
         return None

@@ -28,11 +28,11 @@ Past: TypeAlias = Literal["none", "as_of", "as_of+known_at"]
 _Name = Annotated[str, Field(pattern=r"^[a-z][a-z_]*$", max_length=64)]
 
 
-class _Strict(BaseModel):
+class _RolesPart(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class Pair(_Strict):
+class Pair(_RolesPart):
     """One (required, forbidden) pair of a cell, by the names of its bits."""
 
     required: list[str] = []
@@ -46,7 +46,7 @@ class Pair(_Strict):
         return self
 
 
-class Cell(_Strict):
+class Cell(_RolesPart):
     """One cell of the table: what one role may use for one purpose."""
 
     role: _Name
@@ -54,7 +54,7 @@ class Cell(_Strict):
     regulation: Text
     may_know_existence: bool
     past: Past
-    """Which past it may ask about: none, what was public at an instant, or also what was known at one."""
+    """The past it may ask about: none, what was public at an instant, or also what was known at one."""
     allow_list: Literal["none", "mandatory"] = "none"
     personal_data: bool = False
     """Whether the role may look up persons by name."""
@@ -86,34 +86,32 @@ class Cell(_Strict):
         ]
 
     def model_post_init(self, context: Any, /) -> None:
-        """Take the flag type of the table's profile from the context of the validation."""
+        """Take the flag type of the table's profile from the validation context."""
         self._flags = context
 
     @model_validator(mode="after")
     def _compile(self) -> Self:
         # An unknown bit or a conflict is refused when the table is read, not at a later question.
         if not self.policy.masks:
-            raise ValueError(
-                f"{self.role}/{self.purpose} has conditional masks only; want one without `when`"
-            )
+            raise ValueError(f"{self.role}/{self.purpose} has only masks with `when`; add one without")
         for more in () if self.reopened is None else self.reopened.masks:
             for mask in self.policy.masks:
                 if not more.required & mask.forbidden and not more.forbidden & mask.required:
                     raise ValueError(
-                        f"{self.role}/{self.purpose}: a mask with `when` overlaps one without; let it require what "
+                        f"{self.role}/{self.purpose}: a mask with `when` overlaps one without; make it require what "
                         "the other forbids, so that no passage is admitted twice"
                     )
         return self
 
 
-class _Document(_Strict):
+class _RolesFile(_RolesPart):
     schema_: Schema = Field(alias="schema")
     roles: list[_Name] = []
     purposes: list[_Name] = []
     cell: list[Cell] = Field(min_length=1)
 
     def check(self, toml: Toml) -> None:
-        """Refuse cells of roles and purposes that are not declared, and a second cell of the same."""
+        """Refuse undeclared roles and purposes, and a second cell for the same pair."""
         keys = [(cell.role, cell.purpose) for cell in self.cell]
         for number, (role, purpose) in enumerate(keys):
             for kind, used, declared in (("role", role, self.roles), ("purpose", purpose, self.purposes)):
@@ -122,7 +120,7 @@ class _Document(_Strict):
                         raise InvalidArgument(f"{quoted(used)} is not declared; {nearest(used, declared)}")
             if (role, purpose) in keys[:number]:
                 with toml.at("cell", number):
-                    raise InvalidArgument(f"{role}/{purpose} has a cell already; want one cell each")
+                    raise InvalidArgument(f"{role}/{purpose} already has a cell; merge the two")
 
 
 class PolicyTable:
@@ -136,8 +134,6 @@ class PolicyTable:
         Hex digest of the table and its vocabulary, as recorded in every audit record.
     hashes : frozenset of str
         All digests by which a record may name it: records of 0.2.0 name the text of the table alone.
-    vocabulary : Vocabulary
-        What its bits mean, and which words of a question tighten.
     roles, purposes : tuple of str
         As declared, or in the order of the cells.
     """
@@ -164,15 +160,7 @@ class PolicyTable:
 
     @classmethod
     def from_toml(cls, text: str, vocabulary: Vocabulary | None = None, *, file: str = "roles.toml") -> Self:
-        """Validate a table.
-
-        Parameters
-        ----------
-        text : str
-        vocabulary : Vocabulary, optional
-            Of which profile the bits are; by default EDGAR's.
-        file : str
-            What a refusal calls the text.
+        """Validate a table whose bits are those of ``vocabulary``, by default EDGAR's; ``file`` names it in messages.
 
         Raises
         ------
@@ -181,7 +169,7 @@ class PolicyTable:
         """
         vocabulary = vocabulary or Vocabulary.shipped()
         toml = Toml(file, text)
-        document = toml.read(_Document, context=vocabulary.flags)
+        document = toml.read(_RolesFile, context=vocabulary.flags)
         document.check(toml)
         both, alone = table_hashes(vocabulary.text, text)
         return cls(
@@ -205,5 +193,5 @@ class PolicyTable:
         return cls.from_toml(shipped_text(profile, "roles.toml"), Vocabulary.shipped(profile))
 
     def get(self, role: str, purpose: str) -> Cell | None:
-        """Return the cell, or None: the caller refuses."""
+        """Return the cell; None if it does not exist, so that the caller refuses."""
         return self._by_key.get((role, purpose))

@@ -38,14 +38,14 @@ def _eastern() -> ZoneInfo:
 
 
 def __getattr__(name: str) -> ZoneInfo:
-    # Loaded on first use: an index searched at instants needs no time zone data.
+    # Loaded on first use, because an index that is searched at given minutes needs no time zone data.
     if name == "EASTERN":
         return _eastern()
     raise AttributeError(f"module 'carag.policy.time' has no attribute {name!r}")
 
 
 def as_of_minutes(value: datetime | date, zone: ZoneInfo | None = None, *, name: str = "as_of") -> int:
-    """Convert an instant, or the end of a day, to minutes since the epoch.
+    """Convert an instant, or the end of a day, to minutes since the epoch, ``0 <= minutes < NEVER``.
 
     Parameters
     ----------
@@ -54,12 +54,7 @@ def as_of_minutes(value: datetime | date, zone: ZoneInfo | None = None, *, name:
     zone : ZoneInfo, optional
         By default US Eastern time.
     name : str
-        What the message of an error calls it.
-
-    Returns
-    -------
-    int
-        ``0 <= minutes < NEVER``.
+        What an error message calls it.
 
     Raises
     ------
@@ -100,12 +95,7 @@ def from_minutes(minutes: int) -> datetime:
 
 
 def known_at_microseconds(value: datetime) -> int:
-    """Convert an instant to whole microseconds since the epoch.
-
-    Raises
-    ------
-    InvalidArgument
-        If it is not an aware datetime, or is before 1970.
+    """Convert an aware instant, 1970 or later, to whole microseconds since the epoch.
 
     Examples
     --------
@@ -121,12 +111,7 @@ def known_at_microseconds(value: datetime) -> int:
 
 
 def instants(as_of: datetime | date | int | None, alive_at: datetime | date | int | None) -> tuple[int, int]:
-    """Read the minutes at which a row must be public, and alive: by default 0, and then the same.
-
-    Raises
-    ------
-    InvalidArgument
-        If one is no instant, or the second is before the first.
+    """Read the minutes at which a row must be public, by default 0, and not expired, by default the same minute.
 
     Examples
     --------
@@ -136,7 +121,9 @@ def instants(as_of: datetime | date | int | None, alive_at: datetime | date | in
     public = 0 if as_of is None else _minutes("as_of", as_of)
     alive = public if alive_at is None else _minutes("alive_at", alive_at)
     if alive < public:
-        raise InvalidArgument(f"alive_at is minute {alive}; want minute {public}, which is as_of, or later")
+        raise InvalidArgument(
+            f"alive_at is minute {alive}, before as_of; want minute {public}, which is as_of, or later"
+        )
     return public, alive
 
 
@@ -157,11 +144,6 @@ def _minutes(name: str, instant: datetime | date | int) -> int:
 def parse_moment(text: str) -> datetime | date:
     """Read a date or a time in ISO 8601; the caller checks its zone.
 
-    Raises
-    ------
-    InvalidArgument
-        If it is neither.
-
     Examples
     --------
     >>> parse_moment("2025-05-01")
@@ -172,4 +154,6 @@ def parse_moment(text: str) -> datetime | date:
             return kind.fromisoformat(text)
         except (ValueError, TypeError):
             continue
-    raise InvalidArgument(f"{quoted(text)} is neither a date nor a time in ISO 8601")
+    raise InvalidArgument(
+        f"{quoted(text)} is not a date or a time in ISO 8601; write 2025-05-01 or 2025-05-01T09:30Z"
+    )

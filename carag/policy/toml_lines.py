@@ -1,7 +1,7 @@
-"""Read TOML so that every refusal names the file, the line and the reason.
+"""Read TOML so that every error names the file, the line and the reason.
 
-``tomllib`` tells no positions, so a text that is refused, and only such a text, is scanned a second time for the line
-of every key. The scanner takes TOML that ``tomllib`` has accepted, and decides nothing about what a text means.
+``tomllib`` gives no positions of keys, so a refused text, and only such a text, is scanned a second time for the line
+of every key. The scanner takes TOML that ``tomllib`` has accepted, and decides nothing about its meaning.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Toml", "a_number", "lines_of"]
 
-Place: TypeAlias = "tuple[str | int, ...]"
-"""The keys that lead to a value, and the numbers, from 0, of elements of lists."""
+KeyPath: TypeAlias = "tuple[str | int, ...]"
+"""The keys that lead to a value, and the positions, from 0, of list elements."""
 _Model = TypeVar("_Model", bound=BaseModel)
 
 _TOKEN: Final = re.compile(
@@ -32,29 +32,21 @@ _TOKEN: Final = re.compile(
     r"""|\#[^\n]*|[\[\]{}=,.\n]|[^\s\[\]{}=,.\#"']+""",
     re.DOTALL,
 )
-"""A string, a comment, a sign, the end of a line, or a bare word."""
+"""A string, a comment, a punctuation mark, the end of a line, or a bare word."""
 _SHOWN: Final = 5
-"""The greatest number of mistakes that one refusal names."""
+"""Greatest number of mistakes that one error names."""
 
 
 @dataclass(frozen=True)
 class Toml:
-    r"""The text of one file, which knows where its values stand.
-
-    Parameters
-    ----------
-    file : str
-        What a refusal calls it.
-    text : str
-    page : str
-        Where its keys are documented.
+    r"""The text of one file, with the lines of its values; ``page`` is where its keys are documented.
 
     Examples
     --------
     >>> with Toml("roles.toml", "schema = 1\n[[cell]]\nrole = 'clerk'").at("cell", 0, "role"):
-    ...     raise ValueError("clerk is no role")
+    ...     raise ValueError("clerk is not a role")
     Traceback (most recent call last):
-    carag.errors.InvalidArgument: roles.toml, line 3: cell 1 role: clerk is no role
+    carag.errors.InvalidArgument: roles.toml, line 3: cell 1 role: clerk is not a role
     """
 
     file: str
@@ -62,35 +54,22 @@ class Toml:
     page: str = "docs/reference/profile.md"
 
     def __post_init__(self) -> None:
-        """Refuse what is not text."""
         check_text(self.file, self.text)
 
     def parsed(self) -> dict[str, Any]:
-        """Parse the text.
-
-        Raises
-        ------
-        InvalidArgument
-            With the line, if it is no TOML.
-        """
+        """Parse the text; InvalidArgument with the line if it is not TOML."""
         try:
             return tomllib.loads(self.text)
         except (
             MALFORMED
-        ) as error:  # a number of 5,000 digits or lists in lists may raise more than TOMLDecodeError
+        ) as error:  # a number of 5,000 digits or deeply nested lists raise other errors than TOMLDecodeError
             found = re.search(r"\(at (?:line (\d+), column \d+|end of document)\)$", str(error))
             last = self.text.count("\n") + 1
             line = int(found[1] or last) if found else self._line_of_failure()
-            raise InvalidArgument(f"{self.file}, line {line}: it is no TOML: {shown(str(error))}") from error
+            raise InvalidArgument(f"{self.file}, line {line}: not valid TOML: {shown(str(error))}") from error
 
     def read(self, schema: type[_Model], context: object = None) -> _Model:
-        """Parse the text and validate it.
-
-        Raises
-        ------
-        InvalidArgument
-            With the line of each mistake.
-        """
+        """Parse the text and validate it; InvalidArgument with the line of each mistake."""
         said = self.parsed()
         try:
             return schema.model_validate(said, context=context)
@@ -99,12 +78,12 @@ class Toml:
             known = _known(schema)
             mistakes = sorted((_line(lines, one["loc"]), _told(one, known)) for one in error.errors())
             told = [f"{self.file}, line {line}: {why}; see {self.page}" for line, why in mistakes[:_SHOWN]]
-            more = [f"and {len(mistakes) - _SHOWN} mistakes more"] if len(mistakes) > _SHOWN else []
+            more = [f"and {len(mistakes) - _SHOWN} more mistakes"] if len(mistakes) > _SHOWN else []
             raise InvalidArgument("\n".join(told + more)) from error
 
     @contextmanager
     def at(self, *place: str | int) -> Iterator[None]:
-        """Give what is refused within the line of a place."""
+        """Prefix an error raised in the block with the line of a place."""
         try:
             yield
         except MALFORMED as error:
@@ -112,7 +91,7 @@ class Toml:
             raise InvalidArgument(f"{self.file}, line {line}: {_named(place)}{error}") from error
 
     def _line_of_failure(self) -> int:
-        """Return the first line with which the parser fails and tells no position."""
+        """Return the first line at which the parser fails without giving a position."""
         lines = self.text.split("\n")
 
         def fails(last: int) -> bool:
@@ -127,13 +106,8 @@ class Toml:
         return bisect_left(range(len(lines) - 1), True, key=fails) + 1
 
 
-def lines_of(text: str) -> dict[Place, int]:
-    r"""Return the line of every key, table and element of a list, from 1.
-
-    Parameters
-    ----------
-    text : str
-        TOML that ``tomllib`` reads.
+def lines_of(text: str) -> dict[KeyPath, int]:
+    r"""Return the line of every key, table and list element, from 1, of TOML that ``tomllib`` reads.
 
     Examples
     --------
@@ -147,7 +121,7 @@ class _Scanner:
     """One pass over the tokens of a text."""
 
     def __init__(self, text: str) -> None:
-        self.lines: dict[Place, int] = {}
+        self.lines: dict[KeyPath, int] = {}
         self._tokens: list[tuple[str, int]] = []
         line = 1
         for token in _TOKEN.findall(text):
@@ -156,19 +130,19 @@ class _Scanner:
             line += token.count("\n")
         self._tokens.append(("\n", line))
         self._at = 0
-        self._tables: dict[Place, int] = {}
+        self._tables: dict[KeyPath, int] = {}
         """How many tables an array of tables has so far."""
-        table: Place = ()
+        table: KeyPath = ()
         while self._at < len(self._tokens):
             if self._skipped("\n"):
                 continue
             table = self._header() if self._peek() == "[" else self._pair(table)
 
-    def _header(self) -> Place:
+    def _header(self) -> KeyPath:
         several = self._tokens[self._at + 1][0] == "["
         self._at += 1 + several
         line = self._tokens[self._at][1]
-        place: Place = ()
+        place: KeyPath = ()
         *parents, last = self._key()
         for part in parents:
             place = self._newest((*place, part))
@@ -181,10 +155,10 @@ class _Scanner:
         self._at += 1 + several
         return place
 
-    def _newest(self, place: Place) -> Place:
+    def _newest(self, place: KeyPath) -> KeyPath:
         return (*place, self._tables[place]) if place in self._tables else place
 
-    def _pair(self, table: Place) -> Place:
+    def _pair(self, table: KeyPath) -> KeyPath:
         line = self._tokens[self._at][1]
         place = (*table, *self._key())
         for size in range(len(table) + 1, len(place) + 1):
@@ -203,7 +177,7 @@ class _Scanner:
         (word, _), self._at = self._tokens[self._at], self._at + 1
         return next(iter(tomllib.loads(f"{word}=0")))
 
-    def _value(self, place: Place) -> None:
+    def _value(self, place: KeyPath) -> None:
         if self._skipped("["):
             number = 0
             while not self._skipped("]"):
@@ -220,7 +194,7 @@ class _Scanner:
             while self._peek() not in (",", "]", "}", "\n"):  # a number may have a dot, a time a space
                 self._at += 1
 
-    def _note(self, place: Place, line: int) -> None:
+    def _note(self, place: KeyPath, line: int) -> None:
         self.lines.setdefault(place, line)
 
     def _peek(self) -> str:
@@ -232,15 +206,15 @@ class _Scanner:
         return is_there
 
 
-def _line(lines: dict[Place, int], place: Place) -> int:
-    """Return the line of a place, or of the nearest thing that holds it: what is missing has no line of its own."""
+def _line(lines: dict[KeyPath, int], place: KeyPath) -> int:
+    """Return the line of a place, or of the nearest one that contains it, since a missing key has no line."""
     while place and place not in lines:
         place = place[:-1]
     return lines.get(place, 1)
 
 
-def _named(place: Place) -> str:
-    """Name a place as a reader counts, from 1."""
+def _named(place: KeyPath) -> str:
+    """Name a place with positions counted from 1."""
     words = [str(part + 1) if isinstance(part, int) else shown(part) for part in place]
     return f"{' '.join(words)}: " if words else ""
 
@@ -251,10 +225,10 @@ def _known(schema: type[BaseModel]) -> str:
 
 
 def _told(error: Any, known: str) -> str:
-    """Say what a schema has against a value, and what came; ``known`` are the keys of its first level."""
+    """Describe a validation error and the value given; ``known`` are the keys of the top level."""
     match error["type"]:
         case "missing":
-            why = "is not stated"
+            why = "is missing"
         case "extra_forbidden":
             why = f"no such key; want one of {known}" if len(error["loc"]) == 1 else "no such key"
         case "value_error":
@@ -265,13 +239,7 @@ def _told(error: Any, known: str) -> str:
 
 
 def a_number(schema: object) -> object:
-    """Refuse ``true`` where ``schema = 1`` is wanted: equal to 1, for Python and for a Literal.
-
-    Raises
-    ------
-    ValueError
-        The one error that pydantic takes from a validator.
-    """
+    """Refuse ``true`` where ``schema = 1`` is wanted, because it equals 1 in Python and in a Literal."""
     if isinstance(schema, bool):
-        raise ValueError(f"{schema!r} is no number; want 1")  # noqa: TRY004 - pydantic takes a ValueError alone
+        raise ValueError(f"{schema!r} is not a number; want 1")  # noqa: TRY004 - pydantic takes a ValueError alone
     return schema

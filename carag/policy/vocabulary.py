@@ -2,7 +2,7 @@
 
 Everything here is data of a domain: the names of its bits and the rules they serve, the groups of bits that the code
 needs by meaning, the phrases of a question that tighten, and the time zone in which a day ends. Unknown keys, unknown
-bits, a 28th bit and phrases that are no regular expression are refused, with the line.
+bits, a 28th bit and phrases that are not regular expressions are refused, with the line.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from carag.policy.bits import bits_of
 from carag.policy.intent import Intent, IntentRule, Intents
 from carag.policy.mask import Mask
 from carag.policy.shipped import DEFAULT_PROFILE, READERS, shipped_text
-from carag.policy.toml_lines import Toml
+from carag.policy.toml_lines import Toml, a_number
 from carag.policy.where import FieldKind
 from carag.policy.word import POLICY_BITS, PolicyBit, PolicyFlag, flags_named, same_bits
 
@@ -56,21 +56,15 @@ _CELL: Final = "compliance, by a reviewed change of this cell of the role and pu
 _MAX_BITS: Final = POLICY_BITS.bit_length()
 """The number of bits in a policy vector."""
 _MAX_METADATA: Final = 64
-"""Greatest number of declared fields, as of the fields of one document's metadata."""
+"""Greatest number of declared fields, the same as in one document's metadata."""
 
 
 def _printable(text: str) -> str:
     if not all(one.isprintable() or category(one) == "Zs" for one in text):
         raise ValueError(
-            f"{quoted(text)} has characters that cannot be printed, which could rewrite a terminal"
+            f"{quoted(text)} has unprintable characters, which could rewrite a terminal; remove them"
         )
     return text
-
-
-def _number(schema: object) -> object:
-    if isinstance(schema, bool):  # equal to 1, for Python and for a Literal
-        raise ValueError(f"{schema!r} is no number; want 1")  # noqa: TRY004 - pydantic takes a ValueError alone
-    return schema
 
 
 _Name = Annotated[str, Field(pattern=r"^[a-z][a-z_]*$", max_length=64)]
@@ -96,19 +90,19 @@ _Code = Literal[
     "OBJECTION",
     "RESTRICTION",
 ]
-"""The codes of ``explain.Rule`` and ``restrictions.Basis``, whose modules read this one."""
-Schema = Annotated[Literal[1], BeforeValidator(_number)]
+"""The codes of ``explain.Rule`` and ``restrictions.Basis``, whose modules import this one."""
+Schema = Annotated[Literal[1], BeforeValidator(a_number)]
 
 _Part = Annotated[Text, Field(pattern=r"^[^{}]*\{[a-z][a-z0-9_]*\}[^{}]*$")]
 _Metadata = Annotated[dict[_Field, FieldKind], Field(max_length=_MAX_METADATA)]
 
 
-class _Strict(BaseModel):
+class _ProfilePart(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class BitMeaning(_Strict):
-    """What a set bit states of a passage, the regulation it serves, and who could lift a rule that forbids it."""
+class BitMeaning(_ProfilePart):
+    """What a set bit states about a passage, the regulation it serves, and who could lift a rule that forbids it."""
 
     name: _BitName
     document: Text
@@ -118,22 +112,22 @@ class BitMeaning(_Strict):
     lift: Text = _CELL
 
 
-class Words(_Strict):
-    """What a person of the domain calls the things that every domain has."""
+class Words(_ProfilePart):
+    """The domain's words for things that every domain has."""
 
     entity: Text = "entity"
-    """Before the number of one, such as ``CIK``."""
+    """Stands before an entity's number, as in ``CIK 7``."""
     entities: Text = "persons or organisations"
     cooling: Text = "recent documents"
     """The documents that a cooling time holds back."""
 
 
-class _Impossible(_Strict):
+class _Impossible(_ProfilePart):
     required: list[str] = []
     forbidden: list[str] = []
 
 
-class _Intent(_Strict):
+class _Intent(_ProfilePart):
     name: _BitName
     required: list[str] = []
     forbidden: list[str] = []
@@ -142,15 +136,15 @@ class _Intent(_Strict):
     unless: Literal["personal_data"] | None = None
 
 
-class RequiredFact(_Strict):
-    """A fact without which, or with another value, a document is quarantined."""
+class RequiredFact(_ProfilePart):
+    """A fact; a document that lacks it, or states another value, is quarantined."""
 
     field: _Field
     one_of: list[Text] = Field(min_length=1)
 
 
-class FactRule(_Strict):
-    """A rule that sets one bit where a fact of the document is as stated."""
+class FactRule(_ProfilePart):
+    """A rule that sets one bit if a fact of the document is as stated."""
 
     bit: str
     field: _Field
@@ -170,14 +164,14 @@ class FactRule(_Strict):
         kind = kinds.get(self.operator, (str, int, float, bool))
         is_number = self.operator in ("at_least", "at_most")
         if not isinstance(self.value, kind) or (is_number and isinstance(self.value, bool)):
-            raise ValueError(f"value of {self.operator} is {quoted(self.value)}")
+            raise ValueError(f"value of {self.operator} is {quoted(self.value)}, which has the wrong type")
         is_unfit = self.value == [] or (isinstance(self.value, float) and not isfinite(self.value))
         if is_unfit or (isinstance(self.value, int) and not -INT64 <= self.value < INT64):
-            raise ValueError(f"value of {self.operator} is {quoted(self.value)}, which never holds as meant")
+            raise ValueError(f"value of {self.operator} is {quoted(self.value)}, which no fact can match")
         return self
 
 
-class _Chunking(_Strict):
+class _Chunking(_ProfilePart):
     by: Literal["passages", "clauses"] = "passages"
     target: int = Field(default=1000, ge=1)
     limit: int = Field(default=1500, le=1 << 20)
@@ -188,19 +182,19 @@ class _Chunking(_Strict):
     def _in_order(self) -> Self:
         lengths = [self.target, self.limit, self.whole or self.limit]
         if lengths != sorted(lengths):
-            raise ValueError(f"target, limit and whole are {lengths}; want none above the next")
+            raise ValueError(f"target, limit and whole are {lengths}; want them in ascending order")
         if self.by != "clauses" and (self.overlap or self.whole):
-            raise ValueError("passages have none of overlap and whole; want neither, or by = 'clauses'")
+            raise ValueError("overlap and whole apply to clauses only; remove them, or set by = 'clauses'")
         if self.overlap >= self.target:
-            raise ValueError(f"overlap is {self.overlap}, not below the target {self.target}; want it below")
+            raise ValueError(f"overlap is {self.overlap}; want less than the target, {self.target}")
         return self
 
 
-class _NotMeant(_Strict):
+class _NotMeant(_ProfilePart):
     not_meant: list[Text] = []
 
 
-class _Document(_Strict):
+class _ProfileFile(_ProfilePart):
     schema_: Schema = Field(alias="schema")
     name: _Name
     reader: _Name = "folder"
@@ -227,14 +221,16 @@ class _Document(_Strict):
         try:
             ZoneInfo(name)
         except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-            raise ValueError(f"{name!r} is no time zone; want one such as 'Europe/Paris' or 'UTC'") from error
+            raise ValueError(
+                f"{name!r} is not a time zone; want one such as 'Europe/Paris' or 'UTC'"
+            ) from error
         return name
 
     @field_validator("reader")
     @classmethod
     def _known_reader(cls, name: str) -> str:
         if name not in READERS:
-            raise ValueError(f"{name!r} is no reader; want one of {', '.join(READERS)}")
+            raise ValueError(f"{name!r} is not a reader; want one of {', '.join(READERS)}")
         return name
 
 
@@ -243,7 +239,7 @@ class Groups:
     """The bits that the code needs by meaning, as vectors; 0 where the domain has none."""
 
     jurisdictions: int = 0
-    """Where a document's subject is established: what a session's residency may exclude."""
+    """Where a document's subject is established, which a session's residency may exclude."""
     personal: int = 0
     """Personal data (GDPR Art. 4(1))."""
     transfer: int = 0
@@ -254,27 +250,27 @@ class Groups:
 
 @dataclass(frozen=True, slots=True)
 class Lifecycle:
-    """The bits that acts of other documents set, and time clears; None where the domain has none."""
+    """The bits that acts of other documents set and time clears; None where the domain has none."""
 
     replaced: PolicyFlag | None = None
-    """Of a document that another replaces."""
+    """Set on a document that another replaces."""
     withdrawn: PolicyFlag | None = None
-    """Of one that another withdraws."""
+    """Set on one that another withdraws."""
     amended: PolicyFlag | None = None
-    """Of one that another amends."""
+    """Set on one that another amends."""
     pending: PolicyFlag | None = None
-    """Of one that is public and not yet in force."""
+    """Set on one that is public and not yet in force."""
 
     @property
     def names(self) -> dict[str, str]:
-        """Names of its bits, by what sets them."""
+        """Names of its bits, by the act that sets them."""
         given = {one.name: getattr(self, one.name) for one in fields(self)}
         return {name: bit.name for name, bit in given.items() if bit is not None}
 
 
 @dataclass(frozen=True, slots=True)
 class PurposeKinds:
-    """The purposes that rules beyond masks concern."""
+    """The purposes to which rules beyond masks apply."""
 
     advice: frozenset[str] = frozenset()
     """Restricted by a cooling time and by knowledge of a deal."""
@@ -288,13 +284,13 @@ class PurposeKinds:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Vocabulary:
-    """What the bits, words and calendar of one profile mean."""
+    """The meaning of the bits, words and calendar of one profile."""
 
     profile: str
     text: str
-    """The ``profile.toml``."""
+    """The text of ``profile.toml``."""
     reader: str
-    """Who reads documents: ``edgar``, which labels them as well, ``folder``, or a profile that ships a reader."""
+    """The reader of documents: ``edgar``, which labels them as well, ``folder``, or a profile that ships a reader."""
     flags: type[PolicyFlag]
     meanings: Mapping[str, BitMeaning]
     """By the name of the bit."""
@@ -313,30 +309,26 @@ class Vocabulary:
     metadata: Mapping[str, FieldKind]
     """The fields of documents by which a search can be narrowed."""
     heading: tuple[str, ...]
-    """Under what a passage is embedded: parts with a field of the document in braces, joined by spaces."""
+    """The text under which a passage is embedded: parts with a field of the document in braces, joined by spaces."""
     citation: tuple[str, ...]
     """How a citation names a document: parts, joined by commas; ``part`` is a page or exhibit."""
     by: Literal["passages", "clauses"]
-    """At what documents are cut."""
+    """Where documents are split."""
     target: int
     limit: int
     whole: int
-    """Characters that a passage should have, and the most that it and that one whole clause may have."""
+    """In characters: the target length of a passage (``target``), and the greatest length of a passage (``limit``) and
+    of one whole clause (``whole``).
+    """
     overlap: int
-    """How many characters the parts of a clause that had to be cut may share."""
+    """How many characters the parts of a clause that had to be split may share."""
     intents: Intents
     zone: ZoneInfo
     """Where a day begins and ends."""
 
     @classmethod
     def from_toml(cls, text: str, *, flags: type[PolicyFlag] | None = None) -> Self:
-        """Validate a ``profile.toml``.
-
-        Parameters
-        ----------
-        text : str
-        flags : type of PolicyFlag, optional
-            The type that the code has for these bits; by default one is made.
+        """Validate a ``profile.toml``; ``flags`` is the type that the code has for its bits, by default a new one.
 
         Raises
         ------
@@ -344,22 +336,22 @@ class Vocabulary:
             If the text is not TOML, or breaks the schema; the message names the place.
         """
         toml = Toml("profile.toml", text)
-        return cls._of(toml.read(_Document), toml, flags)
+        return cls._of(toml.read(_ProfileFile), toml, flags)
 
     @classmethod
-    def _of(cls, said: _Document, toml: Toml, given: type[PolicyFlag] | None) -> Self:
+    def _of(cls, said: _ProfileFile, toml: Toml, given: type[PolicyFlag] | None) -> Self:
         _no_name_twice(toml, "bit", said.bit)
         _no_name_twice(toml, "intent", said.intent)
         named = flags_named(said.name, [one.name for one in said.bit])
         flags = named if given is None else given
         if not same_bits(named, flags):
             raise InvalidArgument(
-                f"profile {said.name} names other bits than {flags.__name__}; want the same, in order"
+                f"profile {said.name} names other bits than {flags.__name__}; want the same bits in the same order"
             )
         if said.reader == DEFAULT_PROFILE and not same_bits(flags, PolicyBit):
             with toml.at("reader"):
                 raise InvalidArgument(
-                    "the reader of filings sets the bits of EDGAR's profile; want these, in order"
+                    "the reader `edgar` sets the bits of EDGAR's profile; name those bits, in order"
                 )
         groups = {name: _vector(toml, ("groups", name), bits, flags) for name, bits in said.groups.items()}
         lifecycle = {
@@ -456,7 +448,7 @@ def _no_name_twice(toml: Toml, kind: str, several: Sequence[BitMeaning | _Intent
     for number, name in enumerate(names):
         if name in names[:number]:
             with toml.at(kind, number, "name"):
-                raise InvalidArgument(f"{name} stands more than once; want each name once")
+                raise InvalidArgument(f"{name} is named more than once; name it once")
 
 
 def _vector(toml: Toml, place: tuple[str | int, ...], bits: list[str], flags: type[PolicyFlag]) -> int:
@@ -472,7 +464,7 @@ def _mask(
     )
     with toml.at(*place):
         if not required | forbidden:
-            raise InvalidArgument("it names no bit; want some required or forbidden")
+            raise InvalidArgument("it names no bit; name at least one required or forbidden bit")
         return Mask(required, forbidden, flags=flags)
 
 
@@ -494,5 +486,5 @@ def _pattern(
         except (
             re.error,
             *MALFORMED,
-        ) as error:  # a repetition too great or groups too deep raise more than re.error
-            raise InvalidArgument(f"{quoted(phrase)} is no regular expression: {error}") from error
+        ) as error:  # too large a repetition or too deep a nesting raises other errors than re.error
+            raise InvalidArgument(f"{quoted(phrase)} is not a regular expression: {error}") from error

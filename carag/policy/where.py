@@ -1,7 +1,7 @@
 """Narrow a search to passages whose declared metadata meets conditions; a narrowing admits nothing by itself.
 
-A profile declares the fields and their kinds. Values are compared in one form, so that ``" Treasury"`` of a
-spreadsheet and ``"treasury"`` of a question are the same, as are ``2024`` and ``"2024"``.
+A profile declares the fields and their kinds. Values are compared in one form, so that ``" Treasury"`` in a spreadsheet
+and ``"treasury"`` in a question are the same, as are ``2024`` and ``"2024"``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Value: TypeAlias = str | int | float | bool
 _MAX_VALUES: Final = 1000
 """Greatest number of values that a condition lists."""
 _MAX_TEXT: Final = 1000
-"""Greatest number of characters of a value, as in a document's metadata."""
+"""Greatest length of a value in characters, as in a document's metadata."""
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,18}(\.[0-9]{1,18})?", re.ASCII)
 _BOUNDS: Final = MappingProxyType(
     {"gt": operator.gt, "gte": operator.ge, "lt": operator.lt, "lte": operator.le}
@@ -69,15 +69,10 @@ class Where:
 
     @classmethod
     def of(cls, given: Mapping[str, Any] | None, kinds: Mapping[str, FieldKind]) -> Self:
-        """Read conditions as callers write them.
+        """Read conditions as callers write them, on the fields (``kinds``) that the profile declares.
 
-        Parameters
-        ----------
-        given : mapping or None
-            By field: a value, a list or set of values of which the field holds one, or a range such as
-            ``{"gte": 2024, "lt": 2026}`` of numbers or dates.
-        kinds : mapping
-            The fields that the profile declares.
+        ``given`` maps a field to a value, a list or set of values of which the field holds one, or a range such as
+        ``{"gte": 2024, "lt": 2026}`` of numbers or dates.
 
         Raises
         ------
@@ -87,7 +82,9 @@ class Where:
         if given is None:
             return cls()
         if not isinstance(given, Mapping):
-            raise InvalidArgument(f'where is {quoted(given)}; want fields and values, as in {{"year": 2024}}')
+            raise InvalidArgument(
+                f'where is {quoted(given)}; want a mapping of fields to values, as in {{"year": 2024}}'
+            )
         one_of: dict[str, tuple[Value, ...]] = {}
         bounds: list[tuple[str, str, Value]] = []
         for field, wanted in given.items():
@@ -102,17 +99,17 @@ class Where:
         return bool(self.one_of or self.bounds)
 
     def __repr__(self) -> str:
-        # Values may name a person; a repr ends in logs.
+        # Values may name a person, and a repr may end up in logs.
         return f"Where({', '.join(self.fields)})"
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The fields that it reads, in order of name."""
+        """The fields that it tests, in order of name."""
         return tuple(sorted({one[0] for one in self.one_of} | {one[0] for one in self.bounds}))
 
     @property
     def text(self) -> str:
-        """All conditions as canonical JSON, to commit to."""
+        """All conditions as canonical JSON, for a commitment."""
         ranges: dict[str, dict[str, Value]] = {}
         for field, bound, value in self.bounds:
             ranges.setdefault(field, {})[bound] = value
@@ -121,7 +118,7 @@ class Where:
         )
 
     def admits(self, metadata: Mapping[str, Value]) -> bool:
-        """Test one passage's declared metadata; a field that it does not state meets no condition."""
+        """Test one passage's declared metadata; an absent field meets no condition."""
         return all(field in metadata and metadata[field] in values for field, values in self.one_of) and all(
             field in metadata and _BOUNDS[bound](metadata[field], value)
             for field, bound, value in self.bounds
@@ -133,15 +130,9 @@ EVERYWHERE: Final = Where()
 
 
 def in_one_form(name: str, value: object, kind: FieldKind) -> Value | None:
-    """Return a value of a declared field in the form in which it is compared; None for one that is not stated.
+    """Return a value of a declared field in the form in which it is compared; None if it is None or empty.
 
-    Parameters
-    ----------
-    name : str
-        What it is, for the message.
-    value : object
-        None and an empty text state nothing. A number, date or boolean may be written as text.
-    kind : FieldKind
+    A number, date or boolean may be written as text. ``name`` says what it is in an error message.
 
     Raises
     ------
@@ -200,10 +191,12 @@ def _declared(field: object, kinds: Mapping[str, FieldKind]) -> FieldKind:
         return kinds[field]
     if not kinds:
         raise InvalidArgument(
-            f"where asks for {quoted(field)}, and the store's profile declares no metadata; leave it out, or make a "
+            f"where names {quoted(field)}, but the store's profile declares no metadata; leave where out, or make a "
             "store under a profile with [metadata]"
         )
-    raise InvalidArgument(f"where asks for {quoted(field)}; {nearest(str(field), kinds)}")
+    raise InvalidArgument(
+        f"where names {quoted(field)}, which the profile does not declare; {nearest(str(field), kinds)}"
+    )
 
 
 def _values(field: str, wanted: object, kind: FieldKind) -> tuple[Value, ...]:
@@ -218,10 +211,12 @@ def _values(field: str, wanted: object, kind: FieldKind) -> tuple[Value, ...]:
 
 def _range(field: str, wanted: Mapping[Any, Any], kind: FieldKind) -> list[tuple[str, str, Value]]:
     if kind not in ("number", "date"):
-        raise InvalidArgument(f"where has a range of {field}, a {kind}; want a value or a list of values")
+        raise InvalidArgument(
+            f"where has a range for {field}, which is a {kind}; want a value or a list of values"
+        )
     if not wanted or (unknown := [one for one in wanted if one not in _BOUNDS]):
         said = quoted(unknown[0]) if wanted else "nothing"
-        raise InvalidArgument(f"where has {said} as a bound of {field}; want {', '.join(_BOUNDS)}")
+        raise InvalidArgument(f"where has {said} as a bound of {field}; want one of {', '.join(_BOUNDS)}")
     return [(field, bound, _stated(field, value, kind)) for bound, value in wanted.items()]
 
 

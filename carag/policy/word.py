@@ -1,14 +1,14 @@
 """Define the policy word, one ``uint32`` per chunk, and the flag types that name its bits.
 
 ==========  =====================================================================
-bits 0-26   the policy vector, one fact about the passage a bit (:class:`PolicyFlag`)
+bits 0-26   the policy vector, one fact about the passage per bit (:class:`PolicyFlag`)
 bits 27-29  schema version; 0 means *unlabelled*, which no policy admits
 bit 30      quarantine: the facts needed for a label are missing or disagree
 bit 31      tombstone: deleted
 ==========  =====================================================================
 
-What the bits of a domain mean is its profile's data (:mod:`carag.policy.profile`); here are the types that keep a bit
-of one profile from being taken for another's. :mod:`carag.policy.bits` reads bits as callers write them.
+The meaning of a domain's bits is data of its profile (:mod:`carag.policy.profile`); the types here keep a bit of one
+profile from being taken for another's. :mod:`carag.policy.bits` reads bits as callers write them.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ __all__ = [
 POLICY_BITS: Final = (1 << 27) - 1
 """The policy vector, bits 0-26 of a word."""
 SCHEMA_VERSION: Final = 1
-"""The version of the word: of the control bits, and that the rest is a profile's vector."""
+"""The version of the word's layout."""
 VERSION_WORD: Final = SCHEMA_VERSION << 27
 """The schema version in its place in a word, bits 27-29."""
 QUARANTINE: Final = 1 << 30
-"""The bit of a passage whose label is missing facts or rests on contradictory ones."""
+"""Set on a passage whose label lacks facts or rests on contradictory ones."""
 TOMBSTONE: Final = 1 << 31
-"""The bit of a deleted passage."""
+"""Set on a deleted passage."""
 CONTROL: Final = 0xF800_0000
 """Version, quarantine and tombstone together: every admissibility test compares all five bits."""
 
@@ -55,12 +55,9 @@ _Flags = TypeVar("_Flags", bound="type[PolicyFlag]")
 class PolicyFlag(IntFlag, boundary=STRICT):
     """The policy bits of a profile. A member *is* its bit, so ``|`` joins several and ``&`` finds them in a word.
 
-    Raises
-    ------
-    InvalidArgument
-        If a number has other bits than these; by ``|``, ``&`` and ``^`` with a bit of another profile; by ``~``, which
-        could mean the other policy bits or all other bits of a word; and by ``1 << bit``, which mistakes the bit for
-        its number.
+    InvalidArgument is raised for a number with other bits than these; by ``|``, ``&`` and ``^`` with a bit of another
+    profile; by ``~``, which could mean the other policy bits or all other bits of a word; and by ``1 << bit``, which
+    mistakes the bit for its number.
     """
 
     if TYPE_CHECKING:
@@ -83,20 +80,22 @@ class PolicyFlag(IntFlag, boundary=STRICT):
             return super()._missing_(value)  # a union of members
         came = shown(hex(value)) if isinstance(value, int) else quoted(value)
         raise InvalidArgument(
-            f"{came} is no union of policy bits; want 0 <= bits < 2**27. To set a bit in a word: word | bit.value"
+            f"{came} is not a union of policy bits; want 0 <= bits < 2**27; to set a bit in a word: word | bit.value"
         )
 
     def __rlshift__(self, number: int) -> NoReturn:
-        raise InvalidArgument(f"{number} << {self!r} shifts by a bit; {self.name} is its bit already")
+        raise InvalidArgument(
+            f"{number} << {self!r} shifts by a bit, but {self.name} is already the bit; use it directly"
+        )
 
 
 def _guarded(flags: _Flags) -> _Flags:
-    """Refuse operators that mistake a bit; Python gives every flag type operators of its own, so each is guarded."""
+    """Refuse misleading operators; Python gives every flag type operators of its own, so each type is guarded."""
 
     def invert(self: PolicyFlag) -> NoReturn:
         raise InvalidArgument(
-            f"~{self!r} may mean the other policy bits, POLICY_BITS ^ bits, or all but these in a word, "
-            "word & ~bits.value; say which"
+            f"~{self!r} is ambiguous; for the other policy bits write POLICY_BITS ^ bits, to clear them in a word "
+            "word & ~bits.value"
         )
 
     def own_bits_only(operator: str) -> Any:
@@ -157,18 +156,12 @@ class PolicyBit(PolicyFlag):
 
 
 def same_bits(one: type[PolicyFlag], other: type[PolicyFlag]) -> bool:
-    """Tell whether two flag types name the same bits, as those of a profile and of a variant with other roles do."""
+    """Tell whether two flag types name the same bits, as do a profile and its variant with other roles."""
     return one is other or list(one.__members__) == list(other.__members__)
 
 
 def flags_named(profile: str, names: Sequence[str]) -> type[PolicyFlag]:
-    """Make the flag type of a profile from the names of its bits, in the order of their numbers.
-
-    Examples
-    --------
-    >>> flags_named("office", ["INTERNAL", "SECRET"])["SECRET"].number
-    1
-    """
+    """Make the flag type of a profile from the names of its bits, in the order of their numbers."""
     members = [(name, 1 << number) for number, name in enumerate(names)]
     title = "".join(part.title() for part in profile.split("_")) + "Bit"
     made: type[PolicyFlag] = PolicyFlag(title, members)  # type: ignore[call-arg,arg-type,assignment] # a functional enum
