@@ -258,5 +258,5 @@ def check_policy(policy: object) -> None:
     """Check that the argument is exactly a Policy or a Mask, because a subclass could admit more."""
     if type(policy) is not Policy and type(policy) is not Mask:
         raise InvalidArgument(
-            f"policy is {quoted(policy)}; want a carag.Policy or carag.Mask, without which nothing is searched"
+            f"policy is {quoted(policy)}; want a carag.Policy or carag.Mask: nothing is searched without one"
         )

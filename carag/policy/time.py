@@ -155,5 +155,5 @@ def parse_moment(text: str) -> datetime | date:
         except (ValueError, TypeError):
             continue
     raise InvalidArgument(
-        f"{quoted(text)} is not a date or a time in ISO 8601; write 2025-05-01 or 2025-05-01T09:30Z"
+        f"{quoted(text)} is neither a date nor a time in ISO 8601; write 2025-05-01 or 2025-05-01T09:30Z"
     )

@@ -191,12 +191,10 @@ def _declared(field: object, kinds: Mapping[str, FieldKind]) -> FieldKind:
         return kinds[field]
     if not kinds:
         raise InvalidArgument(
-            f"where names {quoted(field)}, but the store's profile declares no metadata; leave where out, or make a "
+            f"where asks for {quoted(field)}, but the store's profile declares no metadata; leave it out, or make a "
             "store under a profile with [metadata]"
         )
-    raise InvalidArgument(
-        f"where names {quoted(field)}, which the profile does not declare; {nearest(str(field), kinds)}"
-    )
+    raise InvalidArgument(f"where asks for {quoted(field)}; {nearest(str(field), kinds)}")
 
 
 def _values(field: str, wanted: object, kind: FieldKind) -> tuple[Value, ...]:

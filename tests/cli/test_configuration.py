@@ -220,9 +220,9 @@ def test_what_a_model_has_against_its_arguments_names_the_line(
         (["", "store = 7"], "line 3: store: is 7"),
         (['store = ""'], "line 2: store: is ''"),
         (['retain = "ever"'], "line 2: retain: is 'ever'; want one of ai6m, fin5y, fin6y, fin7y"),
-        (["[embedder]", "words = 2"], "line 2: embedder name: is not stated"),
-        (["store = "], "line 2: it is no TOML"),
-        (["schema = 1"], "line 2: it is no TOML"),
+        (["[embedder]", "words = 2"], "line 2: embedder name: is missing"),
+        (["store = "], "line 2: not valid TOML"),
+        (["schema = 1"], "line 2: not valid TOML"),
     ],
 )
 def test_a_mistake_is_refused_with_its_line(
@@ -239,8 +239,8 @@ def test_a_mistake_is_refused_with_its_line(
     ("data", "why"),
     [
         (b'schema = 2\nstore = "s"\n', "line 1: schema: is 2"),
-        (b'store = "s"\n', "schema: is not stated"),
-        (b"schema = 1\n# \xff\n", "line 2: not UTF-8"),
+        (b'store = "s"\n', "schema: is missing"),
+        (b"schema = 1\n# \xff\n", "line 2: it is not UTF-8"),
         (b"schema = 1\n" + b"#" * (1 << 16), "longer than 65536 bytes"),
     ],
 )

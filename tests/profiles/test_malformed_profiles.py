@@ -36,7 +36,7 @@ def wrongly_refused(folder: Path, mutant: Mutant) -> str:
         return "it is accepted"
     for told in said.splitlines():
         found = REFUSAL.match(told)
-        if not found and not re.fullmatch(r"and \d+ mistakes more", told):
+        if not found and not re.fullmatch(r"and \d+ more mistakes", told):
             return f"no file, line and reason: {told}"
     file, number, _ = REFUSAL.match(said.splitlines()[0]).groups()  # type: ignore[union-attr]
     text = mutant.texts[FILES.index(f"{file}.toml")]

@@ -70,7 +70,7 @@ def test_a_profile_without_the_file_reads_nothing() -> None:
 @pytest.mark.parametrize(
     ("text", "base", "tables", "why"),
     [
-        ("", "generic", {}, "schema: is not stated"),
+        ("", "generic", {}, "schema: is missing"),
         ("schema = true", "generic", {}, "want 1"),
         (
             "schema = 1\ntitel = 'x'",
@@ -125,7 +125,7 @@ def test_a_profile_without_the_file_reads_nothing() -> None:
             {},
             "line 3: variants a: b also names another",
         ),
-        ("schema = ", "generic", {}, "reading.toml, line 1: it is no TOML"),
+        ("schema = ", "generic", {}, "reading.toml, line 1: not valid TOML"),
     ],
 )
 def test_what_is_not_valid_is_refused_with_its_line(

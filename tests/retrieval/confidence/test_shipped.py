@@ -99,7 +99,7 @@ WRONG = {
     "no number": ("schema = true", "line 1: .*want 1"),
     "no version": (GOOD.replace("schema = 1", ""), "schema"),
     "a threshold alone": ("schema = 1\n[embedder.mine]\nthreshold = 0.4", "measured_on"),
-    "another embedder twice": (GOOD + "[embedder.minilm]\nthreshold = 0.1", "it is no TOML"),
+    "another embedder twice": (GOOD + "[embedder.minilm]\nthreshold = 0.1", "not valid TOML"),
 }
 
 
