@@ -1,7 +1,7 @@
 """Open what is searched: a store, its index and the state that proves both, always of one instant.
 
-The store is the truth. Index, words and state are copies of its open labels; a copy that is missing, behind or of
-another store is brought up to it, so these files may be deleted while no engine is open.
+The store is the truth. Index, words and state are copies of its open labels; one that is missing, behind or of another
+store is brought up to it, so these files may be deleted while no engine is open.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Progress(Protocol):
     """Receives how far a stage is, in the thread that ingests.
 
     ``"filings"`` counts bytes of the files read, ``"index"`` rows; a total of 0 is unknown. The note says the same in
-    words, with counts and no names.
+    words, with counts and without names.
     """
 
     def __call__(self, stage: str, done: int, total: int, note: str, /) -> None:
@@ -78,43 +78,30 @@ class Vectors(NamedTuple):
     hashes: list[bytes]
     """SHA-256 of each text."""
     embedded: int
-    """Texts that the embedder was given; the store had the vectors of all others."""
+    """Number of texts that were embedded; the store had the vectors of all others."""
 
 
 class Collection:
     """A store's passages, searchable and provable at one instant of the store.
 
+    Raises CorruptFile if the index file fails its checks; without it, the next opening builds the index from the store.
+    In a large file words, times and keys are checked before it is searched, so what is admissible is never in doubt;
+    vectors and graph meanwhile, and if those fail, the next search and :meth:`close` raise.
+
     Parameters
     ----------
-    store : CorpusStore
     embedder : Embedder
         The one that the store's vectors come from.
     index_path : Path
         The file of the index; the state is kept next to it, with the suffix ``.state``.
     profile : Profile, optional
-        What the bits of its labels mean, and who may use what; by default the one that the store keeps.
+        By default the one that the store keeps.
     backend : VectorBackend, optional
-        Where the rows are, in place of the index file.
+        Where the rows are, instead of the index file.
     shadow : VectorBackend, optional
-        What else shall hold them, and is asked what is searched (:mod:`carag.engine.rows.shadowed`).
+        A copy of the rows, which gets the same searches (:mod:`carag.engine.rows.shadowed`).
     progress : Progress
         Told how far the copies are that must be brought up to the store.
-
-    Attributes
-    ----------
-    index : Index, Checked or Shadowed
-        Rows keyed by the store's labels.
-    state : StoreState
-        Root hash and proofs.
-    catalogue : Catalogue
-        What the store says of its documents, by which questions are read.
-
-    Raises
-    ------
-    CorruptFile
-        If the index file fails its checks; without it, the next opening builds the index from the store. From a large
-        file the words, times and keys are checked before it is searched, so what is admissible is never in doubt;
-        vectors and graph meanwhile, and if those fail, the next search and :meth:`close` raise.
     """
 
     def __init__(
@@ -155,7 +142,7 @@ class Collection:
             raise
 
     def vectors_of(self, texts: Sequence[str]) -> Vectors:
-        """Embed texts, heading included, each once, and none that the store has a vector of: SHA-256 tells."""
+        """Return vectors of texts, heading included; embed each once, and only if the store has no vector of it."""
         hashes = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in texts]
         found = self.store.vectors_of(hashes)
         new = {one: text for one, text in zip(hashes, texts, strict=True) if one not in found}
@@ -171,12 +158,12 @@ class Collection:
 
     @property
     def added(self) -> int:
-        """Rows that were added to the index since it was opened."""
+        """Rows added to the index since it was opened."""
         return self._rows.added
 
     @property
     def shadow(self) -> ShadowReport | None:
-        """In what the shadow differs from what is searched; None if there is none."""
+        """How the shadow differs from what is searched; None without a shadow."""
         return self.index.report() if isinstance(self.index, Shadowed) else None
 
     @property
@@ -205,44 +192,31 @@ class Collection:
         accept_labels: bool = False,
         progress: Progress = no_progress,
     ) -> Iterator[Self]:
-        """Open the collection in a store directory, until the context ends.
+        """Open the collection in a store directory, until the context ends; see :meth:`carag.Engine.open`.
+
+        Raises InvalidArgument if the store was written with another embedder, or there is no store and none is made.
 
         Parameters
         ----------
-        home : Path
-        create : bool
-            Whether a missing store is made.
         embedder : str or object, optional
-            For a new store. A store keeps the one it was made with, for vectors of two models cannot be compared. An
-            object is adapted by :func:`carag.retrieval.own_embedder`; ``NO_EMBEDDER`` opens it to search nothing.
+            For a new store. A store keeps the one it was made with, as vectors of two models cannot be compared. An
+            object is adapted by :func:`carag.retrieval.own_embedder`; ``NO_EMBEDDER`` opens it without searching.
         clock : callable
             Returns microseconds since 1970.
-        profile : str, path or Profile, optional
-            For a new store, by default EDGAR's; a store keeps the bits it was made with.
-        backend : str or VectorBackend, optional
-            Where the rows are (:func:`carag.engine.rows.settled.settled_backend`), by default in an index file.
-        shadow : str or VectorBackend, optional
-            What else shall hold them (:func:`carag.engine.rows.settled.settled_shadow`).
         accept_policy : bool
             Whether other roles, intents and words of the same bits replace those kept.
         accept_labels : bool
-            Whether labels may have been changed in place, so that all rows are taken over again.
-        progress : Progress
-
-        Raises
-        ------
-        InvalidArgument
-            If the store was written with another embedder, or there is no store and none is made.
+            Whether labels may have been changed in place, so that all rows are written again.
         """
         with open_corpus(home, create=create, clock=clock) as store:
             kept = store.meta_get("embedder")
             if embedder is None:
                 embedder = kept or DEFAULT_EMBEDDER
                 if embedder not in EMBEDDERS:
-                    # A store may come from anybody: what it names must not choose files to load or where text goes.
+                    # A store may come from anyone: names in it must not choose files to load or where text goes.
                     how = f"embedder_by_name({embedder!r}, ...)" if is_embedder(embedder) else "that object"
                     raise InvalidArgument(
-                        f"the store was written with {embedder!r}, which it cannot open by itself; give {how} as "
+                        f"the store was written with {embedder!r}, which is not made by its name alone; give {how} as "
                         "embedder=..., on the command line --embedder NAME or --embedder MODULE:FACTORY"
                     )
             chosen: Embedder
@@ -286,35 +260,28 @@ class Collection:
 
     @contextmanager
     def writing(self, reader: str) -> Iterator[None]:
-        """Let one writer at a time store what one kind of reader makes.
+        """Let one writer at a time store what one kind of ``reader`` makes, ``"edgar"`` or ``"documents"``.
 
-        Parameters
-        ----------
-        reader : str
-            ``"edgar"`` or ``"documents"``. A store keeps the first, as a note: rows of two kinds would be related by
-            rules that know only one. A store with rows and without the note holds EDGAR's filings.
-
-        Raises
-        ------
-        InvalidArgument
-            If the store holds what another reader made.
+        A store notes its first reader and refuses others (InvalidArgument), because rows of two kinds would be related
+        by rules that know only one. A store with rows and without the note holds EDGAR's filings.
         """
         with self._writer:
             kept = self.store.meta_get(_READER_NOTE)
             if self.store.epoch and (kept or "edgar") != reader:
                 raise InvalidArgument(
-                    f"this store holds what the reader {kept or 'edgar'!r} made, and {reader!r} would be mixed in; put "
-                    "filings (ingest) and documents (add) into stores of their own"
+                    f"this store holds what the reader {kept or 'edgar'!r} made, so {reader!r} cannot write to "
+                    "it; keep "
+                    "filings (ingest) and documents (add) in separate stores"
                 )
             if kept != reader:
                 self.store.meta_set(_READER_NOTE, reader)
             yield
 
     def refresh(self, progress: Progress) -> None:
-        """Bring state and index up to the store as it is now; what other processes bring meanwhile is not looked at."""
+        """Bring state and index up to the store as it is now, without what other processes bring meanwhile."""
         with self._following:
             known = self.store.known()
-            # The state goes first, for it can still prove what a search finds in the index of an earlier instant.
+            # The state goes first, as it can still prove what a search finds in the index of an earlier instant.
             self.state.refresh(known)
             self.catalogue.refresh()
             if (self.known_at, self._words.known_at) != (known, known):
@@ -328,13 +295,7 @@ class Collection:
             self.refresh(no_progress)
 
     def check(self) -> None:
-        """Check that index, words and state hold the store's open labels and no others, all of its last instant.
-
-        Raises
-        ------
-        CorruptFile
-            If one of them does not.
-        """
+        """Raise CorruptFile unless index, words and state hold exactly the store's open labels, at its last instant."""
         self._rows.check_sound()
         labels = self.store.labels(self.store.open_labels())
         keys, passages = np.sort(labels.keys), np.unique(labels.passages)
@@ -348,18 +309,15 @@ class Collection:
             if at != self.store.known() or wrong.get(name):
                 raise CorruptFile(
                     f"{self._path.with_suffix(_SUFFIXES[name])} is not a copy of what the store holds; delete it, "
-                    "and the next opening builds it anew"
+                    "and the next opening builds it again"
                 )
 
     def close(self) -> None:
-        """Save what is not saved, after the change in progress, and free index and state; the store stays open.
+        """Save what is not saved, after any change in progress, and free index and state; the store stays open.
 
-        Raises
-        ------
-        CorruptFile
-            If the index file turned out to be damaged.
+        Raises CorruptFile if the index file turned out to be damaged.
         """
-        with self._following:  # a file and the note of what it holds are of one instant
+        with self._following:  # a file and the note about its content belong to one instant
             try:
                 self._rows.close()
             finally:
@@ -367,7 +325,7 @@ class Collection:
                 self.state.close()
 
     def _follow(self, known: int, progress: Progress) -> None:
-        """Bring rows and words to an instant of the store: searches meanwhile are of the one before, never of both."""
+        """Bring rows and words to an instant of the store; a search meanwhile sees the one before, no mixture."""
         rows = self._rows.prepare(progress, known)
         words = self._words.prepare(progress, known)
         with self._lock.writing():

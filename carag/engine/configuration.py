@@ -1,12 +1,12 @@
 """Append a record when the engine opens with a policy table or models that differ from the last ones recorded.
 
-The same for the store's labels: if they are not those that the last record names, the store opens only on demand. So
-does one whose calibrated gate is not the one on record, or is gone.
+If the store's labels are not those that the last record names, or a calibrated gate is not the one on record or is
+gone, the store opens only on demand.
 
-The last record of each kind is found by a note in the store that holds its number, and then read. An altered note can
-have a record left out or written twice; but every answer names its own table, models and state as well. It does not
-name its gate: who puts all notes of gate and models back to those of one earlier time puts that time's gate in force,
-and only a reader of the whole log finds the later record that says otherwise.
+The last record of each kind is found by a note in the store with its number, and then read. An altered note can hide a
+record or have one written twice; but every answer names its own table, models and state as well. It does not name its
+gate: putting all notes of gate and models back to one earlier time puts that time's gate in force, and only reading the
+whole log finds the later record that says otherwise.
 """
 
 from __future__ import annotations
@@ -37,34 +37,28 @@ _RECORDED_ROOT: Final = "recorded_snapshot"
 _RECORDED_INSTANT: Final = "recorded_known"
 """The store's note of the instant of that state, in microseconds since 1970."""
 _GATE: Final = "gate"
-"""The store's note of its calibrated gate, as the record of it commits to: canonical JSON; empty if it has none."""
+"""The store's note of its calibrated gate, the canonical JSON that the record commits to; empty if it has none."""
 _GATE_RECORD: Final = "gate_record"
 """The store's note of that record's number."""
 GATE_SUITE: Final = "gate"
-"""What the record of a calibration calls it."""
+"""The suite's name in the record of a calibration."""
 _THE_KEPT: Final = frozenset({"GATE_CALIBRATED", "GATE_KEPT"})
-"""Why models were recorded, where the gate in force is the one that the store keeps."""
+"""Why models were recorded, if the gate in force is the one that the store keeps."""
 _DRIFTED: Final = "GATE_DRIFTED"
-"""The same, since the questions drifted: a closer one is in force in its place."""
+"""The same, after the questions drifted: a stricter gate is in force in its place."""
 _SINCE_DRIFT: Final = frozenset({_DRIFTED, "DRIFTED_GATE_SET_ASIDE"})
 _ASIDE: Final = frozenset({"GATE_SET_ASIDE", "DRIFTED_GATE_SET_ASIDE"})
 _KEEPING: Final = _THE_KEPT | _ASIDE | {_DRIFTED}
-"""Why models were recorded, where the store keeps a gate: another may have been given for the time of one opening."""
+"""Why models were recorded, if the store keeps a gate and another may have been given for one opening."""
 _TRUSTED: Final = "TRUSTED"
 _WITHDRAWN: Final = "UNTRUSTED"
-"""What a record says of ``module:factory``, in front of it."""
+"""Precedes ``module:factory`` in a record that withdraws trust."""
 
 _Change = TypeVar("_Change", PolicyChange, ModelChange, IndexChange)
 
 
 class ConfigurationLog:
-    """Writes a record where table, models or labels are not those that the last record of the kind names.
-
-    Parameters
-    ----------
-    log : AuditLog
-    store : CorpusStore
-    """
+    """Writes a record if table, models or labels are not those that the last record of the kind names."""
 
     def __init__(self, log: AuditLog, store: CorpusStore) -> None:
         self._log = log
@@ -73,17 +67,15 @@ class ConfigurationLog:
     def policy(self, table: bytes, *, at: int, accept: bool = True) -> None:
         """Record the table, unless it is the last one recorded.
 
-        Raises
-        ------
-        CorruptFile
-            If it is another, and ``accept`` is false: it was changed in the store, and not by a command.
+        Raises CorruptFile if it is another and ``accept`` is false: then no command changed it in the store.
         """
         last = self._last(PolicyChange)
         if last is None or last.table != table:
             if last is not None and not accept:
                 raise CorruptFile(
-                    f"the policy in {self._store.path} is not the one on record: it was changed outside, or put back "
-                    "to an earlier copy; restore the newest backup, or put one in force, on record: carag policy apply "
+                    f"the policy in {self._store.path} is not the one on record: it was changed by another "
+                    "program, or put "
+                    "back to an earlier copy; restore the newest backup, or put one in force: carag policy apply "
                     f"FOLDER --store {self._store.path.parent}"
                 )
             before, why = (None, "FIRST_TABLE") if last is None else (last.table, "TABLE_CHANGED")
@@ -100,8 +92,8 @@ class ConfigurationLog:
     ) -> None:
         """Record models, prompt and gate in millionths, unless they are the last ones recorded.
 
-        ``kept`` is the gate that the store keeps: the record says that there is one, so that it cannot be taken away
-        unnoticed. That the questions asked have drifted from those of its calibration stays on record with it.
+        ``kept`` is the gate that the store keeps; the record says that there is one, so that it cannot be taken away
+        unnoticed, and that the questions asked have drifted from its calibration, if they have.
         """
         last, number = self._newest_models()
         was_drifted = kept is not None and self.has_drifted(kept)
@@ -133,22 +125,15 @@ class ConfigurationLog:
             )
 
     def has_drifted(self, kept: GateReport) -> bool:
-        """Tell whether the questions asked have drifted since a gate was calibrated, as is on record."""
+        """Tell whether it is on record that the questions have drifted since a gate was calibrated."""
         last, number = self._newest_models()
         return last is not None and last.why in _SINCE_DRIFT and kept.record < number
 
     def gate(self, *, accept: bool = False) -> GateReport | None:
-        """Return the gate that was calibrated on this store, or None if none was.
+        """Return the gate that was calibrated on this store, or None.
 
-        Parameters
-        ----------
-        accept : bool
-            Whether a gate that is not the one on record is dropped instead of refused.
-
-        Raises
-        ------
-        CorruptFile
-            If it was changed or taken away outside, or is that of an earlier copy.
+        A gate that was changed or taken away, or is that of an earlier copy, raises CorruptFile; with ``accept`` it is
+        dropped.
         """
         text, noted = (self._store.meta_get(name) or "" for name in (_GATE, _GATE_RECORD))
         last, number = self._newest_models()
@@ -156,7 +141,7 @@ class ConfigurationLog:
         if not text and not noted and said not in _KEEPING:
             return None
         kept = self._evaluated(text, noted)
-        # A calibration newer than the record of the models is one whose run was killed before it wrote that.
+        # A calibration newer than the record of the models was killed before it wrote that record.
         if kept is not None and (
             kept.record > number
             or (said in _THE_KEPT and last is not None and last.gate == kept.threshold)
@@ -168,8 +153,8 @@ class ConfigurationLog:
             home = self._store.path.parent
             raise CorruptFile(
                 f"the calibrated gate in {self._store.path} is not the one on record: it was changed or deleted "
-                "outside, or put back to an earlier copy; restore the newest backup, or drop it, on record, with: "
-                f"carag audit accept --gate --store {home}, and then calibrate it again: carag gate calibrate"
+                "by another program, or put back to an earlier copy; restore the newest backup, or drop it with: "
+                f"carag audit accept --gate --store {home}, and calibrate it again with: carag gate calibrate"
             )
         self._store.meta_update({_GATE: "", _GATE_RECORD: ""})
         return None
@@ -182,7 +167,7 @@ class ConfigurationLog:
         return report
 
     def _evaluated(self, text: str, noted: str) -> GateReport | None:
-        """Return the gate of a note if the record that it names commits to it."""
+        """Return the gate in a note if the record that it names commits to it."""
         if not noted.isdecimal() or int(noted) >= self._log.size:
             return None
         event = self._log.record(int(noted)).event
@@ -198,7 +183,7 @@ class ConfigurationLog:
             ) from error
 
     def _newest_models(self) -> tuple[ModelChange | None, int]:
-        """Return the last record of the models and its number; by reading back, where the note of it leads nowhere."""
+        """Return the last record of the models and its number, reading backwards if the note about it leads nowhere."""
         if (noted := self._last(ModelChange)) is not None and not _is_of_trust(noted):
             return noted, int(self._store.meta_get(_note(ModelChange)) or "")
         for number in reversed(range(self._log.size)):
@@ -208,14 +193,10 @@ class ConfigurationLog:
         return None, -1
 
     def trust(self, factory: str, *, withdrawn: bool, at: int) -> None:
-        """Record that code of the user's own is trusted to make the embedder, or no longer.
+        """Record that the user's own code is trusted to make the embedder, or no longer.
 
-        The note of the last models stays where it is, for neither models nor gate change.
-
-        Raises
-        ------
-        InvalidArgument
-            If the store was never opened, or the name is too long for a record.
+        The note of the last models stays, because neither models nor gate change. Raises InvalidArgument if the store
+        was never opened, or the name is too long for a record.
         """
         last = self._last(ModelChange)
         if last is None:
@@ -228,28 +209,18 @@ class ConfigurationLog:
     def labels(self, state: StoreState, *, accept: bool, rows: int, at: int) -> None:
         """Compare the store's labels with the state that the last record names.
 
-        Parameters
-        ----------
-        state : StoreState
-            Brought up to the store.
-        accept : bool
-            Whether labels that lead to another state are recorded instead of refused.
-        rows, at : int
-            For the record: rows in the index, and microseconds since 1970.
-
-        Raises
-        ------
-        CorruptFile
-            If they were changed outside, or are those of an earlier copy.
+        ``state`` is up to date with the store; ``rows`` in the index and ``at`` (microseconds since 1970) are for the
+        record. Labels that were changed, or are those of an earlier copy, raise CorruptFile; with ``accept`` they are
+        recorded.
         """
         number, recorded, known_at = self._last_state(self._store.known())
-        # The state of an earlier instant is computed only if the present one is not on record, as after a killed run.
+        # An earlier state is computed only if the present one is not on record, such as after a killed run.
         if recorded is None or recorded == state.root or recorded == state.root_at(known_at):
             return
         if not accept:
             raise CorruptFile(
                 f"the labels in {self._store.path} are not those that record {number} names: they were changed "
-                "outside, or put back to an earlier copy; restore the newest backup, or accept them, on record, with: "
+                "by another program, or put back to an earlier copy; restore the newest backup, or accept them with: "
                 f"carag audit accept --labels --store {self._store.path.parent}"
             )
         self._append(
@@ -266,10 +237,10 @@ class ConfigurationLog:
         self._store.meta_update({_RECORDED_ROOT: state.root.hex(), _RECORDED_INSTANT: str(state.known_at)})
 
     def _last_state(self, known: int) -> tuple[int, bytes | None, int]:
-        """Find the newest record that names a state: its number, the root, and of which instant it was.
+        """Find the newest record that names a state; return its number, the root, and the instant of the state.
 
-        A question about the past names an earlier state, and is passed over. A record of a change does not say its
-        instant, but a note does: another instant there gives another root, so an altered note is found out.
+        A question about the past names an earlier state, and is passed over. A record of a change does not state its
+        instant, but a note does; an altered note is noticed, because another instant there gives another root.
         """
         for number in reversed(range(self._log.size)):
             event = self._log.record(number).event
@@ -293,14 +264,14 @@ class ConfigurationLog:
 
 
 def record_trust(log: AuditLog, directory: Path, factory: str, *, withdrawn: bool = False) -> None:
-    """Record in a store's log what :meth:`ConfigurationLog.trust` says, now."""
+    """Write to a store's log the record of :meth:`ConfigurationLog.trust`, as of now."""
     with open_corpus(directory) as store:
         at = known_at_microseconds(datetime.now(UTC))
         ConfigurationLog(log, store).trust(factory, withdrawn=withdrawn, at=at)
 
 
 def _is_of_trust(change: ModelChange) -> bool:
-    """Tell a record of trust, which says nothing of the gate, from one of the models."""
+    """Tell a record of trust, which says nothing about the gate, from one of the models."""
     return change.why.partition(":")[0] in (_TRUSTED, _WITHDRAWN)
 
 

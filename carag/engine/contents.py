@@ -1,4 +1,4 @@
-"""Change what a store holds, and put each change on record before it can be searched: ingest, sync, add, remove."""
+"""Change what a store holds, recording each change before it can be searched: ingest, sync, add, remove."""
 
 from __future__ import annotations
 
@@ -33,16 +33,7 @@ __all__ = ["Contents"]
 
 
 class Contents:
-    """What a store holds, open for changes: the part of :class:`carag.Engine` that writes documents and their labels.
-
-    Parameters
-    ----------
-    collection : Collection
-    recorder : Recorder
-    configuration : ConfigurationLog
-    clock : callable
-        Returns an aware datetime.
-    """
+    """The part of :class:`carag.Engine` that writes documents and their labels; ``clock`` returns an aware datetime."""
 
     def __init__(
         self,
@@ -69,36 +60,34 @@ class Contents:
     ) -> IngestReport:
         """Read documents, label, chunk, embed and store them, and bring the index up to date.
 
-        A store of EDGAR's profile reads filings; of any other, the files of a folder (:mod:`carag.readers`), whose
-        stated fields are the facts that the profile's rules turn into bits.
-
-        What is stored and unchanged (by content hash) is skipped, so that a killed run is resumed by running it
-        again.
+        A store with EDGAR's profile reads filings; any other reads the files of a folder (:mod:`carag.readers`), whose
+        stated fields are the facts that the profile's rules turn into bits. What is stored and unchanged, by its
+        content's hash, is skipped, so running a killed run again finishes it.
 
         Parameters
         ----------
         path : path
-            A filing, a JSONL file of filings, or a directory of either; else a file or a folder.
+            A filing, a JSONL file of filings, or a directory of either; otherwise a file or a folder.
         progress : callable, optional
-            Called in this thread with (stage, done, total, note): ``"filings"`` counts bytes read, ``"index"`` rows;
-            a total of 0 is unknown; the note tells how far it is, without names. What it raises ends the run.
+            Called in this thread with (stage, done, total, note): ``"filings"`` counts bytes read, ``"index"`` rows; a
+            total of 0 is unknown; the note says how far it is, without names. An exception from it ends the run.
         only : mapping, optional
-            By accession number, the passages wanted: (type of the document, where in it the passage starts). All others
-            are left out, and all filings not named; for a corpus of a stated part.
+            By accession number, the passages wanted: (type of the document, start of the passage in it). All other
+            passages and filings are left out.
         reader : callable, optional
-            Reads ``path`` in place of CARAG: it returns documents, and for what is none a text that says why.
+            Reads ``path`` instead of CARAG; it returns documents, and a message for what is not a document.
 
         Returns
         -------
         IngestReport
-            Its ``problems`` name everything under ``path`` that is no document.
+            Its ``problems`` name everything under ``path`` that is not a document.
         """
         self._check_open()
         own = self._collection.profile.vocabulary.reader
         if reader is not None or own != "edgar":
             if only is not None:
                 raise InvalidArgument(
-                    "only is for filings; leave it out, or ingest a folder with the wanted files"
+                    "`only` is for filings; leave it out, or ingest a folder with the wanted files"
                 )
             return self._ingest_documents((reader or reader_named(own))(Path(path)))
         return self._ingest_filings(Path(path), progress, only)
@@ -109,8 +98,9 @@ class Contents:
         found = list(read)
         if odd := [one for one in found if not isinstance(one, Document | str)]:
             raise InvalidArgument(
-                f"the reader gave a {type(odd[0]).__name__}; want carag.Document objects, and texts that name what is "
-                "none"
+                f"the reader returned a {type(odd[0]).__name__}; want carag.Document objects, and a text for each "
+                "thing "
+                "that is not a document"
             )
         documents, lost = self._documents.without_lost(one for one in found if isinstance(one, Document))
         done = self._add(documents, stop)
@@ -137,29 +127,30 @@ class Contents:
         reader: Callable[[Path], Iterable[Document | str]] | None = None,
         stop: Callable[[], bool] = never,
     ) -> SyncReport:
-        r"""Bring the store up to a folder: one run of what :class:`carag.engine.freshness.Nightly` does each night.
+        r"""Bring the store up to a folder, once, as :class:`carag.engine.freshness.Nightly` does each night.
 
-        What is new is stored, what is changed replaces what was, by the hash of its content, never by a date, and what
-        is unchanged costs no write. Of a changed document only those passages are embedded whose text, or heading, is
-        new to the store. A run that was killed is finished by the next; a second run does nothing.
+        New documents are stored, and changed ones, by their content's hash, replace the old ones; unchanged ones cost
+        no write. In a changed document only passages whose text or heading is new to the store are embedded. The next
+        run finishes one that was killed.
 
         Parameters
         ----------
         path : path
-            A folder, or one file. What changes while it is read is read again, and at last left to the next run.
+            A folder, or one file. What changes while it is read is read again, and finally left to the next run.
         remove_vanished : bool
-            Whether documents that this folder gave before and gives no more are withdrawn, as by :meth:`remove`; they
-            are only reported otherwise. None is while the folder gives no document at all, as one that is not mounted.
+            Whether to withdraw, as by :meth:`remove`, documents that this folder gave before and no longer gives;
+            otherwise they are only reported. If the folder gives no document at all, as when it is not mounted, nothing
+            is withdrawn.
         reader : callable, optional
             As for :meth:`ingest`.
         stop : callable, optional
-            Asked before each document is stored; once it returns true, what is stored is put on record, and the run
-            ends. Passages are embedded and stored at most 2,048 at a time.
+            Asked before each document is stored; once it returns true, what is stored is recorded, and the run ends. At
+            most 2,048 passages are embedded and stored at a time.
 
         Raises
         ------
         InvalidArgument
-            If there is no such path, or the store holds filings, of which :meth:`ingest` takes the new and changed.
+            If there is no such path, or the store holds filings, which :meth:`ingest` keeps up to date.
 
         Examples
         --------
@@ -198,8 +189,9 @@ class Contents:
                 report.removed = self.remove(report.vanished)
             else:
                 report.problems.append(
-                    f"{len(report.vanished)} documents vanished and none is left, so none was withdrawn: is the folder "
-                    "mounted? What is to go all the same, Engine.remove(ids) withdraws"
+                    f"{len(report.vanished)} documents vanished and none is left, so none was withdrawn; check "
+                    "that the "
+                    "folder is mounted, or withdraw them with Engine.remove(ids)"
                 )
         report.stopped = stopped
         return report
@@ -220,11 +212,11 @@ class Contents:
     def add(
         self, documents: Iterable[Document], *, by: str | None = None, stop: Callable[[], bool] = never
     ) -> AddReport:
-        """Label, chunk, embed and store documents of your own, and bring the index up to date.
+        """Label, chunk, embed and store your own documents, and bring the index up to date.
 
-        A document under an id that the store has replaces that one: its passages are found no more, and stay for past
-        questions and receipts. What is stored and unchanged is skipped, so that a killed call is finished by making it
-        again. A document that ``supersedes`` another ends it from its own ``public_at`` on.
+        A document replaces the one that the store has under its id, whose passages are no longer found but stay for
+        past questions and receipts. What is stored and unchanged is skipped, so repeating a killed call finishes it. A
+        document that ``supersedes`` another ends it from its own ``public_at`` on.
 
         Parameters
         ----------
@@ -238,8 +230,8 @@ class Contents:
         Raises
         ------
         InvalidArgument
-            If two of one id differ, one supersedes what is not known, or itself by way of others, one has facts that no
-            rule turns into bits, or the store holds filings; nothing is stored.
+            If two with one id differ, one supersedes an unknown document, or itself through others, one has facts that
+            no rule turns into bits, or the store holds filings; nothing is stored.
 
         Examples
         --------
@@ -269,15 +261,11 @@ class Contents:
         return report
 
     def remove(self, ids: Iterable[str], *, by: str | None = None) -> int:
-        """Remove documents from what can be found, and return their number; past questions still find them.
+        """Withdraw documents so that only past questions still find them; return their number.
 
         What a removed document superseded stays superseded, so that removing makes nothing admissible. The record
-        commits to who removes them, ``by``.
-
-        Raises
-        ------
-        InvalidArgument
-            If an id is not in the store; nothing is removed.
+        commits to who removes them, ``by``. Raises InvalidArgument if an id is not in the store; nothing is removed
+        then.
         """
         self._check_open()
         started = self._clock()
@@ -292,9 +280,9 @@ class Contents:
         return self._collection.store.counts()
 
     def label_history(self, chunk_id: str) -> LabelHistory | None:
-        """Return all that a passage was ever labelled, without its text, and no record of that; None if there is none.
+        """Return every label that a passage ever had, without its text and without a record; None if it does not exist.
 
-        It tells that the passage exists: for those who read the log, or whose role may know of hidden passages.
+        It reveals that the passage exists: use it for readers of the log, or roles that may know of hidden passages.
         """
         self._check_open()
         check_label("chunk_id", chunk_id)
@@ -313,7 +301,9 @@ class Contents:
         if self._closed:
             raise InvalidArgument("this engine is closed; open the store again with carag.Engine.open(...)")
         if os.getpid() != self._pid:  # log, files and connections belong to the parent process
-            raise AuditUnavailable("this engine was opened before a fork; open the store after it")
+            raise AuditUnavailable(
+                "this engine was opened before the process forked; open the store in the child instead"
+            )
 
     def _settle(
         self,
@@ -325,7 +315,7 @@ class Contents:
         quarantined: int = 0,
         by: str | None = None,
     ) -> None:
-        """Record the state that will be searched, unless it is on record: also after a run that was killed."""
+        """Record the state that will be searched, unless it is on record; also after a run that was killed."""
         collection = self._collection
         if collection.store.epoch and not self._configuration.is_recorded(collection.state):
             self._recorder.ingested(

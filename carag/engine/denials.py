@@ -1,6 +1,6 @@
 """Record refused tokens: the first of a kind at once, the rest of its minute as a count.
 
-So no refusal goes unrecorded, and a flood of forged tokens fills neither the log nor the disk.
+So every refusal is recorded, and a flood of forged tokens fills neither the log nor the disk.
 """
 
 from __future__ import annotations
@@ -19,14 +19,12 @@ if TYPE_CHECKING:
 __all__ = ["Denials"]
 
 _WINDOW: Final = 60_000_000
-"""Microseconds during which further refusals of a kind are counted and not recorded."""
+"""Microseconds during which further refusals of a kind are only counted."""
 _Kind = tuple[str, str | None, str | None]
 
 
 @dataclass(slots=True)
 class _Waiting:
-    """Refusals of one kind that are not on record yet."""
-
     opened: int
     first: int = 0
     last: int = 0
@@ -34,14 +32,7 @@ class _Waiting:
 
 
 class Denials:
-    """Counts and records refusals. Safe to share between threads.
-
-    Parameters
-    ----------
-    log : AuditLog
-    clock : callable
-        Returns microseconds since 1970.
-    """
+    """Counts and records refusals; safe to share between threads. ``clock`` returns microseconds since 1970."""
 
     def __init__(self, log: AuditLog, clock: Callable[[], int]) -> None:
         self._log = log
@@ -52,10 +43,7 @@ class Denials:
     def add(self, why: str, *, issuer: str | None, audience: str | None, count: int = 1) -> None:
         """Count one refusal, or several that were counted elsewhere, and record what is due.
 
-        Raises
-        ------
-        AuditUnavailable
-            If a refusal that is due cannot be recorded.
+        Raises AuditUnavailable if that cannot be recorded.
         """
         now, kind = self._clock(), (why, issuer, audience)
         with self._lock:
@@ -69,13 +57,7 @@ class Denials:
             one.last, one.count = max(one.last, now), one.count + count
 
     def flush(self) -> None:
-        """Record all that is counted and not recorded.
-
-        Raises
-        ------
-        AuditUnavailable
-            If that cannot be recorded.
-        """
+        """Record everything that is counted and not recorded; AuditUnavailable if that is not possible."""
         with self._lock:
             self._write(opened_by=None)
 

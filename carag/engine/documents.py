@@ -1,8 +1,8 @@
 """Store documents and remove them, then bring the collection up to the store.
 
-A document is a row of the store's filings, under its id. Which one supersedes which is decided again in every
-transaction, from the facts of the documents that it concerns, so their order of arrival makes no difference. A batch
-is one transaction; after a kill the next run skips what is stored unchanged, by content hash.
+A document is a row of the store's filings, under its id. Each transaction decides again which document supersedes
+which, from the facts of the documents concerned, so their order of arrival makes no difference. A batch is one
+transaction; after a kill the next run skips what is stored unchanged, by content hash.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ READER: Final = "documents"
 _EMBED_BATCH: Final = 2048
 """Passages embedded together and stored in one transaction."""
 _ROWS_VERSION: Final = "document-1"
-"""Must change whenever the same document may be stored differently; part of its content hash."""
+"""Part of the content hash; must change whenever the same document may be stored differently."""
 _USUAL_SIZES: Final = (1000, 1500)
-"""Passages of these desired and greatest lengths are not named in a content hash."""
+"""Desired and greatest lengths of passages that a content hash does not mention."""
 _LINKS: Final = 1 << 33
 """Numbers for ids, below the ten digits of a CIK. Two ids with one number cost time and change no label."""
 
@@ -64,17 +64,14 @@ def never() -> bool:
 
 
 class _Given(NamedTuple):
-    """A document to store, and its row."""
-
     document: Document
     word: int
     filing: StoredFiling
-    """With the minutes from and until which it may be found among its facts."""
+    """Its facts include the minutes from and until which it may be found."""
     metadata: Mapping[str, Value]
-    """What its profile declares."""
+    """Fields that the profile declares."""
 
     def chunks(self, vocabulary: Vocabulary) -> list[StoredChunk]:
-        """Cut it into its labelled passages."""
         document = self.document
         return [
             StoredChunk(
@@ -93,7 +90,7 @@ class _Given(NamedTuple):
 
 
 def _cut(text: str, vocabulary: Vocabulary) -> Iterator[tuple[Chunk, str]]:
-    """Cut a text as its profile says; yield each piece and its clauses, of which a passage names none."""
+    """Cut a text as its profile says; yield each piece with its clauses, which a passage does not name."""
     target, limit = vocabulary.target, vocabulary.limit
     if vocabulary.by == "clauses":
         whole, overlap = vocabulary.whole, vocabulary.overlap
@@ -105,7 +102,6 @@ def _cut(text: str, vocabulary: Vocabulary) -> Iterator[tuple[Chunk, str]]:
 
 
 def _cut_version(vocabulary: Vocabulary) -> str:
-    """Name how texts are cut; part of a content hash."""
     sizes = (vocabulary.target, vocabulary.limit)
     if vocabulary.by == "clauses":
         lengths = ".".join(str(one) for one in (*sizes, vocabulary.whole, vocabulary.overlap))
@@ -114,12 +110,12 @@ def _cut_version(vocabulary: Vocabulary) -> str:
 
 
 def _label(document: Document, vocabulary: Vocabulary) -> DeclaredLabel:
-    """Return the label of a document's passages, from its bits or by the rules of the store's profile."""
     if document.facts is not None:
         if not vocabulary.rules:
             raise InvalidArgument(
-                f"document {document.id!r} has facts, and the profile {vocabulary.profile!r} has no rules from facts "
-                "to bits; give bits"
+                f"document {document.id!r} has facts, but the profile {vocabulary.profile!r} has no rules that "
+                "turn facts "
+                "into bits; give bits"
             )
         return label_facts(document.facts, vocabulary)
     bits = bits_of(document.bits or (), name=f"bits of document {document.id!r}", flags=vocabulary.flags)
@@ -130,7 +126,7 @@ def _label(document: Document, vocabulary: Vocabulary) -> DeclaredLabel:
 def _declared(
     document: Document, label: DeclaredLabel, vocabulary: Vocabulary
 ) -> tuple[dict[str, Value], DeclaredLabel]:
-    """Return the metadata by which a document is searched, and its label: a value of another kind quarantines it."""
+    """Return the searchable metadata of a document, and its label; a value of the wrong kind quarantines it."""
     found: dict[str, Value] = {}
     for name, kind in vocabulary.metadata.items():
         try:
@@ -143,13 +139,7 @@ def _declared(
 
 
 class DocumentWriter:
-    """Writes documents into a collection.
-
-    Parameters
-    ----------
-    collection : Collection
-        Whose profile says what bits and facts mean.
-    """
+    """Writes documents into a collection, whose profile says what bits and facts mean."""
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
@@ -194,7 +184,7 @@ class DocumentWriter:
         return report
 
     def without_lost(self, documents: Iterable[Document]) -> tuple[list[Document], list[str]]:
-        """Leave out documents that supersede what nobody knows, and those that supersede these; say which, and why."""
+        """Leave out documents that supersede unknown ones, and those that supersede these; say which, and why."""
         several = list(documents)
         supersedes = {one.id: one.supersedes for one in several}
         problems: list[str] = []
@@ -216,8 +206,8 @@ class DocumentWriter:
             known = {one: store.facts_of(one) for one in wanted}
             if absent := [one for one, facts in known.items() if facts is None or facts["removed"]]:
                 raise InvalidArgument(
-                    f"no document {quoted(absent[0])} is in the store, or it was removed before; {len(absent)} of "
-                    f"{len(wanted)} ids are like that, and nothing was removed"
+                    f"document {quoted(absent[0])} is not in the store, or was removed before, as are "
+                    f"{len(absent)} of the {len(wanted)} ids; nothing was removed: leave these ids out"
                 )
             if wanted:
                 nothing = np.empty((0, self._collection.embedder.dim), np.float32)
@@ -232,7 +222,6 @@ class DocumentWriter:
         return document_histories(facts, self._vocabulary.lifecycle)
 
     def _read(self, documents: Iterable[Document]) -> dict[str, _Given]:
-        """Check all documents of a call and make their rows, before anything is stored."""
         if isinstance(documents, (Document, str, bytes)) or not isinstance(documents, Iterable):
             raise InvalidArgument(
                 f"documents is a {type(documents).__name__}; want a list of carag.Document objects"
@@ -247,8 +236,9 @@ class DocumentWriter:
             metadata, label = _declared(document, label, self._vocabulary)
             if document.in_force_at is not None and self._vocabulary.lifecycle.pending is None:
                 raise InvalidArgument(
-                    f"document {document.id!r} has in_force_at, and the profile {self._vocabulary.profile!r} names no "
-                    "bit of what is not yet in force; leave it out, or name one as pending under [lifecycle]"
+                    f"document {document.id!r} has in_force_at, but the profile {self._vocabulary.profile!r} has "
+                    "no bit for "
+                    "what is not yet in force; leave it out, or name one as pending under [lifecycle]"
                 )
             one = _Given(document, label.word, _row(document, label, self._vocabulary), metadata)
             first = given.setdefault(document.id, one)
@@ -295,7 +285,6 @@ class DocumentWriter:
 
 
 def _row(document: Document, label: DeclaredLabel, vocabulary: Vocabulary) -> StoredFiling:
-    """Return a document as the store keeps it, without its passages."""
     metadata, zone = dict(document.metadata), vocabulary.zone
     facts = {
         "id": document.id,
@@ -309,7 +298,7 @@ def _row(document: Document, label: DeclaredLabel, vocabulary: Vocabulary) -> St
         "language": document.language,
         "pages": list(document.pages),
     }
-    # Only where stated: the content hash of a document without them is the one that it always had.
+    # Only if stated, so that a document without them keeps the content hash that it always had.
     if document.names:
         facts["names"] = list(document.names)
     if document.acts:
@@ -331,7 +320,7 @@ def _row(document: Document, label: DeclaredLabel, vocabulary: Vocabulary) -> St
 
 
 def _removed(filing: StoredFiling) -> StoredFiling:
-    """Return the version of a document that has no passages. What it superseded stays so: removing widens nothing."""
+    """Return the version of a document without passages. What it superseded stays so: removing widens nothing."""
     facts = {**filing.facts, "removed": True}
     return _filing(
         facts, content=content_hash(facts, (), version=_ROWS_VERSION), causes={"bits": []}, quarantine=None
@@ -357,7 +346,7 @@ def _filing(
         causes=causes,
         public_at_source="always public" if facts["public_at"] == 0 else "stated with the document",
         quarantine=quarantine,
-        # The store looks again at all that share one of these numbers with a new row.
+        # The store labels again whatever shares one of these numbers with a new row.
         ciks=tuple(dict.fromkeys(_link(one) for one in linked if one is not None)),
     )
 
@@ -368,11 +357,11 @@ def _link(id_: str) -> int:
 
 
 def _pages_of(document: Document, start: int, end: int) -> str:
-    """Name the pages that a passage is on, as a citation shows them; empty where a document has none."""
+    """Name the pages that a passage is on, as a citation shows them; empty if the document has no pages."""
     pages = tuple(document.pages)
     if not pages:
         return ""
-    # A page that begins where the passage does is the page it is on; a blank one begins there as well, and ends.
+    # A page that begins where the passage does is the one it is on; a blank page begins and ends there.
     first, last = bisect_right(pages, start), bisect_left(pages, end)
     return f"page {max(first, 1)}" if last <= first else f"pages {max(first, 1)}-{last}"
 
@@ -382,7 +371,7 @@ def _minute(value: datetime | date | None, absent: int, zone: ZoneInfo) -> int:
 
 
 def _first_minute(value: datetime | date | None, zone: ZoneInfo) -> int | None:
-    """Return the minute of a moment, or the first of a day: what takes effect on a day holds all of it."""
+    """Return the minute of a moment, or the first minute of a day, because a day takes effect as a whole."""
     if value is None:
         return None
     return as_of_minutes(value if isinstance(value, datetime) else datetime.combine(value, time(), zone))
@@ -411,7 +400,7 @@ def _superseding_wrongly(supersedes: Mapping[str, str | None], store: CorpusStor
         while at is not None and at not in ends:
             if at in chain:
                 wrong[at] = (
-                    f"document {at!r} supersedes itself by way of {len(chain)} documents; want chains that end"
+                    f"document {at!r} supersedes itself through {len(chain)} documents; want chains that end"
                 )
                 break
             chain[at] = None

@@ -1,7 +1,7 @@
 """Answer questions over one store: connect the rooms, and put every request on record before its result leaves.
 
-Each public method that returns text follows one path, :meth:`Engine._on_record`: check the request, infer its policy
-or refuse, do the work, append the audit record durably, return. If the record cannot be written nothing is returned
+Each public method that returns text follows one path, :meth:`Engine._on_record`: check the request, infer its policy or
+refuse, do the work, append the audit record durably, return. If the record cannot be written nothing is returned
 (``AuditUnavailable``); if the work fails, the failure is recorded and then raised.
 """
 
@@ -74,7 +74,7 @@ class Engine(Contents, Measured, Served):
     >>> import tempfile, carag
     >>> store = tempfile.mkdtemp()
     >>> with carag.Engine.open(store, embedder="wordllama") as engine:
-    ...     answer = engine.ask("Anything?", carag.Session(role="nobody", purpose="invest"))
+    ...     answer = engine.ask("Anything?", carag.Session(role="visitor", purpose="invest"))
     >>> answer.outcome.value, answer.why
     ('refuse', 'UNKNOWN_ROLE')
     """
@@ -138,59 +138,59 @@ class Engine(Contents, Measured, Served):
         Parameters
         ----------
         path : path
-            A directory; one engine at a time. Several share a store by :func:`carag.engine.sharing.share`.
+            A directory; one engine at a time. Several share a store through :func:`carag.engine.sharing.share`.
         create : bool
-            Whether a directory that holds no store becomes one.
+            Whether a directory without a store becomes one.
         profile : str, path or Profile, optional
-            Of a new store, which keeps it: one that ships with the package, or a folder; default ``"edgar"``.
+            For a new store, which keeps it: one that ships with the package, or a folder; default ``"edgar"``.
         embedder : str or object, optional
-            Of a new store; it keeps its own, and another is refused. Default ``"minilm"``. An object of your own has
+            For a new store, which keeps it and refuses others; default ``"minilm"``. An object of your own has
             ``name``, ``dim``, ``embed_documents``, ``embed_query`` (:mod:`carag.retrieval.own`).
         generator : str, Generator or callable
             A generator or its name: ``"extractive"`` quotes and cannot invent; ``"local"``, ``"bedrock:MODEL_ID"``. A
             callable of your own takes (question, passages, withheld), returns text (:mod:`carag.generation.own`).
         ranker : str, optional
             ``"fused-1"``: similarity, words, and what the question names (:mod:`carag.retrieval.ranking`); ``"dense"``:
-            similarity alone; with ``"+mmr-0.7-20"`` behind: passages that differ. Default: what the profile says.
+            similarity alone; followed by ``"+mmr-0.7-20"``: passages that differ. By default what the profile says.
         reranker : str or object, optional
             Orders the passages found (:mod:`carag.retrieval.reranker`); none by default.
         gate : ConfidenceGate, optional
-            Default: the one calibrated on this store (:meth:`carag.Engine.calibrate_gate`), else what the profile ships
-            for the embedder, else a baseline; ``Answer.gate`` tells.
+            By default the one calibrated on this store (:meth:`carag.Engine.calibrate_gate`), else what the profile
+            ships for the embedder, else a baseline; see ``Answer.gate``.
         clock : callable, optional
             Returns an aware datetime; the system clock if absent.
         intents : bool
-            Whether the words of a question ("audited", "latest", ...) tighten the policy. They never widen it.
+            Whether words of a question ("audited", "latest", ...) tighten the policy. They never widen it.
         anchors : sequence of Anchor
-            Where checkpoints are confirmed outside, every minute or 1,000 records (``carag.audit.anchors``).
+            Where checkpoints are confirmed externally, every minute or 1,000 records (``carag.audit.anchors``).
         window : Window, optional
-            How much no anchor need confirm, and how long, until no answer leaves; default 50,000 records, 15 minutes.
+            How much may stay without an anchor's confirmation, and how long, before answers stop; default 50,000
+            records, 15 minutes.
         retain : str
-            The retention class of the records written, as ``carag.audit.RETENTION`` names it.
+            The retention class of the records written, one of ``carag.audit.RETENTION``.
         not_before : str, optional
-            A checkpoint or receipt of this store that was kept elsewhere: a log put back behind it is not opened.
+            A checkpoint or receipt of this store that was kept elsewhere; a log that does not reach it is not opened.
         scrub_every : float, optional
-            Seconds between passes that re-hash the log in the background; what is damaged lets no more answers out.
+            Seconds between background passes that hash the log again; damage stops all answers.
         evidence : str, optional
             ``postgresql://ROLE@HOST/DATABASE``: every record and request goes there, too, before its result leaves.
         backend : str or VectorBackend, optional
-            Where vectors are: ``"native"``, here, or a URL (:mod:`carag.backends.urls`). Default: here, if they are.
+            Where vectors are: ``"native"``, here, or a URL (:mod:`carag.backends.urls`). By default here, if they are.
         shadow : str or VectorBackend, optional
-            A backend that gets every change and question, too, to compare: :attr:`carag.Engine.shadow` counts.
-        accept_gate : bool
-            Whether a calibrated gate that is not the one on record is dropped, on record; it is refused otherwise.
-        accept_labels : bool
-            Whether labels other than those on record are accepted, on record, and all rows made anew; else refused.
+            A backend that also gets every change and question, for comparison: :attr:`carag.Engine.shadow` counts.
+        accept_gate, accept_labels : bool
+            Whether a calibrated gate that is not the one on record is dropped, or labels that are not those on record
+            are accepted and all rows written again, in either case on record; otherwise the store is not opened.
         accept_policy : bool
             Whether other roles, intents and words of the same bits are put in force, on record.
         accept_lost_values : bool
-            Whether the log goes on without the values its records commit to, on record, when ``private.db`` is lost.
+            Whether the log continues, on record, without the values its records commit to if ``private.db`` is lost.
 
         Raises
         ------
         InvalidArgument
-            If there is no store and ``create`` is false, the store has another embedder or profile, or a setting is
-            none of those that the message names.
+            If there is no store and ``create`` is false, the store has another embedder or profile, or a setting is not
+            valid.
         StoreLocked
             If another engine holds the store.
         CorruptFile
@@ -256,7 +256,7 @@ class Engine(Contents, Measured, Served):
 
     @property
     def vkey(self) -> str:
-        """The public key that this store's receipts are verified with."""
+        """The public key that verifies this store's receipts."""
         return self._log.vkey
 
     @property
@@ -270,9 +270,9 @@ class Engine(Contents, Measured, Served):
         return self._log
 
     def session(self, token: str, verifier: TokenVerifier) -> Session:
-        """Make a session from a signed token; a token that is refused is on record, though nothing it says.
+        """Make a session from a signed token; a refusal goes on record, without anything that the token says.
 
-        Of many refusals for one reason the first is recorded at once, those of the following minute as a number, at the
+        Of many refusals for one reason the first is recorded at once, those of the following minute as a count, at the
         latest when the engine is closed.
 
         Raises
@@ -295,8 +295,6 @@ class Engine(Contents, Measured, Served):
 
         Parameters
         ----------
-        question : str
-        session : Session
         where : mapping, optional
             Only documents whose declared metadata meets it: by field a value, a list of values, or a range such as
             ``{"gte": 2024}`` (:class:`carag.policy.Where`). It narrows what the session may use, and is on record.
@@ -304,13 +302,13 @@ class Engine(Contents, Measured, Served):
         Returns
         -------
         Answer
-            ``outcome`` is ``answer``; ``decline`` when the admissible evidence is too weak or the generator finds no
-            answer in it; ``refuse`` when the session alone decides.
+            ``outcome`` is ``answer``; ``decline`` if the admissible evidence is too weak or the generator finds no
+            answer in it; ``refuse`` if the session alone decides.
 
         Raises
         ------
         InvalidArgument
-            If the question is empty or longer than 8,192 characters, or ``where`` is not of the profile's metadata.
+            If the question is empty or longer than 8,192 characters, or ``where`` does not fit the profile's metadata.
         AuditUnavailable
             If the record cannot be written; nothing is returned.
         ModelUnavailable
@@ -346,19 +344,17 @@ class Engine(Contents, Measured, Served):
     def retrieve(
         self, question: str, session: Session, k: int = _K, *, where: Mapping[str, Any] | None = None
     ) -> Retrieval:
-        """Return the ``min(k, admissible)`` best admissible passages, without generating.
-
-        ``where`` narrows as in :meth:`ask`.
+        """Return the ``min(k, admissible)`` best admissible passages, without generating; ``where`` as in :meth:`ask`.
 
         Raises
         ------
         InvalidArgument
-            If the question is empty or too long, ``k`` is not in 1 to 400, or ``where`` is none.
+            If the question is empty or too long, ``k`` is not in 1 to 400, or ``where`` is not valid.
         AuditUnavailable
             If the record cannot be written; nothing is returned.
         """
         if type(k) is not int or not 1 <= k <= _MAX_K:
-            raise InvalidArgument(f"k is {quoted(k)}; want 1 to {_MAX_K}, what one record can hold")
+            raise InvalidArgument(f"k is {quoted(k)}; want 1 to {_MAX_K}, as many as one record can hold")
 
         def retrieve(request: Request, decision: Decision) -> Finding:
             models = self._searching
@@ -407,12 +403,9 @@ class Engine(Contents, Measured, Served):
         )
 
     def explain(self, chunk_id: str, session: Session) -> Explanation:
-        """Say why a chunk is admissible or hidden for a session; never its text.
+        """Say why a chunk is admissible or hidden for a session, never its text.
 
-        Raises
-        ------
-        AuditUnavailable
-            If the record cannot be written; nothing is returned.
+        Raises AuditUnavailable if the record cannot be written; nothing is returned then.
         """
 
         def explanation(_: Request, decision: Decision) -> Finding:
@@ -468,11 +461,13 @@ class Engine(Contents, Measured, Served):
         work: Callable[[Request, Decision], Finding],
         where: Mapping[str, Any] | None = None,
     ) -> tuple[Finding, Receipt, Request]:
-        """Take a request from its check to its durable record; return what it led to, the receipt and the request."""
+        """Take a request from its check to its durable record; return the finding, the receipt and the request."""
         self._check_open()
         check_question("chunk id" if kind is RecordKind.EXPLAIN else "question", text)
-        if type(session) is not Session:  # a subclass could answer differently each time it is read
-            raise InvalidArgument(f"session is a {type(session).__name__}; want a carag.Session itself")
+        if type(session) is not Session:  # a subclass could give other values each time it is read
+            raise InvalidArgument(
+                f"session is a {type(session).__name__}; want a carag.Session, not a subclass"
+            )
         request = Request(
             kind, text, session, self._clock(), Where.of(where, self._table.vocabulary.metadata)
         )

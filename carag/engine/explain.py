@@ -1,6 +1,6 @@
 """Explain why a passage is admissible or hidden for a session.
 
-A session that may not know that a passage exists learns it neither from the answer nor from the steps taken.
+If the session may not know that a passage exists, it learns this neither from the answer nor from the steps taken.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def explain(store: CorpusStore, chunk_id: str, decision: Decision) -> Finding:
         return _nothing_to_explain(chunk_id)
     try:
         chunk = store.chunk(chunk_id, as_of=decision.as_of, known_at=decision.known_at)
-    except InvalidArgument:  # no such passage: to a session that may know, that is an answer
+    except InvalidArgument:  # there is no such passage, which a session that may know is told
         return _nothing_to_explain(chunk_id)
     hidden = decision.reasons_for(chunk)
     verdict = "hidden from" if hidden else "admissible for"
@@ -42,13 +42,12 @@ def explain(store: CorpusStore, chunk_id: str, decision: Decision) -> Finding:
 
 
 def _nothing_to_explain(chunk_id: str) -> Finding:
-    """Decline in the same words for a hidden passage and an absent one: the difference would tell which it is."""
+    """Decline in the same words for a hidden passage and an absent one, so that they cannot be told apart."""
     text = f"there is nothing this session may know about {chunk_id}"
     return Finding(Outcome.DECLINE, "NOTHING_TO_EXPLAIN", text)
 
 
 def _is_open(store: CorpusStore, chunk_id: str, decision: Decision) -> bool:
-    """Tell whether a passage is admissible, by the same steps for a hidden one and for an absent one."""
     label = store.label_at_or_after(chunk_id, as_of=decision.as_of, known_at=decision.known_at)
     return label is not None and (decision.admits_labelled(label) & (label.chunk_id == chunk_id))
 
@@ -63,10 +62,9 @@ def _causes(store: CorpusStore, chunk: StoredChunk, decision: Decision) -> tuple
 
 
 def _named(store: CorpusStore, accession_number: str, decision: Decision) -> str:
-    """Name a filing to a session that may know of it, and say where only its metadata is known.
+    """Name a filing to a session that may know of it, and say if only its metadata is known.
 
-    Its text might then clear the doubt. A session that may see no passage of a filing may not know of it: it may be
-    a hidden one.
+    A session that may see no passage of a filing may not know of it, because the filing may be hidden.
     """
     if not decision.may_know_existence:
         keys = store.filing_labels(accession_number, known_at=decision.known_at).tolist()

@@ -1,4 +1,4 @@
-"""Turn filings that were read into the rows of a store: label, facts and passages. Reads no store and no clock."""
+"""Turn filings that were read into the rows of a store: label, facts and passages, without a store or a clock."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ class Accepted:
     filing: Filing
     label: Label
     stored: StoredFiling
-    """The filing as the store keeps it, with the facts of its own text alone."""
+    """The filing as the store keeps it, with the facts of its own text only."""
     wanted: Collection[tuple[str, int]] | None = None
-    """The passages selected; None for all of them."""
+    """The passages selected; None for all."""
 
     def rows(self, before: Facts | None) -> tuple[StoredFiling, list[StoredChunk]]:
-        """Return the filing, united with what the store knew of it before, and its labelled passages."""
+        """Return the filing, united with what the store knew about it before, and its labelled passages."""
         filing, quarantine = _united(self.stored, before)
         labelled = replace(self.label, word=self.label.word | quarantine)
         return filing, [
@@ -73,7 +73,7 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A filing of which a source states facts and has no text."""
+    """A filing for which a source states facts and has no text."""
 
     where: str
     filing: Filing
@@ -91,9 +91,9 @@ class Rejected:
 def classify(
     outcomes: Iterable[ReadOutcome], only: Selection | None
 ) -> Iterator[Accepted | Listed | Rejected]:
-    """Sort what was read, in its order, into filings to store and filings to reject; unselected ones are left out.
+    """Sort what was read, in its order, into filings to store and filings to reject, without unselected ones.
 
-    Of two filings under one accession number the first is accepted: they would replace each other on every run.
+    Of two filings with one accession number the first is accepted, because they would replace each other on every run.
     """
     first_place: dict[str, str] = {}
     for outcome in outcomes:
@@ -123,7 +123,7 @@ def attempt(where: str, make: Callable[[], _T]) -> _T | Rejected:
 
 
 def rows_of_listed(filing: Filing, known: Facts | None) -> StoredFiling:
-    """Return a filing without text as the store keeps it, united with what was known of it before."""
+    """Return a filing without text as the store keeps it, united with what was known about it before."""
     new = facts_of_metadata(filing, label(filing, metadata_only=True))
     facts = new if known is None else united(known, new)
     return StoredFiling(
@@ -141,7 +141,7 @@ def rows_of_listed(filing: Filing, known: Facts | None) -> StoredFiling:
 
 
 def _bearing(facts: Facts) -> tuple[int, ...]:
-    """Return the CIKs whose filings an event can concern; none if it can set no bit, so later filings skip it."""
+    """Return the CIKs whose filings an event can concern; none if it can set no bit, so that later filings skip it."""
     return tuple(sorted({cik for one in readings(facts) if bears_on_others(one) for cik in one.ciks}))
 
 
@@ -154,10 +154,9 @@ def _united(filing: StoredFiling, before: Facts | None) -> tuple[StoredFiling, i
 
 
 def _labelled(where: str, filing: Filing, only: Selection | None) -> Accepted:
-    """Label a filing, and hash all that its rows depend on."""
     labelled = label(filing)
     wanted = None if only is None else only[filing.accession_number]
-    # A selection of passages is another content than the whole filing.
+    # A selection of passages has another content hash than the whole filing.
     part = "" if wanted is None else f".{sorted(wanted)}"
     facts = facts_of_text(filing, labelled)
     filed = filing.filed.isoformat() if filing.filed else ""

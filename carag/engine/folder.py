@@ -1,7 +1,7 @@
-"""Turn what a folder holds into documents: stated times, entities and languages, and all else as facts.
+"""Turn what a folder holds into documents: times, entities and languages where stated, everything else as facts.
 
-Whatever a profile's rules make of the facts, a document that was read is stored: one that they give no label is
-quarantined, with its reason. What cannot become a document is a problem, with its place.
+Whatever a profile's rules make of the facts, a document that was read is stored; if they give it no label, it is
+quarantined, with the reason. What cannot become a document is a problem, with its place.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _FIELD: Final = re.compile("[a-z][a-z0-9_]*", re.ASCII)
 
 
 def reader_named(reader: str) -> Callable[[Path], Iterator[Document | str]]:
-    """Return what reads a folder for a profile, by its ``reader``: ``folder``, or the name of one that ships its own.
+    """Return what reads a folder for a profile with this ``reader``: ``folder``, or the name of a shipped one.
 
     The names are those of ``carag.policy.shipped.READERS``, so nothing that a profile's author writes is imported.
     """
@@ -41,7 +41,7 @@ def reader_named(reader: str) -> Callable[[Path], Iterator[Document | str]]:
 
 
 def placed_reader(reader: str) -> Callable[[Path], Iterator[tuple[str, Document | str]]]:
-    """Return what :func:`reader_named` does, with the place of each document and problem before it."""
+    """Return what :func:`reader_named` does, with each document and problem preceded by its place."""
     if reader == "folder":
         return placed_documents
     own = import_module(f"carag.profiles.{reader}.reader")
@@ -69,7 +69,7 @@ def placed_documents(
     document_of: Callable[[ReadDocument], Document] | None = None,
     leaves_out: Callable[[str], bool] | None = None,
 ) -> Iterator[tuple[str, Document | str]]:
-    """Read as :func:`read_documents` does, with the file, or file and row, of each before it."""
+    """Read as :func:`read_documents` does, each preceded by its file, or file and row."""
     made = document_of or _document
     for one in read_folder(path, leaves_out=leaves_out):
         if isinstance(one, Problem):

@@ -1,10 +1,10 @@
-"""Put on record what follows a request: an answer generated elsewhere, and what has replaced since what was cited.
+"""Put on record what follows a request: an answer generated elsewhere, and what has since replaced the cited documents.
 
-The record of an answer that was generated elsewhere, from the passages of an earlier retrieval, is a query's: the same
-question, session, policy, index state and passages as the retrieval's record, and the answer as a salted commitment. Of
-its models, ``prompt`` names that earlier record by number and hash, because what was retrieved is what the other model
-was prompted with. (``begun`` cannot name it: it ends a begin record, which an ended request no longer has.) The record
-of what has replaced the documents that an answer cites names the answer's record in the same place.
+The record of an answer that was generated elsewhere, from the passages of an earlier retrieval, is a query's: question,
+session, policy, index state and passages as in the retrieval's record, and the answer as a salted commitment. In its
+models, ``prompt`` names that earlier record by number and hash, because what was retrieved is what the other model was
+prompted with. (``begun`` cannot name it: it ends a begin record, which an ended request no longer has.) The record of
+what has replaced the documents that an answer cites names the answer's record in the same place.
 """
 
 from __future__ import annotations
@@ -69,16 +69,16 @@ def record_successors(
 ) -> tuple[tuple[Superseded, ...], Receipt | None]:
     """Name what has replaced, withdrawn or amended the cited documents since the instant of an answer, on record.
 
-    The record is a retrieval's as of today, by the policy of the same session without that instant: it proves that
-    each passage named was one which the session may use now. Its ``prompt`` names the answer's record.
+    The record is a retrieval's as of today, by the policy of the same session without that instant, so it proves that
+    the session may use each named passage now. Its ``prompt`` names the answer's record.
 
     Returns
     -------
     tuple of Superseded
-        Empty where the profile reads no days, the answer is as of now or of what was known in the past, or nothing
-        that the session may use today has replaced anything.
+        Empty if the profile reads no days, the answer is as of now or of what was known in the past, or nothing that
+        the session may use today has replaced anything.
     Receipt or None
-        Of the record; None if there is nothing to tell, and so no record.
+        None if there is nothing to report, and so no record.
     """
     found, receipt, request = asked
     then, citations = request.decision, found.citations
@@ -111,16 +111,15 @@ def record_successors(
 
 
 def _checked(log: AuditLog, recorder: Recorder, retrieval: Retrieval) -> Retrieved:
-    """Return what the engine knows of a retrieval of its own that nobody has altered."""
     if type(retrieval) is not Retrieval:
         raise InvalidArgument(
-            f"retrieval is a {type(retrieval).__name__}; want what Engine.retrieve returned: an answer of "
-            "Engine.ask is on record already"
+            f"retrieval is a {type(retrieval).__name__}; want what Engine.retrieve returned (an answer of "
+            "Engine.ask is on record already)"
         )
     asked = retrieval.asked
     if asked is None or asked.by is not recorder.mark:
         raise InvalidArgument(
-            "this retrieval was not made by this engine since it was opened; retrieve again, and answer from that"
+            "this retrieval was not made by this engine since it was opened; retrieve again, and answer from the result"
         )
     if (retrieval.receipt, retrieval.passages, retrieval.outcome) != (
         asked.receipt,
@@ -128,13 +127,15 @@ def _checked(log: AuditLog, recorder: Recorder, retrieval: Retrieval) -> Retriev
         Outcome.ANSWER,
     ):
         raise InvalidArgument(
-            "this retrieval has no passages, or was altered since it was returned; want one that found some, as it is"
+            "this retrieval has no passages, or was altered after it was returned; give an unaltered one with passages"
         )
     try:
         on_record = log.record(asked.receipt.seq).to_bytes() == asked.receipt.record
         checked = verify_receipt(asked.receipt.to_bytes(), log.vkey)
     except InvalidArgument as error:  # the log has no such record
-        raise InvalidArgument(f"the receipt of this retrieval is not of this log: {error}") from error
+        raise InvalidArgument(
+            f"the receipt of this retrieval does not belong to this log: {error}"
+        ) from error
     if not on_record or checked.verdict is not Verdict.VERIFIED:
         raise InvalidArgument(
             f"the receipt of this retrieval does not verify: {checked.reason}; retrieve again"

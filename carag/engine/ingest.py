@@ -1,8 +1,8 @@
 """Store filings, then bring the collection up to the store.
 
-Each filing is one transaction, and what it says of earlier filings is part of that transaction; so a kill at any
-point loses nothing that was stored and leaves no replaced filing open. The next run skips what is unchanged, by
-content hash. Filings of which a source has no text add no passages; what they say of others is stored in batches.
+Each filing is one transaction, including what it says about earlier filings; so a kill loses nothing that was stored
+and leaves no replaced filing open. The next run skips what is unchanged, by content hash. Filings without text add no
+passages; what they say about others is stored in batches.
 """
 
 from __future__ import annotations
@@ -40,12 +40,7 @@ _LISTED_BATCH: Final = 4096
 
 
 class Ingestor:
-    """The only writer of a collection: filings go into its store, then index and state follow.
-
-    Parameters
-    ----------
-    collection : Collection
-    """
+    """The only writer of a collection: filings go into its store, then index and state follow."""
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
@@ -53,8 +48,8 @@ class Ingestor:
     def run(self, path: Path, *, progress: Progress, only: Selection | None = None) -> IngestReport:
         """Store what is new or changed under ``path``, and bring the collection up to it.
 
-        Given a selection, other filings are left out, and of those selected the passages not wanted. What a filing
-        says of others is stored all the same, even if no passage of it is wanted.
+        Given a selection, other filings are left out, and unwanted passages of those selected. What a selected filing
+        says about others is stored even if none of its passages is wanted.
         """
         report, store = IngestReport(), self._collection.store
         _logger.info("ingest begins, with %d rows", len(self._collection.index))
@@ -83,7 +78,7 @@ class Ingestor:
         filings = _Filings(self._collection, report)
         listed = _ListedFilings(self._collection.store, report)
         for one in classify(_reported(path, report, progress), only):
-            # The store learns of filings in the order in which they were read.
+            # The store gets filings in the order in which they were read.
             if isinstance(one, Listed):
                 filings.flush()
                 listed.add(one)
@@ -98,7 +93,6 @@ class Ingestor:
 
 
 def _reported(path: Path, report: IngestReport, progress: Progress) -> Iterator[ReadOutcome]:
-    """Read filings, and report each before it is judged."""
     total = total_bytes(path)
     for outcome in read_filings(path):
         progress("filings", outcome.bytes_read, total, f"{report.filings} read, {report.chunks} chunks")
@@ -111,8 +105,6 @@ def _reject(report: IngestReport, one: Rejected) -> None:
 
 
 class _Filings:
-    """Filings with text that wait to be embedded together."""
-
     def __init__(self, collection: Collection, report: IngestReport) -> None:
         self._collection = collection
         self._store = collection.store
@@ -122,7 +114,6 @@ class _Filings:
         self._size = 0
 
     def add(self, one: Accepted) -> None:
-        """Take a filing, unless the store has it unchanged."""
         number = one.stored.accession_number
         if self._store.content_hash(number) == one.stored.content_hash:
             self._report.unchanged += 1
@@ -165,15 +156,12 @@ class _Filings:
 
 
 class _ListedFilings:
-    """Filings without text that wait to be stored together."""
-
     def __init__(self, store: CorpusStore, report: IngestReport) -> None:
         self._store = store
         self._report = report
         self._waiting: dict[str, StoredFiling] = {}
 
     def add(self, one: Listed) -> None:
-        """Take a filing, unless the store knows all that it states."""
         number = one.filing.accession_number
         waiting = self._waiting.get(number)
         known = waiting.facts if waiting else self._store.facts_of(number)

@@ -1,4 +1,4 @@
-"""Stand in for a store's embedder where nothing is embedded: to explain a passage, or to put a policy in force.
+"""Stand in for a store's embedder if nothing is embedded: to explain a passage, or to put a policy in force.
 
 So these work without the embedder's files, without its network, and without importing anything that a store names.
 """
@@ -27,22 +27,14 @@ class _Chosen(Enum):
 
 
 NO_EMBEDDER: Final = _Chosen.NO_EMBEDDER
-"""Given as ``embedder=`` to :meth:`carag.Engine.open`: open a store to explain and administer, not to search."""
+"""Value of ``embedder=`` for :meth:`carag.Engine.open` that opens a store to explain and administer, not to search."""
 
 
 class KeptEmbedder:
-    """What a store keeps of its embedder, which embeds nothing.
+    """What a store keeps about its embedder; it embeds nothing.
 
-    Parameters
-    ----------
-    store : CorpusStore
-    index_path : Path
-        Knows the dimension of a store without passages.
-
-    Raises
-    ------
-    InvalidArgument
-        If the store keeps none, or its name is none that a record can hold.
+    ``index_path`` tells the dimension of a store without passages. Raises InvalidArgument if the store keeps no
+    embedder, or one whose name a record cannot hold.
     """
 
     remote = False
@@ -58,7 +50,7 @@ class KeptEmbedder:
             return dim
         if not self._index_path.exists():
             raise InvalidArgument(
-                f"{self._store.path} holds no passage, and its index is gone; open it with its embedder, {self.name!r}"
+                f"{self._store.path} holds no passage and has no index; open it with its embedder, {self.name!r}"
             )
         index = Index.load(self._index_path)
         try:
@@ -67,26 +59,24 @@ class KeptEmbedder:
             index.close()
 
     def embed_documents(self, texts: Sequence[str]) -> NoReturn:  # noqa: ARG002 - the port's name
-        """Refuse: see :class:`~carag.retrieval.embedder.Embedder`."""
+        """Raise an error."""
         raise self._refusal()
 
     def embed_query(self, text: str) -> NoReturn:  # noqa: ARG002 - the port's name
-        """Refuse: see :class:`~carag.retrieval.embedder.Embedder`."""
+        """Raise an error."""
         raise self._refusal()
 
     def _refusal(self) -> InvalidArgument:
         return InvalidArgument(
-            f"this store was opened without its embedder, {self.name!r}; open it with it to search or to add"
+            f"this store was opened without its embedder; open it with {self.name!r} to search or to add"
         )
 
 
 def embedder_kept_in(directory: Path) -> tuple[str, str]:
     """Return the name and the fingerprint of the embedder of a store that is only read.
 
-    Raises
-    ------
-    InvalidArgument
-        If the directory holds no store, or the store keeps none, or its name is none that a record can hold.
+    Raises InvalidArgument if the directory holds no store, the store keeps no embedder, or a record cannot hold its
+    name.
     """
     with open_corpus(directory) as store:
         return _kept(store)
@@ -95,6 +85,6 @@ def embedder_kept_in(directory: Path) -> tuple[str, str]:
 def _kept(store: CorpusStore) -> tuple[str, str]:
     name, fingerprint = store.meta_get("embedder"), store.meta_get("embedder_fingerprint")
     if name is None or fingerprint is None:
-        raise InvalidArgument(f"{store.path} was begun and has no embedder yet; ingest something first")
+        raise InvalidArgument(f"{store.path} is new and has no embedder yet; ingest something first")
     check_label("the embedder that the store keeps", name)
     return name, fingerprint

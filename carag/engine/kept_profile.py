@@ -1,8 +1,8 @@
-"""Keep a store's profile: its name, bits and declared metadata for ever.
+"""Keep a store's profile: its name, bits and declared metadata, permanently.
 
-Of one that does not ship with the package its texts are kept, so that every command opens the store under its own
-policy, wherever the folder went that it was made from; so are its tables by which questions are read, and the public
-table of companies that a store was given beside them. Texts are data: nothing that a store holds is ever run.
+For a profile that does not ship with the package, the store keeps its texts, so that every command opens the store
+under its own policy, wherever the profile's folder went; also its tables for reading questions, and the public table of
+companies that the store was given. Texts are data: nothing that a store holds is ever run.
 """
 
 from __future__ import annotations
@@ -37,14 +37,10 @@ _READING: Final = "profile_reading"
 
 
 def kept_profile(store: CorpusStore) -> Profile | None:
-    """Return the profile that a store names; None of a new store.
+    """Return the profile that a store names; None for a new store.
 
-    A store of filings that names none was made before there were profiles, and is EDGAR's.
-
-    Raises
-    ------
-    CorruptFile
-        If the note is of another profile, or the texts are not valid.
+    A store of filings that names none was made before there were profiles, and has EDGAR's. Raises CorruptFile if the
+    note names another profile, or the texts are not valid.
     """
     name = store.meta_get(_NAME)
     if name is None:
@@ -73,18 +69,14 @@ def kept_profile(store: CorpusStore) -> Profile | None:
 def profile_of(directory: str | PathLike[str]) -> Profile:
     """Return the profile of a store that is only read, also while an engine holds it.
 
-    Raises
-    ------
-    InvalidArgument
-        If the directory holds no store, or one that has no profile yet.
-    CorruptFile
-        As for :func:`kept_profile`.
+    Raises InvalidArgument if the directory holds no store, or one without a profile; CorruptFile as
+    :func:`kept_profile`.
     """
     with open_corpus(Path(directory)) as store:
         profile = kept_profile(store)
     if profile is None:
         raise InvalidArgument(
-            f"{directory} was begun and has no profile yet; give it one with: carag ingest PATH --profile NAME_OR_DIR "
+            f"{directory} is new and has no profile yet; give it one with: carag ingest PATH --profile NAME_OR_DIR "
             f"--store {directory}"
         )
     return profile
@@ -93,9 +85,9 @@ def profile_of(directory: str | PathLike[str]) -> Profile:
 def documents_opened(
     directory: str | PathLike[str], old: PolicyTable, new: PolicyTable
 ) -> tuple[int, list[str]]:
-    """Count the documents of a store that another table's rules label otherwise, and list those that they open.
+    """Count the documents of a store that another table's rules label differently, and list those that they open.
 
-    See :func:`carag.labelling.widening.opened_documents`. Of documents whose bits were given, rules say nothing.
+    See :func:`carag.labelling.widening.opened_documents`. Documents whose bits were given are not affected by rules.
     """
     with open_corpus(Path(directory)) as store:
         names = dict.fromkeys(row[1] for row in store.described())  # each version is a row
@@ -109,25 +101,16 @@ def documents_opened(
 def keep_names(directory: str | PathLike[str], content: bytes, file: str) -> PublicNames:
     """Keep a table of names in a store that no engine holds open, in place of an older one; return it.
 
-    Parameters
-    ----------
-    directory : path
-        Of the store.
-    content : bytes
-        SEC's ``company_tickers.json``, or JSON lines; see :meth:`carag.retrieval.public_names.PublicNames.parse`.
-    file : str
-        How messages call it.
-
-    Raises
-    ------
-    InvalidArgument
-        If the table is not valid, or the store's profile reads no companies.
+    ``content`` is SEC's ``company_tickers.json``, or JSON lines
+    (:meth:`carag.retrieval.public_names.PublicNames.parse`); messages call it ``file``. Raises InvalidArgument if it is
+    not valid, or the store's profile reads no companies.
     """
     profile = profile_of(directory)
     if not Declared.of(profile).companies:
         raise InvalidArgument(
-            f"the profile {profile.name!r} of {directory} reads no companies in questions; a table of names is for a "
-            "store of filings"
+            f"the profile {profile.name!r} of {directory} reads no companies in questions; give a table of names "
+            "only to "
+            "a store of filings"
         )
     names = PublicNames.parse(content, file)
     with open_corpus(Path(directory)) as store:
@@ -140,18 +123,8 @@ def settle_profile(
 ) -> Profile:
     """Return the profile of a store; a new store takes the one given, by default EDGAR's.
 
-    Parameters
-    ----------
-    store : CorpusStore
-    given : str, path or Profile, optional
-        As for :meth:`carag.policy.Profile.open`.
-    accept : bool
-        Whether other roles, intents and words of the same bits replace those kept.
-
-    Raises
-    ------
-    InvalidArgument
-        If the store has another profile.
+    ``given`` is as for :meth:`carag.policy.Profile.open`; another profile than the store's raises InvalidArgument. With
+    ``accept``, other roles, intents and words of the same bits replace those kept.
     """
     kept = kept_profile(store)
     if given is None and kept is not None:
@@ -163,22 +136,22 @@ def settle_profile(
         return profile
     if (kept.name, kept.bits_sha256) != (profile.name, profile.bits_sha256):
         raise InvalidArgument(
-            f"the store's profile is {kept.name!r}, and its bits and metadata never change; {profile.name!r} has "
-            "others: leave the profile out, or make a new store"
+            f"the store's profile is {kept.name!r}, and its bits and metadata never change, but {profile.name!r} has "
+            "others; leave the profile out, or make a new store"
         )
     if (kept.table.sha256, kept.reading) != (profile.table.sha256, profile.reading):
         if not accept:
             raise InvalidArgument(
                 f"the store's profile {kept.name!r} has other roles, intents, words or tables for reading questions "
                 "than the one given; leave it "
-                f"out, or put it in force, on record, with: carag policy apply FOLDER --store {store.path.parent}"
+                f"out, or put it in force with: carag policy apply FOLDER --store {store.path.parent}"
             )
         _keep(store, profile)
     return profile
 
 
 def _keep(store: CorpusStore, profile: Profile) -> None:
-    # A profile that ships with the package is kept by name: its roles change with the package, on record.
+    # A profile that ships with the package is kept by name; its roles change with the package, on record.
     texts, reading = (
         ("", "") if profile.is_shipped else (json.dumps(profile.texts), json.dumps(dict(profile.reading)))
     )

@@ -13,7 +13,7 @@ __all__ = ["ReadWriteLock"]
 
 
 class ReadWriteLock:
-    """A lock that readers share and a writer holds alone. It prefers writers: later readers wait for a waiting writer.
+    """A lock that readers share and a writer holds alone. New readers wait if a writer is waiting.
 
     Examples
     --------
@@ -32,7 +32,7 @@ class ReadWriteLock:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Hold off writers; other readers may enter."""
+        """Exclude writers; other readers may enter."""
         with self._changed:
             self._changed.wait_for(lambda: not (self._is_written or self._waiting_writers))
             self._readers += 1
@@ -45,7 +45,7 @@ class ReadWriteLock:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Hold off readers and other writers."""
+        """Exclude readers and other writers."""
         with self._changed:
             self._waiting_writers += 1
             try:

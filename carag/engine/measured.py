@@ -1,4 +1,4 @@
-"""Put on record that a store was measured, calibrate its confidence gate on questions of its own, and watch it.
+"""Record that a store was measured, calibrate its confidence gate on its own questions, and watch the gate.
 
 An answer can be traced to the checks that its store passed, and a decline to the questions that set the threshold.
 """
@@ -49,18 +49,18 @@ if TYPE_CHECKING:
 __all__ = ["READ_SUITE", "Measured", "gate_in_force"]
 
 READ_SUITE: Final = "corpus-read"
-"""Name of the record that all of a session's passages were read at once."""
+"""Suite in the record that all of a session's passages were read at once."""
 _MILLION: Final = 1_000_000
 """A cosine of 1, as records hold it."""
 _NOTHING: Final = -2.0
 """Below every cosine: the similarity of no passage at all, which no gate passes."""
 _TENTH: Final = Fraction(1, 10)
-"""The share of answerable questions to decline at most, where no promise is asked for."""
+"""The greatest share of answerable questions to decline, if no promise is asked for."""
 _MAX_SCORES: Final = 1_000
-"""Scores of a calibration that are kept, those of the first questions in the file: what was scored chooses none."""
+"""Scores of a calibration that are kept, of the first questions in the file, so that scores do not choose them."""
 _STRETCH: Final = 1_000
-"""Records after which drift is looked for anew: what an opening reads again of the log at most, and for how long a
-false alarm has the stated probability."""
+"""Records after which the search for drift starts over: the most that an opening reads of the log again, and the length
+over which a false alarm has the stated probability."""
 _MINUTE: Final = 60_000_000
 """Microseconds."""
 _NAMED: Final = 5
@@ -90,7 +90,7 @@ class Measured(ABC):
     _guarded: GuardedGenerator
     _clock: Callable[[], datetime]
     _watch: Watch | None = None
-    """None where the gate in force is not the one calibrated on this store, or has drifted already."""
+    """None if the gate in force is not the one calibrated on this store, or has drifted already."""
 
     @abstractmethod
     def _check_open(self) -> None:
@@ -98,8 +98,7 @@ class Measured(ABC):
 
     @property
     @abstractmethod
-    def _models(self) -> Models:
-        """What the store is searched and answered with."""
+    def _models(self) -> Models: ...
 
     @abstractmethod
     def retrieve(self, question: str, session: Session) -> Retrieval:
@@ -109,11 +108,11 @@ class Measured(ABC):
     def _answer(
         self, question: str, session: Session, where: Mapping[str, Any] | None, guarded: GuardedGenerator
     ) -> Answer:
-        """Answer behind a gate, on record, as :meth:`ask` does behind the one in force."""
+        """Answer behind the given gate, on record, as :meth:`ask` does behind the one in force."""
 
     @property
     def gate(self) -> ConfidenceGate:
-        """What stands before the generator."""
+        """The gate before the generator."""
         return self._guarded.gate
 
     @property
@@ -134,24 +133,18 @@ class Measured(ABC):
     ) -> Receipt:
         """Record that this store was measured.
 
+        Raises InvalidArgument if a value is not valid; AuditUnavailable if the record cannot be written.
+
         Parameters
         ----------
         suite : str
             Its name, a code.
         suite_hash, result : bytes
-            SHA-256 of its questions and settings, and of the whole result, which is kept elsewhere.
+            SHA-256 of its questions and settings, and of the complete result, which is kept elsewhere.
         started : datetime
             Aware.
-        passed : bool
         thresholds : mapping of str to int, optional
             By measure; integers, such as millionths.
-
-        Raises
-        ------
-        InvalidArgument
-            If a value is not of its kind.
-        AuditUnavailable
-            If the record cannot be written.
         """
         self._check_open()
         event = Evaluation(
@@ -170,15 +163,11 @@ class Measured(ABC):
     def readable(self, session: Session) -> tuple[Decision, list[StoredChunk]]:
         """Return what a session may use, and every passage of it in the order of documents and places.
 
-        For a metric that compares answers with all of them. That they were read is on record before they are returned:
-        an evaluation of the suite ``corpus-read``, with the hash of who asked and what for, and that of the passages.
+        For a metric that compares answers with all passages. First an evaluation of the suite ``corpus-read`` goes on
+        record, with the hash of who asked and what for, and that of the passages.
 
-        Raises
-        ------
-        Refused
-            If the session may ask nothing; that is on record.
-        AuditUnavailable
-            If the record cannot be written; nothing is returned.
+        Raises Refused if the session may ask nothing; that is on record; AuditUnavailable if the record cannot be
+        written; nothing is returned.
         """
         self._check_open()
         started = self._clock()
@@ -216,36 +205,35 @@ class Measured(ABC):
         error: Fraction | None = None,
         wrong: Fraction | None = None,
     ) -> GateReport:
-        """Calibrate the confidence gate on questions of known answer, and put it in force, on record.
+        """Calibrate the confidence gate on questions with known answers, and put it in force, on record.
 
-        A question is answerable if the session may use one of the documents that hold its answer. For ``error`` each is
-        retrieved as :meth:`ask` does, on record, and the threshold chosen by
-        :func:`carag.retrieval.conformal_threshold`. For ``wrong`` each is answered as if no gate stood there, on
-        record, which calls the generator, and :func:`carag.retrieval.selective_threshold` chooses: an answer is right
-        if it cites a document that holds it, or one of the passages if some are given; one to a question that is not
-        answerable is wrong. The store keeps the threshold for its embedder, in place of the one that ships. It also
-        keeps by what :class:`carag.retrieval.Drift` notices that other questions are asked: then a closer threshold
-        takes its place, on record, until the gate is calibrated anew.
+        A question is answerable if the session may use one of the documents that hold its answer. For ``error`` each
+        question is retrieved as :meth:`ask` does, on record, and :func:`carag.retrieval.conformal_threshold` chooses
+        the threshold. For ``wrong`` each is answered without a gate, on record, which calls the generator, and
+        :func:`carag.retrieval.selective_threshold` chooses: an answer is right if it cites a document that holds it, or
+        one of the passages if some are given; any answer to a question that is not answerable is wrong. The store keeps
+        the threshold for its embedder, in place of the one that ships. :class:`carag.retrieval.Drift` notices if other
+        questions are asked; then a stricter threshold takes its place, on record, until the gate is calibrated again.
 
         Parameters
         ----------
         questions : path
             JSON Lines: ``{"question": "…", "documents": ["id", …]}``. The documents hold the answer; an empty list says
-            that none in the store does. ``"passages": ["id:00000", …]`` may name the chunks of these that do.
+            that none in the store does. ``"passages": ["id:00000", …]`` may name their chunks that do.
         session : Session
             Who asks such questions, and what for.
         error : Fraction, optional
             The greatest share of new answerable questions to decline, between 0 and 1; 1/10 if ``wrong`` is not given.
         wrong : Fraction, optional
-            The greatest share of wrong ones among new answers; in place of ``error``.
+            The greatest share of wrong answers among new ones; instead of ``error``.
 
         Raises
         ------
         InvalidArgument
-            If a line is no such question or stands there twice, a document is not in the store, or there are too few
-            questions. For a session that may not know of hidden documents, hidden and absent are one: a question is
-            refused if it may use none of its documents. Nothing is asked and nothing changed. Or if no threshold keeps
-            the share of wrong answers: then the questions were asked, and the gate stays.
+            If a line is not such a question or is repeated, a document is not in the store, or there are too few
+            questions. For a session that may not know of hidden documents these count as absent: a question is refused
+            if the session may use none of its documents. In these cases nothing is asked and nothing changes. Or if no
+            threshold keeps the share of wrong answers; then the questions were asked, and the gate stays.
         Refused
             If the session may ask nothing; that is on record.
         AuditUnavailable
@@ -253,7 +241,9 @@ class Measured(ABC):
         """
         self._check_open()
         if error is not None and wrong is not None:
-            raise InvalidArgument("error and wrong promise two things of one threshold; want one of them")
+            raise InvalidArgument(
+                "error and wrong are two promises, and one threshold can keep only one; give one of them"
+            )
         if error is None:
             error = _TENTH if wrong is None else wrong
         started, wanted = self._clock(), questions_wanted(error)
@@ -311,7 +301,7 @@ class Measured(ABC):
         return report
 
     def _tried(self, one: GateQuestion, session: Session, *, is_answered: bool) -> _Tried:
-        """Ask a question on record: retrieve for it, or answer it as if no gate stood there."""
+        """Ask a question on record: retrieve for it, or answer it without a gate."""
         if not is_answered:
             found = self.retrieve(one.question, session)
             return _Tried(_nearest(found), _score(found.receipt), bool(one.documents), None)
@@ -327,7 +317,7 @@ class Measured(ABC):
         return _Tried(best, _score(answer.receipt), bool(one.documents), is_right)
 
     def _watch_over(self, kept: GateReport | None) -> None:
-        """Begin to look for drift, if the gate in force is the one that the store keeps; from the log, where it was."""
+        """Begin to watch for drift, if the gate in force is the one that the store keeps; continue from the log."""
         gate = self._guarded.gate
         if kept is None or gate != ConfidenceGate(kept.threshold / _MILLION) or not kept.scores:
             return
@@ -336,7 +326,7 @@ class Measured(ABC):
             self._shut_gate(self._watch.report)
 
     def _watched(self, answer: Answer) -> Answer:
-        """Look at what was asked, and shut the gate, on record, if the questions have drifted; return the answer."""
+        """Look at what was asked, and tighten the gate, on record, if the questions have drifted; return the answer."""
         watch = self._watch
         if watch is not None and watch.sees(answer.receipt.seq, answer.receipt.record):
             self._shut_gate(watch.report)
@@ -373,7 +363,7 @@ class Measured(ABC):
             more = f" and {len(closed) - _NAMED} more" if len(closed) > _NAMED else ""
             raise InvalidArgument(
                 f"line {', '.join(map(str, closed[:_NAMED]))}{more}: {session.role}/{session.purpose} may use none of "
-                "the documents named there: they are hidden from it, or not in the store; leave these questions out, "
+                "the documents named there, which are hidden from it or not in the store; leave these questions out, "
                 "or calibrate with a role that may know of hidden documents"
             )
         return asked, hidden
@@ -383,7 +373,7 @@ class Measured(ABC):
         for document in one.documents:
             if store.content_hash(document) is None:
                 raise InvalidArgument(
-                    f"line {one.line}: the document {quoted(document)} is not in the store; want the id that it was "
+                    f"line {one.line}: the document {quoted(document)} is not in the store; give the id that it was "
                     "added with"
                 )
 
@@ -398,16 +388,16 @@ class Measured(ABC):
 
 
 class Watch:
-    """Looks at the requests on record since a calibration for drift of what is asked.
+    """Watches the requests on record since a calibration for drift of the questions.
 
-    It counts questions that were answered or declined, of the role and purpose that the gate was calibrated for, about
-    the present and not narrowed: the promise is of no others. So that an opening need read no more than the last of
-    them again, it begins anew every ``_STRETCH`` records of the log; what it finds can be found by whoever reads that.
+    It counts questions that were answered or declined, for the role and purpose that the gate was calibrated for, about
+    the present and not narrowed, because the promise covers no others. It starts over every ``_STRETCH`` records of the
+    log, so that an opening needs to read no more; anyone who reads the log can check what it finds.
 
-    Drift shuts the gate to what is as close as the answerable questions of the calibration were in the middle, and no
-    less than ``BASELINE``. It does not decline everything: a few odd questions of one asker are drift to any test, and
-    must not be able to silence the store for all. So what is close is still answered, only no longer under the
-    promise, which each answer says; and it takes a new calibration, on record, to open the gate again.
+    Drift raises the threshold to the median of the calibration's answerable questions, and to no less than
+    ``BASELINE``. It does not decline everything: a few odd questions of one asker are drift to any test, and must not
+    silence the store for everyone. So close passages still give answers, which say that the promise no longer holds;
+    only a new calibration, on record, opens the gate again.
     """
 
     def __init__(self, report: GateReport, log: AuditLog) -> None:
@@ -418,7 +408,7 @@ class Watch:
         self._drift = Drift(report.scores)
 
     def has_drifted(self) -> bool:
-        """Read again what the log has of the stretch that it is in, and tell whether the questions have drifted."""
+        """Read the log's current stretch again, and tell whether the questions have drifted."""
         first, size = self.report.record + 1, self._log.size
         begin = first + (size - first) // _STRETCH * _STRETCH
         return any(self.sees(number, None) for number in range(begin, size))
@@ -448,16 +438,14 @@ class Watch:
 
 
 class _Tried(NamedTuple):
-    """A question that was asked to calibrate."""
-
     similarity: float
     """What the gate tests."""
     score: int
-    """What drift is noticed by, in millionths."""
+    """What drift is measured by, in millionths."""
     documents: bool
-    """Whether the session may use one that holds the answer."""
+    """Whether the session may use a document that holds the answer."""
     is_right: bool | None
-    """Of its answer; None if there is none."""
+    """Whether its answer is right; None without an answer."""
 
 
 def _shut(kept: GateReport) -> ConfidenceGate:
@@ -465,7 +453,7 @@ def _shut(kept: GateReport) -> ConfidenceGate:
 
 
 def _closed(threshold: int, answerable: Sequence[float]) -> int:
-    """Return the threshold that takes the place of a calibrated one when the questions drift, in millionths."""
+    """Return the threshold that replaces a calibrated one when the questions drift, in millionths."""
     middle = median(answerable) if answerable else BASELINE
     return min(max(threshold, round(max(middle, BASELINE) * _MILLION)), _MILLION)
 
@@ -476,7 +464,7 @@ def _selected(answers: Sequence[_Tried], wrong: Fraction) -> int:
     if threshold is None:
         raise InvalidArgument(
             f"no threshold keeps the share of wrong answers at {wrong}: of {len(answers)} answers {right.count(False)} "
-            "are wrong, also among those whose passages are nearest; the gate stays as it was: allow a larger share, "
+            "are wrong, including some with the nearest passages; the gate stays as it was: allow a larger share, "
             "or add questions"
         )
     return threshold
@@ -487,12 +475,10 @@ def _score(receipt: Receipt) -> int:
 
 
 def _score_of(record: Record) -> int:
-    """Return the best similarity of the passages on record, in millionths."""
     return max((hit.similarity for hit in record.hits), default=round(_NOTHING * _MILLION))
 
 
 def _nearest(retrieval: Retrieval) -> float:
-    """Return what the gate tests: the similarity of the nearest admissible passage."""
     nearest = None if retrieval.asked is None else retrieval.asked.searched.evidence.nearest
     best = top_similarity(retrieval.passages, nearest)
     return _NOTHING if best is None else best

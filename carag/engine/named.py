@@ -1,7 +1,7 @@
-"""Make an embedder, a generator or a reranker by its name: one of CARAG's, or ``module:factory`` of one's own.
+"""Make an embedder, a generator or a reranker by its name: one of CARAG's, or ``module:factory`` of your own.
 
-Only a name that the caller gives may come here, and never one that a store keeps: importing runs code, and a store may
-come from anybody. :class:`carag.Engine` therefore takes no ``module:factory``, and nothing below it imports one.
+Only names that the caller gives may come here, never one that a store keeps, because importing runs code and a store
+may come from anyone. :class:`carag.Engine` therefore takes no ``module:factory``, and nothing below it imports one.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ __all__ = ["check_outside", "imported", "is_factory", "made_by_name"]
 
 _FACTORY: Final = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z_]\w*)", re.ASCII)
 _KINDS: Final = {name.partition(":")[0] for name in (*EMBEDDERS, *GENERATORS, *RERANKERS)}
-"""What stands before the colon in names of CARAG's own: no module is looked for under these."""
+"""Prefixes before the colon in names of CARAG's own models; no module is looked for under these."""
 _OWN: Final[Mapping[str, Callable[[object], _Model]]] = {
     "embedder": own_embedder,
     "generator": own_generator,
@@ -52,7 +52,7 @@ _BY_NAME: Final[Mapping[str, Callable[[str, Mapping[str, object] | None], _Model
 
 
 def is_factory(name: str) -> bool:
-    """Tell whether a name is ``module:factory``, and so stands for code outside CARAG.
+    """Tell whether a name is ``module:factory``, which stands for code outside CARAG.
 
     Examples
     --------
@@ -72,21 +72,17 @@ def made_by_name(
 ) -> Embedder | Generator | Reranker:
     """Make an embedder, a generator or a reranker.
 
+    Raises InvalidArgument if that name is unknown, the module is in ``not_in``, importing or the factory
+    raises, or what it returns is not of the kind wanted.
+
     Parameters
     ----------
-    what : str
     name : str
         One of CARAG's, or ``module:factory``: the module is imported from ``sys.path``, and its factory called.
     arguments : mapping, optional
         For the factory, by keyword.
     not_in : path, optional
         A directory, such as the store's, from which no module is imported.
-
-    Raises
-    ------
-    InvalidArgument
-        If there is none of that name, the module lies in ``not_in``, importing or the factory raises, or what it
-        returns is none.
 
     Examples
     --------
@@ -102,7 +98,7 @@ def made_by_name(
 def imported(what: str, name: str, *, not_in: str | PathLike[str] | None = None) -> Callable[..., Any]:
     """Import ``module:function`` and return the function.
 
-    ``what`` it is for begins a message; ``not_in`` and errors are as for :func:`made_by_name`.
+    Messages begin with ``what`` it is for; ``not_in`` and errors are as for :func:`made_by_name`.
     """
     if not is_factory(name):
         raise InvalidArgument(f"the {what} is {quoted(name)}; want MODULE:FUNCTION")
@@ -130,7 +126,7 @@ def _called(doing: str, name: str, call: Callable[..., Any], *given: object, **a
     except CaragError:
         raise
     except (Exception, SystemExit) as error:
-        # Its message could hold a key that the factory was given; what Python says of an import holds none.
+        # Its message could hold a key that the factory was given; the message of an import error cannot.
         why = str(error) if isinstance(error, ModuleNotFoundError) else type_and_place(error)
         raise InvalidArgument(
             f"{quoted(name)}: {doing} raised {why}; want a module on sys.path, such as PYTHONPATH"
@@ -138,7 +134,7 @@ def _called(doing: str, name: str, call: Callable[..., Any], *given: object, **a
 
 
 def check_outside(name: str, package: str, store: Path) -> None:
-    """Refuse a module in a store's directory, found before anything of it runs: only a parent would be imported."""
+    """Refuse a module in a store's directory before any of its code runs: only a parent package would be imported."""
     try:
         spec = find_spec(package)
     except (ImportError, ValueError):
@@ -151,6 +147,6 @@ def check_outside(name: str, package: str, store: Path) -> None:
     ]
     if any(Path(place).resolve().is_relative_to(store) for place in places):
         raise InvalidArgument(
-            f"{quoted(name)}: {package} lies in the store {store}; what is handed over with a store is not run: "
-            "install it elsewhere"
+            f"{quoted(name)}: {package} is inside the store {store}, and code from a store is never run; install it "
+            "elsewhere"
         )

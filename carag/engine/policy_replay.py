@@ -1,9 +1,9 @@
-"""Infer the policy of a record again, and compare its masks and hits with the result.
+"""Infer the policy of a record again, and compare it with the record's masks and hits.
 
 A record holds role, purpose, intents, the masks and the hash of the table. With the table's text the policy can be
-inferred once more, by the code that inferred it for the question, and compared bit for bit. Two inputs show in the
-masks alone and are read from them first: the places that the session barred, and whether it had a basis for transfers.
-Who is on a list is not on record and changes no mask.
+inferred again, by the code that inferred it for the question, and compared bit for bit. Two inputs show in the masks
+only and are first read from there: the places that the session barred, and whether it had a basis for transfers. Entity
+lists are not on record and change no mask.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _DENIED_CIKS: Final = frozenset({3})
 _UNLISTED_CIK: Final = 2
 """A CIK on neither stand-in."""
 _PAST: Final = datetime.fromtimestamp(0, UTC)
-"""Stand-in for an as-of time before now; times decide who is listed and whether the past is asked about, not masks."""
+"""Stand-in for an as-of time before now; times decide about lists and questions about the past, not about masks."""
 _NOW: Final = _PAST + timedelta(days=1)
 """Stand-in for the time of the question."""
 _MINUTE: Final = 60_000_000
@@ -57,26 +57,19 @@ class ReplayVerdict(StrEnum):
 
     MATCHES = "matches"
     DIFFERS = "differs"
-    """The record is not what the table gives: the table it names was not applied."""
+    """The record is not what the table gives, so the table it names was not applied."""
     UNDECIDED = "undecided"
     """The policy cannot be inferred: another table, or a refusal for what the record does not hold."""
     NOTHING = "nothing"
-    """The record is not of a request, so it has no policy."""
+    """The record is not about a request, so it has no policy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
     """The result for one record.
 
-    Parameters
-    ----------
-    seq : int
-    verdict : ReplayVerdict
-    reason : str
-        The reason in words.
-    withheld : tuple of str
-        Codes of the rules that withhold passages, which follow from the policy and are not on record; empty unless
-        it matches.
+    ``withheld`` are the codes of the rules that withhold passages, which follow from the policy and are not on record;
+    empty unless the verdict is that it matches.
     """
 
     seq: int
@@ -91,9 +84,9 @@ def replay(record: Record, table: PolicyTable) -> Replay:
     Parameters
     ----------
     record : Record
-        Whose inclusion in a log was proved: a replay does not tell where a record comes from.
+        Already proved to be in a log: a replay does not tell where a record comes from.
     table : PolicyTable
-        The one whose hash the record names, from a source that is trusted.
+        The one whose hash the record names, from a trusted source.
 
     Examples
     --------
@@ -105,12 +98,12 @@ def replay(record: Record, table: PolicyTable) -> Replay:
     """
     event = record.event
     if not isinstance(event, Access):
-        return Replay(record.seq, ReplayVerdict.NOTHING, f"a {record.kind} record is about no request")
+        return Replay(record.seq, ReplayVerdict.NOTHING, f"a {record.kind} record is not about a request")
     if event.policy.table.hex() not in table.hashes:
         return Replay(
             record.seq,
             ReplayVerdict.UNDECIDED,
-            f"the record names table {event.policy.table.hex()[:16]}, this is {table.sha256[:16]}; give that one",
+            f"the record names table {event.policy.table.hex()[:16]}, but this is {table.sha256[:16]}; give that one",
         )
     inferred = [_inferred(event, table, has_basis) for has_basis in (None, False)]
     decisions = [one for one in inferred if not isinstance(one, str)]
@@ -118,7 +111,7 @@ def replay(record: Record, table: PolicyTable) -> Replay:
         return _refused(record, event, table, inferred[0])
     if event.outcome is Outcome.REFUSE:
         return _undecided(record, event, table) or _differs(
-            record, f"it refuses with {event.why} what the table allows"
+            record, f"it refuses, with {event.why}, what the table allows"
         )
     wrong = ["; ".join(_differences(record, event.policy, decision)) for decision in decisions]
     if all(wrong):
@@ -132,16 +125,10 @@ def replay(record: Record, table: PolicyTable) -> Replay:
 
 
 def replay_all(records: Iterable[Record], tables: Iterable[PolicyTable]) -> Iterator[Replay]:
-    """Replay records in turn, each by the table that it names if that is among these.
-
-    Raises
-    ------
-    InvalidArgument
-        If there is no table.
-    """
+    """Replay records in turn, each by the table that it names if that is given; InvalidArgument without any table."""
     known = {named: table for table in tables for named in table.hashes}
     if not known:
-        raise InvalidArgument("no table to replay by; give the policy tables that were in force")
+        raise InvalidArgument("there is no table to replay by; give the policy tables that were in force")
     any_table = next(iter(known.values()))
     for record in records:
         named = record.event.policy.table.hex() if isinstance(record.event, Access) else ""
@@ -152,7 +139,7 @@ def _refused(record: Record, event: Access, table: PolicyTable, code: str) -> Re
     if event.outcome is not Outcome.REFUSE:
         return _differs(record, f"the table refuses {event.role}/{event.purpose} with {code}")
     if event.why == code:
-        return Replay(record.seq, ReplayVerdict.MATCHES, f"the table, too, refuses with {code}")
+        return Replay(record.seq, ReplayVerdict.MATCHES, f"the table also refuses with {code}")
     return _undecided(record, event, table) or _differs(
         record, f"it refuses with {event.why}, the table with {code}"
     )
@@ -164,7 +151,7 @@ def _undecided(record: Record, event: Access, table: PolicyTable) -> Replay | No
     may_be_past = event.why == "PAST_NOT_GRANTED" and cell is not None and "known_at" not in cell.past
     if not may_be_past and event.why not in _REFUSED_BY_SESSION:
         return None
-    reason = f"whether {event.why} was right hangs on what the session brought"
+    reason = f"whether {event.why} was right depends on what the session brought"
     return Replay(record.seq, ReplayVerdict.UNDECIDED, reason)
 
 
@@ -189,7 +176,6 @@ def _differences(record: Record, said: PolicyApplied, decision: Decision) -> Ite
 
 
 def _inferred(event: Access, table: PolicyTable, eu_transfer_basis: bool | None) -> Decision | str:
-    """Return what the table gives, or the code with which it refuses."""
     try:
         return infer(_session(event, table, eu_transfer_basis), table, now=_NOW, intents=event.intents)
     except Refused as refusal:
@@ -205,7 +191,7 @@ def _session(event: Access, table: PolicyTable, eu_transfer_basis: bool | None) 
     values: dict[str, Any] = {
         "role": event.role or "(unknown)",
         "purpose": event.purpose or "(unknown)",
-        # Records name what was known at every search, and not whether the question was about the past.
+        # Records name what was known at every search, but not whether the question was about the past.
         "as_of": _PAST if event.as_of < event.started // _MINUTE else None,
         "residency": {
             bit for bit in vocabulary.flags if common & vocabulary.groups.jurisdictions & bit.value

@@ -86,19 +86,19 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """Evidence as its record tells it: the state that was searched, and all that was read of it, with its proofs."""
+    """Evidence for a record: the state that was searched, and everything read from it, with proofs."""
 
     evidence: Evidence
     index: IndexState
     hits: tuple[Passage, ...]
-    """The passages found, and after them those that only lend their heads to some of these."""
+    """The passages found, followed by those that only lend their headings to some of these."""
     proofs: tuple[StateProof, ...]
     heads: tuple[HeadRows, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """What a retrieval was, kept with its result so that an answer generated elsewhere can be recorded under it."""
+    """A retrieval, kept with its result so that an answer generated elsewhere can be recorded under it."""
 
     by: object
     """The ``mark`` of the recorder that made it."""
@@ -114,10 +114,10 @@ class Finding:
     outcome: Outcome
     why: str
     text: str = ""
-    """For the asker; the record commits to it where it is an answer."""
+    """For the asker; the record commits to it if it is an answer."""
     models: Models = field(default_factory=Models)
     searched: Searched | None = None
-    """None if no search was made."""
+    """None without a search."""
     citations: tuple[Citation, ...] = ()
     complete: bool = True
     reasons: tuple[Explained, ...] = ()
@@ -128,7 +128,7 @@ class Finding:
 
     @property
     def passages(self) -> tuple[Found, ...]:
-        """The passages found; none without a search."""
+        """The passages found; empty without a search."""
         return () if self.searched is None else self.searched.evidence.passages
 
     @property
@@ -138,7 +138,7 @@ class Finding:
 
     @property
     def basis(self) -> str:
-        """From which documents an answer is; empty for all but an answer about somebody or a time."""
+        """Which documents an answer is based on; empty except for an answer about a named party or time."""
         return "" if self.searched is None else basis_of(self.searched.evidence.topic, self.citations)
 
     @property
@@ -148,21 +148,16 @@ class Finding:
 
     @property
     def top_similarity(self) -> float | None:
-        """What the gate tests: the similarity of the nearest admissible passage; None if there is none."""
+        """What the gate tests: the similarity of the nearest admissible passage; None without one."""
         return (
             None if self.searched is None else top_similarity(self.passages, self.searched.evidence.nearest)
         )
 
 
 def proven(state: StoreState, request: Request, evidence: Evidence) -> Searched:
-    """Prove what a search found, in the state that it searched.
+    """Prove what a search found, in the state that it searched; CorruptFile if that state lacks a passage.
 
     The proofs for a question about the past seal when a word ceased to hold, which may have been later than that.
-
-    Raises
-    ------
-    CorruptFile
-        If the state does not hold a passage that was found.
     """
     recorded = [_label_and_hit(one) for one in _read(evidence)]
     root, proofs = state.prove(
@@ -218,19 +213,9 @@ def no_text_in_traceback(call: Callable[_Arguments, _Result]) -> Callable[_Argum
 
 
 class Recorder:
-    """Writes one record per request.
+    """Writes one record per request; ``clock`` returns an aware datetime.
 
-    Parameters
-    ----------
-    log : AuditLog
-    table : PolicyTable
-    clock : callable
-        Returns an aware datetime.
-
-    Attributes
-    ----------
-    mark : object
-        By which a result of this recorder is told from that of any other; no copy is it.
+    ``mark`` tells a result of this recorder from those of any other; no copy equals it.
     """
 
     def __init__(self, log: AuditLog, table: PolicyTable, clock: Callable[[], datetime]) -> None:
@@ -241,23 +226,14 @@ class Recorder:
         self.mark = object()
 
     def check(self, request: Request, models: Models) -> None:
-        """Check, before anything is searched, that a record can hold what came with a request.
-
-        Raises
-        ------
-        InvalidArgument
-            If question, subject, token or models cannot be recorded; nothing was done.
-        """
+        """Check before a search that a record can hold question, subject, token and models; InvalidArgument if not."""
         event = self._event(request, outcome=Outcome.ERROR, why="UNKNOWN", models=models)
         Draft.of(self._log.origin, event, self._secrets(request), ())
 
     def access(self, request: Request, finding: Finding) -> Receipt:
         """Record what a request led to. Return nothing to the asker before this returns.
 
-        Raises
-        ------
-        AuditUnavailable
-            If the record cannot be made durable.
+        Raises AuditUnavailable if the record cannot be made durable.
         """
         searched, outcome = finding.searched, finding.outcome
         event = self._event(
@@ -317,7 +293,7 @@ class Recorder:
         )
 
     def _as_of(self, session: Session, request: Request) -> int:
-        """Return the instant that a refused session asked about; a day ends where the table's profile says."""
+        """Return the instant that a refused session asked about; the table's profile says when a day ends."""
         return as_of_minutes(session.as_of or request.started, self._table.vocabulary.zone)
 
     def _secrets(
@@ -334,22 +310,18 @@ class Recorder:
         }
 
     def begin(self, request: Request, models: Models) -> None:
-        """Record, once a request, that its question or passages with it are about to leave this machine.
+        """Record, once per request, that its question or passages with it are about to leave this machine.
 
-        The request's own record names it. It is written where text leaves, before a remote embedder or a remote
-        generator is called, and not once before the search: where the confidence gate then declines, no model is
-        called, and the record would tell of a transfer that never took place.
-
-        Raises
-        ------
-        AuditUnavailable
-            If the record cannot be made durable. Call no remote model.
+        The request's own record names it. It is written right before a remote embedder or a remote generator is called,
+        not before the search: if the confidence gate declines then, no model is called, and the record would report a
+        transfer that never took place. Raises AuditUnavailable if the record cannot be made durable; then call no
+        remote model.
         """
         session, decision = request.session, request.decision
         if request.begun is not None:
             return
         if decision is None:
-            raise InvalidArgument("nothing may leave before the session is judged; decide first")
+            raise InvalidArgument("nothing may leave before the session's policy is decided; decide it first")
         event = Begin(
             started=known_at_microseconds(request.started),
             role=decision.role,
@@ -365,12 +337,9 @@ class Recorder:
 
     @contextmanager
     def failures(self, request: Request) -> Iterator[None]:
-        """Record any error raised inside, then let it go on; that the log is unwritable it cannot record.
+        """Record any error raised inside, then let it go on, except that the log is not writable.
 
-        Raises
-        ------
-        AuditUnavailable
-            If the failure cannot be recorded; it is the cause.
+        Raises AuditUnavailable, with the failure as its cause, if the failure cannot be recorded.
         """
         try:
             yield
@@ -412,7 +381,7 @@ class Recorder:
 
 
 def shortened(fingerprint: str) -> str:
-    """Write a SHA-256 as records write theirs, in base64url instead of hex; anything else stays.
+    """Write a SHA-256 as records do, in base64url instead of hex; leave anything else unchanged.
 
     Examples
     --------
@@ -425,7 +394,7 @@ def shortened(fingerprint: str) -> str:
 
 
 def stated(model: Ranker | Reranker | None) -> str | None:
-    """Return the name and the fingerprint of a model for records; None of what orders by similarity alone."""
+    """Return the name and the fingerprint of a model for records; None for ordering by similarity alone."""
     fingerprint = None if model is None else model.fingerprint
     return None if model is None or fingerprint is None else f"{model.name} {shortened(fingerprint)}"
 
@@ -451,7 +420,6 @@ def _rule(policy: Policy) -> EntityRule | None:
 
 
 def _lists(decision: Decision) -> str | None:
-    """Write the entity lists of a decision as one canonical text to commit to; None if there are none."""
     if not any(_rule(policy) for policy in decision.policies):
         return None
     lists: list[dict[str, tuple[int, ...]]] = []
@@ -465,5 +433,4 @@ def _lists(decision: Decision) -> str | None:
 
 
 def _code_of(error: CaragError) -> str:
-    """ModelUnavailable becomes MODEL_UNAVAILABLE."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(error).__name__).upper()

@@ -49,12 +49,12 @@ class Retrieval:
     passages : tuple of Passage
         Admissible, best first: in the order of the ranker, or of the reranker if there is one.
     withheld : Withheld or None
-        None when refused.
+        None if refused.
     receipt : Receipt
     understood : str
         What the question was read to name, in its own words: companies, periods, kinds of document; empty if nothing.
     asked_day : AskedDay or None
-        The day as of which the question asks, where the profile reads one, and whether the answer is as of it.
+        The day as of which the question asks, if the profile reads one, and whether the answer is as of it.
     """
 
     outcome: Outcome
@@ -65,7 +65,7 @@ class Retrieval:
     understood: str = field(default="", kw_only=True)
     asked_day: AskedDay | None = field(default=None, kw_only=True)
     asked: Retrieved | None = field(default=None, repr=False, compare=False, kw_only=True)
-    """What :meth:`carag.Engine.record_answer` needs to know; the engine's own."""
+    """What :meth:`carag.Engine.record_answer` needs to know; internal to the engine."""
 
     def __repr__(self) -> str:
         return _brief(self, passages=len(self.passages))
@@ -79,10 +79,10 @@ class Superseded:
     """``replaces``, ``withdraws`` or ``amends``."""
     cited: Citation
     by: Citation
-    """Of the first passage of the later document that the session may use today; numbered after those cited."""
+    """The first passage of the later document that the session may use today; numbered after those cited."""
 
     def described(self) -> str:
-        """Say in one sentence what has become of the document that is cited."""
+        """Say in one sentence what has become of the cited document."""
         source, by = (visible_line(one.source or one.accession_number) for one in (self.cited, self.by))
         return f"Since then {_DONE[self.act]}: {source}; by [{self.by.number}] {by}."
 
@@ -97,7 +97,7 @@ class Answer(Retrieval):
     Attributes
     ----------
     text : str
-        The answer, or a person's explanation of why there is none.
+        The answer, or an explanation in words of why it is missing.
     citations : tuple of Citation
         From passage metadata, never from a model's words; empty unless answered.
     complete : bool
@@ -106,17 +106,17 @@ class Answer(Retrieval):
         False if the confidence gate before the generator was not calibrated on documents such as these
         (:meth:`carag.Engine.calibrate_gate`).
     gate : str
-        Then where it stands and why, for a person.
+        Then its threshold and the reason, for a person.
     top_similarity : float or None
-        Similarity of the admissible passage nearest to the question, which the gate tests; None if there is none.
+        Similarity of the admissible passage nearest to the question, which the gate tests; None without one.
     basis : str
-        Of how many and of which documents the answer is, and what of the question nothing that the session may use is
-        about; empty where the question names nobody and no time. It is the same whatever is hidden.
+        How many and which documents the answer is based on, and for what part of the question the session may use none;
+        empty if the question names no party and no time. It is the same whatever is hidden.
     superseded : tuple of Superseded
         What has replaced, withdrawn or amended the cited documents since the past instant of the answer, as far as the
-        session may use it today; where the profile reads days (``as_of``).
+        session may use it today; if the profile reads days (``as_of``).
     follows : Receipt or None
-        Of the record of these; None if there are none.
+        Of the record of these; None without them.
     """
 
     text: str = ""
@@ -139,7 +139,7 @@ class Answer(Retrieval):
         superseded: tuple[Superseded, ...] = (),
         follows: Receipt | None = None,
     ) -> Answer:
-        """Make it of what a request led to."""
+        """Make an answer from what a request led to."""
         return cls(
             found.outcome,
             found.why,
@@ -161,12 +161,12 @@ class Answer(Retrieval):
 
     @property
     def model_called(self) -> bool:
-        """Whether a generator ran, the extractive one too; none does below the gate."""
+        """Whether a generator ran, the extractive one included; none does below the gate."""
         return self.why in MODEL_CALLED
 
     @property
     def nearest(self) -> tuple[Passage, ...]:
-        """Of a decline, up to three of its passages, the most similar first: admissible, and on record."""
+        """For a decline, up to three of its passages, the most similar first: admissible, and on record."""
         if self.outcome is not Outcome.DECLINE:
             return ()
         return tuple(sorted(self.passages, key=lambda passage: -passage.similarity)[:_NEAREST])
@@ -233,7 +233,7 @@ class Explanation:
     reasons : tuple of Explained
         What hides it, under which regulation, and who could lift it; empty if admissible.
     causes : tuple of str
-        How the chunk came to its bits: bit, EDGAR field, rule; and to its time of publication.
+        Where its bits come from (bit, EDGAR field, rule), and its time of publication.
     regulation : str
         Behind the cell of role and purpose that was asked under.
     """
@@ -264,12 +264,12 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class LabelHistory:
-    """What a passage was ever labelled, and from what."""
+    """Every label that a passage ever had, and its origin."""
 
     chunk_id: str
     document: str
     filing: StoredFiling
-    """The document that it is a passage of, in the version that it belongs to, with the causes of its bits."""
+    """The passage's document, in its version, with the causes of its bits."""
     labels: tuple[PastLabel, ...]
 
 
@@ -282,13 +282,13 @@ class AddReport:
     changed: int = 0
     unchanged: int = 0
     quarantined: int = 0
-    """Documents of those added or changed that the profile's rules gave no label: no session can find them."""
+    """Documents added or changed that got no label from the profile's rules: no session can find them."""
     chunks: int = 0
     """Passages that this run stored."""
     embedded: int = 0
-    """Different texts among them, heading included, that the store had no vector of."""
+    """Different texts among them, heading included, that had to be embedded."""
     reused: int = 0
-    """Those that took a vector which the store had, or which another of the run has."""
+    """Passages whose vector the store, or another passage of the run, already had."""
     problems: list[str] = field(default_factory=list)
     """Documents that are stored and that nothing can find, with the reason."""
 
@@ -307,17 +307,17 @@ class IngestReport:
     chunks: int = 0
     """Passages that this run stored."""
     embedded: int = 0
-    """Different texts among them, heading included, that the store had no vector of."""
+    """Different texts among them, heading included, that had to be embedded."""
     reused: int = 0
-    """Those that took a vector which the store had, or which another of the run has."""
+    """Passages whose vector the store, or another passage of the run, already had."""
     newly_quarantined: int = 0
     """Filings that this run stored in quarantine."""
     relabelled: int = 0
     """Passages whose labels other filings changed."""
     events: int = 0
-    """Rows of filings without text from which this run learnt facts."""
+    """Rows of filings without text that brought new facts."""
     events_unchanged: int = 0
-    """Such rows that stated nothing new."""
+    """Such rows without new facts."""
     problems: list[str] = field(default_factory=list)
     """Files and rows that could not be read, with place and reason."""
     failures: int = 0
@@ -325,7 +325,7 @@ class IngestReport:
     quarantined: dict[str, int] = field(default_factory=dict)
     """Filings in quarantine by reason, in the whole store."""
     total_events: int = 0
-    """Filings known by their facts alone."""
+    """Filings known by their facts only."""
     total_filings: int = 0
     total_chunks: int = 0
 
@@ -344,17 +344,17 @@ class SyncReport(IngestReport):
     """What one run of :meth:`carag.Engine.sync` did, and what it left."""
 
     vanished: list[str] = field(default_factory=list)
-    """Ids of documents that the folder gave at an earlier run and gives no more."""
+    """Ids of documents that the folder gave in an earlier run and no longer gives."""
     removed: int = 0
     """How many of them this run withdrew."""
     left: list[str] = field(default_factory=list)
-    """Files that changed while they were read: nothing of them was stored, and the next run reads them."""
+    """Files that changed while they were read: nothing from them was stored, and the next run reads them."""
     stopped: bool = False
     """Whether the run was told to stop before it was done."""
 
     @property
     def is_done(self) -> bool:
-        """Whether the store is now as the folder was, but for problems and for what vanished."""
+        """Whether the store is now as the folder was, except for problems and vanished documents."""
         return not self.left and not self.stopped
 
     def to_json(self) -> dict[str, Any]:
@@ -369,13 +369,13 @@ class GateReport:
     threshold: int
     """Least similarity of the best admissible passage, in millionths."""
     error: str
-    """The promised share at most, as a fraction such as ``"1/10"``: of what, ``promise`` says."""
+    """The promised greatest share, as a fraction such as ``"1/10"``; ``promise`` says of what."""
     answerable: int
     """Questions that it was calibrated on."""
     answerable_declined: int
-    """Of these, and so no measure of new ones."""
+    """Of these; it does not estimate new questions."""
     unanswerable: int
-    """Questions that no document answers; none of them moved the threshold."""
+    """Questions that no document answers; none of them affects the threshold."""
     unanswerable_declined: int
     hidden: int
     """Questions left out because the session may use none of their documents; 0 if it may not know of hidden ones."""
@@ -383,28 +383,28 @@ class GateReport:
     purpose: str
     embedder: str
     fingerprint: str
-    """The embedder's own."""
+    """The embedder's fingerprint."""
     questions: str
     """SHA-256 of the file of questions, in hexadecimal."""
     record: int
-    """The number of the evaluation that is on record of it."""
+    """The number of its evaluation record."""
     promise: str = "declined"
-    """``"declined"``: of new answerable questions those declined; ``"wrong"``: of new answers those that are wrong."""
+    """``"declined"``: the share of declined among new answerable questions; ``"wrong"``: of wrong among new answers."""
     answered: int = 0
-    """Questions that it was calibrated on and answers; counted for the promise ``"wrong"`` alone."""
+    """Questions that it was calibrated on and answers; counted for the promise ``"wrong"`` only."""
     answered_wrong: int = 0
     closed: int = 1_000_000
-    """The threshold in millionths that takes its place when the questions drift."""
+    """The threshold in millionths that replaces it when the questions drift."""
     scores: tuple[int, ...] = field(default=(), repr=False)
-    """By which drift is noticed: the best similarity of what was found for each question, in millionths."""
+    """What drift is measured by: the best similarity of what was found for each question, in millionths."""
 
     @classmethod
     def of(cls, kept: dict[str, Any], record: int) -> GateReport:
-        """Make it of the canonical JSON that a store keeps."""
+        """Read the canonical JSON that a store keeps."""
         return cls(**{**kept, "scores": tuple(kept.get("scores", ()))}, record=record)
 
     def to_json(self) -> dict[str, str | int]:
-        """Return what ``carag gate calibrate --json`` prints: all but the scores."""
+        """Return what ``carag gate calibrate --json`` prints: everything except the scores."""
         return {name: getattr(self, name) for name in self.__slots__ if name != "scores"}
 
 

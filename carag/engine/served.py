@@ -1,4 +1,4 @@
-"""Offer the engine to whoever serves it: calls to await, how it stands, and plans whose time tells nothing."""
+"""Offer the engine to services: calls to await, its condition, and search plans whose time reveals nothing."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ __all__ = ["Served"]
 
 
 class Served(ABC):
-    """The twins of :class:`carag.Engine`'s calls for asynchronous code, and what a service asks of its time.
+    """Asynchronous versions of :class:`carag.Engine`'s calls, and what a service asks about its time.
 
-    Each twin runs in a thread, so the loop never waits for a search or a disk. A call that is cancelled goes on in its
-    thread, to its record; its result is lost.
+    Each runs in a thread, so the event loop never waits for a search or a disk. A cancelled call continues in its
+    thread to its record; its result is lost.
     """
 
     _anchoring: Anchoring
@@ -72,14 +72,14 @@ class Served(ABC):
 
     @property
     def shadow(self) -> ShadowReport | None:
-        """In what a shadow (``Engine.open(shadow=)``) differs from what is searched; None if there is none."""
+        """How a shadow (``Engine.open(shadow=)``) differs from what is searched; None without one."""
         return self._collection.shadow
 
     @property
     def paces(self) -> tuple[str, str]:
         """How long searching takes, and searching and answering, by the models in use.
 
-        Each is ``quick``, ``local`` where a model of this machine reads all that was found, or ``remote``.
+        Each is ``quick``, ``local`` if a model on this machine reads everything found, or ``remote``.
         """
         generator, reranker = self._guarded.generator, self._retriever.reranker
         is_remote = self._collection.embedder.remote or (reranker is not None and reranker.remote)
@@ -93,6 +93,6 @@ class Served(ABC):
         """Search no graph for sessions that may not know what is hidden, however many rows they may use.
 
         The certified plan runs instead, and is on record: hidden rows cannot make it slower. It takes longer than a
-        graph where much is admissible.
+        graph if much is admissible.
         """
         self._retriever.certifies = True

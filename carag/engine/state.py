@@ -1,7 +1,7 @@
 """Keep the index state of a store up to date, and prove passages in it.
 
-The audit room defines a state (:mod:`carag.audit.state.proof`), and the store holds the labels. This updates the
-state at the cost of what changed. The file is derived from the store and may be deleted.
+The audit room defines a state (:mod:`carag.audit.state.proof`), and the store holds the labels. This updates the state
+at the cost of what changed. The file is derived from the store and may be deleted.
 """
 
 from __future__ import annotations
@@ -33,18 +33,9 @@ _KEY_NOTE: Final = "state_key"
 
 
 class StoreState:
-    """The state of a store's last instant, and on demand of earlier ones.
+    """The state of a store's last instant, and on demand of earlier ones; its tree is kept at ``path``.
 
-    Parameters
-    ----------
-    store : CorpusStore
-    path : Path
-        Where the tree is kept. :meth:`refresh` rebuilds a file that is missing or of another store.
-
-    Raises
-    ------
-    CorruptFile
-        If the file fails its checks.
+    Raises CorruptFile if the file fails its checks; :meth:`refresh` rebuilds one that is missing or of another store.
     """
 
     def __init__(self, store: CorpusStore, path: Path) -> None:
@@ -62,7 +53,7 @@ class StoreState:
 
     @property
     def known_at(self) -> int:
-        """The instant of the store that the state is of, in microseconds since 1970; -1 before the first."""
+        """The instant of the state, in microseconds since 1970; -1 before the first."""
         return int(self._tree.note("known") or -1)
 
     def refresh(self, now: int | None = None) -> None:
@@ -74,7 +65,8 @@ class StoreState:
             if not is_ours:
                 if self._tree.note("known") is not None:
                     _logger.warning(
-                        "%s is of another store, or of no instant of this one; building it anew", self._path
+                        "%s belongs to another store, or to no instant of this one; building it again",
+                        self._path,
                     )
                 self._tree.clear()
                 known = -1
@@ -84,7 +76,7 @@ class StoreState:
             batch: dict[int, bytes | None] = {}
             for where, leaf in self._leaves(self._store.label_changes(known, now)):
                 if len(batch) == _BATCH_LEAVES:
-                    # Until the last batch the file names no store, so a kill in between has it rebuilt.
+                    # Until the last batch the file names no store, so that it is rebuilt after a kill in between.
                     self._tree.apply(batch, {"placed_by": ""})
                     batch = {}
                 batch[where] = leaf
@@ -96,13 +88,7 @@ class StoreState:
             return self._view(known_at).root
 
     def prove(self, labels: Iterable[Label], known_at: int) -> tuple[bytes, list[StateProof]]:
-        """Return the root of the state at an instant, and a proof of each label in it.
-
-        Raises
-        ------
-        CorruptFile
-            If the state does not hold a label.
-        """
+        """Return the root of the state at an instant, and a proof of each label; CorruptFile if it lacks one."""
         with self._lock:
             view, proofs = self._view(known_at), []
             for label in labels:
@@ -111,20 +97,15 @@ class StoreState:
                 if proof.root(label.chunk, label.text_hash, label.word) != view.root:
                     raise CorruptFile(
                         f"the index state holds another label of {label.chunk} than the store; delete "
-                        f"{self._path}, and the next opening builds it anew from the store"
+                        f"{self._path}, and the next opening builds it again from the store"
                     )
                 proofs.append(proof)
             return view.root, proofs
 
     def chunk_ids(self, record: Record) -> tuple[str | None, ...]:
-        """Find the chunks that a record's hits name, from log and store alone, without a receipt.
+        """Find the chunks that a record's hits name, or None, from log and store alone, without a receipt.
 
         The digest of every label that was open when the question was asked is computed again, in one pass.
-
-        Returns
-        -------
-        tuple of str or None
-            In the order of the hits; None where this store held no such chunk then.
         """
         event, found = record.event, dict[int, str]()
         if isinstance(event, Access) and event.index is not None:
@@ -150,7 +131,6 @@ class StoreState:
     def _leaves(
         self, changes: Iterable[tuple[int, str, bytes, int, int, int]], *, backwards: bool = False
     ) -> Iterator[tuple[int, bytes | None]]:
-        """Turn opened and closed labels into leaves to insert and to remove; those to remove come first."""
         found = list(changes) if backwards else changes
         for is_open, chunk, text, word, since, until in (
             sorted(found, key=lambda one: -one[0]) if backwards else found
@@ -162,7 +142,7 @@ class StoreState:
             )
 
     def _store_key(self) -> bytes:
-        """Return the store's key of the seals, made once and kept with the labels, which are as secret."""
+        """Return the store's key of the seals, made once and kept with the labels, which are equally secret."""
         if (kept := self._store.meta_get(_KEY_NOTE)) is None:
             self._store.meta_set(_KEY_NOTE, kept := secrets.token_hex(32))
         return bytes.fromhex(kept)

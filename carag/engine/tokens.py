@@ -1,8 +1,8 @@
 """Verify signed tokens (JWT) with PyJWT, which ``carag-engine[tokens]`` installs.
 
 A token states its own algorithm, and attackers forge tokens with it (RFC 8725 section 2.1): ``none``, or a public key
-used as an HMAC secret. So a key id names one public key and the one algorithm it is for, the token chooses neither,
-and no symmetric algorithm is supported.
+used as an HMAC secret. So a key id names one public key and the one algorithm it is for, the token chooses neither, and
+no symmetric algorithm is supported.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ALGORITHMS: Final = ("RS256", "PS256", "ES256", "ES384", "EdDSA")
 REQUIRED_CLAIMS: Final = ("exp", "iat", "iss", "aud", "sub", "role", "purpose")
 """Claims that every token must carry."""
 LONGEST_LIFE: Final = 24 * 60 * 60
-"""Seconds between issue and expiry that a token may have, unless stated otherwise."""
+"""Greatest number of seconds between issue and expiry of a token, by default."""
 _MAX_CHARACTERS: Final = 16 << 10
 """Length of the longest token that is parsed."""
 _MAX_SECONDS: Final = 253_402_300_799
@@ -43,7 +43,7 @@ class KeySource(Protocol):
     """Public keys that change, such as those that an issuer publishes."""
 
     def get(self, kid: str, /) -> tuple[str, PublicKeyTypes] | None:
-        """Return a key with the one algorithm it is for (:func:`fits`); None if there is none of that id."""
+        """Return a key with the one algorithm it is for (:func:`fits`); None if the id is unknown."""
         ...
 
 
@@ -53,14 +53,14 @@ class JwtVerifier:
     Parameters
     ----------
     issuer, audience : str
-        Pinned: a token must name exactly these.
+        A token must name exactly these.
     keys : mapping of str to (algorithm, PEM), or KeySource
         By key id; each public key with the one algorithm it is for, of :data:`ALGORITHMS`.
     leeway : int
         Seconds that clocks may differ, at most 300.
     longest : int
-        Seconds that a token may live, from its ``iat`` (without one, from now) to its ``exp``. By default a token of
-        more than 24 hours is refused as ``TOKEN_LIFE``.
+        Seconds that a token may live, from its ``iat`` (without one, from now) to its ``exp``; 24 hours by default. A
+        longer one is refused as ``TOKEN_LIFE``.
     required : sequence of str
         Claims that every token must carry.
 
@@ -89,13 +89,13 @@ class JwtVerifier:
     ) -> None:
         for name, value in (("issuer", issuer), ("audience", audience)):
             if not isinstance(value, str) or not value:
-                raise InvalidArgument(f"{name} is {quoted(value)}; want the one that tokens must name")
+                raise InvalidArgument(f"{name} is {quoted(value)}; want the {name} that tokens must name")
         if isinstance(leeway, bool) or not isinstance(leeway, int) or not 0 <= leeway <= 300:
             raise InvalidArgument(f"leeway is {quoted(leeway)}; want 0 to 300 seconds")
         if isinstance(longest, bool) or not isinstance(longest, int) or longest < 1:
             raise InvalidArgument(f"longest is {quoted(longest)}; want a number of seconds, 1 or more")
         if isinstance(keys, Mapping) and not keys:
-            raise InvalidArgument("no keys; want the issuer's public keys by key id")
+            raise InvalidArgument("keys are missing; want the issuer's public keys by key id")
         self.issuer = issuer
         self.audience = audience
         self._keys: KeySource = (
@@ -126,7 +126,7 @@ class JwtVerifier:
         try:
             algorithm, key = self._key(jwt.get_unverified_header(token))
         except (jwt.PyJWTError, *MALFORMED) as error:
-            raise Refused("TOKEN_MALFORMED", f"this is no signed token: {error}") from error
+            raise Refused("TOKEN_MALFORMED", f"this is not a signed token: {error}") from error
         try:
             claims: dict[str, Any] = jwt.decode(
                 token,
@@ -144,7 +144,7 @@ class JwtVerifier:
         return {**claims, "aud": self.audience}
 
     def _check_audience(self, said: object) -> None:
-        """Accept a list (RFC 7519 section 4.1.3) of this audience alone: another could present the token here."""
+        """Accept a list (RFC 7519 section 4.1.3) of this audience only, as another could present the token here."""
         others = [one for one in said if one != self.audience] if isinstance(said, list) else []
         if others:
             raise Refused(
@@ -153,7 +153,7 @@ class JwtVerifier:
             )
 
     def _check_life(self, claims: Mapping[str, Any]) -> None:
-        """Check the times themselves: PyJWT reads them with ``int``, which takes ``" 1_000 "``, and any number."""
+        """Check the times directly: PyJWT reads them with ``int``, which takes ``" 1_000 "``, and any number."""
         for name in ("exp", "iat", "nbf"):
             value = claims.get(name, 0)
             if type(value) not in (int, float) or not 0 <= value <= _MAX_SECONDS:
@@ -162,7 +162,7 @@ class JwtVerifier:
                     f"the claim {name} is {quoted(value)}; want a JSON number of seconds since 1970, to the year 9999",
                 )
         if "exp" not in claims:
-            raise Refused("TOKEN_CLAIM_MISSING", "the token has no exp; want one that expires")
+            raise Refused("TOKEN_CLAIM_MISSING", "the token lacks the claim exp; want one that expires")
         if (life := claims["exp"] - claims.get("iat", time.time())) > self._longest:
             raise Refused(
                 "TOKEN_LIFE",
@@ -175,8 +175,10 @@ class JwtVerifier:
             raise Refused(
                 "TOKEN_ALGORITHM", f"the token says {quoted(said)}; want one of {', '.join(ALGORITHMS)}"
             )
-        if "crit" in header:  # RFC 7515 section 4.1.11: what is critical and not understood refuses
-            raise Refused("TOKEN_MALFORMED", "the token has critical extensions, and none is understood here")
+        if "crit" in header:  # RFC 7515 section 4.1.11: not understood, so refused
+            raise Refused(
+                "TOKEN_MALFORMED", "the token has critical extensions, which are not supported here"
+            )
         if not isinstance(kid, str) or (known := self._keys.get(kid)) is None:
             raise Refused(
                 "TOKEN_KEY_UNKNOWN", f"the token names key {quoted(kid)}; want a key id of {self.issuer}"
@@ -211,11 +213,12 @@ def _public_key(kid: str, algorithm: str, pem: bytes) -> PublicKeyTypes:
     try:
         key = load_pem_public_key(pem)
     except (ValueError, TypeError) as error:
-        raise InvalidArgument(f"key {quoted(kid)} is no public key in PEM: {error}") from error
+        raise InvalidArgument(f"key {quoted(kid)} is not a public key in PEM: {error}") from error
     if not fits(algorithm, key):
         raise InvalidArgument(
-            f"key {quoted(kid)} does not fit {quoted(algorithm)}; want one of {', '.join(ALGORITHMS)} and its own kind "
-            f"of key, RSA of {_MIN_RSA_BITS} bits or more"
+            f"key {quoted(kid)} does not fit {quoted(algorithm)}; want one of {', '.join(ALGORITHMS)} with its "
+            "own kind "
+            f"of key, RSA with {_MIN_RSA_BITS} bits or more"
         )
     return key
 

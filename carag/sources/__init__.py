@@ -1,6 +1,6 @@
 """Mirror documents from where an authority publishes them into a folder, which ``carag ingest`` then reads.
 
-A room of its own: it knows nothing of stores, profiles or engines. Its packages are the extra ``web``.
+This room knows nothing of stores, profiles or engines. Its packages are the extra ``web``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Write each address in one way, tell which lie within what is mirrored, and name their files."""
+"""Normalise web addresses, decide which of them a mirror covers, and name their files."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from carag.limits import quoted
 __all__ = ["Address", "Scope", "file_name"]
 
 MAX_URL: Final = 2048
-"""Greatest number of characters of an address; RFC 9110, 4.1, recommends that 8,000 are supported."""
+"""Greatest number of characters of an address; RFC 9110, 4.1, recommends supporting 8,000."""
 _PORTS: Final = {"http": 80, "https": 443}
 _ESCAPE: Final = re.compile("%([0-9A-Fa-f]{2})")
 _UNRESERVED: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
-"""RFC 3986, 2.3: escaped or not, they mean the same."""
+"""RFC 3986, 2.3: escaped or not, these mean the same."""
 _PATH: Final = "/:@!$&'()*+,;=~%"
 _QUERY: Final = _PATH + "?"
 _SLUG: Final = 60
-"""Most characters of a file's name that are taken from its address."""
+"""Greatest number of characters of a file's name that come from its address."""
 _DIGITS: Final = 20
 """Hexadecimal digits of the address's SHA-256 in a file's name: 80 bits, so that two addresses never share one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """An address of http or https in the one form that RFC 3986, 6.2, gives it; the query is kept as it stands.
+    """An http or https address in the normal form of RFC 3986, 6.2; the query is kept as it is.
 
     Examples
     --------
@@ -47,12 +47,9 @@ class Address:
 
     @classmethod
     def of(cls, url: str, base: str = "") -> Address:
-        """Read an address, or one that is relative to another.
+        """Read an address, possibly relative to another.
 
-        Raises
-        ------
-        InvalidArgument
-            If it is none of http or https, names a user, or is too long.
+        Raises InvalidArgument if it is neither http nor https, names a user, or is too long.
         """
         try:
             parts = urlsplit(urljoin(base, url.strip()))
@@ -60,14 +57,16 @@ class Address:
             host = str(ipaddress.ip_address(named)) if ":" in named else named.encode("idna").decode().lower()
         except ValueError:
             raise InvalidArgument(
-                f"{quoted(url)} is no address; want http:// or https:// and a host"
+                f"{quoted(url)} is not a web address; want http:// or https:// and a host"
             ) from None
         if parts.scheme not in _PORTS or not host or port == 0:
-            raise InvalidArgument(f"{quoted(url)} is no address; want http:// or https:// and a host")
-        if parts.username is not None or parts.password is not None:  # what came may hold a secret
-            raise InvalidArgument("an address names a user; want one that anybody may ask for")
+            raise InvalidArgument(f"{quoted(url)} is not a web address; want http:// or https:// and a host")
+        if (
+            parts.username is not None or parts.password is not None
+        ):  # the message does not repeat it, as it may hold a secret
+            raise InvalidArgument("an address names a user; want one that anyone may request")
         if not re.fullmatch(r"[a-z0-9._-]+|[0-9a-f:.]+", host):
-            raise InvalidArgument(f"{quoted(host)} is no host; want a name or a number")
+            raise InvalidArgument(f"{quoted(host)} is not a host; want a name or an IP address")
         if "?" in url or parts.query:
             query: str | None = _escaped(parts.query, _QUERY)
         else:
@@ -85,13 +84,13 @@ class Address:
 
     @property
     def origin(self) -> str:
-        """Scheme, host and port: what one ``robots.txt`` speaks for (RFC 9309, 2.3)."""
+        """Scheme, host and port: the scope of one ``robots.txt`` (RFC 9309, 2.3)."""
         shown = f"[{self.host}]" if ":" in self.host else self.host
         return f"{self.scheme}://{shown}" + ("" if self.port == _PORTS[self.scheme] else f":{self.port}")
 
     @property
     def target(self) -> str:
-        """Path and query: what a request asks for."""
+        """Path and query: what a request sends."""
         return self.path + ("" if self.query is None else f"?{self.query}")
 
     def __str__(self) -> str:
@@ -99,18 +98,18 @@ class Address:
 
     @property
     def is_usual(self) -> bool:
-        """Whether the port is that of the scheme."""
+        """Whether the port is the scheme's default."""
         return self.port == _PORTS[self.scheme]
 
     @property
     def is_own(self) -> bool:
-        """Whether whoever names it names a machine, as a number or as ``localhost``: no name server is believed."""
+        """Whether it names a machine directly, by IP address or as ``localhost``, without a name server."""
         with suppress(ValueError):
             return bool(ipaddress.ip_address(self.host))
         return self.host == "localhost"
 
     def stands_for(self, one: Address) -> bool:
-        """Tell whether another is of this server: of its scheme, host and port, or by https at its usual port."""
+        """Tell whether another address is on this server: same scheme, host and port, or https at default ports."""
         is_same = (one.scheme, one.port) == (self.scheme, self.port)
         is_safer = self.scheme == "http" and one.scheme == "https" and self.is_usual and one.is_usual
         return one.host == self.host and (is_same or is_safer)
@@ -118,7 +117,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What is mirrored: of the host of the start what lies below some paths, and all of other hosts that are named.
+    """What is mirrored: everything below some paths of the start's host, and everything on other hosts that are named.
 
     Examples
     --------
@@ -135,33 +134,33 @@ class Scope:
     also: tuple[Address, ...] = ()
     """The roots of the other hosts."""
     twin: str = ""
-    """The host that the start redirects to: its own with ``www.`` before it, or without."""
+    """The host that the start redirects to: its own name with or without ``www.``."""
 
     @classmethod
     def of(cls, start: Address, prefixes: tuple[str, ...] = (), also: tuple[str, ...] = ()) -> Scope:
         """Make the scope of a start; without prefixes, the folder of the start.
 
-        Raises
-        ------
-        InvalidArgument
-            If a prefix is no path, the start lies below none, or another host is none.
+        Raises InvalidArgument if a prefix is not a path, the start is outside all prefixes, or another host is not
+        valid.
         """
         for one in prefixes:
             if not one.startswith("/"):
-                raise InvalidArgument(f"the prefix {quoted(one)} is no path; want one such as /circulars/")
+                raise InvalidArgument(f"the prefix {quoted(one)} is not a path; want one such as /circulars/")
         paths = tuple(_without_dots(_escaped(one, _PATH)) for one in prefixes)
         hosts = {str(one): one for one in (_root(host, start) for host in also)}
         scope = cls(start, paths or (start.path[: start.path.rindex("/") + 1],), (*hosts.values(),))
         if not scope.covers(start):
-            raise InvalidArgument(f"{start} lies below none of {', '.join(paths)}; want a start that does")
+            raise InvalidArgument(
+                f"{start} is not below {' or '.join(paths)}; want a start below one of the prefixes"
+            )
         return scope
 
     def covers(self, one: Address) -> bool:
-        """Tell whether an address may be asked for: below a prefix, or of another host; and never http after https."""
+        """Tell whether an address may be requested: below a prefix or on another named host; never http after https."""
         if any(other.stands_for(one) for other in self.also):
             return True
         homes = [self.start, *([replace(self.start, host=self.twin)] if self.twin else [])]
-        # A server may take %2F for a slash: an address that leaves the prefix when it is read so lies outside.
+        # A server may take %2F for a slash: an address that leaves the prefix when read that way is outside.
         read = _without_dots(unquote(one.path).replace("\\", "/"))
         return (
             any(home.stands_for(one) for home in homes)
@@ -170,7 +169,7 @@ class Scope:
         )
 
     def of_link(self, one: Address) -> Address | None:
-        """Return where a link leads, if it is covered; one to http of a site that is mirrored by https, to https."""
+        """Return where a link leads if that is covered; a site mirrored by https reads links to http as https."""
         if self.start.scheme == "https" and one.scheme == "http" and self.start.is_usual and one.is_usual:
             one = replace(one, scheme="https", port=_PORTS["https"])
         return one if self.covers(one) else None
@@ -185,12 +184,12 @@ class Scope:
 
     @property
     def private(self) -> tuple[Address, ...]:
-        """Servers that may be private: none after a start on the Internet, for strangers write where its links lead."""
+        """Servers that may be private: none if the start is on the Internet, where strangers write the links."""
         return (self.start, *self.also) if self.start.is_own else ()
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """Every host that may be asked."""
+        """Every host that may be requested."""
         return tuple(
             dict.fromkeys(
                 host for host in (self.start.host, self.twin, *(one.host for one in self.also)) if host
@@ -203,19 +202,18 @@ class Scope:
 
 
 def _root(host: str, start: Address) -> Address:
-    """Read another host as it is named: a name or a number, and a port if it is not that of the start's scheme."""
     if re.search(r"[\s/?#@*]", host) or not host:
-        raise InvalidArgument(f"{quoted(host)} is no host; want its exact name, such as files.example.org")
+        raise InvalidArgument(f"{quoted(host)} is not a host; want an exact name, such as files.example.org")
     one = Address.of(f"{start.scheme}://{host}")
     if one.stands_for(start):
         raise InvalidArgument(
-            f"{quoted(host)} is the host of the start; want another, or a --prefix of this one"
+            f"{quoted(host)} is the host of the start; want another host, or a --prefix on this one"
         )
     return one
 
 
 def file_name(address: Address, ending: str) -> str:
-    """Return the name of an address's file: the same each time, and valid on every system.
+    """Return the name of an address's file: always the same, and valid on every system.
 
     Examples
     --------
@@ -228,7 +226,7 @@ def file_name(address: Address, ending: str) -> str:
 
 
 def _escaped(text: str, safe: str) -> str:
-    """Escape what must be, and nothing that need not be; escapes in capitals (RFC 3986, 6.2.2)."""
+    """Escape only what needs it, with capitals in escapes (RFC 3986, 6.2.2)."""
 
     def same(found: re.Match[str]) -> str:
         sign = chr(int(found[1], 16))
@@ -239,7 +237,6 @@ def _escaped(text: str, safe: str) -> str:
 
 
 def _without_dots(path: str) -> str:
-    """Remove the segments ``.`` and ``..`` (RFC 3986, 5.2.4)."""
     kept: list[str] = []
     segments = path.split("/")[1:]
     for segment in segments:

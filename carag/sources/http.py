@@ -1,7 +1,7 @@
-"""Send one GET to a public address: bounded in time, size and growth; no redirect followed, no proxy, no cookie.
+"""Send one GET to a public address, bounded in time, size and growth; without redirects, proxies or cookies.
 
 :mod:`http.client` follows no redirect and reads no proxy from the environment. The host is resolved here and the
-connection made to the address that was checked, so that no answer of a name server leads to the machines within.
+connection goes to the address that was checked, so that no answer of a name server leads to a private network.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ __all__ = ["NoAnswer", "Reply", "Sender"]
 _CONNECT_SECONDS: Final = 10.0
 """Longest wait for one connection."""
 _FREE: Final = 1 << 20
-"""Bytes that may come out of a gzipped body whatever its size; the growth of what is more is limited."""
+"""Bytes that a gzipped body may always unpack to, whatever its size; beyond this its growth is limited."""
 _PIECE: Final = 1 << 16
 _NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
-"""RFC 6052: the last 32 bits are an address of IPv4."""
+"""RFC 6052: the last 32 bits are an IPv4 address."""
 
 
 class NoAnswer(CaragError):
-    """No answer came that can be used; ``is_final`` if the same request would fare no better."""
+    """No usable answer came; ``is_final`` if the same request would fail again."""
 
     def __init__(self, why: str, *, is_final: bool = False) -> None:
         super().__init__(why)
@@ -51,13 +51,13 @@ class Reply:
 
     status: int
     headers: Mapping[str, str]
-    """By their names in small letters."""
+    """By their names in lower case."""
     kind: str
     """The content type, without parameters."""
     charset: str
     """As the header states it, or empty."""
     body: bytes | None
-    """Decoded; None unless the status is 200 and the type one of those wanted."""
+    """Decoded; None unless the status is 200 and the type is one of those wanted."""
 
 
 class Sender:
@@ -68,9 +68,9 @@ class Sender:
     agent : mapping
         Headers that say who asks.
     private : collection of Address
-        Whose host and port may be private or loopback ones, if they are given as a number or as ``localhost``.
+        Servers whose host and port may be private or loopback, if they are given as an IP address or as ``localhost``.
     seconds : float
-        For one request in all; the look-up of the host's name may take longer.
+        For one request in all; looking up the host's name may take longer.
     """
 
     def __init__(
@@ -85,19 +85,9 @@ class Sender:
     ) -> Reply:
         """Send a GET and read the answer.
 
-        Parameters
-        ----------
-        address : Address
-        headers : mapping
-        kinds : collection of str, optional
-            Content types of which the body is read; None for any.
-        most : int
-            Greatest number of bytes of a body, decoded or not.
-
-        Raises
-        ------
-        NoAnswer
-            If none came in time, or it is too large, or the host is a private address.
+        ``kinds`` are the content types whose body is read, None for any; ``most`` is the greatest number of bytes of a
+        body, decoded or not. Raises NoAnswer if nothing came in time, the body is too large, or the host has a private
+        address.
         """
         sock = self._connected(address)
         late = False
@@ -105,11 +95,11 @@ class Sender:
         def hang_up() -> None:
             nonlocal late
             late = True
-            with suppress(OSError):  # it has ended
-                # Below TLS, which another thread reads.
+            with suppress(OSError):  # the connection has ended already
+                # Below the TLS layer, which another thread is reading.
                 socket.socket.shutdown(sock, socket.SHUT_RDWR)
 
-        # A time-out of the socket counts from the last byte; a server that sends one now and then never meets it.
+        # The socket's time-out counts from the last byte; a server that sends one now and then never reaches it.
         timer = Timer(self._seconds, hang_up)
         timer.daemon = True
         timer.start()
@@ -117,7 +107,7 @@ class Sender:
         try:
             if address.scheme == "https":
                 connection = http.client.HTTPSConnection(address.host, address.port, context=self._tls)
-                # The handshake comes after, so that the time-out can end it as well.
+                # The handshake comes later, so that the time-out can end it as well.
                 sock = tls = self._tls.wrap_socket(
                     sock, server_hostname=address.host, do_handshake_on_connect=False
                 )
@@ -131,27 +121,27 @@ class Sender:
             raise NoAnswer(f"its certificate is not valid: {error.verify_message}", is_final=True) from None
         except (OSError, EOFError, http.client.HTTPException, ValueError) as error:
             if late:
-                raise NoAnswer(f"no whole answer within {self._seconds:g} s") from None
+                raise NoAnswer(f"there was no complete answer within {self._seconds:g} s") from None
             raise NoAnswer(f"the connection failed ({type(error).__name__})") from None
         finally:
             timer.cancel()
             connection.close()
             sock.close()
         if late:
-            raise NoAnswer(f"no whole answer within {self._seconds:g} s")
+            raise NoAnswer(f"there was no complete answer within {self._seconds:g} s")
         return reply
 
     def _connected(self, address: Address) -> socket.socket:
         try:
             found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError) as error:
-            raise NoAnswer(f"{address.host} is not found ({type(error).__name__})") from None
+            raise NoAnswer(f"{address.host} was not found ({type(error).__name__})") from None
         places = list(dict.fromkeys(str(one[4][0]) for one in found))
         if (address.host, address.port) not in self._private:
             for place in places:
                 if not _is_public(place):
                     raise NoAnswer(
-                        f"{address.host} is {place}, which is no public address; it is not asked",
+                        f"{address.host} is {place}, which is not a public address; nothing was requested",
                         is_final=True,
                     )
         why = "no address"
@@ -163,12 +153,12 @@ class Sender:
             else:
                 made.settimeout(self._seconds)
                 return made
-        raise NoAnswer(f"no connection to {address.host} ({why})")
+        raise NoAnswer(f"there is no connection to {address.host} ({why})")
 
 
 def _received(answer: http.client.HTTPResponse, kinds: Collection[str] | None, most: int) -> Reply:
     headers = {name.lower(): value for name, value in answer.headers.items()}
-    # get_content_type() says text/plain where nothing is stated, which would be a guess.
+    # Without the header, get_content_type() says text/plain, which would be a guess.
     kind = answer.headers.get_content_type() if "content-type" in headers else ""
     charset = answer.headers.get_content_charset() or ""
     body = None
@@ -178,7 +168,7 @@ def _received(answer: http.client.HTTPResponse, kinds: Collection[str] | None, m
 
 
 def _body(answer: http.client.HTTPResponse, most: int) -> bytes:
-    too_large = NoAnswer(f"more than {most} bytes; not kept", is_final=True)
+    too_large = NoAnswer(f"it has more than {most} bytes; it was not kept", is_final=True)
     if (answer.length or 0) > most:
         raise too_large
     data = bytearray()
@@ -186,8 +176,8 @@ def _body(answer: http.client.HTTPResponse, most: int) -> bytes:
         data += chunk
         if len(data) > most:
             raise too_large
-    if answer.length:  # bytes that the header promised and that did not come
-        raise NoAnswer("the connection ended within its answer")
+    if answer.length:  # the header promised more bytes than came
+        raise NoAnswer("the connection ended in the middle of its answer")
     return bytes(data)
 
 
@@ -195,14 +185,14 @@ def _decoded(body: bytes, encoding: str, most: int) -> bytes:
     if encoding in ("", "identity"):
         return body
     if encoding not in ("gzip", "x-gzip"):
-        raise NoAnswer(f"it is encoded as {quoted(encoding)}, and gzip was asked for", is_final=True)
+        raise NoAnswer(f"it is encoded as {quoted(encoding)}, but only gzip was asked for", is_final=True)
     try:
         with Unpacked(io.BytesIO(body), len(body), free=_FREE) as stream:
             data = bytearray()
             while chunk := stream.read(_PIECE):
                 data += chunk
                 if len(data) > most:
-                    raise NoAnswer(f"more than {most} bytes; not kept", is_final=True)
+                    raise NoAnswer(f"it has more than {most} bytes; it was not kept", is_final=True)
     except CorruptFile as error:
         raise NoAnswer(f"its gzip {error}", is_final=True) from None
     except (OSError, EOFError, zlib.error):
@@ -211,7 +201,7 @@ def _decoded(body: bytes, encoding: str, most: int) -> bytes:
 
 
 def _is_public(place: str) -> bool:
-    """Tell whether an address, and the one of IPv4 that it may hold, is of the public Internet."""
+    """Tell whether an address, and the IPv4 address that it may embed, is on the public Internet."""
     one = ipaddress.ip_address(place.partition("%")[0])
     if isinstance(one, ipaddress.IPv6Address):
         held = one.ipv4_mapped or one.sixtofour

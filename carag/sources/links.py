@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 __all__ = ["hrefs", "links_of"]
 
 MAX_LINKS: Final = 10_000
-"""Most links of one page that are followed."""
+"""Greatest number of links of one page that are followed."""
 
 
 def hrefs(page: bytes) -> tuple[str, list[str]]:
-    """Return a page's base address, which may be empty, and where its ``a`` and ``area`` lead, as they are written.
+    """Return a page's base address, which may be empty, and the targets of its ``a`` and ``area``, as written.
 
     Examples
     --------
@@ -34,17 +34,14 @@ def hrefs(page: bytes) -> tuple[str, list[str]]:
         parser.feed(page)
         parser.close()
     except etree.LxmlError:
-        pass  # a page without an element has no links; of a damaged one those before the damage are found
+        pass  # a page without an element has no links; in a damaged one those before the damage are found
     return target.base, target.links
 
 
 def links_of(page: bytes, address: Address, child: Child) -> list[Address]:
-    """Return where a page's links lead, each once, in their order, without those that are not addresses of pages.
+    """Return where a page's links lead, each address once, in order, without those that are not web addresses.
 
-    Raises
-    ------
-    Unreadable
-        If the page takes more time or memory to read than the child may.
+    Raises Unreadable if reading the page takes more time or memory than the child may.
 
     Examples
     --------
@@ -85,8 +82,6 @@ class _Target:
         elif tag == "base":  # the first counts (HTML Standard, 4.2.3)
             self.base = self.base or link
 
-    def end(self, tag: str) -> None:
-        """Do nothing: an element's place is of no account."""
+    def end(self, tag: str) -> None: ...
 
-    def close(self) -> None:
-        """Return nothing: the lists are the result."""
+    def close(self) -> None: ...

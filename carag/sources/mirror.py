@@ -1,7 +1,7 @@
-"""Mirror the documents of a site into a folder, asking only for what may be asked for and has changed.
+"""Mirror the documents of a site into a folder, requesting only what may be requested and has changed.
 
-A run asks for the start, for every document that is known, and for what their links and redirects lead to. Nothing is
-deleted: a document that is gone is reported and listed, so that whoever keeps the corpus withdraws it.
+A run requests the start, every document that is known, and what their links and redirects lead to. Nothing is deleted:
+a document that is gone is reported and listed, so that the corpus's owner can withdraw it.
 """
 
 from __future__ import annotations
@@ -45,51 +45,44 @@ _KINDS: Final = {
     "application/pdf": ".pdf",
     "text/plain": ".txt",
 }
-"""Content types that are kept, and how their files end."""
+"""Content types that are kept, and the endings of their files."""
 _MOVED: Final = frozenset({301, 302, 303, 307, 308})
 _GONE: Final = frozenset({404, 410})
 _HOPS: Final = 5
-"""Most redirects after one another."""
+"""Greatest number of redirects in a row."""
 _IN_A_ROW: Final = 5
-"""So many addresses of a host without an answer after one another, and it is asked no more: it, or the way, is down."""
+"""After this number of addresses in a row without an answer a host is left alone: it, or the network to it, is down."""
 _BATCH: Final = 100
 """Documents that are moved into the folder together."""
 _CONTACT: Final = re.compile(
     r"[!-'*+,\-./0-9A-Za-z=?^_`{|}~]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,}|https?://[!-'*-~]+"
 )
-"""An e-mail address or a page, of characters that a comment of a header may hold (RFC 9110, 5.6.5)."""
+"""An e-mail address or a page, in characters that a comment of a header may hold (RFC 9110, 5.6.5)."""
 _MAX_VALIDATOR: Final = 1024
-"""Most characters of an ETag or a date that is sent back."""
+"""Greatest number of characters of an ETag or a date that is sent back."""
 _BOM: Final = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much one run may ask for, and a mirror hold.
-
-    Raises
-    ------
-    InvalidArgument
-        If one is none.
-    """
+    """How much one run may request, and a mirror hold; InvalidArgument if a value is out of its range."""
 
     depth: int = 3
     """Greatest number of links from the start."""
     interval: float = 1.0
     """Least number of seconds between two requests; ``robots.txt`` may ask for more."""
     addresses: int = 10_000
-    """Most addresses that a run takes up; links beyond are counted and not followed."""
+    """Greatest number of addresses in a run; links beyond are counted and not followed."""
     size: int = 1 << 26
     """Greatest number of bytes of a document."""
     total: int = 1 << 33
     """Greatest number of bytes of all documents."""
     seconds: float = 6 * 3600.0
-    """Longest time of a run, which the next one goes on with."""
+    """Greatest length of a run; the next one continues it."""
     request_seconds: float = 60.0
-    """Longest time of a request."""
+    """Greatest length of a request."""
 
     def __post_init__(self) -> None:
-        """Check each."""
         for name, low, high in (
             ("depth", 0, 100),
             ("interval", 0.1, 3600.0),
@@ -102,7 +95,7 @@ class Limits:
             value = getattr(self, name)
             kinds = (int,) if type(low) is int else (int, float)
             if type(value) not in kinds or not low <= value <= high:
-                raise InvalidArgument(f"{name} is {quoted(value)}; want a number, {low} to {high}")
+                raise InvalidArgument(f"{name} is {quoted(value)}; want a number from {low} to {high}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,37 +106,37 @@ class Gone:
     url: str
     why: str
     since: str
-    """When that was found, in ISO 8601."""
+    """When this was found, in ISO 8601."""
 
 
 @dataclass(slots=True)
 class FetchReport:
-    """What came of a run."""
+    """What a run did."""
 
     added: int = 0
     changed: int = 0
     unchanged: int = 0
     requests: int = 0
-    """Sent in all, those for ``robots.txt`` and those sent again included."""
+    """All requests, including those for ``robots.txt`` and repeated ones."""
     documents: int = 0
-    """In the folder now."""
+    """Documents in the folder now."""
     left: int = 0
     """Addresses that the next run begins with."""
     beyond: int = 0
-    """Links that were not followed, for the run had as many addresses as it may."""
+    """Links that were not followed, because the run had reached its number of addresses."""
     paused: str = ""
-    """Why the run ended before all was asked for; empty if it did not."""
+    """Why the run ended before everything was requested; empty if it did not."""
     notes: list[str] = field(default_factory=list)
-    """What is otherwise than in the last run, or than the start says, and is no problem."""
+    """What differs from the last run, or from what the start says, without being a problem."""
     gone: list[Gone] = field(default_factory=list)
-    """All that are gone, whenever that was found."""
+    """All that are gone, whenever this was found."""
     disallowed: list[str] = field(default_factory=list)
-    """Addresses that ``robots.txt`` keeps to itself; they were not asked for."""
+    """Addresses that ``robots.txt`` excludes; they were not requested."""
     problems: list[str] = field(default_factory=list)
-    """Addresses that gave no document, each with why."""
+    """Addresses that gave no document, each with the reason."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as JSON holds it."""
+        """Return the report as JSON values."""
         return asdict(self)
 
 
@@ -163,19 +156,18 @@ def fetch(
     Parameters
     ----------
     url : str
-        Where to begin; nothing is asked for from a host that is not named here or in ``also``.
+        Where to begin; only hosts named here or in ``also`` are ever requested.
     folder : Path
-        New, empty, or mirrored before. Beside it lies ``FOLDER.fetch``, by which a run goes on and the next one knows
-        what it has. ``metadata.jsonl`` states each file's ``url``, when it was ``fetched`` and, if the server said,
+        New, empty, or mirrored before. ``FOLDER.fetch`` next to it keeps the state from which a killed run continues.
+        ``metadata.jsonl`` states each file's ``url``, when it was ``fetched`` and, if the server said so,
         ``last_modified``.
     contact : str
-        An e-mail address or a page, sent with every request: who runs the site can then say that it is too much.
+        An e-mail address or a page, sent with every request, so that the site's owner can complain.
     prefixes : tuple of str
-        Paths below which a document must lie; without any, the folder of the start.
+        Paths below which a document must be; by default the folder of the start.
     also : tuple of str
-        Other hosts, by their exact names, all of whose documents that are linked are wanted, whatever their paths: such
-        as one that serves an authority's files. Each is asked under its own ``robots.txt`` and at its own pace.
-    limits : Limits, optional
+        Exact names of other hosts, such as one that serves an authority's files. All linked documents there are wanted,
+        whatever their paths. Each host has its own ``robots.txt`` and pace.
     clock, sleep : callable
         Seconds since 1970, and a pause.
 
@@ -198,8 +190,6 @@ def fetch(
 
 
 class _Run:
-    """One run: from the first address to the last, or to where it must end."""
-
     def __init__(
         self,
         state: State,
@@ -221,20 +211,20 @@ class _Run:
         self._report = FetchReport()
         self._failed_in_a_row: Counter[str] = Counter()
         self._resting: dict[str, str] = {}
-        """Hosts that are asked no more in this run, each with why."""
+        """Hosts that get no more requests in this run, each with the reason."""
         self._unpublished = 0
 
     def report(self) -> FetchReport:
         state, report = self._state, self._report
-        state.publish()  # what a run that was killed left
+        state.publish()  # what a killed run left
         if before := state.keep_scope(str(self._scope)):
             report.notes.append(
-                f"{state.folder} mirrored {before} until now; it mirrors {self._scope} from now on"
+                f"{state.folder} mirrored {before} so far; from now on it mirrors {self._scope}"
             )
         for host in self._scope.hosts:
             not_before = float(state.get(f"not_before {host}") or 0)
             if self._clock() < not_before:
-                self._resting[host] = f"{host} asked not to be asked before {_instant(not_before)}"
+                self._resting[host] = f"{host} asked for no requests before {_instant(not_before)}"
         over = ""
         state.begin(str(self._scope.start))
         while not over and (one := state.next(self._resting)):
@@ -255,7 +245,6 @@ class _Run:
         return report
 
     def _rest(self, host: str, pause: Paused) -> None:
-        """Ask a host no more in this run; the others have done nothing."""
         self._resting[host] = str(pause)
         if pause.not_before:
             with self._state.transaction():
@@ -265,7 +254,7 @@ class _Run:
         address = Address.of(one.url)
         page = self._state.page(one.url)
         if not self._scope.covers(address):
-            return self._no_document(one, "lies out of what is mirrored now")
+            return self._no_document(one, "is outside what is mirrored now")
         rules = self._robots.rules(address)
         if not rules.allows(address):
             self._report.disallowed.append(one.url)
@@ -279,9 +268,7 @@ class _Run:
             self._no_document(one, str(error))
             self._failed_in_a_row[address.host] += not error.is_final
             if self._failed_in_a_row[address.host] == _IN_A_ROW:
-                raise Paused(
-                    f"{_IN_A_ROW} addresses of {address.host} after one another gave no answer"
-                ) from None
+                raise Paused(f"{_IN_A_ROW} addresses of {address.host} in a row gave no answer") from None
             return None
         self._failed_in_a_row[address.host] = 0
         if page and validators and reply.status == 304:
@@ -312,18 +299,22 @@ class _Run:
 
     def _received(self, one: Waiting, address: Address, page: Page | None, reply: Reply) -> None:
         if reply.body is None:
-            return self._no_document(one, f"is of the type {quoted(reply.kind)}; want {', '.join(_KINDS)}")
+            return self._no_document(
+                one, f"has the content type {quoted(reply.kind)}; want {', '.join(_KINDS)}"
+            )
         ending = _KINDS[reply.kind]
         if page and ending != _KINDS[page.kind]:  # such as a page that says "not found" with status 200
             return self._no_document(
-                one, f"was of the type {page.kind} and is of {reply.kind}; {page.file} stays as it is"
+                one, f"had the content type {page.kind} and now has {reply.kind}; {page.file} stays as it is"
             )
         content = _marked(reply)
         before = self._state.content(page) if page else None
         is_same = before is not None and self._says_the_same(before, content, ending)
         held = self._state.size() - (page.size if page else 0)
         if not is_same and held + len(content) > self._limits.total:
-            return self._no_document(one, f"would make the documents more than {self._limits.total} bytes")
+            return self._no_document(
+                one, f"would bring the documents to more than {self._limits.total} bytes"
+            )
         try:
             links = links_of(content, address, self._child) if ending == ".html" else []
         except Unreadable as error:
@@ -364,16 +355,16 @@ class _Run:
         try:
             to = Address.of(reply.headers.get("location", ""), str(address))
         except InvalidArgument as error:
-            return self._no_document(one, f"redirects to no address: {error}")
+            return self._no_document(one, f"redirects to something else than a web address: {error}")
         if one.depth == 0 and not self._scope.covers(to) and (wider := self._scope.with_twin(to)):
             self._scope = wider
             self._report.notes.append(
-                f"{address} redirects to {to}; {to.host} is mirrored as well, being the same site"
+                f"{address} redirects to {to}; {to.host} is mirrored as well, as it is the same site"
             )
             with self._state.transaction():
                 self._state.set("twin", to.host)
         if not self._scope.covers(to):
-            return self._no_document(one, f"redirects to {to}, out of what is mirrored")
+            return self._no_document(one, f"redirects to {to}, which is outside what is mirrored")
         if one.hops == _HOPS:
             return self._no_document(one, f"redirects more than {_HOPS} times")
         with self._state.transaction():
@@ -390,7 +381,7 @@ class _Run:
             self._state.done(one)
 
     def _says_the_same(self, before: bytes, content: bytes, ending: str) -> bool:
-        """Tell whether a document is as before: equal, or HTML of the same text and title.
+        """Tell whether a document is the same as before: equal, or HTML with the same text and title.
 
         The state of a form or a token may differ with each answer, and no reader ever sees it.
         """
@@ -411,18 +402,17 @@ class _Run:
 
 
 def _validators(page: Page) -> dict[str, str]:
-    """Return the headers of a conditional request (RFC 9110, 13.1); both, for a server may know only one."""
+    """Return the headers of a conditional request (RFC 9110, 13.1); both, because a server may know only one."""
     found = {"If-None-Match": page.etag, "If-Modified-Since": page.modified}
     return {name: value for name, value in found.items() if value}
 
 
 def _sendable(header: str) -> str:
-    """Return a header's value if a request can send it back, else nothing: then the document is asked for anew."""
     return header if header.isascii() and header.isprintable() and len(header) <= _MAX_VALIDATOR else ""
 
 
 def _marked(reply: Reply) -> bytes:
-    """Return a text in UTF-8 with a byte order mark where only the header states another encoding; else as it came."""
+    """Return a text in UTF-8 with a byte order mark if only the header states another encoding; else unchanged."""
     body, charset = reply.body or b"", reply.charset.lower()
     if _KINDS[reply.kind] == ".pdf" or body.startswith((_BOM, b"\xff\xfe", b"\xfe\xff")):
         return body
@@ -430,7 +420,7 @@ def _marked(reply: Reply) -> bytes:
 
     codec = ENCODINGS.get(charset, "utf-8")
     if codec != "utf-8":
-        with suppress(UnicodeDecodeError):  # as it came, and its reader says what is wrong
+        with suppress(UnicodeDecodeError):  # unchanged: its reader says what is wrong
             return _BOM + body.decode(codec).encode()
     return body
 
@@ -440,10 +430,9 @@ def _instant(seconds: float) -> str:
 
 
 def _http_date(stated: str) -> str:
-    """Return a date of HTTP in ISO 8601, or nothing if it is none."""
     try:
         moment = parsedate_to_datetime(stated)
-        # "-0000" means a time of UTC whose own zone is not known (RFC 5322, 3.3).
+        # "-0000" means a time in UTC whose local zone is unknown (RFC 5322, 3.3).
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
     except MALFORMED:
         return ""

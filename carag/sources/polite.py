@@ -1,4 +1,4 @@
-"""Ask each server politely: one request at a time, never faster than agreed, and no sooner than it asks to be asked."""
+"""Send requests politely: one at a time, never faster than agreed, and never sooner than the server wants."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 __all__ = ["Paused", "Polite", "TimeIsOver"]
 
 TRIES: Final = 4
-"""Most requests for one address in a run."""
+"""Greatest number of requests for one address in a run."""
 _FIRST_WAIT: Final = 2.0
 """Seconds; the bound of the wait before the n-th retry is this times 2**n. The wait is drawn from 0 to that bound
 ("full jitter": https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/)."""
 MAX_WAIT: Final = 600.0
-"""Longest wait that is sat out, in seconds; where a server asks for a longer one, the run ends."""
+"""Longest wait, in seconds, that a run sits out; if a server asks for a longer one, the run ends."""
 _BUSY: Final = frozenset({429, 503})
-"""The server asks to be left alone: Too Many Requests (RFC 6585, 4), Service Unavailable (RFC 9110, 15.6.4)."""
+"""The server wants fewer requests: Too Many Requests (RFC 6585, 4), Service Unavailable (RFC 9110, 15.6.4)."""
 _RETRIED: Final = _BUSY | {500, 502, 504}
 
 
 class Paused(CaragError):
-    """A host is asked no more in this run, and at ``not_before`` (seconds since 1970) at the earliest."""
+    """A host gets no more requests in this run, and none before ``not_before`` (seconds since 1970)."""
 
     def __init__(self, why: str, not_before: float = 0.0) -> None:
         super().__init__(why)
@@ -40,30 +40,21 @@ class Paused(CaragError):
 
 
 class TimeIsOver(Paused):
-    """The run ends here, whatever host was to be asked; the next one goes on where it stopped."""
+    """The run ends here, whichever host is next; the next run continues from here."""
 
     def __init__(self) -> None:
         super().__init__("the run's time is over")
 
 
 class Polite:
-    """Sends requests with pauses between them.
-
-    Parameters
-    ----------
-    sender : Sender
-    clock, sleep : callable
-        ``time.time`` and ``time.sleep``, or what a test gives.
-    ends : float
-        When the run must end, by the clock.
-    """
+    """Sends requests with pauses between them, until the clock says ``ends``."""
 
     def __init__(
         self, sender: Sender, *, clock: Callable[[], float], sleep: Callable[[float], None], ends: float
     ) -> None:
         self._sender, self._clock, self._sleep, self._ends = sender, clock, sleep, ends
         self._last: dict[str, float] = {}
-        """When each host was asked last."""
+        """When each host was last sent a request."""
         self.requests = 0
 
     def get(
@@ -77,22 +68,9 @@ class Polite:
     ) -> Reply:
         """Send a GET when its turn comes, and again if the answer says that it may succeed later.
 
-        Parameters
-        ----------
-        address : Address
-        headers : mapping
-        interval : float
-            Least number of seconds since the host was asked last.
-        kinds : collection of str, optional
-        most : int
-            As in :meth:`carag.sources.http.Sender.get`.
-
-        Raises
-        ------
-        NoAnswer
-            If none came that can be used.
-        Paused
-            If the server asks to be left alone for longer; TimeIsOver if the run's time is.
+        ``interval`` is the least number of seconds since the host's last request; the others are those of
+        :meth:`carag.sources.http.Sender.get`. Raises NoAnswer if no usable answer came, Paused if the server asks for a
+        longer pause, TimeIsOver if the run's time is over.
         """
         for tried in range(1, TRIES + 1):
             self._take_turn(address.host, interval)
@@ -111,7 +89,7 @@ class Polite:
                 failure = NoAnswer(f"status {reply.status}")
             if asked > MAX_WAIT or (busy and tried == TRIES):
                 until = self._clock() + max(asked, MAX_WAIT)
-                raise Paused(f"{address.host} asks to be left alone ({failure}, {asked:g} s)", until)
+                raise Paused(f"{address.host} asks for a longer pause ({failure}, {asked:g} s)", until)
             if tried < TRIES:
                 self._pause(max(asked, SystemRandom().uniform(0, min(MAX_WAIT, _FIRST_WAIT * 2**tried))))
         raise failure
@@ -134,7 +112,7 @@ class Polite:
 
 
 def _retry_after(stated: str, now: float) -> float:
-    """Read the header in both of its forms, seconds or a date (RFC 9110, 10.2.3); 0 if it is neither."""
+    """Read the header in either of its forms, seconds or a date (RFC 9110, 10.2.3); 0 if it is neither."""
     if re.fullmatch("[0-9]{1,9}", stated.strip(), re.ASCII):
         return float(stated)
     try:

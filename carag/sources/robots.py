@@ -1,4 +1,4 @@
-"""Keep to ``robots.txt`` as RFC 9309 says: who cannot read it asks for nothing, who finds none may ask for all.
+"""Obey ``robots.txt`` as RFC 9309 says: request nothing if it cannot be read, anything if it is absent.
 
 The rules are read by Protego. The standard library's parser takes the first rule that matches, where 2.2.2 wants the
 longest, and knows no wildcards before the versions of Python of 2026 (https://github.com/python/cpython/issues/138907).
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 __all__ = ["TOKEN", "Robots", "Rules"]
 
 TOKEN: Final = "carag"  # noqa: S105 - the product token of RFC 9309, 2.2.1
-"""By which a ``robots.txt`` names this program."""
+"""The name of this program in a ``robots.txt``."""
 MAX_AGE: Final = 24 * 3600.0
 """Seconds for which rules are kept (RFC 9309, 2.4)."""
 MAX_BYTES: Final = 1 << 20
-"""Greatest size; RFC 9309, 2.5, wants at least 500 KiB. A larger one is not read in part: a rule may stand behind."""
+"""Greatest size; RFC 9309, 2.5, wants at least 500 KiB. A larger file is not read in part: a rule may follow later."""
 _REDIRECTS: Final = 5
-"""RFC 9309, 2.3.1.2: at least so many, also to other hosts."""
+"""RFC 9309, 2.3.1.2: follow at least this number, also to other hosts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +38,14 @@ class Rules:
     """What one origin allows."""
 
     parsed: Protego | None
-    """None where there is no ``robots.txt``, and all is allowed."""
+    """None if there is no ``robots.txt``, and everything is allowed."""
 
     def allows(self, address: Address) -> bool:
-        """Tell whether an address may be asked for."""
+        """Tell whether an address may be requested."""
         return self.parsed is None or self.parsed.can_fetch(str(address), TOKEN)
 
     def interval(self, least: float) -> float:
-        """Return the seconds between two requests: those that are asked for, and never fewer than some."""
+        """Return the seconds between two requests: what the rules ask for, but at least ``least``."""
         if self.parsed is None:
             return least
         rate = self.parsed.request_rate(TOKEN)
@@ -54,14 +54,9 @@ class Rules:
 
 
 class Robots:
-    """The rules of each origin, asked for when they are first needed and once a day.
+    """The rules of each origin, requested when they are first needed and then once a day.
 
-    Parameters
-    ----------
-    polite : Polite
-    interval : float
-        Seconds between two requests before the rules are known.
-    clock : callable
+    ``interval`` is in seconds between two requests before the rules are known.
     """
 
     def __init__(self, polite: Polite, *, interval: float, clock: Callable[[], float]) -> None:
@@ -69,13 +64,7 @@ class Robots:
         self._known: dict[str, tuple[float, Rules]] = {}
 
     def rules(self, address: Address) -> Rules:
-        """Return the rules that an address is under.
-
-        Raises
-        ------
-        Paused
-            If they cannot be read: then nothing may be asked for (RFC 9309, 2.3.1.4).
-        """
+        """Return the rules for an address; Paused if they cannot be read, as RFC 9309, 2.3.1.4, then allows nothing."""
         known = self._known.get(address.origin)
         if known is None or self._clock() - known[0] >= MAX_AGE:
             known = self._clock(), self._asked(Address.of(address.origin + "/robots.txt"))
@@ -96,10 +85,12 @@ class Robots:
                     address = to
                     continue
             except (NoAnswer, InvalidArgument) as error:
-                raise Paused(f"{first} cannot be read, so nothing is asked for: {error}") from None
+                raise Paused(f"{first} cannot be read, so nothing else is requested: {error}") from None
             if reply.body is not None:
                 return Rules(Protego.parse(reply.body.decode("utf-8-sig", "replace")))
-            if 400 <= reply.status < 500:  # 429 is none of them: see Polite
+            if 400 <= reply.status < 500:  # 429 does not arrive here: see Polite
                 return Rules(None)
-            raise Paused(f"{first} cannot be read, so nothing is asked for: status {reply.status}")
-        raise Paused(f"{first} cannot be read, so nothing is asked for: more than {_REDIRECTS} redirects")
+            raise Paused(f"{first} cannot be read, so nothing else is requested: status {reply.status}")
+        raise Paused(
+            f"{first} cannot be read, so nothing else is requested: more than {_REDIRECTS} redirects"
+        )

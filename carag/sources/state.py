@@ -1,9 +1,8 @@
-"""Keep what a mirror holds and what is left to ask, so that a run that was killed goes on without loss or doubles.
+"""Keep what a mirror holds and what is left to request, so that a killed run continues without loss or duplicates.
 
-Beside the folder ``F`` lies ``F.fetch`` with ``state.db``, documents that were received and are not yet in the folder,
-and ``gone.jsonl``. A document is written there first, then noted, then moved: whatever moment a run is killed at, the
-next one either asks for it again or moves it. Facts are in ``metadata.jsonl`` before the document is, so none is ever
-without.
+Next to the folder ``F``, ``F.fetch`` holds ``state.db``, documents that were received and are not yet in the folder,
+and ``gone.jsonl``. A document is written there first, then noted, then moved: whenever a run is killed, the next one
+either requests it again or moves it. ``metadata.jsonl`` states its facts before the document is in the folder.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ _SIDECAR: Final = "metadata.jsonl"
 
 
 class Waiting(NamedTuple):
-    """An address that is to be asked for in this run."""
+    """An address to request in this run."""
 
     number: int
     url: str
@@ -60,21 +59,21 @@ class Page:
     kind: str
     """Its content type."""
     sha256: str
-    """Of the file."""
+    """SHA-256 of the file."""
     size: int
     fetched: str
-    """When its content was received first, in ISO 8601."""
+    """When this content was first received, in ISO 8601."""
     etag: str
     modified: str
-    """``Last-Modified`` of the last answer, as it stood: what a conditional request sends."""
+    """``Last-Modified`` of the last answer, verbatim, for conditional requests."""
     stated: str
     """``Last-Modified`` of the answer with this content, in ISO 8601; empty if there was none."""
     links: tuple[str, ...]
     depth: int
     gone: str = ""
-    """Why it is no longer there; empty if it is."""
+    """Why it is no longer on the site; empty if it is."""
     since: str = ""
-    """When that was found, in ISO 8601."""
+    """When this was found, in ISO 8601."""
     is_staged: bool = False
     """Whether its file is not yet in the folder."""
 
@@ -82,30 +81,20 @@ class Page:
 class State:
     """What a folder's mirror knows; held by one process at a time.
 
-    Parameters
-    ----------
-    folder : Path
-    start : str
-        Where the mirror begins; another than that of the folder is refused.
-
-    Raises
-    ------
-    InvalidArgument
-        If the folder holds anything that was not mirrored, or mirrors another site.
-    StoreLocked
-        If another process mirrors into it.
+    Raises InvalidArgument if the folder holds anything that was not mirrored, or mirrors from another ``start``;
+    StoreLocked if another process mirrors into it.
     """
 
     def __init__(self, folder: Path, start: str) -> None:
         self.folder = folder = folder.resolve()
         if not folder.name or (folder.exists() and not folder.is_dir()):
-            raise InvalidArgument(f"{folder} is no folder of its own; want one that is empty or new")
+            raise InvalidArgument(f"{folder} cannot hold a mirror; want a folder that is empty or new")
         self.home = folder.with_name(folder.name + ".fetch")
         self._staged = self.home / "staged"
         path = self.home / "state.db"
         if not path.exists() and folder.exists() and any(folder.iterdir()):
             raise InvalidArgument(
-                f"{folder} holds files that were not fetched; want a folder that is empty or new"
+                f"{folder} holds files that were not fetched; want an empty or a new folder"
             )
         folder.mkdir(parents=True, exist_ok=True)
         self._staged.mkdir(parents=True, exist_ok=True)
@@ -132,10 +121,10 @@ class State:
                 for statement in _SCHEMA:
                     self._db.execute(statement)
             elif version != 1:
-                raise CorruptFile(f"{self.home} is of version {version}; want 1, which this program writes")
+                raise CorruptFile(f"{self.home} has version {version}; want 1, which this program writes")
             known = self.get("start")
             if known and known != start:
-                raise InvalidArgument(f"{self.folder} mirrors {known}; want that start, or another folder")
+                raise InvalidArgument(f"{self.folder} mirrors {known}; give that start, or another folder")
             self.set("start", start)
 
     def __enter__(self) -> Self:
@@ -146,7 +135,7 @@ class State:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Make what is written within durable as a whole, or not at all."""
+        """Make all writes within it durable together, or none."""
         self._db.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -157,7 +146,7 @@ class State:
             raise
 
     def get(self, name: str) -> str:
-        """Return a value that was set, or an empty text."""
+        """Return a value, or an empty text if it was never set."""
         row = self._db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
         return row[0] if row else ""
 
@@ -168,9 +157,9 @@ class State:
     # --- what is left to ask ---
 
     def keep_scope(self, scope: str) -> str:
-        """Note what is mirrored from now on; return what was before, if it was another.
+        """Note what is mirrored from now on; return what was before, if that differs.
 
-        Each page of HTML is then asked for anew: of one that has not changed only links of the old scope are known.
+        Each HTML page is then requested in full: of an unchanged page only the links of the old scope are known.
         """
         known = self.get("scope")
         if known == scope:
@@ -181,7 +170,7 @@ class State:
         return known
 
     def begin(self, start: str) -> bool:
-        """Begin a run with the start and every page that is known, unless one is to be gone on with; tell which."""
+        """Begin a run with the start and every known page, unless an earlier run is to be continued; tell which."""
         if self.left():
             return False
         with self.transaction():
@@ -193,7 +182,7 @@ class State:
         return True
 
     def add(self, urls: list[str], *, depth: int, hops: int = 0, most: int = sys.maxsize) -> int:
-        """Note addresses to ask for, but for those that are noted; return how many are more than the run may know."""
+        """Note addresses to request, unless they are noted already; return how many the run has no room for."""
         beyond, room = 0, most - self._count("queue")
         for url in urls:
             if self._db.execute("SELECT 1 FROM queue WHERE url = ?", (url,)).fetchone():
@@ -206,7 +195,7 @@ class State:
         return beyond
 
     def next(self, resting: Collection[str] = ()) -> Waiting | None:
-        """Return what to ask for next, those nearest to the start first; None if only resting hosts have any left."""
+        """Return what to request next, nearest to the start first; None if only resting hosts have any left."""
         row = self._db.execute(
             "SELECT number, url, depth, hops FROM queue WHERE NOT is_done"
             " AND host_of(url) NOT IN (SELECT value FROM json_each(?)) ORDER BY depth, number LIMIT 1",
@@ -219,7 +208,7 @@ class State:
         self._db.execute("UPDATE queue SET is_done = 1 WHERE number = ?", (one.number,))
 
     def left(self) -> int:
-        """Return how many addresses are left to ask for."""
+        """Return the number of addresses left to request."""
         return self._count("queue WHERE NOT is_done")
 
     def _count(self, what: str) -> int:
@@ -228,29 +217,29 @@ class State:
     # --- documents ---
 
     def page(self, url: str) -> Page | None:
-        """Return what is known of an address's document."""
+        """Return what is known about an address's document."""
         return next(self._pages("WHERE url = ?", url), None)
 
     def pages(self) -> list[Page]:
-        """Return all documents, by the names of their files."""
+        """Return all documents by file name."""
         return [*self._pages("ORDER BY file")]
 
     def size(self) -> int:
-        """Return the bytes of all documents."""
+        """Return the total size of all documents in bytes."""
         return int(self._db.execute("SELECT coalesce(sum(size), 0) FROM pages").fetchone()[0])
 
     def put(self, page: Page) -> None:
-        """Keep what is known of a document."""
+        """Keep what is known about a document."""
         row = {name: getattr(page, name) for name in Page.__slots__} | {"links": json.dumps(page.links)}
         marks = ", ".join(f":{name}" for name in row)
         self._db.execute(f"INSERT OR REPLACE INTO pages ({', '.join(row)}) VALUES ({marks})", row)  # noqa: S608
 
     def stage(self, file: str, content: bytes) -> None:
-        """Write a document where :meth:`publish` finds it, durably."""
+        """Write a document durably to where :meth:`publish` finds it."""
         _write(self._staged / file, content)
 
     def content(self, page: Page) -> bytes | None:
-        """Return a document's file; None unless it is as it was received: only then can a server say it is the same."""
+        """Return a document's file if it is as it was received, else None: it must then be received again."""
         with suppress(OSError):
             content = ((self._staged if page.is_staged else self.folder) / page.file).read_bytes()
             if hashlib.sha256(content).hexdigest() == page.sha256:
@@ -258,9 +247,9 @@ class State:
         return None
 
     def publish(self) -> None:
-        """Move what was received into the folder, its facts first; and list what is gone.
+        """Move what was received into the folder, its facts first, and list what is gone.
 
-        Nothing is lost if this is killed: what is marked as staged is moved by the next call, or was.
+        Being killed loses nothing: the next call moves whatever is still marked as staged.
         """
         pages = self.pages()
         staged = [page for page in pages if page.is_staged]
@@ -268,7 +257,7 @@ class State:
             self._write_lines(self.folder / _SIDECAR, [_facts(page) for page in pages])
         for page in staged:
             source, target = self._staged / page.file, self.folder / page.file
-            with suppress(FileNotFoundError):  # it was moved, and the run killed before that was noted
+            with suppress(FileNotFoundError):  # a run was killed after moving it, before noting that
                 source.replace(target)
         if staged:
             _sync(self.folder)
@@ -282,7 +271,7 @@ class State:
         self._write_lines(self.home / "gone.jsonl", gone)
 
     def _write_lines(self, path: Path, rows: list[dict[str, str]]) -> None:
-        """Write JSON Lines, unless the file holds them; the folder may be read meanwhile, so as a whole or not."""
+        """Replace a JSON Lines file at once, because the folder may be read meanwhile; unless it has these lines."""
         content = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
         with suppress(FileNotFoundError):
             if path.read_bytes() == content:
@@ -315,7 +304,6 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _sync(folder: Path) -> None:
-    """Make the names in a directory durable."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

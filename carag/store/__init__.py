@@ -1,1 +1,1 @@
-"""Store documents, passages, labels with two time axes, and vectors in SQLite."""
+"""Store documents, passages, their labels on two time axes, and vectors, in SQLite or PostgreSQL."""

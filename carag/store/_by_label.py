@@ -1,4 +1,4 @@
-"""Read passages and labels by the keys of labels, which are those of an index's rows."""
+"""Read passages and labels by the keys of labels, which are also the keys of an index's rows."""
 
 from __future__ import annotations
 
@@ -20,15 +20,14 @@ _SELECT_LABELS_BESIDE: Final = """
            entity_sets.ciks, entity_sets.metadata, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, valid_from, known_to
     FROM labels JOIN chunks USING (key)
          LEFT JOIN entity_sets ON labels.entity = entity_sets.number"""
-"""Labels in the columns of :data:`SELECT_CHUNK`, of which they have no others: no text is read."""
+"""Labels in the columns of :data:`SELECT_CHUNK`, without any text: the columns of the passage are NULL."""
 _TEXT: Final = 7
-"""The column of the text there."""
+"""Position of the text among these columns."""
 
 
 def chunks(
     sql: sqlite3.Connection, keys: Sequence[int], path: Path, *, known_at: int | None
 ) -> dict[int, StoredChunk]:
-    """Read the passages of labels by their keys."""
     found: dict[int, StoredChunk] = {}
     for start in range(0, len(keys), rows.AT_ONCE):
         some = keys[start : start + rows.AT_ONCE]
@@ -41,7 +40,7 @@ def chunks(
 def labels_as_of(
     sql: sqlite3.Connection, keys: Sequence[int], as_of: int, path: Path, *, known_at: int | None
 ) -> dict[int, StoredLabel]:
-    """Read, for each of some labels, the one of the same passage that holds at a minute."""
+    """Read, for each of some labels, the label of the same passage that holds at a minute."""
     found = sql.execute(f"{rows.SELECT_LABEL} {_beside(keys)}", (*keys, _until(known_at))).fetchall()
     return _held(found, keys, as_of, path, known_at=known_at)
 
@@ -56,7 +55,7 @@ def chunks_and_labels(
     closed_by: int | None,
     known_at: int | None,
 ) -> tuple[dict[int, StoredChunk], dict[int, StoredLabel]]:
-    """Read as :func:`chunks` some, and as :func:`labels_as_of` others, in one statement."""
+    """Read passages as :func:`chunks` does, and other labels as :func:`labels_as_of` does, in one statement."""
     first, more = keys[: rows.AT_ONCE], keys[rows.AT_ONCE :]
     query = f"{rows.SELECT_CHUNK} WHERE label IN ({_marks(first)}) UNION ALL {_SELECT_LABELS_BESIDE} {_beside(beside)}"
     found: dict[int, StoredChunk] = {}
@@ -87,7 +86,6 @@ def _until(known_at: int | None) -> int:
 def _held(
     found: Iterable[tuple[Any, ...]], keys: Sequence[int], as_of: int, path: Path, *, known_at: int | None
 ) -> dict[int, StoredLabel]:
-    """Of rows of :data:`rows.SELECT_LABEL`, return by key the label of the same passage that holds."""
     passage_of: dict[int, str] = {}
     of: dict[str, list[tuple[Any, ...]]] = {}
     for row in sorted(found, key=lambda row: row[-2]):
@@ -99,6 +97,5 @@ def _held(
 
 
 def check_found(keys: Iterable[int], found: Container[int], path: Path) -> None:
-    """Refuse keys of labels that are not there."""
     if missing := [key for key in keys if key not in found]:
         raise InvalidArgument(f"no label has key {missing[0]} in {path}; rebuild the index")

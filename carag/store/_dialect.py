@@ -1,7 +1,7 @@
-"""Say the store's statements, which are SQLite's, to PostgreSQL: one text of each, and so one meaning.
+"""Translate the store's statements from SQLite's dialect to PostgreSQL's, so that each is written once.
 
-What the two spell alike is written so; what they do not is one of the few forms that :func:`in_postgres` knows. A form
-that it does not know is an error of the server's, never another answer: the tests of the room run over both.
+A statement uses only what both spell alike and the few forms that :func:`in_postgres` knows. Any other form is an error
+of the server, never a different answer: the store's tests run over both databases.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FORMS: Final = (
     (r"\?", "%s"),
     (r"(?<![:\w]):([a-z]\w*)", r"%(\1)s"),
 )
-"""What SQLite spells in another way, and how PostgreSQL does."""
+"""Forms that SQLite and PostgreSQL spell differently."""
 _OF_TABLES: Final = (
     (r"--[^\n]*", ""),
     (r"\) STRICT(, WITHOUT ROWID)?", ")"),
@@ -42,13 +42,13 @@ _OF_TABLES: Final = (
 
 @lru_cache(maxsize=1024)
 def in_postgres(statement: str) -> str:
-    """Return a statement of the store as PostgreSQL says it.
+    """Translate a statement.
 
     Examples
     --------
     >>> in_postgres("SELECT word FROM labels WHERE label IN (SELECT value FROM json_each(?)) AND known_to > :u")
     'SELECT word FROM labels WHERE label IN (SELECT CAST(value AS bigint) FROM json_array_elements_text(CAST(%s AS \
-json))) AND known_to > %(u)s'
+    json))) AND known_to > %(u)s'
     """
     for form, said in _FORMS:
         statement = re.sub(form, said, statement)
@@ -56,7 +56,7 @@ json))) AND known_to > %(u)s'
 
 
 def table_in_postgres(statement: str) -> str:
-    """Return a definition of :data:`carag.store._schema.TABLES` as PostgreSQL says it.
+    """Translate a statement of :data:`carag.store._schema.TABLES`.
 
     Examples
     --------
@@ -69,16 +69,14 @@ def table_in_postgres(statement: str) -> str:
 
 
 class InPostgres:
-    """A connection to PostgreSQL as the store's statements want one: that of SQLite, as far as they use it."""
+    """A PostgreSQL connection with as much of the interface of SQLite's connection as the store uses."""
 
     def __init__(self, db: Any) -> None:
         self._db = db
 
     def execute(self, statement: str, parameters: Any = ()) -> Any:
-        """Run a statement; return its rows."""
         return self._db.execute(in_postgres(statement), parameters or None)
 
     def executemany(self, statement: str, rows: Iterable[Any]) -> None:
-        """Run a statement for each of some rows."""
         with self._db.cursor() as cursor:
             cursor.executemany(in_postgres(statement), rows)

@@ -1,9 +1,9 @@
 """Number what passages are about, because an index row has room for one 32-bit entity number.
 
-That is a set of CIKs and the metadata that the profile declares. The number of one CIK below 2**31, as EDGAR's are,
-without metadata is that CIK; that of nothing is 0. All else permanently gets the next number from 2**31 on. So no CIK
-and no set share a number. Before a search, a list of CIKs is expanded to the numbers of all sets that contain one of
-them, and a narrowing to the numbers of all sets whose metadata meets it: both are tested where the policy's word is.
+A passage is about a set of CIKs and the metadata that the profile declares. One CIK below 2**31 (all of EDGAR's are)
+without metadata is its own number; nothing at all is 0; every other combination gets the next number from 2**31 on, for
+good. Before a search, CIKs expand to the numbers of all sets that contain one of them, and a narrowing to the numbers
+of all sets whose metadata meets it; both are then tested in the inner loop, as the policy's word is.
 """
 
 from __future__ import annotations
@@ -26,23 +26,20 @@ if TYPE_CHECKING:
     from carag.policy import Value, Where
 
 FIRST_SET: Final = 1 << 31
-"""The first number of a set; a smaller number is a CIK."""
+"""The first number of a set; smaller numbers are CIKs."""
 _KEPT: Final = 256
-"""Greatest number of expanded policies in the cache: one has up to three numbers per set, and sessions recur."""
+"""Greatest number of expanded policies in the cache. Each holds up to three numbers per set; sessions recur."""
 
 
 class About(NamedTuple):
-    """What passages of one number are about."""
-
     ciks: tuple[int, ...] = ()
     metadata: Mapping[str, Value] = NO_METADATA
-    """What the profile declares of it."""
+    """Fields that the profile declares."""
 
 
 def number_of(
     sql: sqlite3.Connection, subjects: Collection[int], metadata: Mapping[str, Value] = NO_METADATA
 ) -> int:
-    """Return the number of a set, a new one if it has none, inside the caller's transaction."""
     ciks = sorted({as_int(cik) for cik in subjects})
     if len(ciks) < 2 and sum(ciks) < FIRST_SET and not metadata:
         return sum(ciks)
@@ -57,35 +54,23 @@ def number_of(
 
 
 def about(number: int, ciks: str | None, metadata: str | None) -> About:
-    """Return what a number stands for, given the texts that ``entity_sets`` has for it.
-
-    Raises
-    ------
-    ValueError
-        If it is the number of a set without a row.
-    """
+    """Return what a number stands for by its row of ``entity_sets``; ValueError if the row is missing or malformed."""
     if number < FIRST_SET:
         return About(() if number == NO_ENTITY else (number,))
     if ciks is None or metadata is None:
-        raise ValueError(f"whom set {number} holds is lost")
+        raise ValueError(f"the members of set {number} are lost")
     found = About(tuple(json.loads(ciks)), json.loads(metadata))
     if (
         not all(isinstance(cik, int) for cik in found.ciks)
         or not isinstance(found.metadata, dict)
         or not (found.ciks or found.metadata)
     ):
-        raise ValueError(f"set {number} holds {ciks} and {metadata}")
+        raise ValueError(f"set {number} holds {ciks} and {metadata}, which is not a valid set")
     return found
 
 
 class EntitySets:
-    """The sets of a store, in memory; new ones are read when needed.
-
-    Parameters
-    ----------
-    path : Path
-        The store's file, for messages.
-    """
+    """The sets of a store, in memory; new ones are read when needed. ``path`` is the store's file, for messages."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -95,7 +80,7 @@ class EntitySets:
         self._expanded: OrderedDict[tuple[Policy, Where], Policy] = OrderedDict()
 
     def expanded(self, sql: sqlite3.Connection, policy: Policy, where: Where = EVERYWHERE) -> Policy:
-        """Return the policy with numbers of sets in place of CIKs, of those alone that the narrowing admits."""
+        """Return the policy with numbers of sets in place of CIKs, limited to sets that the narrowing admits."""
         if policy.allow_entities is None and not policy.deny_entities and not where:
             return policy
         self._read_on(sql)
@@ -127,7 +112,6 @@ class EntitySets:
         return Policy(*policy.masks, allow_entities=admitted)
 
     def _of(self, ciks: Iterable[int]) -> set[int]:
-        """Return the numbers of all sets that contain any of some CIKs, sets of one CIK included."""
         found: set[int] = set()
         for cik in ciks:
             found.update(self._numbers.get(cik, ()), (cik,) if cik < FIRST_SET else ())

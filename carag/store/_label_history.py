@@ -1,8 +1,8 @@
 """Keep the labels of passages on two time axes (bitemporal): when a word holds, and when the store knew it.
 
-A label is a row that changes once at most: when other facts become known it is closed, and others replace it. The
-labels of a passage that are open at one instant of knowledge cover, without overlap, all minutes from its
-``public_at`` to its ``expires_at``, so each minute has one word. All statements run inside the caller's transaction.
+A label changes at most once: when new facts become known it is closed, and others replace it. The labels of a passage
+that are open at one instant cover every minute from its ``public_at`` to its ``expires_at`` without overlap, so each
+minute has one word. All statements run inside the caller's transaction.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 NO_EVENTS: Final = (StateSpan(0, 0),)
-"""The history of a filing on which no other has an effect."""
+"""The history of a filing that no other filing affects."""
 
 _NEWS: Final = "SELECT value FROM json_each(:news)"
 _SHARING_A_CIK: Final = """
@@ -39,7 +39,7 @@ _FACTS: Final = f"""
     SELECT facts FROM current_filings
     WHERE filing IN ({_NEWS}) OR filing IN ({_SHARING_A_CIK.format(_SHARING_A_CIK.format(_NEWS))})
     ORDER BY filing"""  # noqa: S608
-"""Facts that decide the histories of those filings: of all that share a CIK with them, as a filing may have several."""
+"""Facts that decide the histories of those filings. A filing may have several CIKs, so these reach one step further."""
 _LINKED: Final = f"""
     SELECT facts FROM current_filings
     WHERE filing IN ({_SHARING_A_CIK.format("SELECT filing FROM current_filings WHERE accession_number = :id")})
@@ -75,17 +75,14 @@ OPENED_BETWEEN: Final = f"""
 
 
 def deciding_facts(sql: sqlite3.Connection, filings: Iterable[int]) -> list[dict[str, Any]]:
-    """Return the facts that decide the histories of some filings and of all that share a CIK with them."""
     return [json.loads(facts) for (facts,) in sql.execute(_FACTS, _news(filings)).fetchall()]
 
 
 def linked_facts(sql: sqlite3.Connection, accession_number: str) -> list[dict[str, Any]]:
-    """Return the facts of a filing and of all that share a CIK with it."""
     return [json.loads(facts) for (facts,) in sql.execute(_LINKED, {"id": accession_number}).fetchall()]
 
 
 def history(sql: sqlite3.Connection, chunk_id: str) -> list[PastLabel]:
-    """Return all labels of a passage, closed ones included."""
     found = sql.execute(_HISTORY, (chunk_id,)).fetchall()
     return [
         PastLabel(word, since, until, known_from, known_to, tuple(map(tuple, json.loads(causes))))
@@ -94,21 +91,15 @@ def history(sql: sqlite3.Connection, chunk_id: str) -> list[PastLabel]:
 
 
 def system_clock() -> int:
-    """Read the system's clock in microseconds since 1970."""
     return time.time_ns() // 1000
 
 
 class LabelChange:
     """The changes that one transaction makes to labels.
 
-    Parameters
-    ----------
-    sql : Connection
-    filings : sequence of int
-        Rows of the new filings.
-    now : int
-        Microseconds since 1970. If an earlier transaction had the same or a later reading, the next free one is
-        taken: no two changes are known at the same instant.
+    ``filings`` are the rows of the new filings. ``now`` is in microseconds since 1970; if an earlier transaction has
+    the same or a later reading, the next free microsecond is taken, so that no two changes are known at the same
+    instant.
     """
 
     def __init__(self, sql: sqlite3.Connection, filings: Sequence[int], *, now: int) -> None:
@@ -123,18 +114,13 @@ class LabelChange:
         )
 
     def retire(self, filings: Iterable[int]) -> None:
-        """Close the open labels of superseded versions."""
         self._close(label for _, label, *_ in self._sql.execute(_OPEN, _news(filings)).fetchall())
 
     def apply(self, histories: Mapping[str, Sequence[StateSpan]] | None, *, old: Iterable[int]) -> None:
         """Update the labels of the new filings and of all that share a CIK with them.
 
-        Parameters
-        ----------
-        histories : mapping or None
-            The history of each of those filings, by accession number; if None the new filings have no events.
-        old : iterable of int
-            Rows of the versions that the new filings replace, whose CIKs may have been different.
+        ``histories`` has one for each of these, by accession number; None if the new filings have no events. ``old``
+        are the rows of the versions that the new filings replace, whose CIKs may have been different.
         """
         if histories is None:
             self._relabel(dict.fromkeys(self._filings, NO_EVENTS))
@@ -148,7 +134,6 @@ class LabelChange:
         )
 
     def _relabel(self, histories: Mapping[int, Sequence[StateSpan]]) -> Counter[int]:
-        """Give filings' passages the labels of their histories; return by filing how many passages' labels changed."""
         known = dict(self._sql.execute(_HISTORIES, _news(histories)).fetchall())
         written = {filing: _written(tuple(spans)) for filing, spans in histories.items()}
         changes = [(history, filing) for filing, history in written.items() if history != known[filing]]
@@ -196,7 +181,7 @@ def _news(filings: Iterable[int]) -> dict[str, str]:
     return {"news": canonical_json(list(filings), "rows")}
 
 
-@lru_cache(maxsize=4096)  # of most filings the history is the same: no events
+@lru_cache(maxsize=4096)  # most filings have the same history: no events
 def _written(history: tuple[Any, ...]) -> str:
     return canonical_json(history, "history of a filing")
 
@@ -206,7 +191,7 @@ def _between(
 ) -> Iterator[tuple[int, int, StateSpan]]:
     """Cut a history to a passage's own window; a passage that is never public keeps the state of its first minute.
 
-    A last span with the tombstone is no state: it ends the passage.
+    A last span with the tombstone is not a state: it ends the passage.
     """
     if spans[-1].bits & TOMBSTONE:
         expires_at, spans = max(public_at, min(expires_at, spans[-1].since)), spans[:-1]

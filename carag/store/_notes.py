@@ -1,4 +1,4 @@
-"""Keep an engine's notes in a store, by name."""
+"""Keep an engine's notes in a store: short texts by name, such as the fingerprint of its embedder."""
 
 from __future__ import annotations
 
@@ -24,46 +24,44 @@ class Notes(ABC):
     """The part of :class:`~carag.store.store.CorpusStore` that keeps notes."""
 
     def meta_get(self, name: str) -> str | None:
-        """Return a note, such as the embedder's fingerprint, or None."""
+        """Return a note, or None."""
         with self._reading() as sql:
             row = sql.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
         return None if row is None else str(row[0])
 
     def meta_set(self, name: str, value: str) -> None:
-        """Keep a note; see :meth:`meta_update`."""
+        """Keep one note; see :meth:`meta_update`."""
         self.meta_update({name: value})
 
     def meta_update(self, notes: Mapping[str, str]) -> None:
         """Keep several notes, all or none; each replaces an older note of the same name.
 
-        Raises
-        ------
-        InvalidArgument
-            If a name is ``epoch``, which is the store's own, or a name or value is not text.
+        Raises InvalidArgument if a name is ``epoch``, which is the store's own, or a name or value is not text.
         """
         for name, value in notes.items():
             check_text("meta name", name)
             check_text(f"meta {name}", value)
         if "epoch" in notes:
-            raise InvalidArgument("the epoch is the store's own; choose another name")
+            raise InvalidArgument(
+                "a note cannot have the name epoch, which the store uses itself; choose another name"
+            )
         with self._noting() as sql:
             sql.executemany(_NOTE, notes.items())
 
     def own_note(self, name: str) -> str:
-        """Return the name of a note about a file that lies beside this process alone."""
+        """Return the name of a note about a file that only this process has."""
         return name
 
     def own_get(self, name: str) -> str | None:
-        """Return such a note, or None."""
+        """Return a note about a file of this process, or None."""
         return self.meta_get(self.own_note(name))
 
     def own_update(self, notes: Mapping[str, str]) -> None:
-        """Keep several such notes; see :meth:`meta_update`."""
+        """Keep several notes about files of this process; see :meth:`meta_update`."""
         self.meta_update({self.own_note(name): value for name, value in notes.items()})
 
     @abstractmethod
-    def _reading(self) -> AbstractContextManager[sqlite3.Connection]:
-        """Lend the connection that reads."""
+    def _reading(self) -> AbstractContextManager[sqlite3.Connection]: ...
 
     @abstractmethod
     def _noting(self) -> AbstractContextManager[sqlite3.Connection]:

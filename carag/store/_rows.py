@@ -33,7 +33,7 @@ SELECT_DESCRIBED: Final = """
     SELECT filing, accession_number, form, company, filed, json_extract(facts, '$.period'),
            json_extract(facts, '$.ciks'), json_extract(facts, '$.metadata')
     FROM filings WHERE version > 0 AND filing > ? ORDER BY filing"""
-"""Version 0 has no text. Statements of other sources, which may be united with a row later, stand in ``$.stated``."""
+"""Version 0 has no text. Statements of other sources, which may later be united with a row, are in ``$.stated``."""
 INSERT_FILING: Final = """
     INSERT INTO filings (filing, accession_number, version, form, company, filed, content_hash, facts, causes,
                          public_at_source, quarantine_code, quarantine_text, history)
@@ -61,7 +61,7 @@ INSERT_CHUNK: Final = """
 
 
 def supersede(sql: sqlite3.Connection, accession_numbers: Iterable[str]) -> dict[str, tuple[int, int]]:
-    """End the current versions of filings; return the row and the version of each that had one, by accession number."""
+    """End the current versions of filings; return the row and version of each that had one, by accession number."""
     found = sql.execute(
         "SELECT accession_number, filing, version FROM current_filings "
         "WHERE accession_number IN (SELECT CAST(value AS TEXT) FROM json_each(?))",
@@ -75,7 +75,6 @@ def supersede(sql: sqlite3.Connection, accession_numbers: Iterable[str]) -> dict
 
 
 def insert_filings(sql: sqlite3.Connection, filings: Iterable[tuple[StoredFiling, int]]) -> range:
-    """Add filings, each in a version, under the next free row numbers, and return those."""
     first = sql.execute("SELECT coalesce(max(filing) + 1, 1) FROM filings").fetchone()[0]
     rows, ciks = [], []
     for row, (filing, version) in enumerate(filings, start=first):
@@ -98,7 +97,7 @@ def insert_filings(sql: sqlite3.Connection, filings: Iterable[tuple[StoredFiling
 def add_metadata(sql: sqlite3.Connection, filing: StoredFiling) -> int:
     """Store the facts of a filing without its text, in its current version if there is one; return its row.
 
-    If they quarantine the filing, it is quarantined from now on; the caller has to update its passages' labels.
+    Facts that quarantine the filing do so from now on; the caller has to update its passages' labels.
     """
     row = sql.execute(
         "SELECT filing, version, quarantine_code FROM current_filings WHERE accession_number = ?",
@@ -125,7 +124,6 @@ def add_metadata(sql: sqlite3.Connection, filing: StoredFiling) -> int:
 
 
 def insert_chunks(sql: sqlite3.Connection, chunks: Sequence[tuple[int, str, StoredChunk]]) -> range:
-    """Add passages, each with its filing's row and its id, under the next free keys, and return those."""
     first = sql.execute("SELECT coalesce(max(key) + 1, 0) FROM chunks").fetchone()[0]
     keys = range(first, first + len(chunks))
     numbers: dict[Any, int] = {}
@@ -148,13 +146,11 @@ def _about(chunk: StoredChunk) -> tuple[object, ...]:
 
 
 def chunk_ids(accession_number: str, version: int) -> Iterator[str]:
-    """Name the passages of a version in order."""
     prefix = accession_number if version == 1 else f"{accession_number}.v{version}"
     return (f"{prefix}:{ordinal:05d}" for ordinal in count())
 
 
 def insert_vectors(sql: sqlite3.Connection, keys: range, vectors: NDArray[np.float32]) -> None:
-    """Add one vector per key."""
     little_endian = vectors.astype("<f4", order="C", copy=False)
     sql.executemany(
         "INSERT INTO vectors (key, vector) VALUES (?, ?)",
@@ -163,7 +159,7 @@ def insert_vectors(sql: sqlite3.Connection, keys: range, vectors: NDArray[np.flo
 
 
 def insert_embedded(sql: sqlite3.Connection, keys: range, hashes: Sequence[bytes]) -> None:
-    """Keep what the vectors of keys are of; a text that has a vector keeps it."""
+    """Note the text of each key's vector by its hash; a text that already has a vector keeps it."""
     sql.executemany(
         "INSERT INTO embedded (sha256, key) VALUES (?, ?) ON CONFLICT DO NOTHING",
         zip(hashes, keys, strict=True),
@@ -173,7 +169,6 @@ def insert_embedded(sql: sqlite3.Connection, keys: range, hashes: Sequence[bytes
 def vectors_of(
     sql: sqlite3.Connection, hashes: Iterable[bytes], path: Path
 ) -> dict[bytes, NDArray[np.float32]]:
-    """Read the vectors of texts, by the SHA-256 of each text that has one."""
     wanted, found = [*dict.fromkeys(hashes)], dict[bytes, bytes]()
     for start in range(0, len(wanted), AT_ONCE):
         some = wanted[start : start + AT_ONCE]
@@ -182,12 +177,11 @@ def vectors_of(
         found.update(sql.execute(query, some))
     length = dim(sql)
     if any(len(vector) != 4 * (length or 0) for vector in found.values()):
-        raise CorruptFile(f"{path}: vectors differ in length; ingest anew")
+        raise CorruptFile(f"{path}: vectors differ in length; restore a backup, or ingest into a new store")
     return {one: np.frombuffer(vector, "<f4").astype(np.float32) for one, vector in found.items()}
 
 
 def counts(sql: sqlite3.Connection) -> Counts:
-    """Count filings, passages, filings known by metadata only, and quarantined filings by reason."""
     filings, metadata_only = sql.execute(
         "SELECT count(*) FILTER (WHERE version > 0), count(*) FILTER (WHERE version = 0) FROM current_filings"
     ).fetchone()
@@ -200,13 +194,11 @@ def counts(sql: sqlite3.Connection) -> Counts:
 
 
 def dim(sql: sqlite3.Connection) -> int | None:
-    """Return the length of the stored vectors, or None while there are none."""
     row = sql.execute("SELECT length(vector) / 4 FROM vectors LIMIT 1").fetchone()
     return None if row is None else int(row[0])
 
 
 def check_dim(sql: sqlite3.Connection, vectors: NDArray[np.float32]) -> None:
-    """Refuse vectors of another length than the stored ones."""
     if len(vectors) and (stored := dim(sql)) not in (None, vectors.shape[1]):
         raise InvalidArgument(
             f"vectors have {vectors.shape[1]} dimensions, the store's have {stored}; use the embedder that "
@@ -215,15 +207,14 @@ def check_dim(sql: sqlite3.Connection, vectors: NDArray[np.float32]) -> None:
 
 
 def raise_epoch(sql: sqlite3.Connection) -> None:
-    """Count one more transaction that changed rows or labels."""
     sql.execute("UPDATE meta SET value = CAST(CAST(value AS BIGINT) + 1 AS TEXT) WHERE name = 'epoch'")
 
 
 def holding(found: Sequence[tuple[Any, ...]], as_of: int | None, known_at: int) -> tuple[Any, ...]:
-    """Choose, of one passage's labels in order of time, the one that holds at a minute.
+    """Choose the label that holds at a minute, among one passage's labels in order of time.
 
-    It is the first label if none holds yet, and the last if no minute is given; chosen from those open at ``known_at``,
-    or if none is, from those that were open last. The last two columns of a row are valid_from and known_to.
+    It is the first label if none holds yet, and the last if no minute is given. Only labels open at ``known_at`` count;
+    without any, those that were open last. The last two columns of a row are valid_from and known_to.
     """
     labels = [row for row in found if row[-1] is None or row[-1] > known_at]
     if not labels:
@@ -244,14 +235,12 @@ def open_at(known_at: int | None) -> str:
 def open_labels(
     sql: sqlite3.Connection, passages: Iterable[int], path: Path, *, known_at: int
 ) -> list[tuple[int, StoredLabel]]:
-    """Read the labels that were open at an instant, with their keys, of passages by their keys."""
     query = f"{SELECT_LABEL} WHERE key IN (SELECT value FROM json_each(:keys)) AND {open_at(known_at)}"  # noqa: S608
     found = sql.execute(query, {"keys": json.dumps(list(passages)), "u": known_at}).fetchall()
     return [(row[0], stored_label(row, path, known_at=known_at)) for row in found]
 
 
 def stored_filing(row: tuple[Any, ...], path: Path) -> StoredFiling:
-    """Read a row of :data:`SELECT_FILING`."""
     number, version, form, company, filed, digest, facts, causes, source, code, text, ciks = row
     try:
         return StoredFiling(
@@ -269,7 +258,7 @@ def stored_filing(row: tuple[Any, ...], path: Path) -> StoredFiling:
         )
     except ValueError as error:
         raise CorruptFile(
-            f"{path}: filing {number} was changed outside ({error}); restore a backup"
+            f"{path}: filing {number} was changed by another program ({error}); restore a backup"
         ) from error
 
 
@@ -286,7 +275,7 @@ def stored_label(row: tuple[Any, ...], path: Path, *, known_at: int | None) -> S
 def stored_chunk(row: tuple[Any, ...], path: Path, *, known_at: int | None) -> StoredChunk:
     """Read a row of :data:`SELECT_CHUNK`, and check that the text has the stored hash.
 
-    If the label was closed by ``known_at``, or ever if that is None, the word carries the tombstone.
+    The word carries the tombstone if the label was closed by ``known_at``; if that is None, if it was ever closed.
     """
     label, chunk_id, number, version, document, start, end, text, word, until, entity = row[:11]
     ciks, metadata, causes, text_sha256, form, company, filed, stated, passage, filing, since, known_to = row[
@@ -321,15 +310,17 @@ def stored_chunk(row: tuple[Any, ...], path: Path, *, known_at: int | None) -> S
     except ValueError as error:
         raise _changed(path, chunk_id, error) from error
     if chunk.text_sha256 != text_sha256:
-        raise CorruptFile(f"{path}: the text of {chunk_id} was changed outside; restore a backup")
+        raise CorruptFile(f"{path}: the text of {chunk_id} was changed by another program; restore a backup")
     return chunk
 
 
 def word_of(word: int, known_to: int | None, known_at: int | None) -> int:
-    """Return the word of a label, with a tombstone if it is closed, or was at an instant."""
+    """Return the word of a label, with the tombstone if it is closed, or was at an instant."""
     is_closed = known_to is not None and (known_at is None or known_to <= known_at)
     return word | TOMBSTONE if is_closed else word
 
 
 def _changed(path: Path, chunk_id: str, error: ValueError) -> CorruptFile:
-    return CorruptFile(f"{path}: a label of {chunk_id} was changed outside ({error}); restore a backup")
+    return CorruptFile(
+        f"{path}: a label of {chunk_id} was changed by another program ({error}); restore a backup"
+    )

@@ -19,8 +19,8 @@ APPLICATION_ID: Final = int.from_bytes(b"CRAG")
 """SQLite's application id in the file's header, by which ``file`` and SQLite recognise a store."""
 
 SCHEMA_VERSION: Final = 3
-"""SQLite's user version of a store: the version of these tables. Opening brings up a store of version 1, whose sets of
-CIKs had no metadata, and one of version 2, which did not keep what its vectors are of."""
+"""SQLite's user version of a store: the version of these tables. Opening upgrades a store of version 1, whose sets of
+CIKs had no metadata, and of version 2, which did not note the text of each vector."""
 
 PAGE_BYTES: Final = 16384
 """Bytes of a page. A row takes about 1 KiB; a page of 4 KiB would hold three rows and waste the rest."""
@@ -137,7 +137,7 @@ TABLES: Final = (
 
 
 def connect(path: Path, *, timeout: float) -> sqlite3.Connection:
-    """Open an existing file with all of SQLite's defences: it may be malicious."""
+    """Open an existing file with all of SQLite's defences, because the file may be malicious."""
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode=rw",
         uri=True,
@@ -151,13 +151,7 @@ def connect(path: Path, *, timeout: float) -> sqlite3.Connection:
 
 
 def create_or_check(connection: sqlite3.Connection, path: Path, *, create: bool) -> None:
-    """Create the tables in an empty file, and refuse any file that is not a store.
-
-    Raises
-    ------
-    CorruptFile
-        If the file belongs to another program or schema version, or its tables are not the store's.
-    """
+    """Create the tables in an empty file; raise CorruptFile for any other file that is not a store of this version."""
     if create and _is_blank(connection):
         connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
         _use_wal(connection, path)
@@ -171,7 +165,7 @@ def create_or_check(connection: sqlite3.Connection, path: Path, *, create: bool)
         _bring_up(connection, path)
     elif version != SCHEMA_VERSION:
         raise CorruptFile(
-            f"{path} has store schema {version}, this CARAG reads {SCHEMA_VERSION}; use the CARAG that wrote "
+            f"{path} has store schema {version}, but this CARAG reads {SCHEMA_VERSION}; use the CARAG that wrote "
             "it, or ingest into a new store"
         )
     _check_definitions(connection, path)
@@ -180,13 +174,16 @@ def create_or_check(connection: sqlite3.Connection, path: Path, *, create: bool)
 
 def _check_definitions(connection: sqlite3.Connection, path: Path) -> None:
     if _definitions(connection) != _expected_definitions():
-        raise CorruptFile(f"{path} has tables, views or triggers that no store has; restore a backup")
+        raise CorruptFile(
+            f"{path} has tables, views or triggers that do not belong in a store; restore a backup"
+        )
 
 
 def _bring_up(connection: sqlite3.Connection, path: Path) -> None:
-    """Give the sets of a store of version 1 an empty metadata, and keep from now on what vectors are of.
+    """Give the sets of a store of version 1 empty metadata, and from now on note the text of each vector.
 
-    What the vectors so far are of cannot be told, for a profile's heading may have changed since. Or nothing changes.
+    The texts of the vectors so far are unknown, because a profile's heading may have changed since. All or nothing
+    changes.
     """
     connection.execute("BEGIN IMMEDIATE")
     try:
@@ -252,7 +249,6 @@ def _use_wal(connection: sqlite3.Connection, path: Path) -> None:
 
 @contextmanager
 def translating(path: Path) -> Iterator[None]:
-    """Translate errors of SQLite and of the system into CARAG's."""
     try:
         yield
     except sqlite3.Error as error:
@@ -266,12 +262,14 @@ def translating(path: Path) -> Iterator[None]:
 def _translated(error: sqlite3.Error, path: Path) -> CaragError:
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF  # the low byte is the primary code
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return StoreLocked(f"{path} is held by another writer; wait until it is done, or stop it")
+        return StoreLocked(f"{path} is in use by another writer; wait until it is done, or stop it")
     damaged = code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT) or path.is_dir()
     if damaged or "decode" in str(error) or "malformed JSON" in str(error):
         return CorruptFile(
-            f"{path} is damaged or no corpus store ({error}); restore a backup, or delete it and ingest anew"
+            f"{path} is damaged or not a corpus store ({error}); restore a backup, or delete it and ingest again"
         )
     if code == sqlite3.SQLITE_FULL:
-        return CaragError(f"no space left to write {path}; nothing was stored: free some and run again")
+        return CaragError(
+            f"no space is left to write {path}, and nothing was stored; free some space and run again"
+        )
     return CaragError(f"{path}: {error}; nothing was stored")

@@ -26,8 +26,7 @@ __all__ = ["Transaction"]
 class Transaction:
     """One transaction of a store; see :meth:`~carag.store.store.CorpusStore.writing`.
 
-    The caller computes the effects of filings on one another: :meth:`facts` returns the facts that it needs, as of this
-    transaction, and :meth:`relabel` takes the resulting histories::
+    The caller computes the effects of filings on one another, from the facts as of this transaction::
 
         with store.writing() as transaction:
             transaction.put([(filing, chunks)], vectors)
@@ -48,25 +47,20 @@ class Transaction:
         *,
         embedded: Sequence[bytes] = (),
     ) -> None:
-        """Store filings with all their passages, superseding earlier versions of them.
+        """Store filings with all their passages, superseding earlier versions of them, with one statement per table.
 
-        All of a transaction at once cost a statement for each table, not for each filing.
+        Raises InvalidArgument if the arguments are inconsistent, or a word carries no label; nothing is stored.
 
         Parameters
         ----------
         filings : sequence of (StoredFiling, sequence of StoredChunk)
-            Each filing once. Its passages are in order over all documents and may be none; their words are the
-            filing's own, before any event.
+            Each filing once. Its passages, possibly none, are in order over all documents; their words are the filing's
+            own, before any event.
         vectors : (n, dim) float32
             One per passage, in order. All vectors of a store have the same dim.
         embedded : sequence of bytes
-            The SHA-256 of the text, heading included, that each vector is of, so that
-            :meth:`~carag.store.store.CorpusStore.vectors_of` finds it; or none.
-
-        Raises
-        ------
-        InvalidArgument
-            If the arguments are inconsistent, or a word carries no label; nothing is stored.
+            The SHA-256 of the text, heading included, that each vector embeds, for
+            :meth:`~carag.store.store.CorpusStore.vectors_of`; or empty.
         """
         passages = [chunk for _, chunks in filings for chunk in chunks]
         for filing, _ in filings:
@@ -77,9 +71,9 @@ class Transaction:
         rows.check_dim(self._sql, vectors)
         numbers = [filing.accession_number for filing, _ in filings]
         if len(set(numbers)) < len(numbers):
-            raise InvalidArgument("filings are given twice; want each accession number once")
+            raise InvalidArgument("a filing is given twice; give each accession number once")
         before = rows.supersede(self._sql, numbers)
-        # Version 0 is a filing known by metadata only, so the first with passages is always 1.
+        # Version 0 is a filing known by metadata only, so the first version with passages is always 1.
         versions = [before[number][1] + 1 if number in before else 1 for number in numbers]
         new = rows.insert_filings(
             self._sql, ((filing, version) for (filing, _), version in zip(filings, versions, strict=True))
@@ -104,9 +98,9 @@ class Transaction:
     def put_metadata(self, filings: Sequence[StoredFiling]) -> None:
         """Store facts of filings without their text.
 
-        A filing not stored yet becomes its version 0, which has no passages. The facts and quarantine of a stored one
-        are replaced by those given, which must unite the known ones with the new. Each can affect the filings of its
-        ``ciks``.
+        A filing that is not stored yet becomes its version 0, which has no passages. For a stored one, facts and
+        quarantine are replaced, so the caller must unite the known ones with the new. Each can affect the filings of
+        its ``ciks``.
         """
         for filing in filings:
             check_filing(filing)
@@ -119,19 +113,12 @@ class Transaction:
     def relabel(self, histories: Mapping[str, Sequence[StateSpan]] | None = None) -> Change:
         """Update the labels of the filings put and of all that share a CIK with one of them.
 
-        Parameters
-        ----------
-        histories : mapping, optional
-            The history of every filing whose facts :meth:`facts` returned, by accession number. Without any, the
-            filings put have no events, and no effect on others.
-
-        Raises
-        ------
-        InvalidArgument
-            If no filing was put, or a history is out of order.
+        ``histories`` has one for every filing whose facts :meth:`facts` returned, by accession number; without it, the
+        filings put have no events and no effect on others. Raises InvalidArgument if no filing was put, or a history is
+        out of order.
         """
         if not self._new:
-            raise InvalidArgument("no filings are given; want at least one")
+            raise InvalidArgument("no filings were put; put at least one before relabel")
         change = LabelChange(self._sql, self._new, now=self._clock())
         if self._old:
             change.retire(self._old)
@@ -149,6 +136,6 @@ class Transaction:
         )
 
     def check_settled(self) -> None:
-        """Refuse to end the transaction if filings were put and :meth:`relabel` was not called."""
+        """Raise an error if filings were put and :meth:`relabel` was not called."""
         if self._new:
             raise InvalidArgument("filings were put without their labels; call relabel before the end")

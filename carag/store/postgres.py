@@ -1,10 +1,10 @@
 """Keep the corpus in PostgreSQL, so that several processes share one store: the same tables, statements and promises.
 
-Who sets it up (:func:`set_up`) owns the tables. The account of the application may add rows, and change the few columns
-that a store ever changes; it may delete nothing, and alter nothing. One transaction of all processes writes at a time,
-under an advisory lock, as a file has one writer; and none waits for it to read.
+The administrator who sets it up (:func:`set_up`) owns the tables. The application's account may add rows, and change
+the few columns that a store ever changes; it may not delete or alter anything. An advisory lock admits one writing
+transaction at a time over all processes, as a file has one writer; readers never wait for it.
 
-What lies beside a process alone, the files of its index, is noted under a name of its own (:meth:`own_note`).
+Notes about the files of one process, such as its index, have names of their own (:meth:`own_note`).
 """
 
 from __future__ import annotations
@@ -39,29 +39,20 @@ _MAY: Final = {
     "embedded": "SELECT, INSERT",
     "current_filings": "SELECT",
 }
-"""What the application's account may do."""
+"""Rights of the application's account."""
 _ROWS: Final = 2000
-"""Rows fetched at a time of those that are streamed."""
+"""Rows fetched at a time when rows are streamed."""
 _PATIENCE: Final = "60s"
-"""How long another writer's transaction is waited for."""
+"""How long to wait for another writer's transaction."""
 _WRITES, _TURNS = 0, 1
 """Seeds of the two advisory locks of a store: of one transaction, and of a whole run that writes."""
 
 
 def set_up(db: Any, schema: str, role: str) -> None:
-    """Make the tables of an empty store, for the account of an application; what is there is kept.
+    """Make the tables of an empty store for an application's account; what is there already stays.
 
-    Parameters
-    ----------
-    db : psycopg.Connection
-        An administrator's, who will own the tables.
-    schema, role : str
-        Checked to be plain names.
-
-    Raises
-    ------
-    CorruptFile
-        If the schema holds something else.
+    ``db`` is an administrator's connection of psycopg; the administrator will own the tables. ``schema`` and ``role``
+    have been checked to be plain names. Raises CorruptFile if the schema holds something else.
     """
     with db.transaction():
         if (said := _comment(db, schema)) is None:
@@ -72,7 +63,7 @@ def set_up(db: Any, schema: str, role: str) -> None:
             db.execute(f"COMMENT ON SCHEMA {schema} IS '{_FORMAT}'")
         elif said != _FORMAT:
             raise CorruptFile(
-                f"schema {schema} holds {said or 'something'!r}, and no {_FORMAT}; name another"
+                f"schema {schema} holds {said or 'something'!r}, not a {_FORMAT}; name another schema"
             )
         db.execute(f"REVOKE ALL ON SCHEMA {schema} FROM PUBLIC")
         db.execute(f"GRANT USAGE ON SCHEMA {schema} TO {role}")
@@ -84,27 +75,20 @@ def set_up(db: Any, schema: str, role: str) -> None:
 class PostgresStore(CorpusStore):
     """An open store in PostgreSQL. Safe to share between threads, and between processes.
 
+    Raises CorruptFile if there is no store of this version; BackendUnavailable if the server cannot be reached;
+    CaragError if the account could delete or alter what is stored.
+
     Parameters
     ----------
     connect : callable
-        Returns a new connection of psycopg, each statement its own transaction, to the store's database.
+        Returns a new autocommitting connection of psycopg to the store's database.
     schema : str
-        Where the tables are.
     path : Path
-        How messages call the store: the file that says where it is.
+        The file that says where the store is; messages name the store by it.
     own : str
-        What tells the notes of this process's own files from those of others.
+        Tells the notes about this process's files from those of other processes.
     clock : callable
         Returns microseconds since 1970: when a transaction becomes known.
-
-    Raises
-    ------
-    CorruptFile
-        If there is no store of this version.
-    BackendUnavailable
-        If the server cannot be reached.
-    CaragError
-        If the account could delete or alter what is stored.
     """
 
     def __init__(
@@ -144,12 +128,12 @@ class PostgresStore(CorpusStore):
         return True
 
     def own_note(self, name: str) -> str:
-        """Return the name of a note of this process's own files."""
+        """Return the name of a note about this process's own files."""
         return f"{name} of {self._own}" if self._own else name
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Let one process at a time do what is more than one transaction; others wait. A thread may enter again."""
+        """Let one process at a time do what takes more than one transaction; others wait. A thread may enter again."""
         with self._turn_lock, ExitStack() as held:
             if not self._turns:
                 with self._translating():
@@ -180,7 +164,7 @@ class PostgresStore(CorpusStore):
     def _noting(self) -> Iterator[Any]:
         with self._write_lock, self._translating():
             if self._now is not None:
-                raise CaragError("a transaction of the store is open in this thread; end it first")
+                raise CaragError("this thread has a transaction of the store open already; end it first")
             db = self._writer.get()
             try:
                 with db.transaction():
@@ -190,7 +174,7 @@ class PostgresStore(CorpusStore):
                 self._now = None
 
     def _snapshot(self, query: str, parameters: Any = ()) -> Iterator[Any]:
-        """Stream rows over a connection of their own."""
+        """Stream rows over a separate connection."""
         with (
             self._translating(),
             closing(self._connected()) as db,
@@ -218,7 +202,7 @@ class PostgresStore(CorpusStore):
         try:
             yield
         except psycopg.errors.LockNotAvailable as error:
-            raise StoreLocked(f"{self.path} is held by another writer; wait until it is done") from error
+            raise StoreLocked(f"{self.path} is in use by another writer; wait until it is done") from error
         except psycopg.OperationalError as error:
             said = str(error).strip().partition("\n")[0]
             raise BackendUnavailable(f"the store of {self.path} cannot be reached: {said}") from error
@@ -228,8 +212,6 @@ class PostgresStore(CorpusStore):
 
 
 class _Line:
-    """A connection that is made when it is needed, and again once it is lost."""
-
     def __init__(self, connect: Callable[[], Any]) -> None:
         self._connect = connect
         self._db: Any = None
@@ -251,10 +233,10 @@ def _comment(db: Any, schema: str) -> str | None:
 
 
 def _check(db: Any, schema: str, path: Path) -> None:
-    """Refuse tables of another version, and an account that owns them or could delete."""
+    """Raise an error for tables of another version, and for an account that owns them or could delete."""
     if (said := _comment(db, schema)) != _FORMAT:
         raise CorruptFile(
-            f"{path}: schema {schema} holds {said or 'nothing'!r}, this CARAG reads {_FORMAT!r}; set the store up: "
+            f"{path}: schema {schema} holds {said or 'nothing'!r}, but this CARAG reads {_FORMAT!r}; set the store up: "
             "carag share --admin"
         )
     query = (
@@ -264,6 +246,6 @@ def _check(db: Any, schema: str, path: Path) -> None:
     )
     for (table,) in db.execute(query, (schema, list(_MAY))).fetchall():
         raise CaragError(
-            f"{path}: the account may delete or alter what is in {table}, or not read it; connect as the account "
-            "that carag share --admin let use it, which is no owner"
+            f"{path}: the account may delete or alter what is in {table}, or cannot read it; connect with the "
+            "account that carag share --admin made, which does not own the tables"
         )

@@ -4,10 +4,10 @@ The store decides no label and computes no vector. Nothing is ever deleted:
 
 - A changed filing is a new *version* with new passages and new keys. The old version stays, so that an answer
   which cited it can be replayed word for word; its labels are closed, so no policy admits it again.
-- A *label* states which word a passage has from which minute to which, and from when to when the store knew it so.
-  The effect of one filing on another closes labels and opens others, in the transaction of that filing; so these rows
-  answer what was the case on any day, as known on any other day. A label's key is the index's key, and never reused.
-- Every transaction that changes rows increments the *epoch*, and becomes known at a microsecond of its own.
+- A *label* states which word a passage has from which minute to which, and from when to when the store knew this. When
+  one filing affects another, labels are closed and others opened in the same transaction; so these rows answer what
+  held on any day, as known on any other day. A label's key is the index's key, and is never reused.
+- Every transaction that changes rows increments the *epoch*, and becomes known at a microsecond that no other has.
 
 A write is one transaction, synced before it returns: after a crash a filing is stored whole or not at all.
 """
@@ -59,7 +59,7 @@ __all__ = ["CorpusStore"]
 class CorpusStore(Notes):
     """An open store file, for reading and writing; open it with :meth:`open`.
 
-    Safe to share between threads. Long reads run on a snapshot of their own, which writes do not change.
+    Safe to share between threads. Long reads run on a separate snapshot, which writes do not change.
     """
 
     def __init__(
@@ -85,28 +85,21 @@ class CorpusStore(Notes):
     ) -> Self:
         """Open a store, or create an empty one that only its owner can read.
 
+        Raises InvalidArgument if the file is missing and ``create`` is false; CorruptFile if it is not a store, is
+        damaged, or has another schema version; StoreLocked if another writer holds it for longer than the timeout.
+
         Parameters
         ----------
-        path : path
         create : bool
             Whether to create a missing file.
         timeout : float
             Seconds to wait for another writer's transaction.
         clock : callable
             Returns microseconds since 1970: when a transaction becomes known.
-
-        Raises
-        ------
-        InvalidArgument
-            If the file is missing and ``create`` is false.
-        CorruptFile
-            If it is not a store, is damaged, or has another schema version.
-        StoreLocked
-            If another writer holds it for longer than the timeout.
         """
         path = Path(path)
         if not create and not path.exists():
-            raise InvalidArgument(f"no store at {path}; ingest a corpus first, or check the path")
+            raise InvalidArgument(f"there is no store at {path}; ingest a corpus first, or check the path")
         with translating(path):
             if not path.exists():
                 os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
@@ -137,12 +130,8 @@ class CorpusStore(Notes):
     def writing(self) -> Iterator[Transaction]:
         """Open a transaction: all filings put in it are stored, and become known, together or not at all.
 
-        Raises
-        ------
-        InvalidArgument
-            If filings were put and :meth:`Transaction.relabel` was not called.
-        StoreLocked
-            If another writer holds the store.
+        Raises InvalidArgument if filings were put and :meth:`Transaction.relabel` was not called; StoreLocked if
+        another writer holds the store.
         """
         with self._writing() as sql:
             transaction = Transaction(sql, clock=self._clock)
@@ -152,10 +141,7 @@ class CorpusStore(Notes):
     def put(
         self, filing: StoredFiling, chunks: Sequence[StoredChunk], vectors: NDArray[np.float32]
     ) -> Change:
-        """Store a filing that has no effect on others, with its passages, in a transaction of its own.
-
-        Parameters and errors as for :meth:`Transaction.put`.
-        """
+        """Store a filing that has no effect on others, in a transaction of its own; see :meth:`Transaction.put`."""
         with self.writing() as transaction:
             transaction.put([(filing, chunks)], vectors)
             return transaction.relabel()
@@ -163,23 +149,18 @@ class CorpusStore(Notes):
     # --- reading: passages and filings ---
 
     def chunk(self, chunk_id: str, *, as_of: int | None = None, known_at: int | None = None) -> StoredChunk:
-        """Return the passage of a chunk id, also of a superseded version, with one of its labels.
+        """Return a passage by its id, also one of a superseded version, with one of its labels.
+
+        Raises InvalidArgument if there is no such passage, or there was none at ``known_at``; CorruptFile if the text
+        does not have the stored hash.
 
         Parameters
         ----------
-        chunk_id : str
         as_of : int, optional
             Minutes since 1970: the label that holds at this time, or the first if none does yet; the last if absent.
         known_at : int, optional
-            Microseconds since 1970: the label as the store knew it at this time; as it is known now if absent. The
-            word of a passage that was superseded by then carries the tombstone.
-
-        Raises
-        ------
-        InvalidArgument
-            If there is no such passage, or there was none at ``known_at``.
-        CorruptFile
-            If the text does not have the stored hash.
+            Microseconds since 1970: the label as the store knew it at this time, by default now. The word of a passage
+            that was superseded by then carries the tombstone.
         """
         until = EVER if known_at is None else known_at
         query = f"{rows.SELECT_CHUNK} WHERE chunk_id = ? AND known_from <= ? ORDER BY valid_from"
@@ -187,7 +168,7 @@ class CorpusStore(Notes):
             found = sql.execute(query, (chunk_id, until)).fetchall()
         if not found:
             raise InvalidArgument(
-                f"no passage {quoted(chunk_id)} in {self.path}; want an id such as a citation shows"
+                f"there is no passage {quoted(chunk_id)} in {self.path}; give an id as a citation shows it"
             )
         return rows.stored_chunk(rows.holding(found, as_of, until), self.path, known_at=known_at)
 
@@ -196,19 +177,9 @@ class CorpusStore(Notes):
     ) -> list[StoredChunk]:
         """Return the passages of some labels, in the order of the keys.
 
-        Parameters
-        ----------
-        keys : sequence of int
-        known_at : int, optional
-            Microseconds since 1970. The word of a label that was closed by then carries the tombstone; if absent,
-            the word of any closed label.
-
-        Raises
-        ------
-        InvalidArgument
-            If a key is unknown.
-        CorruptFile
-            If a text does not have the stored hash.
+        The word of a label closed by ``known_at`` (microseconds since 1970) carries the tombstone; if that is absent,
+        of any closed label. Raises InvalidArgument if a key is unknown, CorruptFile if a text does not have the stored
+        hash.
         """
         wanted = [check_integer(key, "key") for key in keys]
         with self._reading() as sql:
@@ -218,9 +189,9 @@ class CorpusStore(Notes):
     def chunks_and_labels(
         self, keys: Sequence[int], beside: Sequence[int], as_of: int, *, closed_by: int | None, known_at: int
     ) -> tuple[list[StoredChunk], dict[int, StoredLabel]]:
-        """Return of some labels what :meth:`chunks` does at ``closed_by``, of others what :meth:`labels_as_of` does.
+        """Return some passages as :meth:`chunks` does at ``closed_by``, and other labels as :meth:`labels_as_of` does.
 
-        The latter by key, and no text of theirs is read.
+        The latter are returned by key, and their texts are not read.
         """
         with self._reading() as sql:
             found, labels = by_label.chunks_and_labels(
@@ -233,24 +204,19 @@ class CorpusStore(Notes):
     ) -> list[StoredLabel]:
         """Return, for each of some labels, the label of the same passage that :meth:`chunk` finds, in order of keys.
 
-        Raises
-        ------
-        InvalidArgument
-            If a key is unknown.
-        CorruptFile
-            If a label was altered in the file.
+        Raises InvalidArgument if a key is unknown, CorruptFile if a label was altered in the file.
         """
         with self._reading() as sql:
             held = by_label.labels_as_of(sql, keys, as_of, self.path, known_at=known_at)
         return [held[key] for key in keys]
 
     def history(self, chunk_id: str) -> list[PastLabel]:
-        """Return every label that a passage ever had, by when it was known, then by when it holds; none if unknown."""
+        """Return every label that a passage ever had, by when it was known, then by when it holds; empty if unknown."""
         with self._reading() as sql:
             return history(sql, chunk_id)
 
     def labels_of(self, passages: Sequence[int], *, known_at: int) -> list[tuple[int, StoredLabel]]:
-        """Return the labels open at an instant, with their keys, of passages by number, if there are such."""
+        """Return the labels, with their keys, that were open at an instant on passages given by number."""
         with self._reading() as sql:
             return rows.open_labels(sql, passages, self.path, known_at=known_at)
 
@@ -269,32 +235,28 @@ class CorpusStore(Notes):
         return None if held is None else rows.stored_label(held, self.path, known_at=known_at)
 
     def filing(self, accession_number: str, *, version: int | None = None) -> StoredFiling:
-        """Return a filing's current version, or the given one.
-
-        Raises
-        ------
-        InvalidArgument
-            If there is no such filing or version.
-        """
+        """Return a filing's current version, or the given one; InvalidArgument if it is unknown."""
         wanted = "superseded_by_version IS NULL" if version is None else "version = :version"
         query = f"{rows.SELECT_FILING} WHERE accession_number = :accession_number AND {wanted}"
         with self._reading() as sql:
             row = sql.execute(query, {"accession_number": accession_number, "version": version}).fetchone()
         if row is None:
             which = "" if version is None else f" in version {version}"
-            raise InvalidArgument(f"no filing {quoted(accession_number)}{which} in {self.path}")
+            raise InvalidArgument(
+                f"there is no filing {quoted(accession_number)}{which} in {self.path}; check its accession number"
+            )
         return rows.stored_filing(row, self.path)
 
     def described(self, *, after: int = 0) -> Iterator[tuple[Any, ...]]:
-        """Stream what orders filings, as ``SELECT_DESCRIBED`` names it, of those with text and a row above one."""
+        """Stream the columns of ``SELECT_DESCRIBED`` of every filing that has text and a row number above ``after``."""
         return self._snapshot(rows.SELECT_DESCRIBED, (after,))
 
     def content_hash(self, accession_number: str) -> str | None:
-        """Return the content hash of a filing's current version, or None if the filing is not stored."""
+        """Return the content hash of a filing's current version, or None if it is not stored."""
         return self.content_hashes([accession_number]).get(accession_number)
 
     def content_hashes(self, accession_numbers: Iterable[str]) -> dict[str, str]:
-        """Return the content hashes of the filings among these that are stored, as :meth:`content_hash` does."""
+        """Return the content hashes of those of these filings that are stored, by accession number."""
         query = (
             "SELECT accession_number, content_hash FROM current_filings "
             "WHERE accession_number IN (SELECT CAST(value AS TEXT) FROM json_each(?))"
@@ -303,7 +265,7 @@ class CorpusStore(Notes):
             return dict(sql.execute(query, (json.dumps(list(accession_numbers)),)).fetchall())
 
     def facts_of(self, accession_number: str) -> dict[str, Any] | None:
-        """Return the facts of a filing's current version, or None if the filing is not stored."""
+        """Return the facts of a filing's current version, or None if it is not stored."""
         query = "SELECT facts FROM current_filings WHERE accession_number = ?"
         with self._reading() as sql:
             row = sql.execute(query, (accession_number,)).fetchone()
@@ -324,14 +286,14 @@ class CorpusStore(Notes):
     def expanded(self, policy: Policy, where: Where) -> Policy:
         """Replace a policy's lists of CIKs, and a narrowing, by the entity numbers that the rows of an index carry.
 
-        A deny list gets every set with a member on it; an allow list every set that the policy admits. Of a narrowing
-        an allow list is made, of every set that both admit.
+        A deny list gets every set with a member on it; an allow list every set that the policy admits. A narrowing
+        becomes an allow list of every set that both admit.
         """
         with self._reading() as sql:
             return self._sets.expanded(sql, policy, where)
 
     def known(self, at: int | None = None) -> int:
-        """Return the microsecond of the last change, or of the last by an instant; -1 if there was none yet."""
+        """Return the microsecond of the last change, or of the last one by an instant; -1 if there was none yet."""
         until = EVER if at is None else at
         return self._number("SELECT coalesce(max(known_at), -1) FROM changes WHERE known_at <= ?", until)
 
@@ -341,13 +303,13 @@ class CorpusStore(Notes):
         return self._keys(query, {"after": after, "u": known_at})
 
     def labels_by(self, known_at: int) -> int:
-        """Return the number of labels opened by an instant: their keys are those below it, without a gap."""
+        """Return the number of labels opened by an instant; their keys are those below it, without a gap."""
         return self._number(
             "SELECT CAST(coalesce(sum(opened), 0) AS BIGINT) FROM changes WHERE known_at <= ?", known_at
         )
 
     def closed_labels(self, *, after: int, until: int = EVER) -> NDArray[np.int64]:
-        """Return the keys, ascending, of the labels closed after an instant in microseconds, and by another."""
+        """Return the keys, ascending, of the labels closed after one instant and by another, in microseconds."""
         return self._keys("SELECT label FROM labels WHERE known_to > ? AND known_to <= ?", (after, until))
 
     def filing_labels(self, accession_number: str, *, known_at: int | None = None) -> NDArray[np.int64]:
@@ -359,48 +321,40 @@ class CorpusStore(Notes):
         return self._keys(query, {"number": accession_number, "u": known_at})
 
     def labels(self, keys: ArrayLike) -> Labels:
-        """Return labels by their keys.
-
-        Raises
-        ------
-        InvalidArgument
-            If a key is unknown, or the keys do not ascend.
-        """
+        """Return labels by their keys; InvalidArgument if a key is unknown, or the keys do not ascend."""
         return self._rows(keys, "", "labels")[0]
 
     def rows(self, keys: ArrayLike) -> tuple[Labels, NDArray[np.float32]]:
         """Return labels by their keys, and the vectors ``(n, dim)`` of their passages.
 
-        Raises
-        ------
-        InvalidArgument
-            If a key is unknown, or the keys do not ascend.
-        CorruptFile
-            If the vectors differ in length.
+        Raises as :meth:`labels` does, and CorruptFile if the vectors differ in length.
         """
         labels, blobs = self._rows(keys, ", vector", "labels JOIN vectors USING (key)")
         sizes = {len(blob) for blob in blobs}
         if len(sizes) > 1 or (size := sizes.pop() if sizes else 0) % 4:
-            raise CorruptFile(f"{self.path}: vectors by label {labels.keys[0]} differ in length; ingest anew")
+            raise CorruptFile(
+                f"{self.path}: vectors from label {labels.keys[0]} on differ in length; restore a backup, or "
+                "ingest into a new store"
+            )
         vectors = np.frombuffer(b"".join(blobs), "<f4").reshape(-1, max(size // 4, 1)).astype(np.float32)
         return labels, vectors
 
     def words_of(self, keys: Iterable[int]) -> dict[int, int]:
-        """Return the words of labels by their keys, closed ones with a tombstone; unknown keys are left out."""
+        """Return the words of labels by key, closed ones with the tombstone; unknown keys are left out."""
         query = "SELECT label, word, known_to FROM labels WHERE label IN (SELECT value FROM json_each(?))"
         with self._reading() as sql:
             found = sql.execute(query, (json.dumps([*keys]),)).fetchall()
         return {label: rows.word_of(word, known_to, None) for label, word, known_to in found}
 
     def vectors_of(self, hashes: Iterable[bytes]) -> dict[bytes, NDArray[np.float32]]:
-        """Return the vectors that the store has of texts, by the SHA-256 of each text, its heading included."""
+        """Return the stored vectors of texts, by the SHA-256 of each text, its heading included."""
         with self._reading() as sql:
             return rows.vectors_of(sql, hashes, self.path)
 
     def snapshot_rows(self, *, known_at: int | None = None) -> Iterator[tuple[str, bytes, int, int, int]]:
-        """Stream ``(chunk id, SHA-256 of the text, word, valid from, valid to)`` of all open labels.
+        """Stream ``(chunk id, SHA-256 of the text, word, valid from, valid to)`` of all open labels, in this order.
 
-        They are ordered by chunk id and then by time. Given ``known_at``, those open at that microsecond.
+        Given ``known_at``, of those that were open at that microsecond.
         """
         return self._snapshot(
             "SELECT chunk_id, text_sha256, labels.word, valid_from, valid_to "  # noqa: S608 - constants
@@ -419,7 +373,7 @@ class CorpusStore(Notes):
 
     @property
     def dim(self) -> int | None:
-        """Length of the stored vectors; None while there are none."""
+        """Length of the stored vectors; None before the first."""
         with self._reading() as sql:
             return rows.dim(sql)
 
@@ -432,12 +386,12 @@ class CorpusStore(Notes):
 
     @property
     def is_shared(self) -> bool:
-        """Whether other processes may write: of a file none may."""
+        """Whether other processes may write; never for a file."""
         return False
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Let one process at a time do what is more than one transaction."""
+        """Let one process at a time do what takes more than one transaction."""
         yield
 
     # --- transactions ---
@@ -464,7 +418,7 @@ class CorpusStore(Notes):
         return self._writing()
 
     def _snapshot(self, query: str, parameters: Any = ()) -> Iterator[Any]:
-        """Stream rows over a connection of their own."""
+        """Stream rows over a separate connection."""
         with self._reading():
             connection = connect(self.path, timeout=self._timeout)
         try:
@@ -477,7 +431,7 @@ class CorpusStore(Notes):
         with self._reading() as sql:
             for (number,) in sql.execute(query, parameters):
                 return int(number)
-        raise CorruptFile(f"{self.path} lacks a row; restore a backup, or delete it and ingest anew")
+        raise CorruptFile(f"{self.path} lacks a row; restore a backup, or delete it and ingest again")
 
     def _keys(self, query: str, given: Any) -> NDArray[np.int64]:
         with self._reading() as sql:

@@ -37,7 +37,7 @@ __all__ = [
 EVER: Final = 2**63 - 1
 """An instant after all others, in microseconds since 1970."""
 NO_METADATA: Final[Mapping[str, Value]] = MappingProxyType({})
-"""The metadata of what states none."""
+"""Empty metadata."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,18 +46,18 @@ class StoredFiling:
 
     accession_number: str
     form: str
-    """Empty if unknown, as are `company` and `filed`."""
+    """Empty if unknown; so are `company` and `filed`."""
     company: str
     filed: str
     """ISO date."""
     content_hash: str
-    """Hash of all that the rows depend on; see :func:`content_hash`."""
+    """Hash of everything the rows depend on; see :func:`content_hash`."""
     facts: Mapping[str, Any]
     """The facts that labelling read, as JSON values; it reads them again when a later filing may change the label."""
     causes: Mapping[str, Any]
     """The causes of the label, as JSON values."""
     public_at_source: str
-    """The fact from which the passages' ``public_at`` was derived."""
+    """The fact that the passages' ``public_at`` comes from."""
     quarantine: tuple[str, str] | None = None
     """Stable code and explanation; None if the filing is not quarantined."""
     ciks: tuple[int, ...] = ()
@@ -67,7 +67,7 @@ class StoredFiling:
 
     @property
     def stated(self) -> Mapping[str, Any]:
-        """What names it in a heading or citation; see :func:`stated_of`."""
+        """What identifies it in a heading or citation; see :func:`stated_of`."""
         return stated_of(self.facts.get("metadata"), self.company, self.form, self.filed)
 
 
@@ -86,14 +86,14 @@ class StoredChunk:
     public_at: int
     """Minutes since 1970 from which this word holds."""
     subjects: tuple[int, ...] = ()
-    """CIKs of all that the passage may be about: registrants, subject companies, issuer and owners. The store keeps
+    """CIKs of everyone the passage may be about: registrants, subject companies, issuer and owners. The store keeps
     them ascending; 0 stands for one that is not stated."""
     metadata: Mapping[str, Value] = field(default_factory=dict, hash=False)
-    """What the profile declares of the document, in the form of :func:`carag.policy.in_one_form`."""
+    """The document's fields that the profile declares, in the form of :func:`carag.policy.in_one_form`."""
     expires_at: int = NEVER
     """Minutes since 1970 from which this word no longer holds."""
     key: int = -1
-    """The key of the label and of its row in the index. The store sets this and all later fields."""
+    """Key of the label and of its row in the index. The store sets this and all later fields."""
     entity: int = NO_ENTITY
     """The entity number for ``subjects`` in the index."""
     chunk_id: str = ""
@@ -108,11 +108,11 @@ class StoredChunk:
     filed: str = ""
     """`form`, `company` and `filed` are the filing's."""
     stated: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    """What names its document in a citation; see :func:`stated_of`."""
+    """What identifies its document in a citation; see :func:`stated_of`."""
     text_sha256: bytes = field(default=b"", repr=False, compare=False)
-    """SHA-256 of the text's UTF-8, as the store computed and checked it when it read the text."""
+    """SHA-256 of the text's UTF-8; the store has computed and checked it when it read the text."""
     number: int = field(default=-1, compare=False)
-    """The store's number of the passage, which its labels share."""
+    """The store's number of the passage; all its labels share it."""
     filing: int = field(default=-1, compare=False)
     """The store's number of the filing in this version."""
 
@@ -129,14 +129,14 @@ class StoredLabel(NamedTuple):
 
 
 class PastLabel(NamedTuple):
-    """A label on both time axes: which word held from when to when, and from when to when the store knew it so."""
+    """A label on both time axes: which word held from when to when, and from when to when the store knew this."""
 
     word: int
     valid_from: int
-    """Minutes since 1970, as is `valid_to`, which is the greatest number of 32 bits if it has no end."""
+    """Minutes since 1970; so is `valid_to`, which is the greatest 32-bit number if it has no end."""
     valid_to: int
     known_from: int
-    """Microseconds since 1970, as is `known_to`, which is None while it is known so."""
+    """Microseconds since 1970; so is `known_to`, which is None as long as the label is open."""
     known_to: int | None
     causes: tuple[tuple[str, str], ...]
     """For every state bit of the word, its name and the accession number that sets it."""
@@ -151,7 +151,7 @@ class Labels(NamedTuple):
     expires_at: NDArray[np.uint32]
     entities: NDArray[np.uint32]
     passages: NDArray[np.int64]
-    """The store's number of the passage of each."""
+    """The store's number of each label's passage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,28 +182,15 @@ class Counts:
 
 
 def stated_of(metadata: Mapping[str, Any] | None, company: str, form: str, filed: str) -> Mapping[str, Any]:
-    """Return what names a document: its metadata, or for a filing who filed what, and when."""
+    """Return what identifies a document: its metadata; for a filing, company, form and date."""
     return metadata or {"company": company, "form": form, "filed": filed}
 
 
 def content_hash(facts: Mapping[str, Any], texts: Iterable[str], *, version: str) -> str:
-    """Hash all that a filing's rows depend on, so that a second run can detect changes.
+    """Hash everything a filing's rows depend on, so that a second run can detect changes.
 
-    A modification date cannot do that: a document changed twice in a day would keep its first version.
-
-    Parameters
-    ----------
-    facts : mapping
-        Header facts as JSON values.
-    texts : iterable of str
-        The documents' texts, in order.
-    version : str
-        The versions of chunker and labeller.
-
-    Returns
-    -------
-    str
-        SHA-256 in hex of the canonical JSON of the three.
+    A modification date would miss the second of two changes in one day. The result is the SHA-256, in hex, of the
+    canonical JSON of ``version`` (of chunker and labeller), ``facts`` (JSON values) and the documents' texts in order.
 
     Examples
     --------
@@ -223,7 +210,7 @@ def hash_of_text(text: str) -> bytes:
 
 _UINT32: Final = 1 << 32
 MAX_CIK: Final = MAX_LISTED + 1
-"""Greater by one than every CENTRAL INDEX KEY, which has ten digits."""
+"""One more than the greatest CENTRAL INDEX KEY, which has ten digits."""
 
 
 def check_filing(filing: StoredFiling) -> None:
@@ -236,7 +223,7 @@ def check_filing(filing: StoredFiling) -> None:
         check_text(f"quarantine of filing {number!r}", part)
     for cik in filing.ciks:
         if not 0 <= check_integer(cik, f"cik of filing {number!r}") < MAX_CIK:
-            raise InvalidArgument(f"filing {number!r} has cik {cik}; want ten digits at most")
+            raise InvalidArgument(f"filing {number!r} has CIK {cik}; want at most ten digits")
 
 
 def check_chunk(chunk: StoredChunk) -> None:
@@ -247,7 +234,9 @@ def check_chunk(chunk: StoredChunk) -> None:
     check_integer(chunk.start, f"start of {what}")
     check_integer(chunk.end, f"end of {what}")
     if not chunk.text or chunk.start < 0 or chunk.end - chunk.start != len(chunk.text):
-        raise InvalidArgument(f"{what} has {len(chunk.text)} characters; want end - start, and at least one")
+        raise InvalidArgument(
+            f"{what} has {len(chunk.text)} characters; want end - start characters, and at least one"
+        )
     check_word(chunk.word, what)
     for name in ("public_at", "expires_at"):
         check_minutes(f"{name} of {what}", check_integer(getattr(chunk, name), f"{name} of {what}"))
@@ -257,7 +246,7 @@ def check_chunk(chunk: StoredChunk) -> None:
         raise InvalidArgument(f"{what} has subjects {quoted(chunk.subjects)}; want a tuple of CIKs")
     for cik in chunk.subjects:
         if not 0 <= check_integer(cik, f"cik of {what}") < MAX_CIK:
-            raise InvalidArgument(f"{what} is about cik {cik}; want ten digits at most")
+            raise InvalidArgument(f"{what} is about CIK {cik}; want at most ten digits")
     if chunk.entity != NO_ENTITY:
         raise InvalidArgument(
             f"{what} has entity {chunk.entity}; the store numbers sets of subjects: give the CIKs in subjects"
@@ -268,28 +257,33 @@ def check_word(word: int, what: str) -> None:
     """Check that a word has the current schema version."""
     if not 0 <= check_integer(word, f"word of {what}") < _UINT32 or word >> 27 & 7 != SCHEMA_VERSION:
         raise InvalidArgument(
-            f"{what} has word {word:#x}, which is no label of vocabulary version {SCHEMA_VERSION}; "
+            f"{what} has word {word:#x}, which is not a label of vocabulary version {SCHEMA_VERSION}; "
             "label it, or set the quarantine bit on a labelled word"
         )
     if word & TOMBSTONE:
-        raise InvalidArgument(f"{what} carries the tombstone; what is stored is never deleted")
+        raise InvalidArgument(
+            f"{what} carries the tombstone, but nothing that is stored is ever deleted; store it without the "
+            "tombstone"
+        )
 
 
 def check_vectors(vectors: object, count: int) -> None:
-    """Check that there is one finite float32 vector a passage."""
+    """Check that there is one finite float32 vector per passage."""
     if not isinstance(vectors, np.ndarray) or vectors.dtype != np.float32 or vectors.ndim != 2:
         shape = (
             f"{vectors.dtype} {vectors.shape}" if isinstance(vectors, np.ndarray) else type(vectors).__name__
         )
         raise InvalidArgument(f"vectors are {shape}; want a float32 array (n, dim)")
     if len(vectors) != count or (count and not vectors.shape[1]):
-        raise InvalidArgument(f"vectors are {vectors.shape} for {count} passages; want one vector a passage")
+        raise InvalidArgument(
+            f"vectors are {vectors.shape} for {count} passages; want one vector per passage"
+        )
     if not np.isfinite(vectors).all():
         raise InvalidArgument("a vector holds NaN or infinity; the embedder failed on one of the passages")
 
 
 def check_integer(value: int, what: str) -> int:
-    """Check for an integer, numpy's included."""
+    """Check for an integer, numpy's integers included."""
     try:
         return as_int(value)
     except TypeError:

@@ -240,7 +240,7 @@ def test_a_mistake_is_refused_with_its_line(
     [
         (b'schema = 2\nstore = "s"\n', "line 1: schema: is 2"),
         (b'store = "s"\n', "schema: is missing"),
-        (b"schema = 1\n# \xff\n", "line 2: it is not UTF-8"),
+        (b"schema = 1\n# \xff\n", "line 2: not UTF-8"),
         (b"schema = 1\n" + b"#" * (1 << 16), "longer than 65536 bytes"),
     ],
 )
@@ -303,9 +303,9 @@ def test_a_file_in_a_store_is_refused_however_it_is_found(
     (home / "store" / "out.toml").symlink_to(write(home / "fine.toml", 'store = "store"'))
     for file in (inside, deep, home / "link.toml", home / "store" / "out.toml"):
         code, _, error = asked(capsys, "--config", file, "audit", "verify")
-        assert (code, "lies in the store" in error) == (Exit.BAD_INPUT, True), (file, error)
+        assert (code, "is inside the store" in error) == (Exit.BAD_INPUT, True), (file, error)
     monkeypatch.chdir(home / "store" / "deep")
-    assert "lies in the store" in asked(capsys, "audit", "verify")[2]
+    assert "is inside the store" in asked(capsys, "audit", "verify")[2]
     assert asked(capsys, "--config", home / "fine.toml", "audit", "verify")[0] == Exit.OK
 
 

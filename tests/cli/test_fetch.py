@@ -88,9 +88,9 @@ def test_another_host_is_named_and_kept_with_the_folder(
         assert "2 documents added" in capsys.readouterr().out
         assert fetched(site, tmp_path / "m") == Exit.OK
         said = capsys.readouterr().out.replace("\n", " ")
-        assert f"mirrored {site.origin} below /c/, and http://{host} until now" in said
+        assert f"mirrored {site.origin} below /c/, and http://{host} so far" in said
         assert fetched(site, tmp_path / "m", "--also", "http://x/") == Exit.BAD_INPUT
-        assert "want its exact name" in capsys.readouterr().err.replace("\n", " ")
+        assert "want an exact name" in capsys.readouterr().err.replace("\n", " ")
 
 
 @pytest.mark.parametrize(

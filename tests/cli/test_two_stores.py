@@ -305,7 +305,7 @@ def test_a_store_that_is_not_there_is_told_with_how_to_make_one(
     """Under a profile: without one it would be a store of filings."""
     session = ("--role", rules.role, "--purpose", rules.purpose)
     code, said = carag(capsys, "ask", LIMIT, "--store", tmp_path / "ruels", *session)
-    assert (code, "holds no store; make one with: carag init --profile NAME" in said) == (
+    assert (code, "does not hold a store; make one with: carag init --profile NAME" in said) == (
         Exit.BAD_INPUT,
         True,
     )

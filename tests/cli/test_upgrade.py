@@ -141,7 +141,7 @@ def test_a_table_of_names_is_kept_before_anything_is_made(
 
 def test_what_is_no_store_is_refused_and_left_alone(earlier: Path, tmp_path: Path) -> None:
     """So is one that an engine holds, and one whose log is gone."""
-    with pytest.raises(InvalidArgument, match="holds no store"):
+    with pytest.raises(InvalidArgument, match="does not hold a store"):
         upgrade(tmp_path / "nothing")
     assert not (tmp_path / "nothing").exists()
     with Engine.open(earlier), pytest.raises(StoreLocked):

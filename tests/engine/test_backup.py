@@ -125,7 +125,7 @@ def test_without_a_place_for_keys_none_are_copied(home: Path, tmp_path: Path) ->
 )
 def test_keys_within_the_data_are_refused(home: Path, tmp_path: Path, to: str, keys: str) -> None:
     before = sorted(tmp_path.rglob("*"))
-    with pytest.raises(InvalidArgument, match="lie apart"):
+    with pytest.raises(InvalidArgument, match="separate directories"):
         back_up(home, tmp_path / to, keys=tmp_path / keys)
     assert sorted(tmp_path.rglob("*")) == before
 
@@ -134,13 +134,13 @@ def test_nothing_that_is_there_is_replaced(home: Path, backup: Path, tmp_path: P
     """Neither by a backup nor by a restore: not even a file."""
     (tmp_path / "file").touch()
     for taken in (home, backup, tmp_path / "file"):
-        with pytest.raises(InvalidArgument, match="is there already"):
+        with pytest.raises(InvalidArgument, match="exists already"):
             back_up(home, taken)
-        with pytest.raises(InvalidArgument, match="is there already"):
+        with pytest.raises(InvalidArgument, match="exists already"):
             restore(backup, tmp_path / "keys", taken)
-    with pytest.raises(InvalidArgument, match="holds no store"):
+    with pytest.raises(InvalidArgument, match="does not hold a store"):
         back_up(tmp_path / "nothing", tmp_path / "other")
-    with pytest.raises(InvalidArgument, match="is no backup"):
+    with pytest.raises(InvalidArgument, match="is not a backup"):
         restore(tmp_path / "nothing", tmp_path / "keys", tmp_path / "other")
     assert not (tmp_path / "other").exists()
     (tmp_path / "empty").mkdir()
@@ -207,7 +207,7 @@ def test_a_manifest_of_somebody_elses_is_refused(
     manifest.write_text(
         json.dumps({**stated, **change}, sort_keys=True, separators=(",", ":"), ensure_ascii=False) + "\n"
     )
-    with pytest.raises(CorruptFile, match="no manifest"):
+    with pytest.raises(CorruptFile, match="not a valid manifest"):
         restore(backup, tmp_path / "keys", tmp_path / "again")
 
 
@@ -220,7 +220,7 @@ def test_another_logs_keys_or_receipts_are_told_from_ones_own(
     with pytest.raises(CorruptFile):
         restore(backup, other, tmp_path / "again")
     for alien in (receipt, b"no receipt"):
-        with pytest.raises(InvalidArgument, match=r"receipt\.json says nothing of this log"):
+        with pytest.raises(InvalidArgument, match=r"receipt\.json says nothing about this log"):
             restore(backup, tmp_path / "keys", tmp_path / "again", kept={"receipt.json": alien})
     assert not (tmp_path / "again").exists()
 

@@ -122,7 +122,7 @@ def opened_and_closed(home: Path, numbers: list[int]) -> int:
 
 @pytest.mark.release
 def test_a_killed_backup_leaves_nothing_that_restore_takes_for_whole(tmp_path: Path) -> None:
-    """Killed at whatever moment: either all of it is in place, or there is no backup."""
+    """Killed at whatever moment: either all of it is in place, or there is not a backup."""
     home, kept = tmp_path / "store", tmp_path / "kept"
     whole = 0
     with used(home, kept):
@@ -143,7 +143,7 @@ def test_a_killed_backup_leaves_nothing_that_restore_takes_for_whole(tmp_path: P
         if backup.exists():
             whole += restore(backup, keys, tmp_path / f"again{number}").rows > 0
         else:
-            with pytest.raises(InvalidArgument, match="is no backup"):
+            with pytest.raises(InvalidArgument, match="is not a backup"):
                 restore(backup, keys, tmp_path / f"again{number}")
     assert whole == len(list(tmp_path.glob("backup*")))
 

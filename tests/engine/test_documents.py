@@ -377,7 +377,7 @@ REFUSED: dict[str, tuple[list[Any], str]] = {
     "circle through the store": ([document("base", supersedes="d/next")], "itself"),
     "facts without rules": (
         [Document(id="f", text="x", facts={"a": 1})],
-        "no rules from facts to bits; give bits",
+        "no rules that turn facts into bits; give bits",
     ),
     "unknown bits": ([document(bits="CONSENT")], "unknown policy bit"),
     "no document": ([{"id": "d/0"}], "carag.Document"),
@@ -424,7 +424,7 @@ def test_a_document_without_text_is_stored_and_reported(engine: Engine) -> None:
 
 def test_a_store_of_documents_takes_no_filings(engine: Engine, small_corpus: Path) -> None:
     engine.add([document()])
-    with pytest.raises(InvalidArgument, match="stores of their own"):
+    with pytest.raises(InvalidArgument, match="in separate stores"):
         engine.ingest(small_corpus)
     assert {"d/0"} == ids(engine)
 
@@ -438,9 +438,9 @@ def test_a_store_of_filings_takes_no_documents(engine: Engine, small_corpus: Pat
             store = engine._collection.store
             with store._writing() as sql:
                 sql.execute("DELETE FROM meta WHERE name = 'reader'")
-        with pytest.raises(InvalidArgument, match="stores of their own"):
+        with pytest.raises(InvalidArgument, match="in separate stores"):
             engine.add([document()])
-        with pytest.raises(InvalidArgument, match="stores of their own"):
+        with pytest.raises(InvalidArgument, match="in separate stores"):
             engine.remove(sorted(filings))
     assert filings == ids(engine)
 

@@ -125,7 +125,7 @@ def test_a_child_of_fork_leaves_the_store_to_its_parent(tmp_path: Path) -> None:
                 try:
                     call()
                 except AuditUnavailable as error:
-                    said.append("before a fork" in str(error))
+                    said.append("before the process forked" in str(error))
             engine.close()
             os.close(tell)
             os.read(told, 1)  # until the parent has let go of the store

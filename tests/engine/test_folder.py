@@ -103,7 +103,7 @@ def test_what_is_not_yet_public_is_found_by_nobody(tmp_path: Path) -> None:
 
 def test_a_selection_is_of_filings_alone(tmp_path: Path, folder: Path) -> None:
     """Under another profile nothing of it could be meant."""
-    with opened(tmp_path / "store") as engine, pytest.raises(InvalidArgument, match="only is for filings"):
+    with opened(tmp_path / "store") as engine, pytest.raises(InvalidArgument, match="`only` is for filings"):
         engine.ingest(folder, only={})
 
 

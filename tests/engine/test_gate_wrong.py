@@ -109,7 +109,7 @@ def test_where_no_threshold_keeps_the_share_the_gate_stays(home: Path) -> None:
 @pytest.mark.parametrize(
     ("shares", "why"),
     [
-        ({"wrong": FIFTH, "error": FIFTH}, "want one of them"),
+        ({"wrong": FIFTH, "error": FIFTH}, "give one of them"),
         ({"wrong": Fraction(5)}, "between 0 and 1"),
         ({"wrong": Fraction(0)}, "between 0 and 1"),
         ({"error": Fraction(0)}, "between 0 and 1"),
@@ -156,7 +156,7 @@ def test_on_the_command_line_it_says_what_it_promises(home: Path, capsys: pytest
             "--wrong",
             "5",
         ): "--wrong is '5'; want a share between 0 and 1, such as 0.1 or 1/10; 5 percent is 0.05",
-        ("--wrong", "0.2", "--error", "0.2"): "want one of them",
+        ("--wrong", "0.2", "--error", "0.2"): "give one of them",
         ("--wrong", "0.2", "--embedder", "minilm"): "cannot be compared",
     }.items():
         assert Exit.BAD_INPUT == run([*command, *options])

@@ -57,7 +57,7 @@ def test_an_index_of_an_earlier_format_is_built_anew(home: Path, caplog: pytest.
         caplog.clear()
         with Engine.open(home) as engine:
             assert engine.retrieve("Which branch?", SESSION).passages == before
-        assert caplog.text.count("of an earlier format; building the index anew") == said
+        assert caplog.text.count("an earlier format; building the index again") == said
 
 
 def test_a_mapped_index_answers_as_a_loaded_one(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,7 +53,7 @@ def test_documents_go_in_and_all_else_is_named(engine: Engine, tmp_path: Path) -
 @pytest.mark.parametrize("odd", [{"id": "one"}, None, b"text", 7])
 def test_what_is_neither_is_refused_and_nothing_goes_in(engine: Engine, tmp_path: Path, odd: Any) -> None:
     """Left out in silence it would be lost."""
-    with pytest.raises(InvalidArgument, match="the reader gave a"):
+    with pytest.raises(InvalidArgument, match="the reader returned a"):
         engine.ingest(tmp_path, reader=lambda _: [Document(id="one", text="One.", bits=()), odd])
     assert engine.retrieve("One?", WORK).passages == ()
 
@@ -85,4 +85,4 @@ def test_the_command_line_names_it_and_no_store_does(
     (store / "planted_letters.py").write_text(MODULE)
     monkeypatch.syspath_prepend(str(store))
     assert run([*words, "--reader", "planted_letters:read"]) == Exit.BAD_INPUT
-    assert "lies in the store" in capsys.readouterr().err.replace("\n", " ")
+    assert "is inside the store" in capsys.readouterr().err.replace("\n", " ")

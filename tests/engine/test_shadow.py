@@ -246,12 +246,12 @@ def test_only_an_empty_collection_or_the_stores_own_copy_becomes_a_shadow(tmp_pa
     with opened(tmp_path / "store", own, shadow=second) as engine:
         filled(engine)
     for backend, given, said in (
-        (own, own, "want another collection"),
-        (own, "native", "is no shadow"),
+        (own, own, "name another collection"),
+        (own, "native", "cannot be a shadow"),
     ):
         with pytest.raises(InvalidArgument, match=said):
             opened(tmp_path / "store", backend, shadow=given)
-    with pytest.raises(InvalidArgument, match="put none there"):
+    with pytest.raises(InvalidArgument, match="that are not from"):
         opened(tmp_path / "other", shadow=second)
     poor.capabilities = poor.capabilities._replace(read_your_writes=False)
     with pytest.raises(InvalidArgument, match="read_your_writes"):
@@ -268,7 +268,7 @@ def test_a_restored_store_has_no_part_in_the_shadow_of_the_original(tmp_path: Pa
         filled(engine)
     back_up(tmp_path / "store", tmp_path / "data", keys=tmp_path / "keys")
     restore(tmp_path / "data", tmp_path / "keys", tmp_path / "copy")
-    with pytest.raises(InvalidArgument, match="put none there"):
+    with pytest.raises(InvalidArgument, match="that are not from"):
         opened(tmp_path / "copy", shadow=second)
 
 

@@ -161,7 +161,10 @@ def test_a_process_that_comes_back_has_its_own_index(homes: Homes) -> None:
 
 def test_what_is_in_force_changes_for_one_alone(homes: Homes, tmp_path: Path) -> None:
     """Roles, names and gates are in the memory of every process, so they change when no other one runs."""
-    with Engine.open(homes.other), pytest.raises(StoreLocked, match="what changes what is in force needs"):
+    with (
+        Engine.open(homes.other),
+        pytest.raises(StoreLocked, match="a change of the configuration in force needs"),
+    ):
         Engine.open(homes.one, accept_policy=True)
     with homes.opened() as (one, other), pytest.raises(StoreLocked, match="another gate needs"):
         ConfigurationLog(other.log, one._collection.store).keep_gate(b"{}", 0)

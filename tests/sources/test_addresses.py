@@ -139,7 +139,7 @@ def test_a_name_that_leads_within_is_not_asked(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr(socket, "getaddrinfo", found)
     monkeypatch.setattr(socket, "create_connection", connected)
     start = Address.of("http://example.org/")
-    with pytest.raises(NoAnswer, match="no public address") as told:
+    with pytest.raises(NoAnswer, match="not a public address") as told:
         Sender({}, private=[start]).get(start, {}, kinds=None, most=10)
     assert told.value.is_final
 
@@ -147,7 +147,7 @@ def test_a_name_that_leads_within_is_not_asked(monkeypatch: pytest.MonkeyPatch, 
 def test_a_private_start_opens_no_other_port() -> None:
     sender = Sender({}, private=[Address.of("http://127.0.0.1:1/")])
     for url in ("http://127.0.0.1:2/", "http://localhost:1/", "http://127.0.0.2:1/"):
-        with pytest.raises(NoAnswer, match="no public address"):
+        with pytest.raises(NoAnswer, match="not a public address"):
             sender.get(Address.of(url), {}, kinds=None, most=10)
 
 
@@ -170,7 +170,7 @@ def test_a_server_that_never_ends_is_left() -> None:
         thread = threading.Thread(target=drip)
         thread.start()
         start = Address.of(f"http://127.0.0.1:{port}/")
-        with pytest.raises(NoAnswer, match=r"no whole answer within 0\.3 s"):
+        with pytest.raises(NoAnswer, match=r"no complete answer within 0\.3 s"):
             Sender({}, private=[start], seconds=0.3).get(start, {}, kinds=None, most=1000)
         thread.join()
 

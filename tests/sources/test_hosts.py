@@ -75,7 +75,7 @@ def test_a_host_is_named_exactly(two: Two, tmp_path: Path) -> None:
 def test_a_redirect_to_a_named_host_is_followed_and_one_to_another_is_not(two: Two, tmp_path: Path) -> None:
     two.pages.pages["/c/"] = page("moved.txt")
     two.pages.pages["/c/moved.txt"] = moved(two.link("/docs/1.txt"))
-    assert "out of what is mirrored" in run(two.pages, tmp_path / "alone").problems[0]
+    assert "outside what is mirrored" in run(two.pages, tmp_path / "alone").problems[0]
     report = run(two.pages, tmp_path / "m", also=(two.other,))
     assert report.problems == []
     assert urls(tmp_path / "m") == {"c/", "docs/1.txt"}
@@ -138,13 +138,13 @@ def test_a_host_that_wants_to_be_left_alone_stops_no_other(two: Two, tmp_path: P
     good = two.files.pages.get(at, Answer(status=404))
     two.files.pages[at] = busy
     report = run(two.pages, tmp_path / "m", also=(two.other,))
-    assert "localhost asks to be left alone" in report.paused
+    assert "localhost asks for a longer pause" in report.paused
     assert (report.added, report.left) == (2, 2)
     asked = len(two.files.asked)
     two.files.pages[at] = good
     two.pages.clock.now += 7100
     report = run(two.pages, tmp_path / "m", also=(two.other,))
-    assert "localhost asked not to be asked" in report.paused
+    assert "localhost asked for no requests" in report.paused
     assert len(two.files.asked) == asked
     two.pages.clock.now += 200
     assert run(two.pages, tmp_path / "m", also=(two.other,)).paused == ""
@@ -156,7 +156,7 @@ def test_a_host_that_is_down_stops_no_other(two: Two, tmp_path: Path) -> None:
     two.files.pages |= {f"/down/{number}": Answer(status=502) for number in range(9)}
     two.pages.pages["/c/"] = page(*links, "here.txt")
     report = run(two.pages, tmp_path / "m", also=(two.other,))
-    assert "of localhost after one another gave no answer" in report.paused
+    assert "of localhost in a row gave no answer" in report.paused
     assert (report.added, report.left) == (2, 4)
 
 
@@ -165,7 +165,7 @@ def test_a_start_on_the_internet_opens_no_machine_within() -> None:
     scope = Scope.of(Address.of("http://example.org/"), also=("127.0.0.1", "localhost"))
     sender = Sender({}, private=scope.private)
     for one in scope.also:
-        with pytest.raises(NoAnswer, match="no public address"):
+        with pytest.raises(NoAnswer, match="not a public address"):
             sender.get(one, {}, kinds=None, most=10)
 
 
@@ -178,7 +178,9 @@ def test_a_run_with_other_hosts_is_told_and_finds_their_documents(two: Two, tmp_
     assert run(two.pages, tmp_path / "m").notes == []
     report = run(two.pages, tmp_path / "m", also=(two.other,))
     (note,) = report.notes
-    assert note.endswith(f"it mirrors {two.pages.origin} below /c/, and http://{two.other} from now on")
+    assert note.endswith(
+        f"so far; from now on it mirrors {two.pages.origin} below /c/, and http://{two.other}"
+    )
     assert (report.added, report.unchanged) == (2, 2)
     assert run(two.pages, tmp_path / "m", also=(two.other,)).notes == []
     two.files.asked.clear()

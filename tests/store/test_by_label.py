@@ -56,7 +56,7 @@ def test_a_text_is_read_of_passages_alone(store: CorpusStore, keys: list[int]) -
     known_at, (first, second) = store.known(), keys[:2]
     chunks, labels = store.chunks_and_labels([first], [second], START, closed_by=None, known_at=known_at)
     assert (1, [second]) == (len(chunks), list(labels))
-    with pytest.raises(CorruptFile, match="was changed outside"):
+    with pytest.raises(CorruptFile, match="was changed by another program"):
         store.chunks_and_labels([second], [first], START, closed_by=None, known_at=known_at)
 
 

@@ -157,7 +157,7 @@ def test_a_store_of_version_1_with_tables_of_its_own_stays_as_it_is(tmp_path: Pa
     CorpusStore.open(path).close()
     as_version_1(path, "CREATE TRIGGER spy AFTER INSERT ON labels BEGIN UPDATE labels SET word = 0; END")
     for _ in range(2):
-        with pytest.raises(CorruptFile, match="triggers that no store has"):
+        with pytest.raises(CorruptFile, match="triggers that do not belong"):
             CorpusStore.open(path)
     assert sqlite3.connect(path).execute("PRAGMA user_version").fetchone() == (1,)
 

@@ -1,4 +1,4 @@
-"""Back up a store while it is in use, and restore it, telling what the backup does not have."""
+"""Back up a store while it is in use, and restore it, reporting what the backup lacks."""
 
 from carag.engine.backup.back_up import BackedUp, back_up
 from carag.engine.backup.manifest import Manifest

@@ -1,4 +1,4 @@
-"""Back up a store while it is in use: all records acknowledged before are in it, and no key lies beside the data."""
+"""Back up a store while it is in use, with every record acknowledged before, and no key next to the data."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["BACKED_UP", "BackedUp", "back_up", "checked_place", "put", "staged", "written"]
 
 BACKED_UP: Final = "BACKED_UP"
-"""Code of the recovery record of a backup."""
+"""Code of the recovery record that a backup writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +37,13 @@ class BackedUp:
     """What :func:`back_up` made."""
 
     records: int
-    """Of the log; as many as its checkpoint covers."""
+    """Records of the log, as many as its checkpoint covers."""
     origin: str
     bytes: int
-    """Of all files together."""
+    """Total size of all files."""
     has_keys: bool
     is_on_record: bool
-    """False where a running engine held the log, to which nobody else can add."""
+    """False if a running engine held the log, which nothing else can then add to."""
     seconds: float
 
     def to_json(self) -> dict[str, Any]:
@@ -56,28 +56,27 @@ def back_up(
 ) -> BackedUp:
     """Copy a store into a new directory, while an engine may be using it.
 
-    Every record that was acknowledged before is in the copy, with what it refers to: its private values, and labels at
-    least as new. Where no engine holds the store the backup is on record in it, and in the copy.
+    The copy has every record that was acknowledged before, with what the record refers to: private values, and labels
+    at least as new. If no engine holds the store, the backup is recorded in it, and in the copy.
 
     Parameters
     ----------
-    store : path
     to : path
-        A directory that is not there yet; it gets ``manifest.json``, and nothing is there before all of it is.
+        A directory that does not exist yet; it appears, with ``manifest.json``, only once it is complete.
     keys : path, optional
-        Another such directory, not within ``to`` nor around it, for ``audit.key`` and ``private.key``. Keep it apart:
-        who has both opens the private values. Without it no key is copied.
+        Another such directory, neither inside ``to`` nor around it, for ``audit.key`` and ``private.key``. Keep it
+        apart, because both together open the private values. Without it no key is copied.
 
     Raises
     ------
     InvalidArgument
-        If there is no store, or a directory is there already or lies within the other; nothing was made.
+        If there is no store, or a directory exists already or is inside the other; nothing was made.
     StoreLocked
-        If the store changes all the time.
+        If the store changes without a pause.
     CorruptFile
         If the store fails its own checks; nothing was made.
     AuditUnavailable
-        If it cannot be read, or the copy cannot be written; nothing was made.
+        If the store cannot be read, or the copy cannot be written; nothing was made.
 
     Examples
     --------
@@ -85,7 +84,7 @@ def back_up(
     >>> from pathlib import Path
     >>> home = Path(tempfile.mkdtemp())
     >>> with carag.Engine.open(home / "store", embedder="wordllama") as engine:
-    ...     _ = engine.ask("Anything?", carag.Session(role="nobody", purpose="invest"))
+    ...     _ = engine.ask("Anything?", carag.Session(role="visitor", purpose="invest"))
     ...     done = back_up(home / "store", home / "backup", keys=home / "keys")
     ...     done.records == engine.log.size, done.is_on_record
     (True, False)
@@ -97,8 +96,8 @@ def back_up(
     for place in places:
         if any(place != other and place.is_relative_to(other) for other in places) or places.count(place) > 1:
             raise InvalidArgument(
-                f"{place} lies within another directory of store, backup and keys; want three that lie apart: whoever "
-                "gets the data must not get the keys with it"
+                f"{place} is inside another of the directories for store, backup and keys; name three separate "
+                "directories, so that the data never comes with its keys"
             )
     with ExitStack() as stack:
         pinned, is_on_record = _held(home)
@@ -113,7 +112,7 @@ def back_up(
         _check(making, manifest)
         with written(data):
             write_atomically(making / MANIFEST, manifest.to_bytes())
-            if key_place is not None:  # first: data that nobody can open is no backup
+            if key_place is not None:  # first, because data without its keys is useless
                 put(apart, key_place)
             put(making, data)
     return BackedUp(
@@ -127,9 +126,8 @@ def back_up(
 
 
 def _held(home: Path) -> tuple[Pinned, bool]:
-    """Hold the databases; where no engine has the log, put on record first that they are about to be copied."""
     if not (home / "vkey").is_file():
-        raise InvalidArgument(f"{home} holds no store; name a store that carag ingest has made")
+        raise InvalidArgument(f"{home} does not hold a store; name a store that carag ingest has made")
     try:
         log = AuditLog.open(home)
     except StoreLocked:
@@ -140,7 +138,6 @@ def _held(home: Path) -> tuple[Pinned, bool]:
 
 
 def _filled(making: Path, home: Path, pinned: Pinned) -> Manifest:
-    """Copy everything but the keys; return what is there now."""
     files: dict[str, Held] = {}
     for name in pinned.names:
         pinned.copy(name, making / name)
@@ -152,7 +149,7 @@ def _filled(making: Path, home: Path, pinned: Pinned) -> Manifest:
     if (home / ANCHORS).is_dir():
         (making / ANCHORS).mkdir(mode=0o700)
         for evidence in sorted((home / ANCHORS).iterdir()):
-            # Of a checkpoint that came later the copy is no witness; its name begins with the size.
+            # The copy cannot prove a later checkpoint. The name of a checkpoint's file begins with its size.
             if evidence.name[:20].isdecimal() and int(evidence.name[:20]) <= pinned.size:
                 name = f"{ANCHORS}/{evidence.name}"
                 files[name] = copied(evidence, making / name)
@@ -161,25 +158,25 @@ def _filled(making: Path, home: Path, pinned: Pinned) -> Manifest:
 
 
 def _check(making: Path, manifest: Manifest) -> None:
-    """Hash the copied log from its records: a backup of a damaged log must not push out an earlier, sound one."""
+    """Hash the copied log from its records, so that a backup of a damaged log never replaces an earlier, sound one."""
     found = examine_log(making)
     if found.verdict is not Verdict.VERIFIED or found.checkpoint != manifest.checkpoint:
         raise CorruptFile(f"the log fails its own checks, and nothing was backed up: {found.reason}")
 
 
 def checked_place(place: Path) -> Path:
-    """Return where a directory is to be put, if nothing is there that it would replace."""
+    """Return the resolved path of a directory to make, if it would replace nothing."""
     try:
         if place.is_symlink() or (place.exists() and (not place.is_dir() or any(place.iterdir()))):
-            raise InvalidArgument(f"{place} is there already; name a directory that is not, or is empty")
+            raise InvalidArgument(f"{place} exists already; name a new or an empty directory")
     except OSError as error:
-        raise InvalidArgument(f"{place} cannot be used: {error.strerror}; name another") from error
+        raise InvalidArgument(f"{place} cannot be used: {error.strerror}; name another directory") from error
     return place
 
 
 @contextlib.contextmanager
 def staged(place: Path) -> Iterator[Path]:
-    """Make a directory beside the place that it is to take, and remove it if it does not."""
+    """Make a temporary directory next to the place that it is to take, and remove it if it does not get there."""
     place.parent.mkdir(parents=True, exist_ok=True)
     making = place.with_name(f".{place.name}.{secrets.token_hex(4)}.partial")
     making.mkdir(mode=0o700)
@@ -190,7 +187,7 @@ def staged(place: Path) -> Iterator[Path]:
 
 
 def put(making: Path, place: Path) -> None:
-    """Give a directory its name, durably; whatever took the name meanwhile stays."""
+    """Give a directory its final name, durably; whatever has taken the name meanwhile stays."""
     for below in (*(one for one in making.iterdir() if one.is_dir()), making):
         sync_directory(below)
     making.rename(place)
@@ -199,10 +196,10 @@ def put(making: Path, place: Path) -> None:
 
 @contextlib.contextmanager
 def written(place: Path) -> Iterator[None]:
-    """Say of an error of the system which directory it kept from being made."""
+    """Add to an error of the system which directory could not be made."""
     try:
         yield
     except OSError as error:
         raise AuditUnavailable(
-            f"{place} cannot be written: {error}; nothing is in place: free space, or name another"
+            f"{place} cannot be written: {error}; nothing was put in place: free space, or name another directory"
         ) from error

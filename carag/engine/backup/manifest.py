@@ -1,4 +1,4 @@
-"""Say what a backup holds: its files with size and SHA-256, and the checkpoint of its log; ``manifest.json``.
+"""State in ``manifest.json`` what a backup holds: its files with size and SHA-256, and the checkpoint of its log.
 
 ::
 
@@ -8,9 +8,9 @@
      "keys":       [{"name": "audit.key", "sha256": "...", "size": 110}, ...],
      "made":       1763755557000000}   microseconds since 1970 UTC
 
-Canonical JSON and one newline. It is written last, so a directory without it is no backup. Index, words and state are
-not in it: they are made from ``corpus.db`` again. The keys lie elsewhere; their hashes tell which keys are meant, and
-nothing of them, for each holds 256 random bits.
+Canonical JSON and one newline. It is written last, so a directory without it is not a backup. Index, words and state
+are not in it: they are made from ``corpus.db`` again. The keys are elsewhere; their hashes identify them and reveal
+nothing, because each key has 256 random bits.
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ FORMAT: Final = "carag-backup/v1"
 """Name and version of the format."""
 MANIFEST: Final = "manifest.json"
 KEYS: Final = ("audit.key", "private.key")
-"""Files of a store that go with no data: one signs its log, one opens its private values."""
+"""Key files, kept apart from the data: one signs a store's log, one opens its private values."""
 NEEDED: Final = frozenset({"audit.db", "private.db", "corpus.db", "vkey"})
 """Files that every backup has."""
 ANCHORS: Final = "anchors"
-"""The directory of evidence that anchors gave."""
+"""The directory with the evidence from anchors."""
 _MAX_BYTES: Final = 64 << 20
-"""Greatest size of a manifest: of some 300,000 pieces of evidence, each a file."""
+"""Greatest size of a manifest: about 300,000 pieces of evidence, each a file."""
 _PIECE: Final = 1 << 20
 """Bytes copied at a time."""
 _DIGEST: Final = re.compile("[0-9a-f]{64}")
 _KNOWN: Final = re.compile(
     r"audit\.db|private\.db|audit\.key|private\.key|corpus\.db|jobs\.db|vkey|evidence\.url|anchors/\d{20}-[a-z0-9]+-[0-9a-f]{8}"
 )
-"""Whatever else a manifest names was put there by somebody else; a path out of the directory, too."""
+"""Anything else in a manifest, including a path that leaves the directory, was not written by a backup."""
 
 
 class Held(NamedTuple):
@@ -64,31 +64,19 @@ class Held(NamedTuple):
 
     @classmethod
     def of(cls, path: Path) -> Held:
-        """Read a file that nobody writes."""
+        """Read a file that nothing is writing."""
         with path.open("rb") as file:
             return cls(hashlib.file_digest(file, "sha256").hexdigest(), path.stat().st_size)
 
     @classmethod
     def of_bytes(cls, data: bytes) -> Held:
-        """Hash what is in memory."""
+        """Hash data in memory."""
         return cls(hashlib.sha256(data).hexdigest(), len(data))
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a backup holds.
-
-    Parameters
-    ----------
-    checkpoint : str
-        The newest signed checkpoint of its log.
-    files : mapping of str to Held
-        By path in the backup.
-    keys : mapping of str to Held
-        By name.
-    made : int
-        Microseconds since 1970 UTC.
-    """
+    """What a backup holds: checkpoint of its log, files by path, keys by name; ``made`` in microseconds since 1970."""
 
     checkpoint: str
     files: Mapping[str, Held]
@@ -101,7 +89,7 @@ class Manifest:
         return Checkpoint.parse(Note.parse(self.checkpoint).text)
 
     def to_bytes(self) -> bytes:
-        """Write the file."""
+        """Return the file's content."""
         fields: dict[str, Json] = {
             "checkpoint": self.checkpoint,
             "files": _listed(self.files),
@@ -113,14 +101,10 @@ class Manifest:
 
     @classmethod
     def read(cls, backup: Path) -> Self:
-        """Read the manifest of a backup, and check that the files are there which it names, and no others.
+        """Read the manifest of a backup, and check that exactly the files it names are there.
 
-        Raises
-        ------
-        InvalidArgument
-            If the directory has no manifest: it is no backup, or one that was interrupted.
-        CorruptFile
-            If the manifest is malformed, or names other files than there are.
+        Raises InvalidArgument if the directory has no manifest and so is not a (complete) backup; CorruptFile if the
+        manifest is malformed, or names other files than there are.
         """
         path = backup / MANIFEST
         try:
@@ -128,17 +112,18 @@ class Manifest:
                 data = file.read(_MAX_BYTES + 1)
         except OSError as error:
             raise InvalidArgument(
-                f"{backup} is no backup: {path.name} cannot be read ({error.strerror}); name what carag backup made"
+                f"{backup} is not a backup: {path.name} cannot be read ({error.strerror}); name what carag backup made"
             ) from error
         try:
             found = cls._parsed(data)
         except CorruptFile as error:
-            raise CorruptFile(f"{path} is no manifest: {error}; take another backup") from error
+            raise CorruptFile(f"{path} is not a valid manifest: {error}; take another backup") from error
         there = {one.relative_to(backup).as_posix() for one in backup.rglob("*") if not one.is_dir()}
         if there != {*found.files, MANIFEST}:
             odd = sorted(there ^ {*found.files, MANIFEST})
             raise CorruptFile(
-                f"{backup} does not have the files of its manifest: {quoted(odd[0])} is missing or was added; take "
+                f"{backup} does not hold exactly the files of its manifest: {quoted(odd[0])} is missing or was "
+                "added; take "
                 "another backup"
             )
         return found
@@ -159,7 +144,7 @@ class Manifest:
             } if not rest:
                 pass
             case _:
-                raise CorruptFile(f"it is not of format {FORMAT}")
+                raise CorruptFile(f"it does not have the format {FORMAT}")
         held, secret = (dict(_held(one) for one in listed) for listed in (files, keys))
         if (
             len(held) < len(files)
@@ -176,7 +161,7 @@ class Manifest:
 
 
 def copied(source: Path, target: Path) -> Held:
-    """Copy a file that nobody writes, durably, readable by its owner only."""
+    """Copy a file that nothing is writing, durably, readable by its owner only."""
     descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with source.open("rb") as reading, os.fdopen(descriptor, "wb") as writing:
         shutil.copyfileobj(reading, writing, _PIECE)
@@ -195,4 +180,6 @@ def _held(one: Any) -> tuple[str, Held]:
             not rest and size >= 0 and _DIGEST.fullmatch(sha256) and _KNOWN.fullmatch(name)
         ):
             return name, Held(sha256, size)
-    raise CorruptFile(f"it names {quoted(one)}, which no backup has, or not its size and SHA-256")
+    raise CorruptFile(
+        f"it names {quoted(one)}, which does not belong in a backup, or lacks its size and SHA-256"
+    )

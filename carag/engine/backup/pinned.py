@@ -1,17 +1,16 @@
 """Hold the databases of a store at one instant, while their writer goes on writing.
 
-A record is written in an order: labels are committed before the record that names their state; private values before
-the record that commits to them. So the snapshots are taken the other way round: the log first, then what its records
-refer to. Each is then at least as new as what refers to it, as after a kill, and opening knows what to do with what is
-newer: nobody was told of it yet.
+Records are written in an order: labels are committed before the record that names their state, private values before
+the record that commits to them. So the snapshots are taken in the opposite order: the log first, then what its records
+refer to. Each is then at least as new as what refers to it, as after a kill, and opening handles what is newer, since
+no answer has left with it yet.
 
-Only an operation that is recorded first and carried out after that would come between: an erasure or a hold changes
-private values, an ingest or a gate notes its record's number beside the labels. If the log has got such a record, or a
-key was changed, while the snapshots were taken, they are taken again. That takes milliseconds: nothing is copied yet.
+Only operations that are recorded first and carried out later could come between: an erasure or a hold changes private
+values, an ingest or a gate notes its record's number next to the labels. If the log has got such a record, or a key was
+changed, while the snapshots were taken, they are taken again, within milliseconds, as nothing has been copied yet.
 
-SQLite's online backup (https://sqlite.org/backup.html) then copies from a snapshot that is held. Connections are
-read-only and never checkpoint: before version 3.51.3 SQLite could corrupt a write-ahead log that two connections
-checkpoint.
+SQLite's online backup (https://sqlite.org/backup.html) then copies from a held snapshot. Connections are read-only and
+never checkpoint: before version 3.51.3 SQLite could corrupt a write-ahead log that two connections checkpoint.
 """
 
 from __future__ import annotations
@@ -47,50 +46,33 @@ _PASSING: Final = frozenset(
         RecordKind.ANCHOR,
     }
 )
-"""Kinds of record after which nothing but the log changes, or whose values were stored before."""
+"""Kinds of record after which only the log changes, or whose values were stored before."""
 _PATIENCE: Final = 60.0
-"""Seconds until a store is given up that changes all the time."""
+"""Seconds after which a store that changes without a pause is given up."""
 _PAUSE: Final = 0.02
 """Seconds between two tries."""
 _WAIT_MS: Final = 10_000
-"""Milliseconds for which SQLite waits for a lock, as while another process recovers a write-ahead log."""
+"""Milliseconds for which SQLite waits for a lock, such as while another process recovers a write-ahead log."""
 
 
 class Pinned:
-    """The databases of a store, each as of one commit, that together are one state; close it soon.
+    """The databases of a store, each as of one commit, that form one state together; close it soon.
 
-    While it is open, the write-ahead logs grow, and an erasure cannot finish.
-
-    Parameters
-    ----------
-    home : Path
-        The store.
-
-    Attributes
-    ----------
-    keys : dict of str to bytes
-        The key files that belong to this state.
-    checkpoint : str
-        The newest checkpoint of the log.
-
-    Raises
-    ------
-    InvalidArgument
-        If there is no store.
-    AuditUnavailable
-        If it cannot be read.
-    StoreLocked
-        If it changes so often that it has no moment's rest.
+    While it is open, the write-ahead logs grow, and an erasure cannot finish. ``keys`` are the key files that belong to
+    this state, ``checkpoint`` is the newest one of the log. Raises InvalidArgument if there is no store,
+    AuditUnavailable if it cannot be read, StoreLocked if it changes without a pause.
     """
 
     def __init__(self, home: Path) -> None:
         names = ("audit.db", "private.db", "corpus.db")
         if (home / SHARED_AT).exists():
             raise InvalidArgument(
-                f"the store of {home} is in PostgreSQL: back up its database there, and audit.key, vkey and private.key"
+                f"the store of {home} is in PostgreSQL; back up its database there, and audit.key, vkey and private.key"
             )
         if missing := [name for name in (*names, "vkey", *KEYS) if not (home / name).is_file()]:
-            raise InvalidArgument(f"{home} holds no whole store: {missing[0]} is missing; name another")
+            raise InvalidArgument(
+                f"{home} does not hold a complete store: {missing[0]} is missing; name another directory"
+            )
         self._home = home
         self._names = (*(["jobs.db"] if (home / "jobs.db").is_file() else []), *names)
         until = time.monotonic() + _PATIENCE
@@ -113,32 +95,27 @@ class Pinned:
             self.close()
             if time.monotonic() > until:
                 raise StoreLocked(
-                    f"{home} has changed for {_PATIENCE:.0f} s without a pause; back it up when less is brought in"
+                    f"{home} has changed for {_PATIENCE:.0f} s without a pause; back it up when it is less busy"
                 )
             _logger.info("the store changed meanwhile; taking its snapshots again")
             time.sleep(_PAUSE)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The databases."""
+        """Names of the databases."""
         return self._names
 
     def copy(self, name: str, target: Path) -> None:
-        """Copy one database as it was, into a new file.
+        """Copy one database as of the held instant into a new file.
 
-        Raises
-        ------
-        AuditUnavailable
-            If it cannot be read or written.
-        CorruptFile
-            If it fails SQLite's own checks.
+        Raises AuditUnavailable if it cannot be read or written, CorruptFile if it fails SQLite's own checks.
         """
         try:
             os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
             with contextlib.closing(sqlite3.connect(target, isolation_level=None)) as copy:
-                # One step: between two steps a writer would have it begin again.
+                # One step, because a writer between two steps would make it start over.
                 self._held[name].backup(copy, pages=-1)
-                # Copied pages bring along that the file has a write-ahead log, of which the copy needs none.
+                # The copied header says that the file has a write-ahead log, which the copy does not need.
                 copy.execute("PRAGMA journal_mode=DELETE")
                 (verdict,) = copy.execute("PRAGMA quick_check(1)").fetchone()
         except (sqlite3.Error, OSError) as error:
@@ -154,7 +131,7 @@ class Pinned:
             os.close(descriptor)
 
     def close(self) -> None:
-        """Let the databases go; idempotent."""
+        """Release the databases; idempotent."""
         for one in self._held.values():
             one.close()
         self._held = {}
@@ -189,7 +166,7 @@ class Pinned:
         return int(size), row[0]
 
     def _is_quiet(self) -> bool:
-        """Tell whether nothing but questions came to the log since it was held."""
+        """Tell whether the log has got nothing but questions since it was held."""
         with contextlib.closing(self._snapshot("audit.db")) as now:
             bodies = now.execute("SELECT body FROM rec WHERE seq >= ? ORDER BY seq", (self.size,))
             return all(Record.parse(body).kind in _PASSING for (body,) in bodies)

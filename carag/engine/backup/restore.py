@@ -1,9 +1,9 @@
-"""Restore a store from its backup, and compare it with what was kept elsewhere: what is lost is told, and on record.
+"""Restore a store from its backup, compare it with what was kept elsewhere, and report and record what is lost.
 
-Everything happens in a directory beside the store's place, which takes that place once all is checked: every file
-against the manifest, every record against the signed tree, index, words and labels against the records, the log against
-receipts, checkpoints and anchors. Where the log has its records on a PostgreSQL server too, those that came after the
-backup are taken over from there first, as at every opening.
+Everything happens in a directory next to the store's place, which takes that place once everything is checked: every
+file against the manifest, every record against the signed tree, index, words and labels against the records, the log
+against receipts, checkpoints and anchors. If the log has its records on a PostgreSQL server too, those that came after
+the backup are first taken over from there, as at every opening.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ if TYPE_CHECKING:
 __all__ = ["Behind", "Restored", "restore"]
 
 _RESTORED: Final = "RESTORED"
-"""Code of the recovery record of a restore, followed by the records of the backup."""
+"""Code of the recovery record of a restore, followed by the backup's number of records."""
 _LOST: Final = "RESTORED_WITH_LOSS"
-"""The same, where something kept elsewhere covers more, followed by both numbers of records."""
+"""Its code if something kept elsewhere covers more, followed by both numbers of records."""
 
 
 class Behind(CorruptFile):
@@ -58,15 +58,15 @@ class Behind(CorruptFile):
     records : int
         Of the restored log.
     known : int
-        The most that something kept elsewhere covers; as many as ``records`` where it holds another history.
+        The most that something kept elsewhere covers; equal to ``records`` if it holds another history.
     findings : sequence of str
         What each of these says.
     """
 
     def __init__(self, records: int, known: int, findings: Sequence[str]) -> None:
         super().__init__(
-            f"the backup is behind: it leads to {records} records, and {known} are known elsewhere: "
-            f"{'; '.join(findings)}. Restore a newer backup; or accept the loss, on record"
+            f"the backup is behind: it leads to {records} records, but {known} are known elsewhere: "
+            f"{'; '.join(findings)}. Restore a newer backup, or accept the loss, which is put on record"
         )
         self.records, self.known, self.findings = records, known, tuple(findings)
 
@@ -76,18 +76,18 @@ class Restored:
     """What :func:`restore` put in place."""
 
     records: int
-    """Of the log, with the record of the restore."""
+    """Records of the log, the one of the restore included."""
     origin: str
     backup_records: int
-    """That the backup has."""
+    """Records in the backup."""
     lost: int
-    """Records at least that something kept elsewhere proves and that are gone."""
+    """Least number of lost records that something kept elsewhere proves."""
     findings: tuple[str, ...]
-    """What of that was kept elsewhere."""
+    """What was kept elsewhere that proves this."""
     compared: int
     """Receipts, checkpoints and anchors that the log continues."""
     rows: int
-    """Of the index, which was made again."""
+    """Rows of the index, which was built again."""
 
     def to_json(self) -> dict[str, Any]:
         """Return what ``carag restore --json`` prints."""
@@ -103,34 +103,33 @@ def restore(
     anchors: Sequence[Anchor] = (),
     accept_loss: bool = False,
 ) -> Restored:
-    """Put a store in place from a backup and its keys. Its index is made again, from vectors that the backup has.
+    """Put a store in place from a backup and its keys. Its index is built again, from the backup's vectors.
 
     Parameters
     ----------
     backup, keys : path
         Directories that :func:`carag.engine.backup.back_up` made.
     store : path
-        A directory that is not there yet, or is empty.
+        A new or empty directory.
     kept : mapping of str to bytes
-        Receipts, checkpoints, proofs and evidence of this log that were kept elsewhere, by name: the newer, the better.
-        Without any of these and without anchors nobody can see what is lost.
+        Receipts, checkpoints, proofs and evidence of this log that were kept elsewhere, by name; the newer, the better.
+        Without these and without anchors, a loss cannot be noticed.
     anchors : sequence of Anchor
         Where this log's checkpoints were confirmed; each is asked.
     accept_loss : bool
-        Whether a store is put in place that lacks records which these prove; the log then says so.
+        Whether to put a store in place that lacks records which these prove; the log then says so.
 
     Raises
     ------
     Behind
-        If it lacks records that these prove, or an anchor cannot be asked, and that is not accepted; nothing is in
-        place.
+        If records that these prove are missing, or an anchor cannot be asked, and the loss is not accepted. As after
+        every error here, nothing is in place.
     InvalidArgument
-        If there is no backup, the place is taken, or what was kept is not of this log; nothing is in place.
+        If there is no backup, the place is taken, or what was kept belongs to another log.
     CorruptFile
-        If a file is damaged or missing, the keys are not those of the backup, or the log fails its checks; nothing is
-        in place.
+        If a file is damaged or missing, the keys are not the backup's, or the log fails its checks.
     AuditUnavailable
-        If the directories cannot be read or written, or the log's server not be reached; nothing is in place.
+        If the directories cannot be read or written, or the log's server cannot be reached.
 
     Examples
     --------
@@ -138,11 +137,11 @@ def restore(
     >>> from pathlib import Path
     >>> from carag.engine.backup import back_up
     >>> home = Path(tempfile.mkdtemp())
-    >>> nobody = carag.Session(role="nobody", purpose="invest")
+    >>> visitor = carag.Session(role="visitor", purpose="invest")
     >>> with carag.Engine.open(home / "store", embedder="wordllama") as engine:
-    ...     first = engine.ask("Anything?", nobody).receipt.to_bytes()
+    ...     first = engine.ask("Anything?", visitor).receipt.to_bytes()
     ...     _ = back_up(home / "store", home / "backup", keys=home / "keys")
-    ...     later = engine.ask("Anything else?", nobody).receipt.to_bytes()
+    ...     later = engine.ask("Anything else?", visitor).receipt.to_bytes()
     >>> restore(home / "backup", home / "keys", home / "again", kept={"first": first}).compared
     1
     >>> try:
@@ -160,7 +159,7 @@ def restore(
             raise CorruptFile(f"{source} cannot be restored: {examined.reason}; take another backup")
         known = _Known(kept or {}, anchors, parse_vkeys((making / "vkey").read_text("utf-8")))
         if not (making / REMEMBERED).exists():
-            # Before the log is opened, which may add to it: what anchors are shown is then of the store's own history.
+            # Before the log is opened, which may add to it, so that anchors are shown the store's own history only.
             with LogReader(making) as reader:
                 known.compare(ReaderHistory(reader))
             known.check(accept=accept_loss)
@@ -184,23 +183,10 @@ def restore(
 
 
 class _Known:
-    """What is known of a log elsewhere, compared with the log as it is restored.
+    """What is known of a log elsewhere, compared with the log as restored.
 
-    Parameters
-    ----------
-    kept : mapping of str to bytes
-    anchors : sequence of Anchor
-    keys : sequence of NoteKey
-        The log's own.
-
-    Attributes
-    ----------
-    findings : list of str
-        What proves, or does not exclude, that records are lost.
-    continued : int
-        Of all that was compared, how much the log continues.
-    size, most : int
-        Records of the restored log, and the most that something kept covers.
+    ``findings`` say what proves, or does not exclude, that records are lost; ``continued`` counts what the log
+    continues; ``size`` is the log's, ``most`` the greatest that something kept covers.
     """
 
     def __init__(self, kept: Mapping[str, bytes], anchors: Sequence[Anchor], keys: Sequence[NoteKey]) -> None:
@@ -214,7 +200,7 @@ class _Known:
         for name, data in self._kept.items():
             found = check_pin(history, data, self._keys)
             if found.verdict is Verdict.UNDECIDED:
-                raise InvalidArgument(f"{name} says nothing of this log: {found.reason}; leave it out")
+                raise InvalidArgument(f"{name} says nothing about this log: {found.reason}; leave it out")
             self._found(None if found.verdict is Verdict.VERIFIED else f"{name}: {found.reason}", found.size)
         submission = Submission(note, tuple(self._keys), history.consistency_hashes, _now())
         for anchor in self._anchors:
@@ -228,7 +214,6 @@ class _Known:
             raise Behind(self.size, max(self.most, self.size), self.findings)
 
     def code(self) -> str:
-        """Return what the record of the restore says."""
         return f"{_LOST}:{self.size}/{self.most}" if self.findings else f"{_RESTORED}:{self.size}"
 
     def _found(self, finding: str | None, size: int) -> None:
@@ -240,13 +225,12 @@ class _Known:
 
 
 def _copy(source: Path, keys: Path, making: Path, manifest: Manifest) -> None:
-    """Copy the files of a backup and its keys; check the former against the manifest."""
     if any(name.startswith(f"{ANCHORS}/") for name in manifest.files):
         (making / ANCHORS).mkdir(mode=0o700)
     for name, held in manifest.files.items():
         if copied(source / name, making / name) != held:
             raise CorruptFile(
-                f"{source / name} is damaged: it is not what the manifest says; take another backup"
+                f"{source / name} is damaged, as its content differs from the manifest; take another backup"
             )
     for name, held in manifest.keys.items():
         if not (keys / name).is_file():
@@ -255,19 +239,19 @@ def _copy(source: Path, keys: Path, making: Path, manifest: Manifest) -> None:
             )
         if copied(keys / name, making / name) != held:
             raise CorruptFile(
-                f"{keys / name} is not the key of this backup: it is damaged, or of before or after an erasure or a "
+                f"{keys / name} is not the key of this backup: it is damaged, or from before or after an erasure or a "
                 f"rotation; name the keys that were backed up with {source}"
             )
-    # For the next opening, so that audit.db alone cannot be put back behind it unnoticed.
+    # So that the next opening notices if audit.db alone is put back to an earlier copy.
     write_atomically(making / "pinned", manifest.checkpoint.encode(), mode=0o644)
     (making / "vkey").chmod(0o644)
 
 
 def _checked(making: Path, log: AuditLog, *, accept: bool) -> int:
-    """Make index, words and state again, and compare labels and gate with the records; return the index's rows."""
+    """Build index, words and state again, and compare labels and gate with the records; return the index's rows."""
     with CorpusStore.open(making / "corpus.db", create=False) as store:
         if store.dim is None:
-            return 0  # of nothing there is no index, and only its embedder knows how wide one is
+            return 0  # an empty store has no index, and only its embedder knows the dimension
         leave_backend(store)
     with Collection.open(making, create=False, embedder=NO_EMBEDDER, clock=_now) as collection:
         collection.check()

@@ -1,7 +1,7 @@
-"""Keep a store as fresh as a folder: what is new, changed or gone since the last run, and a run each night.
+"""Keep a store as fresh as a folder: find what is new, changed or gone since the last run, and run each night.
 
-Freshness is decided by content, never by a date: a file that was changed on the day it was read, and had its time put
-back, is found out by the hash of what it says.
+Content decides, never a date: a file that was changed on the day it was read, and had its time put back, is found by
+its hash.
 """
 
 from __future__ import annotations

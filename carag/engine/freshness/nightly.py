@@ -1,4 +1,4 @@
-"""Run once a night, at a time of day in a time zone, until the process is told to end (SIGTERM)."""
+"""Run once a night, at a time of day in a time zone, until the process gets SIGTERM."""
 
 from __future__ import annotations
 
@@ -25,21 +25,18 @@ __all__ = ["Nightly", "night_trigger"]
 _logger = logger(__name__)
 
 _GRACE: Final = 6 * 3600
-"""Seconds by which a run may begin late, as on a machine that slept; a later one waits for the next night."""
+"""Seconds by which a run may begin late, such as on a machine that slept; a later one waits for the next night."""
 _TIME: Final = re.compile("([01][0-9]|2[0-3]):([0-5][0-9])", re.ASCII)
 
 
 def night_trigger(at: time, zone: ZoneInfo) -> Any:
-    """Return a trigger of APScheduler that comes once a day, at a time of day in a zone.
+    """Return a trigger of APScheduler that fires once a day, at a time of day in a zone.
 
-    Where clocks change, a time that a day does not have is taken as before the change, so that 02:00 comes when clocks
-    show 03:00; of a time that a day has twice the first counts. APScheduler's own ``CronTrigger`` (3.11.3) comes twice
-    then; and after a day of 23 hours it leaves one out where the time is in the hour after midnight.
+    If clocks change, a time that a day does not have is taken as before the change, so that 02:00 comes when clocks
+    show 03:00; of a time that a day has twice the first counts. APScheduler's own ``CronTrigger`` (3.11.3) fires twice
+    then, and after a day of 23 hours it skips a day if the time is in the hour after midnight.
 
-    Raises
-    ------
-    MissingExtra
-        Without the extra ``schedule``.
+    Raises MissingExtra without the extra ``schedule``.
 
     Examples
     --------
@@ -54,7 +51,7 @@ def night_trigger(at: time, zone: ZoneInfo) -> Any:
     class _Night(BaseTrigger):  # type: ignore[misc] # of a package without types
         def get_next_fire_time(self, previous_fire_time: datetime | None, now: datetime) -> datetime:
             since = now if previous_fire_time is None else previous_fire_time + timedelta(microseconds=1)
-            # Moments of one zone compare by what clocks show, which is no order where they go back.
+            # Datetimes of one zone compare by wall clock, which is wrong where the clock goes back.
             since = since.astimezone(UTC)
             day = since.astimezone(zone).date()
             due = datetime.combine(day, at, zone)
@@ -66,26 +63,20 @@ def night_trigger(at: time, zone: ZoneInfo) -> Any:
 
 
 class Nightly:
-    """Runs something each night.
+    """Runs something each night, one run at a time: a night that comes during a run is left out.
 
-    One run at a time: a night that comes while one runs is left out. A run that fails is logged by the type and place
-    of its error, without its words, which may quote content; the next night tries again.
+    A run that fails is logged by the type and place of its error, without its message, which may quote content; the
+    next night tries again.
+
+    Raises InvalidArgument if ``at`` is not a time of day; MissingExtra without the extra ``schedule``.
 
     Parameters
     ----------
     run : callable
-        What to do. It is given a function that tells whether to stop, and should open the store itself and close it
-        after, so that the store is free all day.
+        What to do. It gets a function that tells whether to stop. It should open the store itself and close it at the
+        end, so that the store is free all day.
     at : str or time
         The time of day, such as ``"02:00"``.
-    zone : ZoneInfo
-
-    Raises
-    ------
-    InvalidArgument
-        If the time is none.
-    MissingExtra
-        Without the extra ``schedule``.
     """
 
     def __init__(
@@ -108,7 +99,7 @@ class Nightly:
         return due
 
     def once(self) -> SyncReport | None:
-        """Run now, and return what was done, or None of a run that failed."""
+        """Run now; return the report, or None if the run failed."""
         try:
             report = self._run(self._stopping.is_set)
         except Exception as error:  # noqa: BLE001 - logged, and the next night tries again
@@ -124,7 +115,7 @@ class Nightly:
         return report
 
     def start(self) -> None:
-        """Wait for each night and run, until SIGTERM; a run is then stopped between two documents. Main thread only."""
+        """Wait for each night and run, until SIGTERM, which stops a run between two documents. Main thread only."""
         from apscheduler.schedulers.background import BackgroundScheduler
 
         scheduler = BackgroundScheduler(timezone=self._zone)
@@ -136,8 +127,8 @@ class Nightly:
             misfire_grace_time=_GRACE,
             name="nightly",
         )
-        # The handler only writes to a pipe: an exception raised where the signal arrives, or a lock taken there, could
-        # leave a lock held for good, that of a log among them.
+        # The handler only writes to a pipe: raising an exception or taking a lock where the signal arrives could leave
+        # a lock held for good, such as the log's.
         told, tell = os.pipe()
         before = signal.signal(signal.SIGTERM, lambda *_: os.write(tell, b"."))
         try:

@@ -1,4 +1,4 @@
-"""Remember which documents a folder gave, so that those it gives no more can be told from those of other origin."""
+"""Remember which documents a folder gave, to tell those that vanished from it from those of other origin."""
 
 from __future__ import annotations
 
@@ -18,17 +18,11 @@ __all__ = ["Source"]
 
 
 class Source:
-    """What a store knows of a folder: by id, the file that each of its documents was in.
+    """What a store knows about a folder: by id, the file that each of its documents was in.
 
-    A note of the store, written before its documents are, and cleared of one by the run after that which withdrew it:
-    a run that is killed in between forgets none. What :meth:`carag.Engine.add` or another folder brought is never taken
-    for vanished.
-
-    Parameters
-    ----------
-    store : CorpusStore
-    path : Path
-        The folder; another path is another source.
+    A note of the store, written before its documents are; a withdrawn document is cleared from it by the following run,
+    so a run that is killed in between forgets nothing. What :meth:`carag.Engine.add` or another folder brought never
+    counts as vanished. Another ``path`` is another source.
     """
 
     def __init__(self, store: CorpusStore, path: Path) -> None:
@@ -38,15 +32,15 @@ class Source:
         )
 
     def known(self) -> dict[str, str]:
-        """Return the ids of the documents that it gave and that were not seen to be withdrawn, with their files."""
+        """Return the ids, with their files, of the documents that it gave and that are not known to be withdrawn."""
         return dict(json.loads(self._store.meta_get(self._name) or "{}"))
 
     def found(self, still: Still) -> None:
-        """Note what it gives now, beside what it gave."""
+        """Note what it gives now, in addition to what it gave."""
         self._keep(self.known() | still.places)
 
     def vanished(self, still: Still) -> list[str]:
-        """Return the ids that it gave and gives no more; not those that a file which could not be read may hold."""
+        """Return the ids that it gave and no longer gives, except those that an unreadable file may hold."""
         known = self.known()
         gone = {id_ for id_ in known if id_ not in still.places}
         removed = {id_ for id_ in gone if (self._store.facts_of(id_) or {"removed": True})["removed"]}

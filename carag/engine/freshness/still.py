@@ -1,7 +1,7 @@
-"""Read a folder whose files may be written meanwhile: what changed while it was read is read again, or left out.
+"""Read a folder whose files may be written meanwhile: what changes during the reading is read again, or left out.
 
-The state of each file, its bytes' SHA-256 among it, is taken before and after all are read. A time alone would not do:
-who writes may put it back, and two writes within one tick of the file system's clock have the same.
+The state of each file, including its SHA-256, is taken before and after everything is read. A modification time is not
+enough: a writer may put it back, and two writes within one tick of the file system's clock share it.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ __all__ = ["Still", "read_still"]
 _logger = logger(__name__)
 
 _PASSES: Final = 3
-"""How often a folder is read at most until nothing changes meanwhile."""
+"""How often a folder is read at most, until nothing changes meanwhile."""
 _PAUSE: Final = 1.0
-"""Seconds before it is read again, in which who writes may come to an end."""
+"""Seconds before it is read again, to let writers finish."""
 
 
 class Still(NamedTuple):
-    """What a folder gave that did not change while it was read."""
+    """What a folder gave that did not change during the reading."""
 
     documents: list[Document]
     places: dict[str, str]
-    """By id, the file of each document as messages show it; empty where a reader does not say."""
+    """By id, the file of each document as messages show it; empty if a reader does not say."""
     problems: list[str]
     troubled: frozenset[str]
-    """Files and folders that gave a problem, and with the empty name a reader that does not say which."""
+    """Files and folders with a problem; the empty name stands for a reader that does not say which."""
     left: list[str]
-    """Files that changed while they were read, in every pass; nothing of them is among the documents."""
+    """Files that changed during every pass; nothing from them is among the documents."""
 
     def hides(self, file: str) -> bool:
-        """Tell whether what was in a file may be there still, for it, or a folder above it, could not be read."""
+        """Tell whether a file's former content may still be there, as it or a folder above could not be read."""
         doubtful = self.troubled | {*self.left}
         if not file or "" in doubtful:
             return bool(doubtful)
@@ -54,12 +54,8 @@ class Still(NamedTuple):
 def read_still(path: Path, read: Callable[[Path], Iterable[tuple[str, Document | str]]]) -> Still:
     """Read a folder, or one file.
 
-    Parameters
-    ----------
-    path : Path
-    read : callable
-        Returns the documents, and for what is none a text that says why, each with its place: its file, or its file
-        and a row after a colon, as messages show them; empty if unknown, and then any change in the folder counts.
+    ``read`` returns documents, and messages for what is not a document, each with its place as messages show it: its
+    file, or its file and a row after a colon. If the place is empty, any change in the folder counts.
     """
     for number in range(_PASSES):
         if number:
@@ -71,7 +67,7 @@ def read_still(path: Path, read: Callable[[Path], Iterable[tuple[str, Document |
         if not changed:
             break
         _logger.info("%d files changed while they were read", len(changed))
-    if changed & {*SIDECARS}:  # they state facts of any file
+    if changed & {*SIDECARS}:  # they state facts about any file
         changed |= {*after, ""}
     documents: list[Document] = []
     places: dict[str, str] = {}
@@ -91,14 +87,14 @@ def read_still(path: Path, read: Callable[[Path], Iterable[tuple[str, Document |
 
 
 def _files(place: str, known: Iterable[str]) -> Iterator[str]:
-    """Yield the files that a place may be in: ``a:7`` is row 7 of ``a``, or a file of this name."""
+    """Yield the files that a place may be in: ``a:7`` is row 7 of ``a``, or a file with this name."""
     yield place if place in known else place.rpartition(":")[0] or place
     if place in known and (row := place.rpartition(":"))[2].isdecimal() and row[0] in known:
         yield row[0]
 
 
 def _states(path: Path) -> dict[str, tuple[object, ...]]:
-    """Return the state of each file, under the name that messages show; of one file, also of its folder's sidecars."""
+    """Return the state of each file by the name that messages show; for one file, also of its folder's sidecars."""
     whole = path.resolve()
     if whole.is_dir():
         root, files = whole, [*_listed(whole)]
@@ -113,13 +109,13 @@ def _states(path: Path) -> dict[str, tuple[object, ...]]:
 
 
 def _listed(root: Path) -> Iterator[Path]:
-    for folder, _, files in os.walk(root):  # as readers do: links to folders are not followed
+    for folder, _, files in os.walk(root):  # like the readers, without following links to folders
         for file in files:
             yield Path(folder, file).relative_to(root)
 
 
 def _state(root: Path, file: Path) -> tuple[object, ...] | None:
-    """Return what tells one content of a file from another; None of what no reader would open."""
+    """Return what tells one content of a file from another; None if no reader would open it."""
     try:
         real = (root / file).resolve(strict=True)
         if not real.is_relative_to(root) or not stat.S_ISREG(real.lstat().st_mode):

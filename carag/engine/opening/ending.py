@@ -1,8 +1,8 @@
-"""Close what an engine opened, in one order, however it ends: closed, dropped, or open as the interpreter goes.
+"""Close what an engine opened, in one order, whether it is closed, dropped, or still open when the interpreter exits.
 
-A file that nobody closes is closed by the collector, and so is an engine, with the same warning. But never by
-finalizers of its parts, which the collector runs in no order, nor while modules are torn down: what is open is held
-here, and closed as the last statement of the program has run, while everything still works.
+The garbage collector closes a file that was left open, with a warning, and so it does an engine. But the finalizers of
+an engine's parts would run in any order, or while modules are torn down. So open resources are held here, and closed
+right after the last statement of the program, while everything still works.
 """
 
 from __future__ import annotations
@@ -36,10 +36,9 @@ class Ending:
     Parameters
     ----------
     owner : Closes
-        Whose ``close`` closes this. Nothing in ``resources`` refers to it; when it is gone, they are closed.
+        Its ``close`` closes this. Nothing in ``resources`` may refer to it; when it is gone, they are closed.
     what : str
-        How the warning calls it.
-    resources : ExitStack
+        Its name in the warning.
 
     Examples
     --------
@@ -62,11 +61,11 @@ class Ending:
 
     @property
     def owner(self) -> Closes | None:
-        """None once it is gone."""
+        """The owner; None once it is gone."""
         return self._owner()
 
     def close(self) -> None:
-        """Close everything, the last opened first; idempotent. In a child of fork do nothing: it is the parent's."""
+        """Close everything, the last opened first; idempotent. In a forked child do nothing: the parent owns it all."""
         if os.getpid() != self._pid:
             return
         with self._closing:
@@ -76,7 +75,7 @@ class Ending:
                 _open.pop(self, None)
 
     def _dropped(self, _: object) -> None:
-        """Close in a thread of its own: the collector may have stopped this one while it holds what closing takes."""
+        """Close in a separate thread: the collector may have interrupted this one while it holds a lock."""
         if os.getpid() == self._pid and self in _open:
             _thread.start_new_thread(self.close, ())
             warnings.warn(
@@ -100,7 +99,7 @@ def _close_all() -> None:
 
 
 def _leave_to_parent() -> None:
-    """Keep what was inherited for ever: SQLite forbids a child even to close a connection (How To Corrupt, 2.6)."""
+    """Keep what was inherited, forever: SQLite forbids a child even to close a connection (How To Corrupt, 2.6)."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(dict(_open)))
     _open.clear()
 

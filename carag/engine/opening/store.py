@@ -1,4 +1,4 @@
-"""Open what a store directory holds, in the order that keeps it consistent, or bring it up to this version."""
+"""Open what a store directory holds, in the order that keeps it consistent, or upgrade it to this version."""
 
 from __future__ import annotations
 
@@ -68,11 +68,11 @@ def opened(
 ) -> Opened:
     """Open a store directory, until ``resources`` are closed; parameters and errors as for :meth:`carag.Engine.open`.
 
-    ``clock`` returns microseconds since 1970. ``is_changed``: whether what is in force may change, for which no other
-    process may have the store open.
+    ``clock`` returns microseconds since 1970. ``is_changed`` tells whether the configuration in force may change; then
+    no other process may have the store open.
     """
     _check_home(home, create=create)
-    # The log's lock is the store's: one writer, and a store without a writable log stays shut.
+    # The log's lock is the store's: there is one writer, and a store without a writable log stays closed.
     log = resources.enter_context(
         AuditLog.open(
             home,
@@ -84,7 +84,7 @@ def opened(
         )
     )
     if is_changed:
-        resources.enter_context(log.alone("what changes what is in force"))
+        resources.enter_context(log.alone("a change of the configuration in force"))
     if scrub_every is not None:
         log.scrub_in_background(every=scrub_every)
     anchoring = resources.enter_context(Anchoring(log, anchors, home / "anchors", window=window, clock=clock))
@@ -106,16 +106,16 @@ def opened(
 
 @contextmanager
 def undone_if_empty(home: Path) -> Iterator[None]:
-    """Leave nothing of a store that is new in this context if nothing came to be stored in it, nor of its directories.
+    """Remove a store, and its directories, that is new in this context, if nothing came to be stored in it.
 
-    Where its log has records on a server, it stays: its keys are theirs.
+    If its log has records on a server it stays, because its keys belong to them.
     """
     made = [path for path in (home, *home.parents) if not path.exists()]
     try:
         yield
     finally:
         if made and home.exists() and remembered(home) is None:
-            lock = WriterLock(home / "audit.lock")  # nobody opens it meanwhile
+            lock = WriterLock(home / "audit.lock")  # so that it is not opened meanwhile
             try:
                 _remove_if_empty(home, made[1:])
             finally:
@@ -128,29 +128,29 @@ def _remove_if_empty(home: Path, parents: Sequence[Path]) -> None:
             if store.epoch:
                 return
     shutil.rmtree(home)
-    with suppress(OSError):  # another has put something there
+    with suppress(OSError):  # another process has put something there
         for path in parents:
             path.rmdir()
 
 
 @dataclass(frozen=True, slots=True)
 class Upgraded:
-    """What a store has after :func:`upgrade`, and what of it was made."""
+    """What a store has after :func:`upgrade`, and what was made for it."""
 
     documents: int
     passages: int
-    """Of these documents, without superseded versions."""
+    """Passages of these documents, without superseded versions."""
     rows: int
     rows_made: int
-    """Added to the index from vectors that the store keeps."""
+    """Rows added to the index, from vectors that the store keeps."""
     words: int
     """Passages whose words are indexed, superseded versions included."""
     words_made: int
     names: int
-    """Rows of the public table of names; 0 if there is none."""
+    """Rows of the public table of names; 0 without one."""
     names_sha256: str
     read_before: list[str]
-    """Ids of the documents that an earlier version of its reader took from a file, and may have read otherwise."""
+    """Ids of the documents that an earlier version of the reader took from a file, and may have read differently."""
     seconds: float
 
     def to_json(self) -> dict[str, Any]:
@@ -165,28 +165,21 @@ def upgrade(
     backend: str | VectorBackend | None = None,
     progress: Progress = no_progress,
 ) -> Upgraded:
-    """Bring a store that an earlier version made up to this one, without embedding anything, and check it.
+    """Upgrade a store that an earlier version made, without embedding anything, and check it.
 
-    Opening a store does the same without saying so. What was interrupted goes on where it was saved last.
+    Opening a store does the same silently. An interrupted upgrade continues from where it was last saved.
+
+    Raises InvalidArgument if there is no store, or the table is not valid; nothing was changed then; StoreLocked if an
+    engine holds the store; CorruptFile if a file fails its own checks, or is not a copy of what the store holds.
 
     Parameters
     ----------
     home : Path
         A store that no engine holds.
     names : tuple of bytes and str, optional
-        A public table of names to keep, and how messages call it (:func:`carag.engine.kept_profile.keep_names`).
+        A public table of names to keep, and its name in messages (:func:`carag.engine.kept_profile.keep_names`).
     backend : str or VectorBackend, optional
         As for :meth:`carag.Engine.open`.
-    progress : Progress
-
-    Raises
-    ------
-    InvalidArgument
-        If there is no store, or the table is not valid; nothing was changed then.
-    StoreLocked
-        If an engine holds the store.
-    CorruptFile
-        If a file fails its own checks, or is no copy of what the store holds.
     """
     started = time.monotonic()
     _check_home(home, create=False)
@@ -226,10 +219,10 @@ def _check_home(home: Path, *, create: bool) -> None:
     is_there = has_store(home)
     if not create and not is_there:
         raise InvalidArgument(
-            f"{home} holds no store; make one with: carag init --profile NAME --store {home}"
+            f"{home} does not hold a store; make one with: carag init --profile NAME --store {home}"
         )
     if is_there and not (home / SHARED_AT).exists() and not (home / "vkey").exists():
         raise CorruptFile(
-            f"{home} has documents and no audit log: its history is gone; restore audit.db, audit.key and "
+            f"{home} has documents but no audit log, so its history is gone; restore audit.db, audit.key and "
             "vkey from a backup, or ingest into a new store"
         )

@@ -1,1 +1,1 @@
-"""Keep the rows that are searched, copies of a store's open labels: in an index file, or in a backend."""
+"""Keep the rows that are searched, which are copies of a store's open labels, in an index file or in a backend."""

@@ -1,8 +1,8 @@
-"""Keep rows in a backend: added closed, then opened and closed in one batch, and what is closed deleted afterwards.
+"""Keep rows in a backend: add them closed, open and close them in one batch, and delete closed ones later.
 
-The names of batches follow from what the store's notes say, so a run that was killed repeats its batches by the same
-names, and a backend that has done one does nothing. Where the backend is at an earlier epoch than the last one noted,
-it lost rows: then all open labels are followed anew.
+Batches are named after the store's notes, so a run that was killed repeats its batches under the same names, and a
+backend ignores those that it has already done. A backend at an earlier epoch than the last one noted has lost rows:
+then all open labels are written to it again.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ __all__ = ["KeptBackend", "noted", "unfollowed"]
 _logger = logger(__name__)
 
 _CLOSED: Final = QUARANTINE | VERSION_WORD
-"""The word of a row that no search may find: one for all, as a backend lists its words."""
+"""The word of a row that no search may find; one for all rows, because a backend lists its words."""
 _BATCH: Final = 4096
 """Rows added, or asked for, at a time."""
 _KNOWN: Final = "known"
 """The store's note of the instant of its labels that the backend holds, in microseconds since 1970."""
 _EPOCH: Final = "epoch"
-"""The store's note of the backend's epoch then."""
+"""The store's note of the backend's epoch at that time."""
 _SWEPT: Final = "swept"
-"""The store's note of the instant up to which labels that were closed are deleted there."""
+"""The store's note of the instant up to which closed labels are deleted there."""
 
 
 def noted(notes: str, known: int = -1, epoch: int = -1) -> dict[str, str]:
-    """Return what a store notes of a backend that holds its labels of an instant; by default it is new to it.
+    """Return what a store notes about a backend that holds its labels of an instant; by default about a new one.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def noted(notes: str, known: int = -1, epoch: int = -1) -> dict[str, str]:
 
 
 def unfollowed(notes: str) -> dict[str, str]:
-    """Return what a store notes so that all its labels are followed anew there, by batches of other names.
+    """Return the notes that make a store write all its labels to the backend again, in batches of other names.
 
     Examples
     --------
@@ -67,17 +67,7 @@ def unfollowed(notes: str) -> dict[str, str]:
 
 
 class KeptBackend:
-    """Rows in a backend.
-
-    Parameters
-    ----------
-    store : CorpusStore
-    backend : VectorBackend
-    dim : int
-        Length of a vector.
-    notes : str
-        How the names of the store's notes of it begin.
-    """
+    """Rows in a backend; ``notes`` is the prefix of the names of the store's notes about it."""
 
     def __init__(
         self, store: CorpusStore, backend: VectorBackend, dim: int, *, notes: str = "backend"
@@ -89,12 +79,12 @@ class KeptBackend:
         self._is_unsure = False
         self.known_at = self._noted(_KNOWN)
         if self.index.state().epoch < self._noted(_EPOCH):
-            _logger.warning("the backend is behind what this store wrote to it; following all labels anew")
+            _logger.warning("the backend is behind what this store wrote to it; writing all labels again")
             self.known_at = -1
             self._note({_SWEPT: -1})
 
     def prepare(self, progress: Callable[[str, int, int, str], None], known: int = EVER) -> Change:
-        """See :class:`~carag.engine.rows.kept.KeptRows`."""
+        """Add the new labels, closed."""
         opened = self._store.open_labels(after=self._store.labels_by(self.known_at) - 1, known_at=known)
         new = opened[~self._are_here(opened)]
         for start in range(0, len(new), _BATCH):
@@ -116,7 +106,7 @@ class KeptBackend:
         return Change(opened, self._store.labels(opened).words, closed[self._are_here(closed)])
 
     def switch(self, change: Change, known: int) -> None:
-        """See :class:`~carag.engine.rows.kept.KeptRows`. If it fails, nothing is searched until it is done again."""
+        """Open and close rows in one batch. If it fails, nothing is searched until it has been done again."""
         keys = np.concatenate([change.opened, change.closed])
         words = np.concatenate([change.words, np.full(len(change.closed), _CLOSED, np.uint32)])
         self._is_unsure = True
@@ -127,7 +117,7 @@ class KeptBackend:
         self._is_unsure = False
 
     def settle(self) -> None:
-        """See :class:`~carag.engine.rows.kept.KeptRows`: delete what is closed."""
+        """Delete the closed rows."""
         swept = self._noted(_SWEPT)
         if swept == self.known_at:
             return
@@ -138,7 +128,7 @@ class KeptBackend:
         self._note({_SWEPT: self.known_at, _EPOCH: self.index.state().epoch})
 
     def is_copy_of(self, labels: Labels) -> bool:
-        """See :class:`~carag.engine.rows.kept.KeptRows`."""
+        """Compare labels with those in the backend."""
         found: dict[int, int] = {}
         for some in _batches(labels.keys):
             found |= self.index.words(some.tolist())
@@ -148,15 +138,15 @@ class KeptBackend:
         )
 
     def check_sound(self) -> None:
-        """See :class:`~carag.engine.rows.kept.KeptRows`."""
+        """Raise an error if the last change was not confirmed."""
         if self._is_unsure:
             raise BackendUnavailable(
                 "the last change of the backend's rows was not confirmed, so nothing is searched; ingest again, or "
-                "open the store anew"
+                "close the store and open it again"
             )
 
     def close(self) -> None:
-        """See :class:`~carag.engine.rows.kept.KeptRows`: whoever made the backend closes it."""
+        """Do nothing: the backend's owner closes it."""
 
     def _are_here(self, keys: NDArray[np.int64]) -> NDArray[np.bool_]:
         here: list[int] = []

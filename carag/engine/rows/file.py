@@ -1,4 +1,4 @@
-"""Keep rows in an index file beside the store, of which it is a copy: missing or behind, it is made or brought up."""
+"""Keep rows in an index file next to the store; a missing file is built from the store, one behind is updated."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ _INDEX_BATCH: Final = 4096
 _HEADER_BYTES: Final = 768
 """Size of the header of an index file (csrc/FORMAT.md)."""
 _VERSION_AT: Final = slice(8, 12)
-"""Where it says its format, little-endian."""
+"""Offset of the format version in it, little-endian."""
 _VERIFIED_AT_ONCE: Final = 1 << 26
-"""Greatest size in bytes of an index file that is read and verified whole before it is searched; a larger one is
-mapped, and verified while it is searched, for that takes seconds."""
+"""Greatest size in bytes of an index file that is read and verified in full before it is searched. A larger one is
+mapped, and verified while it is searched, because that takes seconds."""
 _SAVE_ROWS: Final = 1 << 16
-"""Rows between two saves while an index is built, and so the most that a kill has to add again."""
+"""Rows between two saves while an index is built: the most that must be added again after a kill."""
 _SAVE_FRACTION: Final = 16
 """Save at once if more than 1/16 of the rows changed; a smaller change waits for ``close``. Saving writes every row,
-and a kill before it costs only adding the changed rows again from the store."""
+and a kill before it only means adding the changed rows from the store again."""
 
 
 def notes_of_file(path: Path, known: int, deleted: int = 0) -> dict[str, str]:
-    """Return what a store notes of its index file: its header, the instant that it is of, and how many rows it lost."""
+    """Return what a store notes about its index file: its header, its instant, and how many rows it lost."""
     return {
         "index_header": header_hash(path, _HEADER_BYTES),
         "index_known": str(known),
@@ -59,17 +59,9 @@ def _version_of(path: Path) -> int:
 class KeptFile:
     """Rows in an index of this process, and its file.
 
-    Parameters
-    ----------
-    store : CorpusStore
-    path : Path
-    dim : callable
-        Returns the length of a vector, for a new index: some embedders load a model to tell.
-
-    Raises
-    ------
-    CorruptFile
-        If the file fails its checks; without it, the next opening builds the index from the store.
+    ``dim`` returns the length of a vector, for a new index; it is a function because some embedders load a model to
+    tell. Raises CorruptFile if the file fails its checks; without the file, the next opening builds the index from the
+    store.
     """
 
     def __init__(self, store: CorpusStore, path: Path, dim: Callable[[], int]) -> None:
@@ -85,10 +77,9 @@ class KeptFile:
         self.index = self._load()
 
     def prepare(self, progress: Callable[[str, int, int, str], None], known: int = EVER) -> Change:
-        """See :class:`~carag.engine.rows.kept.KeptRows`.
+        """Add labels in the order of their keys, so that the same store gives the same graph.
 
-        Labels are added in the order of their keys, so the same store gives the same graph. After a kill, the next call
-        opens the rows that were added and not opened.
+        After a kill, the next call opens the rows that were added and not opened.
         """
         opened = self._store.open_labels(after=self._store.labels_by(self.known_at) - 1, known_at=known)
         is_here = np.isin(opened, self.index.keys(), assume_unique=True)
@@ -108,7 +99,7 @@ class KeptFile:
         return Change(opened, words, np.array([key for key in closed if key in self.index], np.int64))
 
     def switch(self, change: Change, known: int) -> None:
-        """See :class:`~carag.engine.rows.kept.KeptRows`."""
+        """Open and close rows in one turn."""
         self.index.delete(change.closed)
         self.index.relabel(change.opened, change.words, allow_quarantine=True)
         self.known_at = known
@@ -116,7 +107,7 @@ class KeptFile:
         self._deleted += len(change.closed)
 
     def settle(self) -> None:
-        """See :class:`~carag.engine.rows.kept.KeptRows`."""
+        """Save a large change."""
         if self._deleted > len(self.index):  # deleted rows cost memory and time until they are consolidated
             self.index.consolidate()
             self._deleted = 0
@@ -124,18 +115,18 @@ class KeptFile:
             self._save()
 
     def is_copy_of(self, labels: Labels) -> bool:
-        """See :class:`~carag.engine.rows.kept.KeptRows`."""
+        """Compare labels with those in the index."""
         return np.array_equal(np.sort(self.index.keys()), np.sort(labels.keys)) and np.array_equal(
             self.index.words(labels.keys), labels.words
         )
 
     def check_sound(self) -> None:
-        """See :class:`~carag.engine.rows.kept.KeptRows`."""
+        """Raise an error if the file turned out to be damaged."""
         if self._damage is not None:
             raise CorruptFile(str(self._damage))
 
     def close(self) -> None:
-        """See :class:`~carag.engine.rows.kept.KeptRows`."""
+        """Save the rest, and free the index."""
         try:
             if self._unsaved:
                 self._save()
@@ -146,16 +137,15 @@ class KeptFile:
             self.index.close()
 
     def _load(self) -> Index:
-        """Load the index file if this store saved it last; otherwise start an empty index."""
         if not self._path.exists():
             return Index(self._dim())
         if self._store.own_get("index_header") != header_hash(self._path, _HEADER_BYTES):
             _logger.warning(
-                "%s is not the file that this store saved last; building the index anew", self._path
+                "%s is not the file that this store saved last; building the index again", self._path
             )
             return Index(self._dim())
         if _version_of(self._path) < FILE_VERSION:
-            _logger.warning("%s is of an earlier format; building the index anew", self._path)
+            _logger.warning("%s has an earlier format; building the index again", self._path)
             return Index(self._dim())
         is_large = self._path.stat().st_size > _VERIFIED_AT_ONCE
         try:
@@ -174,12 +164,12 @@ class KeptFile:
     def _verify(self, index: Index) -> None:
         try:
             index.verify()
-        except (CorruptFile, OSError, MemoryError) as error:  # what cannot be verified is not searched either
+        except (CorruptFile, OSError, MemoryError) as error:  # what cannot be verified must not be searched
             self._damage = self._damaged(error)
             _logger.warning("%s", self._damage)
 
     def _damaged(self, error: Exception) -> CorruptFile:
-        return CorruptFile(f"{error}; delete {self._path}, and the next opening builds it anew")
+        return CorruptFile(f"{error}; delete {self._path}, and the next opening builds it again")
 
     def _check_sound(self) -> None:
         if self._damage is not None:

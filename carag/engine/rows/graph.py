@@ -15,23 +15,19 @@ class Built(NamedTuple):
     """A graph."""
 
     rows: int
-    """That it is over."""
+    """Number of rows in it."""
     recall: float | None
-    """That the backend declares of its plan ``graph``."""
+    """Recall that the backend declares for its plan ``graph``."""
 
 
 def build_graph(url: str, *, memory_mb: int | None = None) -> Built:
-    """Have the backend that a URL names build its graph: :class:`~carag.backends.GraphBackend`.
+    """Make the backend at a URL build its graph: :class:`~carag.backends.GraphBackend`.
 
-    Raises
-    ------
-    InvalidArgument
-        If it is of a kind that builds none, has no rows, or cannot take so much memory.
-    BackendUnavailable
-        If a server does not answer.
+    Raises InvalidArgument if its kind builds no graph, or it has no rows, or cannot take that much memory;
+    BackendUnavailable if a server does not answer.
     """
     with closing(backend_by_url(url)) as place:
         if not isinstance(place, GraphBackend):
-            raise InvalidArgument("this backend builds no graph; PostgreSQL does")
+            raise InvalidArgument("this kind of backend does not build a graph; name one in PostgreSQL")
         place.build_graph(memory_mb=memory_mb)
         return Built(sum(shard.rows for shard in place.state().shards), place.capabilities.recall)

@@ -23,7 +23,7 @@ class Change(NamedTuple):
 
     opened: NDArray[np.int64]
     words: NDArray[np.uint32]
-    """Of the opened labels."""
+    """Words of the opened labels."""
     closed: NDArray[np.int64]
 
 
@@ -37,18 +37,18 @@ class KeptRows(Protocol):
 
     @property
     def known_at(self) -> int:
-        """The instant that it is of, in microseconds since 1970; -1 before the first."""
+        """The instant of its labels, in microseconds since 1970; -1 before the first."""
         ...
 
     @property
     def added(self) -> int:
-        """Rows that were added since it was opened."""
+        """Rows added since it was opened."""
         ...
 
     def prepare(self, progress: Callable[[str, int, int, str], None], known: int = EVER) -> Change:
-        """Add the labels that came in since, closed, and return what :meth:`switch` needs for a search to find them.
+        """Add the labels that came since, closed, and return what :meth:`switch` needs for a search to find them.
 
-        Those known by an instant of the store, in microseconds since 1970.
+        Only those known by an instant of the store, in microseconds since 1970.
         """
         ...
 
@@ -57,17 +57,17 @@ class KeptRows(Protocol):
         ...
 
     def settle(self) -> None:
-        """Tidy up and save what is much, after a switch; nobody waits for it."""
+        """Tidy up and save a large change, after a switch; nothing waits for it."""
         ...
 
     def is_copy_of(self, labels: Labels) -> bool:
-        """Tell whether it holds these labels, all that are open, and no others."""
+        """Tell whether it holds exactly these labels, all open ones."""
         ...
 
     def check_sound(self) -> None:
-        """Raise what forbids a search."""
+        """Raise an error if it must not be searched."""
         ...
 
     def close(self) -> None:
-        """Save what is not saved, and let go."""
+        """Save what is not saved, and release it."""
         ...

@@ -1,8 +1,8 @@
-"""Move a store's rows from one place to another: copy them, compare, and switch; each is an act of its own.
+"""Move a store's rows from one place to another: copy them, compare, and switch, in separate commands.
 
-A copy is the store's *shadow* from then on: it may follow the store (``Engine.open(shadow=)``), and nothing is searched
-there before :func:`switch_backend`, which refuses unless the state root of the copy is that of the store's own labels
-and vectors. The backend before becomes the shadow, so the way back is the same.
+A copy is from then on the store's *shadow*: it may follow the store (``Engine.open(shadow=)``), and is not searched
+before :func:`switch_backend`, which refuses unless the copy's state root is that of the store's own labels and vectors.
+The previous backend becomes the shadow, so the way back is the same.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["Copied", "copy_backend", "switch_backend"]
 
 _COPY: Final = "index.copy"
-"""The file, in a store, of a copy that is not searched yet: it takes the place of the index file."""
+"""The file, in a store, of a copy that is not searched yet; it later takes the place of the index file."""
 
 
 def copy_backend(
@@ -52,8 +52,12 @@ def copy_backend(
 ) -> Copied:
     """Copy a store's rows from where they are searched to another place, and note that they are there.
 
-    The source is brought up to the store first. A run that was killed goes on by the same call. A copy that the store
-    has made before is brought up to it, and compared.
+    The source is first brought up to date. The same call continues a run that was killed. An earlier copy is brought up
+    to date, and compared.
+
+    Raises InvalidArgument if the store's rows are not in the source, or the target is the same place, promises too
+    little or holds rows that are not the store's; BackendFault if the copy differs from the source; none of it is
+    visible; BackendUnavailable if one of them does not answer; try again.
 
     Parameters
     ----------
@@ -62,18 +66,7 @@ def copy_backend(
     source, target : str or VectorBackend
         URLs, or ``"native"`` for an index file of the store.
     restart : bool
-        Whether what an earlier run wrote and did not publish is given up, and an earlier copy in a file.
-    progress : Moved, optional
-
-    Raises
-    ------
-    InvalidArgument
-        If the store's rows are not in the source, or the target is the same place, promises too little or holds rows
-        that are not the store's.
-    BackendFault
-        If what was copied is not what the source holds; nothing of it is visible.
-    BackendUnavailable
-        If one of them does not answer; do it again.
+        Whether to drop what an earlier run wrote and did not publish, and an earlier copy in a file.
     """
     with (
         AuditLog.open(home),  # its lock is the store's
@@ -84,7 +77,7 @@ def copy_backend(
         _lent(target) as place,
     ):
         if _name(given) == _name(place):
-            raise InvalidArgument("source and target are the same place; name another collection")
+            raise InvalidArgument("source and target are the same place; name another target")
         collection.check()
         store, dim = collection.store, collection.embedder.dim
         index = collection.index
@@ -100,7 +93,7 @@ def copy_backend(
         state = place.state()
         check_promises(state.backend, place.capabilities)
         if sum(shard.rows for shard in state.shards) == 0:
-            # What it will be; as long as its epoch is an earlier one, nobody takes it for that.
+            # What it will be; until its epoch gets there, it is not taken for a copy.
             store.meta_update({SHADOW: _name(place), **noted("shadow", store.known(), state.epoch + 1)})
         elif store.meta_get(SHADOW) == _name(place):
             follow(KeptBackend(store, place, dim, notes="shadow"), store.known(), no_progress)
@@ -110,11 +103,15 @@ def copy_backend(
 
 
 def switch_backend(home: Path, target: str | VectorBackend, *, progress: Moved | None = None) -> Copied:
-    """Have a store's rows searched where a copy of them is, if it is one to the last bit.
+    """Search a store's rows where a copy of them is, if the copy is exact to the last bit.
 
-    The copy is compared with the store itself: its open labels and the vectors of their passages. Nothing is changed
-    where the rows were; that place is the shadow now. Both places and the state root go on record before anything is
-    noted. A run that was killed in between is repeated by the same call, which writes that record again.
+    The copy is compared with the store itself: its open labels and the vectors of their passages. The previous place is
+    not changed; it becomes the shadow. Both places and the state root go on record before anything is noted. The same
+    call repeats a run that was killed in between, and writes that record again.
+
+    Raises InvalidArgument if there is no copy, or it has another number of rows; BackendFault if a row of it is missing
+    or differs, or the state roots differ; AuditUnavailable if the record cannot be written; the rows are still searched
+    where they were.
 
     Parameters
     ----------
@@ -122,16 +119,6 @@ def switch_backend(home: Path, target: str | VectorBackend, *, progress: Moved |
         A store that no engine holds.
     target : str or VectorBackend
         As it was copied to.
-    progress : Moved, optional
-
-    Raises
-    ------
-    InvalidArgument
-        If there is no copy, or one of another number of rows.
-    BackendFault
-        If a row of it is missing or differs; the state roots are not the same.
-    AuditUnavailable
-        If the record cannot be written; the rows are searched where they were.
     """
     with (
         AuditLog.open(home) as log,
@@ -165,13 +152,13 @@ def switch_backend(home: Path, target: str | VectorBackend, *, progress: Moved |
             }
         store.meta_update(notes)
         if given is None:
-            # After the notes: killed before this, the next opening makes the file from the store.
+            # After the notes: if killed before this, the next opening builds the file from the store.
             (home / _COPY).replace(home / "index.carag")
         return Copied(len(keys), root, state)
 
 
 def _rows_before(store: CorpusStore) -> RowsIn | None:
-    """Say where a store's rows are, from its notes: the place itself is not asked, and may be gone."""
+    """Say where a store's rows are, from its notes; the place itself is not asked, and may be gone."""
     if (here := store.meta_get(PLACE) or NATIVE) == NATIVE:
         return None
     name, collection = parts_of(here)
@@ -181,14 +168,14 @@ def _rows_before(store: CorpusStore) -> RowsIn | None:
 def _copy_of(
     store: CorpusStore, home: Path, given: VectorBackend | None
 ) -> AbstractContextManager[VectorBackend]:
-    """Open the copy that is to be searched; what the store did not copy is refused."""
+    """Open the copy that is to be searched; raise an error if the store did not make it."""
     here, there = store.meta_get(PLACE) or NATIVE, _name(given)
     if here == there:
         raise InvalidArgument(f"the rows of {store.path} are searched in {there} already")
     dim = store.dim
     if dim is None or (not (home / _COPY).exists() if given is None else store.meta_get(SHADOW) != there):
         raise InvalidArgument(
-            f"there is no copy of the rows of {store.path} in {there}; make it with carag backend copy"
+            f"there is no copy of the rows of {store.path} in {there}; make one with carag backend copy"
         )
     if given is None:
         return closing(NativeBackend(dim, path=home / _COPY))
@@ -197,7 +184,6 @@ def _copy_of(
 
 
 def _rows_of(store: CorpusStore, keys: Sequence[int]) -> Rows:
-    """Make rows of a store's labels, as every place holds them."""
     labels, vectors = store.rows(np.asarray(keys, np.int64))
     return rows_of(
         vectors,
@@ -211,7 +197,7 @@ def _rows_of(store: CorpusStore, keys: Sequence[int]) -> Rows:
 
 @contextmanager
 def _lent(given: str | VectorBackend) -> Iterator[VectorBackend | None]:
-    """Lend what a URL names, or a backend that stays its owner's to close; None for the native index."""
+    """Lend the backend at a URL, or a backend itself, which stays its owner's to close; None for the native index."""
     if given == NATIVE:
         yield None
         return

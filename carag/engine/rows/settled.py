@@ -1,4 +1,4 @@
-"""Settle where a store's rows are: the store notes it, so that it is not opened over other rows by mistake."""
+"""Decide where a store's rows are; the store notes it, so that it is not opened over other rows by mistake."""
 
 from __future__ import annotations
 
@@ -34,31 +34,27 @@ __all__ = [
 NATIVE: Final = "native"
 """The index of this process, in a file beside the store."""
 PLACE: Final = "backend"
-"""The store's note of the kind of backend and the collection; none is the native index."""
+"""The store's note of the kind of backend and the collection; absent for the native index."""
 FILLED: Final = "backend_filled"
-"""The store's note of the last backend that it put rows in, to which it may go back from the native index."""
+"""The store's note of the last backend that it filled, to which it may return from the native index."""
 _BETWEEN: Final = ", collection "
-"""What stands between the two in the name of a place."""
+"""Separates the two in the name of a place."""
 SHADOW: Final = "shadow"
 """The store's note of the backend that holds a copy of its rows, to which it may move."""
 
 
 @contextmanager
 def settled_backend(store: CorpusStore, given: str | VectorBackend | None) -> Iterator[VectorBackend | None]:
-    """Lend the backend that a store's rows are in, until the context ends; None if it is the native index.
+    """Lend the backend that holds a store's rows, until the context ends; None for the native index.
+
+    Raises InvalidArgument if the store's rows are elsewhere, the rows there are another store's, or the backend
+    promises less than an engine needs.
 
     Parameters
     ----------
-    store : CorpusStore
     given : str or VectorBackend, optional
-        A URL, :data:`NATIVE`, or a backend itself, which is its owner's to close. None: what the store is used to,
-        which must be the native index, for a store keeps no address and no credential.
-
-    Raises
-    ------
-    InvalidArgument
-        If the store's rows are elsewhere, the rows there are another store's, or the backend cannot promise what an
-        engine asks for.
+        A URL, :data:`NATIVE`, or a backend itself, which its owner closes. None means the store's usual place, which
+        must be the native index, because a store keeps no address and no credential.
     """
     last = store.meta_get(PLACE) or NATIVE
     if given is None and last != NATIVE:
@@ -82,19 +78,17 @@ def settled_backend(store: CorpusStore, given: str | VectorBackend | None) -> It
 
 @contextmanager
 def settled_shadow(store: CorpusStore, given: str | VectorBackend | None) -> Iterator[VectorBackend | None]:
-    """Lend the backend that is to hold a copy of a store's rows, until the context ends; None if there is none.
+    """Lend the backend that is to hold a copy of a store's rows, until the context ends, or None.
 
-    Raises
-    ------
-    InvalidArgument
-        If the store's rows are there anyway, the rows there are another store's, or it promises too little.
+    Raises InvalidArgument if the store's own rows are there, the rows there are another store's, or it promises too
+    little.
     """
     if given is None:
         yield None
         return
     if given == NATIVE:
         raise InvalidArgument(
-            f"{NATIVE!r} is no shadow: the index here is made from the store; name a backend"
+            f"{NATIVE!r} cannot be a shadow, because the index here is made from the store; name a backend"
         )
     _check_alone(store, "shadow")
     made = closing(backend_by_url(given)) if isinstance(given, str) else nullcontext(given)
@@ -108,8 +102,7 @@ def settled_shadow(store: CorpusStore, given: str | VectorBackend | None) -> Ite
 def _check_alone(store: CorpusStore, what: str) -> None:
     if store.is_shared:
         raise InvalidArgument(
-            f"{store.path} is shared by several processes, each of which has the rows in an index of its own; leave "
-            f"the {what} out"
+            f"{store.path} is shared by several processes, each with its own index; leave the {what} out"
         )
 
 
@@ -117,25 +110,25 @@ def _check_shadow(store: CorpusStore, state: IndexState) -> None:
     here = place_of(state)
     if here == (store.meta_get(PLACE) or NATIVE):
         raise InvalidArgument(
-            f"the rows of {store.path} are in {here}; want another collection as its shadow"
+            f"the rows of {store.path} are in {here}; name another collection as its shadow"
         )
     if store.meta_get(SHADOW) == here:
         return
     if held := sum(shard.rows for shard in state.shards):
         raise InvalidArgument(
-            f"{here} holds {held:,} rows, and {store.path} put none there; name a collection of its own, which carag "
-            "backend copy fills, or an empty one"
+            f"{here} holds {held:,} rows that are not from {store.path}; name an empty collection, or one that carag "
+            "backend copy has filled from this store"
         )
     store.meta_update({SHADOW: here, **noted("shadow")})
 
 
 def place_of(state: IndexState) -> str:
-    """Name a backend as a store notes it: its kind and collection, never an address."""
+    """Return the name of a backend in a store's notes: its kind and collection, never an address."""
     return f"{state.backend.partition(' ')[0].rstrip(',')}{_BETWEEN}{state.collection}"
 
 
 def parts_of(place: str) -> tuple[str, str]:
-    """Take such a name apart.
+    """Split such a name.
 
     Examples
     --------
@@ -155,42 +148,41 @@ def _check_place(store: CorpusStore, last: str, state: IndexState) -> None:
             f"the rows of {store.path} are in {last}, and {here} was named; name the first, or move with carag "
             "backend copy and switch"
         )
-    # The notes are written first: a run that is killed goes on where its rows are.
+    # The notes are written first, so that a killed run continues where its rows are.
     if store.meta_get(FILLED) == here:
         store.meta_set(PLACE, here)
         return
     if store.meta_get(SHADOW) == here:
         raise InvalidArgument(
-            f"{here} holds a copy of the rows of {store.path}; have it searched with carag backend switch --to URL, "
+            f"{here} holds a copy of the rows of {store.path}; to search it, run carag backend switch --to URL, "
             "which compares both"
         )
     if held := sum(shard.rows for shard in state.shards):
         raise InvalidArgument(
-            f"{here} holds {held:,} rows, and {store.path} put none there: they are another store's; name a collection "
-            "of its own"
+            f"{here} holds {held:,} rows of another store than {store.path}; name a separate collection"
         )
     store.meta_update({PLACE: here, FILLED: here, **noted("backend")})
 
 
 def leave_backend(store: CorpusStore) -> None:
-    """Note that a copy of a store has no rows in a backend: those that are there are the original's."""
+    """Note that a copy of a store has no rows in a backend: those that are there belong to the original."""
     store.meta_update({PLACE: NATIVE, FILLED: "", SHADOW: ""})
 
 
 def follow_anew(store: CorpusStore) -> None:
-    """Have all labels taken over again wherever rows are, at the next opening there: they were changed in place.
+    """Have all labels written again wherever rows are, at the next opening there, because they were changed in place.
 
-    Each place follows what came since it followed last, and so would keep the word that it had. The file is made anew.
+    Each place follows only what came since it last did, and so would keep the old words. The file is built again.
     """
     store.own_update({"index_header": ""})
     store.meta_update({**unfollowed("backend"), **unfollowed("shadow")})
 
 
 def check_promises(name: str, promised: Capabilities) -> None:
-    """Refuse a backend that cannot do what every engine asks for.
+    """Raise an error if a backend cannot do what every engine needs.
 
-    The same question runs an exact plan up to a number of admissible rows, and sessions that may not know what is
-    hidden never run a graph; a label that was closed is closed for the next question; and nobody sees half a change.
+    An exact plan is needed for few admissible rows, and for sessions that may not know what is hidden, which never
+    search a graph. A label that was closed must be closed for the next question, and no search may see half a change.
     """
     has = {
         "an exact plan": bool(promised.plans & {Plan.EXACT, Plan.CERTIFIED}),
@@ -199,5 +191,5 @@ def check_promises(name: str, promised: Capabilities) -> None:
     }
     if missing := [what for what, there in has.items() if not there]:
         raise InvalidArgument(
-            f"{quoted(name)} does not promise {' or '.join(missing)}, which an engine needs; take another"
+            f"{quoted(name)} does not promise {' or '.join(missing)}, which an engine needs; use another backend"
         )

@@ -1,8 +1,8 @@
 """Let a second backend follow a store behind the place that is searched, until the store moves there.
 
-Changes go to the first place, then to the second, and each follows the store's labels by notes of its own. So what the
-second missed, because it was away or is new, it makes up for with the next change or opening; until then it is not
-asked, and the report says so.
+Changes go to the first place, then to the second, and each follows the store's labels by its own notes. So the second
+catches up with the next change or opening on what it missed because it was away or is new; until then it is not asked,
+and the report says so.
 """
 
 from __future__ import annotations
@@ -32,13 +32,7 @@ def follow(rows: KeptRows, known: int, progress: Callable[[str, int, int, str], 
 
 
 class KeptShadowed:
-    """Rows in one place, and a copy in a backend.
-
-    Parameters
-    ----------
-    rows : KeptFile or KeptBackend
-    shadow : KeptBackend
-    """
+    """Rows in one place, and a copy in a backend; each method acts on the first, unless it says otherwise."""
 
     def __init__(self, rows: KeptFile | KeptBackend, shadow: KeptBackend) -> None:
         self._rows, self._shadow = rows, shadow
@@ -48,24 +42,24 @@ class KeptShadowed:
 
     @property
     def known_at(self) -> int:
-        """See :class:`~carag.engine.rows.kept.KeptRows`."""
+        """The instant of the first place."""
         return self._rows.known_at
 
     @property
     def added(self) -> int:
-        """See :class:`~carag.engine.rows.kept.KeptRows`."""
+        """Rows added to the first place."""
         return self._rows.added
 
     def prepare(self, progress: Callable[[str, int, int, str], None], known: int = EVER) -> Change:
-        """See :class:`~carag.engine.rows.kept.KeptRows`."""
+        """Add the new labels to the first place."""
         return self._rows.prepare(progress, known)
 
     def switch(self, change: Change, known: int) -> None:
-        """See :class:`~carag.engine.rows.kept.KeptRows`."""
+        """Open and close rows in the first place."""
         self._rows.switch(change, known)
 
     def settle(self) -> None:
-        """See :class:`~carag.engine.rows.kept.KeptRows`: and let the shadow follow; if it fails, that is counted."""
+        """Settle both; a failure of the shadow to follow is counted."""
         self._rows.settle()
         try:
             follow(self._shadow, self._rows.known_at, lambda *_: None)
@@ -73,14 +67,14 @@ class KeptShadowed:
             self.index.fell_behind(error)
 
     def is_copy_of(self, labels: Labels) -> bool:
-        """See :class:`~carag.engine.rows.kept.KeptRows`; of the first place alone."""
+        """Compare labels with the first place."""
         return self._rows.is_copy_of(labels)
 
     def check_sound(self) -> None:
-        """See :class:`~carag.engine.rows.kept.KeptRows`."""
+        """Check the first place."""
         self._rows.check_sound()
 
     def close(self) -> None:
-        """See :class:`~carag.engine.rows.kept.KeptRows`."""
+        """Close both."""
         self._rows.close()
         self._shadow.close()

@@ -1,4 +1,4 @@
-"""Share one store between processes: set it up, move one there, and open it from the directory of one."""
+"""Share one store between processes: set it up, move one there, and open it from each process's directory."""
 
 from __future__ import annotations
 

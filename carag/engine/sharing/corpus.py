@@ -18,25 +18,20 @@ __all__ = ["has_store", "open_corpus"]
 
 _CORPUS: Final = "corpus.db"
 _OWN: Final = "shared.id"
-"""Name of the file that tells the notes of this directory's own files from those of others, on whatever machine."""
+"""The file that tells the notes about this directory's own files from those of other directories, on any machine."""
 
 
 def has_store(directory: Path) -> bool:
-    """Tell whether a directory has a store, of its own or a shared one."""
+    """Tell whether a directory has a store, its own or a shared one."""
     return (directory / _CORPUS).exists() or (directory / SHARED_AT).exists()
 
 
 def open_corpus(
     directory: Path, *, create: bool = False, clock: Callable[[], int] | None = None
 ) -> CorpusStore:
-    """Open the documents of a store: the file in its directory, or the shared ones.
+    """Open the documents of a store, from the file in its directory or shared.
 
-    Raises
-    ------
-    InvalidArgument, CorruptFile, StoreLocked
-        As for :meth:`carag.store.store.CorpusStore.open`.
-    BackendUnavailable
-        If the server cannot be reached.
+    Raises as :meth:`carag.store.store.CorpusStore.open` does, and BackendUnavailable if the server cannot be reached.
     """
     more: dict[str, Any] = {} if clock is None else {"clock": clock}
     if (place := remembered(directory, SHARED_AT)) is None:

@@ -1,12 +1,12 @@
 """Move a store from the files of a directory into PostgreSQL, with its log: the same records, roots and keys.
 
-The server gets documents, labels with their history, vectors, log and sealed values in one transaction, which is read
-back before it ends: all of it is there, or nothing. Receipts given before verify as they did, and the next record
-follows the last.
+Documents, labels with their history, vectors, log and sealed values go to the server in one transaction, which is read
+back before it ends: everything is there, or nothing. Earlier receipts still verify, and the next record follows the
+last.
 
-The source stays as it is, but for a mark, ``moved.url``, that keeps it from being opened for writing: a log that went
-on in two places would be two logs by one key. The mark is there before the transaction is, and a run that was killed
-goes on by the same call: it finds on the server either nothing or all.
+The source stays as it is, except for a mark, ``moved.url``, that keeps it from being opened for writing: a log that
+continued in two places would be two logs with one key. The mark is written before the transaction, and the same call
+finishes a run that was killed: it finds on the server either nothing or everything.
 """
 
 from __future__ import annotations
@@ -72,38 +72,39 @@ _TABLES: Final = {
         ("shelf", "holder", "value", "erased", "planned", "hold", "state"),
     ),
 }
-"""By the file: what the name of the schema ends with, and its tables, each after those that it refers to."""
+"""By the file: the ending of the schema's name, and its tables, each after those that it refers to."""
 _IN_FILE: Final = {
     "record": "(SELECT seq, body FROM rec)",
     "checkpoint": "(SELECT size, note FROM cp)",
-    # Of a process that is gone: whoever opens the log next ends what it began.
+    # Left by a process that is gone: the next one to open the log ends what it began.
     "begun": "(SELECT seq, 0 AS process FROM begun)",
 }
-"""What a table of the server is in its file, where that is no table of the same name."""
+"""Queries for tables of the server that the file does not have under the same name."""
 _EMPTY: Final = {"meta": 1}
-"""Rows of the tables of a new store: the number of its epoch."""
+"""Rows of the tables of a new store: its epoch."""
 
 
 class Moved(NamedTuple):
-    """What :func:`move` found on the server in the end."""
+    """What :func:`move` found on the server at the end."""
 
     place: Place
     records: int
-    """Of the log."""
+    """Records of the log."""
     passages: int
 
 
 def move(source: Path, directory: Path, url: str, *, admin: str) -> Moved:
-    """Move a store into PostgreSQL, and let a new directory share it; a run that was killed is finished.
+    """Move a store into PostgreSQL, and let a new directory share it; the same call finishes a run that was killed.
 
     Parameters
     ----------
     source : Path
-        A store of its own that nobody has open. It is left as it is, marked as moved, and no more opened for writing.
+        A store in files that no process has open. It stays as it is, marked as moved, and can no longer be opened for
+        writing.
     directory : Path
-        Where the process that shares the store has its files from now on; without a store. It gets the keys.
+        Where the process that shares the store keeps its files from now on; without a store. It gets the keys.
     url : str
-        As for :func:`~carag.engine.sharing.share`; nothing may be there yet.
+        As for :func:`~carag.engine.sharing.share`; no store may be there yet.
     admin : str
         The same database as an administrator.
 
@@ -113,21 +114,21 @@ def move(source: Path, directory: Path, url: str, *, admin: str) -> Moved:
         If there is no store, it has what a shared store cannot (rows in a backend, evidence elsewhere), was moved to
         another place, a store is at either end already, or the two addresses mean different databases.
     CorruptFile
-        If the log fails its own checks, or what the server returns is not what it was given; nothing is there then.
+        If the log fails its own checks, or the server returns other data than it was given; nothing is there then.
     StoreLocked
-        If a process has the store open, or that on the server.
+        If a process has the store, or the one on the server, open.
     AuditUnavailable
-        If the server refuses or goes away; do it again.
+        If the server refuses or goes away; try again.
     """
     place = shared_place(url)
     check_new(directory, place)
     if not (source / "corpus.db").exists() or not (source / "vkey").exists():
         raise InvalidArgument(
-            f"{source} holds no store of its own; name one that carag init or ingest has made"
+            f"{source} does not hold a store in files; name one that carag init or ingest has made"
         )
     if (source / REMEMBERED).exists():
         raise InvalidArgument(
-            f"{source} has its evidence on a server, too, which a shared store cannot have; begin a new store instead"
+            f"{source} also has its evidence on a server, which a shared store cannot have; begin a new store instead"
         )
     with ExitStack() as held:
         is_marked = _held(source, place, held)
@@ -145,32 +146,33 @@ def move(source: Path, directory: Path, url: str, *, admin: str) -> Moved:
 
 
 def _held(source: Path, place: Place, held: ExitStack) -> bool:
-    """Keep everybody else out; return whether an earlier run has marked the store as moved to the same place."""
+    """Lock everything; tell whether an earlier run has marked the store as moved to the same place."""
     if (known := remembered(source, MOVED_TO)) is None:
         held.enter_context(AuditLog.open(source))  # which first ends what a killed process left
         return False
     if known != place:
-        raise InvalidArgument(f"{source} was moved to {known}, and {place} is named; name the first")
+        raise InvalidArgument(f"{source} was moved to {known}, not to {place}; name the former")
     held.callback(WriterLock(source / "audit.lock").release)
     return True
 
 
 def _checked(source: Path) -> str:
-    """Return the checkpoint of a sound log, whose store has its rows where a shared one has them."""
+    """Return the checkpoint of a sound log, after checking that the rows are where a shared store has them."""
     with CorpusStore.open(source / "corpus.db", create=False) as store:  # in this version's tables
         if (where := store.meta_get(PLACE) or NATIVE) != NATIVE:
             raise InvalidArgument(
-                f"the rows of {source} are in {where}, which a shared store cannot have; move them back first: carag "
+                f"the rows of {source} are in {where}, which a shared store cannot have; move them back first, "
+                "with carag "
                 "backend copy and switch --to native"
             )
     found = examine_log(source)
     if found.verdict is not Verdict.VERIFIED or found.checkpoint is None:
-        raise CorruptFile(f"the log of {source} fails its own checks, and nothing was moved: {found.reason}")
+        raise CorruptFile(f"the log of {source} fails its own checks, so nothing was moved: {found.reason}")
     return found.checkpoint
 
 
 def _check_same(db: Any, place: Place) -> None:
-    """Check that administrator and application mean one database: in two there would be two stores with one log."""
+    """Check that both addresses mean one database, as in two there would be two stores with one log."""
     query = (
         "SELECT system_identifier, (SELECT oid FROM pg_database WHERE datname = current_database()) "
         "FROM pg_control_system()"
@@ -178,12 +180,11 @@ def _check_same(db: Any, place: Place) -> None:
     with closing(connected(place.url)) as own:
         if own.execute(query).fetchone() != db.execute(query).fetchone():
             raise InvalidArgument(
-                "the administrator's address leads to another database than the store's; name that one"
+                "the administrator's address leads to another database than the store's address; name the same one"
             )
 
 
 def _is_there(db: Any, schema: str, note: str) -> bool:
-    """Tell whether a log of the server begins with all records that a checkpoint covers."""
     tree = Checkpoint.parse(Note.parse(note).text)
     wanted = [stored_hash_index(level, n) for level, n in peak_positions(tree.size)]
     query = f"SELECT i, hash FROM {schema}_{LOG}.node WHERE i = ANY(%s)"  # noqa: S608 - a name that was checked
@@ -209,7 +210,7 @@ def _transfer(db: Any, place: Place, source: Path) -> None:
                         _copy(file, db, f"{place.schema}{part}.{table}", table)
             is_whole = True
     except BaseException:
-        if not is_whole:  # else the server may have all of it: the next run sees
+        if not is_whole:  # otherwise the server may have everything, which the next run finds out
             (source / MOVED_TO).unlink(missing_ok=True)
         raise
 
@@ -219,7 +220,7 @@ def _check_empty(db: Any, place: Place) -> None:
         for table in tables:
             if _count(db, f"{place.schema}{part}", table) > _EMPTY.get(table, 0):
                 raise InvalidArgument(
-                    f"{place} has a store already, with rows in {table}; name a schema that is new: ?schema=NAME"
+                    f"{place} has a store already, with rows in {table}; name a new schema: ?schema=NAME"
                 )
 
 
@@ -235,12 +236,12 @@ def _copy(file: sqlite3.Connection, db: Any, target: str, table: str) -> None:
         back.execute(f"SELECT {columns} FROM {target}")  # noqa: S608
         if _digest(back) != _digest(file.execute(rows)):
             raise CorruptFile(
-                f"the server returns other rows of {table} than it was given; nothing was moved"
+                f"the server returned other rows of {table} than it was given; nothing was moved"
             )
 
 
 def _digest(rows: Iterable[tuple[Any, ...]]) -> tuple[int, int]:
-    """Return the number of rows, and the sum of their hashes, which no order changes."""
+    """Return the number of rows, and the sum of their hashes, which does not depend on their order."""
     count = total = 0
     for row in rows:
         count += 1
@@ -253,13 +254,13 @@ def _count(db: Any, schema: str, table: str) -> int:
 
 
 def _let_share(source: Path, directory: Path, place: Place, note: str) -> None:
-    """Let a directory share the store, with what it does not have yet: keys, what anchors confirmed, a checkpoint."""
+    """Let a directory share the store, and copy what it lacks: keys, evidence from anchors, a checkpoint."""
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    remember(directory, place, SHARED_AT)  # first: keys without it would begin another log
+    remember(directory, place, SHARED_AT)  # first, because keys without it would begin another log
     (directory / _ANCHORS).mkdir(mode=0o700, exist_ok=True)
     anchored = [f"{_ANCHORS}/{one.name}" for one in sorted((source / _ANCHORS).glob("*"))]
     for name in (*anchored, *_KEYS):
-        if not (directory / name).exists():  # an erasure that came since has replaced a key
+        if not (directory / name).exists():  # an erasure since then has replaced a key
             data = (source / name).read_bytes()
             write_atomically(directory / name, data, (source / name).stat().st_mode & 0o777)
     if not (directory / "pinned").exists():

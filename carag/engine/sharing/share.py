@@ -1,7 +1,7 @@
 """Share a store between processes: texts, labels and the log in PostgreSQL, and a directory for each process.
 
-A process's directory holds what is its own, copies of what the store says (index, words, state), and what it must not
-learn from the server: the keys. They are copied from the directory of the process that shares the store already.
+A process's directory holds its copies of what the store says (index, words, state), and the keys, which the server must
+not learn. The keys are copied from the directory of a process that already shares the store.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 __all__ = ["check_new", "share", "shared_place"]
 
 _SCHEMA: Final = "carag"
-"""The schema of the documents, unless the URL names another; the log's and its values' have names that begin so."""
+"""The schema of the documents, unless the URL names another; the names of the log's and its values' begin with it."""
 _LONGEST: Final = 50
-"""Characters of that name."""
+"""Greatest number of characters of that name."""
 _OTHERS: Final = ("corpus.db", "audit.db", "vkey", "evidence.url")
-"""What a directory holds that has, or had, a store of its own."""
+"""Files of a directory that has, or had, a store of its own."""
 
 
 def share(directory: Path, url: str, *, admin: str | None = None) -> Place:
-    """Note that a directory's store is in PostgreSQL, and as an administrator set it up there.
+    """Note that a directory's store is in PostgreSQL; given an administrator's address, set it up there.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def share(directory: Path, url: str, *, admin: str | None = None) -> Place:
 def shared_place(url: str) -> Place:
     """Read the address of a shared store."""
     place = Place.parse(url, what="the store's address", schema=_SCHEMA)
-    if len(place.schema) > _LONGEST:  # the server would cut longer ones off, and two be one
+    if len(place.schema) > _LONGEST:  # the server truncates longer names, so that two could become the same
         raise InvalidArgument(
             f"schema {place.schema!r} is longer than {_LONGEST} characters; name a shorter one"
         )
@@ -70,9 +70,9 @@ def shared_place(url: str) -> Place:
 def check_new(directory: Path, place: Place) -> None:
     """Check that a directory has no store of its own, and shares no other."""
     if (known := remembered(directory, SHARED_AT)) not in (None, place):
-        raise InvalidArgument(f"{directory} shares the store at {known}; name a directory of its own")
+        raise InvalidArgument(f"{directory} shares the store at {known}; name another directory")
     if known is None and (found := [name for name in _OTHERS if (directory / name).exists()]):
         raise InvalidArgument(
-            f"{directory} holds {found[0]}, a store of its own; name an empty directory, and to move this store there: "
-            f"carag share URL --admin URL --from {directory} --store EMPTY"
+            f"{directory} holds {found[0]}, so it has a store of its own; name an empty directory, or move this store "
+            f"there with: carag share URL --admin URL --from {directory} --store EMPTY"
         )

@@ -316,7 +316,7 @@ def test_a_folder_that_gives_nothing_withdraws_nothing(engine: Engine, folder: P
         path.unlink()
     report = engine.sync(folder, remove_vanished=True)
     assert (len(report.vanished), report.removed) == (4, 0)
-    assert "is the folder mounted?" in report.problems[-1]
+    assert "check that the folder is mounted" in report.problems[-1]
     assert len(held(engine)) == 4
 
 
