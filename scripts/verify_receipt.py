@@ -6,15 +6,15 @@
     python3 verify_receipt.py PROOF --old CHECKPOINT --key VKEY     that a log extends a checkpoint you kept
     python3 verify_receipt.py CHECKPOINT --key VKEY         that the log signed it
 
-VKEY is the log's public key or a file that holds it; a log whose key was changed has several, one a line. Take them
-from a source you trust, not from whoever gave you the files. Exit codes: 0 every check holds, 1 a check fails
-(something was altered, or the log broke its own rules), 2 cannot tell (not readable, of another log, or of a format
-unknown here), 64 the command is misspelt, 70 this program failed and says nothing about the file.
+VKEY is the log's public key or a file that holds it; a log whose key was changed has several, one per line. Take them
+from a source you trust, not from the giver of the files. Exit codes: 0 every check holds, 1 a check fails
+(something was altered, or the log broke its own rules), 2 cannot tell (not readable, from another log, or in an unknown
+format), 64 the command is invalid, 70 this program failed and says nothing about the file.
 
 Read it before you trust it. It shares no line of code with CARAG and needs no package: Ed25519 (RFC 8032), the Merkle
 tree (RFC 9162), notes, checkpoints and proofs (c2sp.org/signed-note, tlog-checkpoint, tlog-proof, tlog-witness), and
-records and receipts as canonical JSON (RFC 8785), by the rules in docs/reference/receipts.md. Lines signed by keys that
-were not given, as of witnesses, are not judged; nor are those of ML-DSA-44 keys, which Python has no means to check.
+records and receipts as canonical JSON (RFC 8785), by the rules in docs/reference/receipts.md. Signatures by keys
+that were not given, such as those of witnesses, are ignored; so are those of ML-DSA-44 keys, which Python cannot check.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def point_add(p: Point, q: Point) -> Point:
 
 
 def point_decode(data: bytes) -> Point | None:
-    """Decode a point (section 5.1.3); None if the bytes are no point in its one spelling."""
+    """Decode a point (section 5.1.3); None if the bytes are not the canonical form of a point."""
     y = int.from_bytes(data, "little")
     sign, y = y >> 255, y & ((1 << 255) - 1)
     if len(data) != 32 or y >= P:
@@ -201,7 +201,7 @@ def tree_root(leaves: list[bytes]) -> bytes:
 
 
 class Key(NamedTuple):
-    """A named Ed25519 public key; or a line under a note, with what it says is that key's signature."""
+    """A named Ed25519 public key; or a signature line of a note, which claims to be by that key."""
 
     name: str
     id: bytes
@@ -216,7 +216,7 @@ class Keys(NamedTuple):
 
 
 class Checkpoint(NamedTuple):
-    """What a signed checkpoint says."""
+    """The content of a signed checkpoint."""
 
     origin: str
     size: int
@@ -224,7 +224,7 @@ class Checkpoint(NamedTuple):
 
 
 def parse_vkeys(text: str) -> Keys:
-    """Read the vkeys of one log, one a line. ML-DSA-44 keys are left out, and one other has to be there."""
+    """Read the vkeys of one log, one per line. ML-DSA-44 keys are ignored; at least one key must be Ed25519."""
     vkeys = [parse_vkey(line) for line in text.split("\n") if line.strip()]
     names, keys = {name for name, _ in vkeys}, [key for _, key in vkeys if key is not None]
     if len(names) > 1:
@@ -250,12 +250,12 @@ def parse_vkey(text: str) -> tuple[str, Key | None]:
 
 
 def is_name(name: str) -> bool:
-    """Say whether a key can have this name."""
+    """Tell whether a key can have this name."""
     return 0 < len(name) <= 200 and name.isprintable() and not any(c.isspace() or c == "+" for c in name)
 
 
 def parse_signatures(lines: str) -> list[Key]:
-    """Read the lines ``— name base64(key id || signature)`` under a note: of each key one."""
+    """Read the lines ``— name base64(key id || signature)`` under a note, one for each key."""
     signatures: list[Key] = []
     for line in lines.split("\n")[:-1]:
         dash, name, encoded = (*line.split(" "), "", "")[:3]
@@ -273,7 +273,7 @@ def parse_signatures(lines: str) -> list[Key]:
 def open_checkpoint(text: str, keys: Keys) -> Checkpoint:
     """Check that a given key signed a note, and read it as a checkpoint (without extension lines).
 
-    As c2sp.org/signed-note asks: lines of unknown keys are ignored, a false line of a given key condemns the note.
+    As c2sp.org/signed-note asks, lines of unknown keys are ignored, and a false line of a given key makes it invalid.
     """
     body, blank, lines = text.rpartition("\n\n")
     if not (body and blank) or any(c < " " and c != "\n" for c in text):
@@ -284,13 +284,15 @@ def open_checkpoint(text: str, keys: Keys) -> Checkpoint:
     if not ours:
         signers = ", ".join(f"{one.name}+{one.id.hex()}" for one in signatures)
         given = ", ".join(f"{key.name}+{key.id.hex()}" for key in keys.keys)
-        raise CannotTell(f"the checkpoint is signed by {signers}, not by {given}; if rotated, give all keys")
+        raise CannotTell(
+            f"the checkpoint is signed by {signers}, not by {given}; if its key was rotated, give all keys"
+        )
     for one in ours:
         if not ed25519_verify(known[one.name, one.id].data, (body + "\n").encode(), one.data):
             raise Failed("the checkpoint's signature is not valid: it or its text was altered")
     origin, *said = body.split("\n")
     if len(said) != 2 or len(unbase64(said[1], "the root hash")) != 32 or not is_name(origin):
-        raise CannotTell("the signed note is no checkpoint: origin, size and root hash, a line each")
+        raise CannotTell("the signed note is not a checkpoint: want origin, size and root hash, one per line")
     checkpoint = Checkpoint(origin, number(said[0], "the tree size"), unbase64(said[1], "the root hash"))
     if origin != keys.name:
         raise Failed(f"{keys.name} signed a checkpoint of {origin}")
@@ -309,7 +311,7 @@ def parse_proof(text: str, word: str) -> tuple[int, list[bytes], str]:
 
 
 def check_inclusion(record: bytes, proof: str, keys: Keys) -> tuple[Checkpoint, int]:
-    """Check that these bytes stand in the signed log; return its checkpoint and their place."""
+    """Check that these bytes are in the signed log; return its checkpoint and their index."""
     if not proof.startswith(PROOF_HEADER):
         raise CannotTell(f"an inclusion proof starts with {PROOF_HEADER.strip()}")
     index, path, note = parse_proof(proof[len(PROOF_HEADER) :], "index")
@@ -322,7 +324,7 @@ def check_inclusion(record: bytes, proof: str, keys: Keys) -> tuple[Checkpoint, 
 
 
 def check_place(fields: Fields, checkpoint: Checkpoint, index: int) -> str:
-    """Check that a record says of itself that it stands there."""
+    """Check that the record itself states this log and index."""
     if (fields.get("log"), fields.get("seq")) != (checkpoint.origin, index):
         said = f"entry {fields.get('seq')} of {fields.get('log')}"
         raise Failed(f"entry {index} of {checkpoint.origin} says it is {said}")
@@ -335,29 +337,29 @@ def check_consistency(old: str, proof: str, keys: Keys) -> str:
     start, path, note = parse_proof(proof, "old")
     after = open_checkpoint(note, keys)
     if start != before.size:
-        raise Failed(f"the proof starts from {start} records, the checkpoint kept covers {before.size}")
+        raise Failed(f"the proof starts from {start} records, but the checkpoint kept covers {before.size}")
     if not consistency_holds(before.size, after.size, path, before.root, after.root):
         raise Failed(f"the log of {after.size} records does not extend the {before.size} you kept")
     return f"the log of {after.size} records extends the {before.size} you kept"
 
 
-# -- what records and receipts hold: docs/reference/receipts.md has the same table
+# -- the members of records and receipts: docs/reference/receipts.md has the same table
 
 Rule = Callable[[Any], bool]
 
 
 def within(low: int, high: int) -> Rule:
-    """Take the integers of a range."""
+    """Accept integers in a range."""
     return lambda value: isinstance(value, int) and low <= value <= high
 
 
 def spelt(pattern: str) -> Rule:
-    """Take the texts of a form."""
+    """Accept texts of a pattern."""
     return lambda value: isinstance(value, str) and re.fullmatch(pattern, value) is not None
 
 
 def encoded(size: int) -> Rule:
-    """Take so many bytes in the one spelling of base64url without padding."""
+    """Accept this many bytes in canonical base64url without padding."""
     return lambda value: (
         isinstance(value, str) and base64url(raw := unbase64url(value)) == value and len(raw) == size
     )
@@ -426,7 +428,7 @@ passage      chunk:text proof:any text:text
 proof        from:minute path:text sides:text until:any
 ending       salt:bytes32 value:end
 """
-"""Members of records by kind, then of what is inside records and receipts. ``name?`` may be missing, ``rule?`` be null;
+"""Members of records by kind, then of the objects in them and in receipts. ``name?`` may be missing, ``rule?`` be null;
 ``[rule]`` is an array, with ``+`` not empty; ``a|b`` is one of these words; ``{a,b}`` holds bytes32 by these names."""
 OBJECTS = {
     line.split()[0]: " ".join(line.split()[1:]) for line in TABLE.replace("\n  ", " ").split("\n") if line
@@ -464,11 +466,11 @@ LAWS: dict[str, Rule] = {
         and (fits(it["until"], "bytes32") or fits(it["until"], "ending"))
     ),
 }
-"""What members of one object owe each other."""
+"""How the members of one object must fit together."""
 
 
 def fits(value: Any, rule: str) -> bool:
-    """Say whether a value is what a rule of the table takes."""
+    """Tell whether a value fits a rule of the table."""
     if rule.endswith("?"):
         return value is None or fits(value, rule[:-1])
     if rule.startswith("["):
@@ -492,7 +494,7 @@ def fits(value: Any, rule: str) -> bool:
 
 
 def misfit(value: Fields, members: str) -> str:
-    """Name a member that is missing, unknown or not what its rule takes; nothing if there is none."""
+    """Name a member that is missing, unknown or does not fit its rule; otherwise an empty text."""
     rules = dict(member.split(":", 1) for member in members.split())
     for name in sorted({name.rstrip("?") for name in rules} | value.keys()):
         rule = rules.get(name) or rules.get(f"{name}?")
@@ -502,11 +504,11 @@ def misfit(value: Fields, members: str) -> str:
 
 
 def record_fields(body: bytes, what: str) -> Fields:
-    """Read as much of a record as says where it stands."""
+    """Read a record whose place in its log is valid; other members are not checked."""
     fields = canonical(body, what)
     placed = {"id": "bytes16", "log": "label", "seq": "count", "tc": "count"}
     if not (isinstance(fields, dict) and all(fits(fields.get(name), rule) for name, rule in placed.items())):
-        raise CannotTell(f"{what} has no id, log, seq or tc, as every record has")
+        raise CannotTell(f"{what} lacks a valid id, log, seq or tc")
     return fields
 
 
@@ -515,11 +517,11 @@ def read_record(body: bytes) -> Fields:
     fields = record_fields(body, "the record")
     version, kind = fields.get("v"), fields.get("kind")
     if version != 1 or kind not in KINDS or len(body) > MAX_RECORD_BYTES:
-        raise CannotTell(f"a record of version {version!r} and kind {kind!r}, which is unknown here")
+        raise CannotTell(f"the record has version {version!r} and kind {kind!r}, which are unknown here")
     shape = "asked" if kind in ASKED else kind
     wrong = misfit(fields, f"{OBJECTS['every']} {OBJECTS[shape]}")
     if wrong or not LAWS.get(shape, VALUES["any"])(fields):
-        raise CannotTell(f"the record's {wrong or 'whole'} is not what a record of kind {kind} has")
+        raise CannotTell(f"the record is not valid for kind {kind}; check its {wrong or 'members'}")
     return fields
 
 
@@ -527,7 +529,7 @@ def read_record(body: bytes) -> Fields:
 
 
 class Hit(NamedTuple):
-    """What a record says of a passage."""
+    """A passage as a record names it."""
 
     digest: str
     """The first 20 bytes of a SHA-256 over chunk id and text."""
@@ -536,7 +538,7 @@ class Hit(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What it is called in messages."""
+        """The hit's name in messages."""
         return f"hit {self.digest}"
 
 
@@ -562,10 +564,10 @@ def commitment(name: str, opening: Fields) -> bytes:
 
 
 def check_passages(fields: Fields, receipt: Fields) -> None:
-    """Check that each passage shown is the one the record names in its place, and that each place is there."""
+    """Check that the passages shown are those that the record names, in its order."""
     named, shown = hits_of(fields), receipt["hits"]
     if len(named) != len(shown):
-        raise Failed(f"the record names {len(named)} passages, the receipt shows {len(shown)}")
+        raise Failed(f"the record names {len(named)} passages, but the receipt shows {len(shown)}")
     for place, hit in enumerate(named, start=1):
         passage = shown[place - 1]
         if passage is None:
@@ -583,7 +585,7 @@ def check_passages(fields: Fields, receipt: Fields) -> None:
 
 
 def check_record(fields: Fields) -> None:
-    """Check that a pair (required, forbidden) of the record admits each hit, and that it contradicts itself nowhere."""
+    """Check that the record does not contradict itself, and that one of its masks admits each hit."""
     hits, index, said = hits_of(fields), fields.get("index"), fields["commitments"]
     kind, outcome, policy = fields["kind"], fields.get("outcome"), fields.get("policy", {})
     asked, answers = "hits" in fields, outcome == "answer" and kind != "retrieve"
@@ -595,21 +597,23 @@ def check_record(fields: Fields) -> None:
     headed = [place for place, *_ in heads]
     contradictions = {
         "a refused request has passages or searched an index": outcome == "refuse" and (hits or index),
-        "it cites passages and is no answer": outcome != "answer" and any(one.cited for one in hits),
+        "it cites passages but is not an answer": outcome != "answer" and any(one.cited for one in hits),
         "a chunk is listed twice": len({one.digest for one in hits}) < len(hits),
         "an intent is listed twice": len(set(intents)) < len(intents),
-        "fields of where are out of order or twice": where != sorted(set(where)),
-        "heads are out of the order of their passages or twice": headed != sorted(set(headed)),
-        "heads are of no passage, or of the same": any(max(a, b) > len(hits) or a == b for a, b, *_ in heads),
-        "heads end before they begin": any(start >= end for *_, start, end in heads),
+        "the fields of where are out of order or repeated": where != sorted(set(where)),
+        "its heads are out of order or repeated": headed != sorted(set(headed)),
+        "its heads are a passage's own, or of no passage": any(
+            max(a, b) > len(hits) or a == b for a, b, *_ in heads
+        ),
+        "its heads end before they begin": any(start >= end for *_, start, end in heads),
         "it has more passages than the index had admissible rows": kind != "explain" and len(hits) > rows,
-        "its begin is no earlier record": fields.get("begun", -1) >= fields["seq"],
+        "its begin is not an earlier record": fields.get("begun", -1) >= fields["seq"],
         "it has no passage for its answer": answers and kind == "query" and not hits,
         "it commits to no answer": answers and kind == "query" and "answer" not in said,
-        "it commits to an answer that nobody got": "answer" in said and not answers,
+        "it commits to an answer that was not given": "answer" in said and not answers,
         "it commits to no question": "query" not in said,
-        "it commits to lists it has not, or the reverse": asked and ("entities" in said) != bool(lists),
-        "it commits to a narrowing it has not, or the reverse": asked and ("where" in said) != bool(where),
+        "it commits to lists that it lacks, or the reverse": asked and ("entities" in said) != bool(lists),
+        "it commits to a narrowing that it lacks, or the reverse": asked and ("where" in said) != bool(where),
     }
     for contradiction, is_so in contradictions.items():
         if is_so:
@@ -621,7 +625,7 @@ def check_record(fields: Fields) -> None:
 
 
 def check_state(fields: Fields, receipt: Fields) -> None:
-    """Check that each passage with a proof stood in the index state of the record, with its text and word, then."""
+    """Check that each passage with a proof was in the record's index state, with its text and word, at that time."""
     for place, hit in enumerate(hits_of(fields), start=1):
         passage = receipt["hits"][place - 1]
         proof = passage and passage["proof"]
@@ -629,21 +633,21 @@ def check_state(fields: Fields, receipt: Fields) -> None:
             continue
         index, wrong = fields.get("index"), f"the proof of passage {place}"
         if index is None:
-            raise Failed(f"{wrong} leads nowhere: the record names no index state")
+            raise Failed(f"{wrong} cannot be checked: the record names no index state")
         if not fits(proof, "proof"):
-            raise Failed(f"{wrong} is none: it has from, path, sides and until, and nothing else")
+            raise Failed(f"{wrong} is invalid: want from, path, sides and until, and nothing else")
         if base64url(state_root(proof, passage, hit.word)) != index["snapshot"]:
             raise Failed(f"{wrong} does not lead to the index state of the record")
         end = MAX_MINUTE + 1 if isinstance(proof["until"], str) else int(proof["until"]["value"])
         if not proof["from"] <= fields["as_of"] < end:
-            raise Failed(f"{wrong} is of another time than was asked about")
+            raise Failed(f"{wrong} is for another time than the question's")
 
 
 def state_root(proof: Fields, passage: Fields, word: int) -> bytes:
     """Fold a state proof up, from the label to the root it leads to.
 
     The leaf is {"c": chunk, "f": from, "p": word, "t": SHA-256 of the text, "u": commitment to the minute until which
-    the word holds}. ``sides`` says of each hash in ``path`` on which side it stands.
+    the word holds}. ``sides`` has the side of each hash in ``path``.
     """
     text, until = base64url(hashlib.sha256(passage["text"].encode()).digest()), proof["until"]
     seal = until if isinstance(until, str) else base64url(commitment("until", until))
@@ -665,7 +669,7 @@ def check_receipt(data: bytes, keys: Keys) -> str:
         raise CannotTell(f"not a receipt of format {FORMAT}")
     kinds = {"format": str, "hits": list, "openings": dict, "proof": str, "record": str}
     if receipt.keys() != kinds.keys() or not all(isinstance(receipt[k], kind) for k, kind in kinds.items()):
-        raise CannotTell("a receipt has a record, a proof, openings and hits, and nothing else")
+        raise CannotTell("a receipt must have a record, a proof, openings and hits, and nothing else")
     body = receipt["record"].encode()
     checkpoint, index = check_inclusion(body, receipt["proof"], keys)
     fields = read_record(body)
@@ -678,7 +682,7 @@ def check_receipt(data: bytes, keys: Keys) -> str:
 
 
 def remarks(fields: Fields, receipt: Fields) -> Iterator[str]:
-    """Say what is shown of the index state, and what is not shown."""
+    """Report what is proved about the index state, and what is withheld."""
     closed = sorted(fields["commitments"].keys() - receipt["openings"].keys())
     shown = [passage for passage in receipt["hits"] if passage is not None]
     unproved = [visible(passage["chunk"]) for passage in shown if passage["proof"] is None]
@@ -721,7 +725,9 @@ def check_export(path: Path, keys: Keys) -> str:
             if (fields["log"], fields["seq"]) != (keys.name, seq) or not line.endswith(b"\n"):
                 raise Failed(f"line {seq + 1} is not record {seq} of {keys.name}")
             if fields["id"] in ids or fields["tc"] < before:
-                raise Failed(f"record {seq} was entered again, or before the one in front of it")
+                raise Failed(
+                    f"record {seq} has the id of an earlier record, or an earlier commit time than the one before"
+                )
             ids.add(fields["id"])
             before = fields["tc"]
             leaves.append(leaf_hash(line[:-1]))
@@ -730,11 +736,11 @@ def check_export(path: Path, keys: Keys) -> str:
     return f"{len(leaves)} records of {keys.name} are as the log signed them"
 
 
-# -- one spelling of everything
+# -- canonical forms
 
 
 def canonical(data: bytes, what: str) -> Any:
-    """Read canonical JSON: what does not encode to the same bytes again is refused."""
+    """Read canonical JSON, and refuse what does not encode to the same bytes."""
     try:
         value = json.loads(
             text_of(data, what), parse_float=integer, parse_constant=integer, parse_int=integer
@@ -742,21 +748,21 @@ def canonical(data: bytes, what: str) -> Any:
         again = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
         plain = again == data and is_plain(value, 0)
     except (ValueError, RecursionError) as error:
-        raise CannotTell(f"{what} is not JSON as records have it: {error}") from error
+        raise CannotTell(f"{what} is not JSON as in records: {error}") from error
     if not plain:
         raise CannotTell(f"{what} is not canonical JSON")
     return value
 
 
 def integer(text: str) -> int:
-    """Read an integer that every reader of JSON agrees on (RFC 8785 section 3.2.2.3); refuse all other numbers."""
+    """Read an integer that every JSON reader reads exactly (RFC 8785 section 3.2.2.3); refuse other numbers."""
     if not re.fullmatch("-?[0-9]{1,16}", text) or abs(int(text)) > MAX_INTEGER:
-        raise ValueError("numbers are integers within +-(2**53 - 1)")
+        raise ValueError("numbers must be integers within +-(2**53 - 1)")
     return int(text)
 
 
 def is_plain(value: Any, depth: int) -> bool:
-    """Say whether keys are ASCII snake_case, nothing is nested too deep, and there is no boolean anywhere."""
+    """Tell whether keys are ASCII snake_case, the nesting is not too deep, and there are no booleans."""
     if not isinstance(value, (dict, list)):
         return not isinstance(value, bool)
     if depth == MAX_NESTING:
@@ -776,13 +782,13 @@ def number(text: str, what: str) -> int:
 
 
 def unbase64(text: str, what: str) -> bytes:
-    """Read standard base64 in its one spelling."""
+    """Read canonical standard base64."""
     try:
         data = base64.b64decode(text.encode("ascii"), validate=True)
     except (ValueError, binascii.Error) as error:
         raise CannotTell(f"{what} is not base64: {text!r}") from error
     if base64.b64encode(data).decode() != text:
-        raise CannotTell(f"{what} is not in its one spelling as base64: {text!r}")
+        raise CannotTell(f"{what} is not canonical base64: {text!r}")
     return data
 
 
@@ -792,7 +798,7 @@ def base64url(data: bytes) -> str:
 
 
 def unbase64url(text: str) -> bytes:
-    """Read base64url without padding, whatever its spelling: :func:`encoded` compares that."""
+    """Read base64url without padding; :func:`encoded` checks that it is canonical."""
     try:
         return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
     except ValueError:  # binascii.Error is one
@@ -820,7 +826,7 @@ def read(path: Path) -> bytes:
 
 
 def visible(text: str) -> str:
-    """Spell out what a reader would not see: control and format characters move cursors and turn lines around."""
+    """Escape characters that a reader would not see: control and format characters move cursors and reverse lines."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
@@ -828,23 +834,21 @@ def visible(text: str) -> str:
 
 
 def find_keys(given: str | None, path: Path) -> tuple[Keys, str]:
-    """Take the keys that were given, or else those lying in the directory; say which."""
+    """Take the given keys, or else those in the directory; return also a note about the latter."""
     if given is not None:
         try:
             is_file = Path(given).is_file()
-        except (OSError, ValueError):  # too long for a name, as several vkeys are, or with a zero in it
+        except (OSError, ValueError):  # too long for a name, as several vkeys are, or with a NUL
             is_file = False
         return parse_vkeys(text_of(read(Path(given)), "the vkey") if is_file else given), ""
     if not (path / "vkey").is_file():
         raise CannotTell("give the log's public key with --key")
-    note = (
-        "note: the key is the one lying in the directory; whoever made the directory chose it, so compare it"
-    )
+    note = "note: the key was taken from the directory, so its maker chose it; compare it with a trusted copy"
     return parse_vkeys(text_of(read(path / "vkey"), "the vkey")), note
 
 
 def judge(path: Path, keys: Keys, old: str | None) -> str:
-    """Find out what lies at a path, and check it."""
+    """Find out what a path holds, and check it."""
     if path.is_dir():
         return (check_export if (path / "records.jsonl").exists() else check_proof_directory)(path, keys)
     data = read(path)
@@ -857,10 +861,10 @@ def judge(path: Path, keys: Keys, old: str | None) -> str:
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors do not end like a check that cannot be made."""
+    """A parser whose errors have their own exit code."""
 
     def error(self, message: str) -> NoReturn:
-        """Say how the command is spelt."""
+        """Print how to use the command."""
         self.exit(64, f"{self.format_usage()}{self.prog}: {message}\n")
 
 
@@ -870,12 +874,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "path", help="receipt, checkpoint, consistency proof, or directory of prove or export"
     )
-    parser.add_argument("--key", help="the log's vkey, or a file that holds its vkeys, one a line")
+    parser.add_argument("--key", help="the log's vkey, or a file that holds its vkeys, one per line")
     parser.add_argument("--old", help="a checkpoint you kept, for a consistency proof")
     given = parser.parse_args(arguments)
     code, note = 0, ""
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal without a character is no failed check
+        sys.stdout.reconfigure(
+            errors="backslashreplace"
+        )  # a character that the terminal lacks is not a failed check
     try:
         keys, note = find_keys(given.key, Path(given.path))
         said = f"verified: {judge(Path(given.path), keys, given.old)}"
@@ -883,12 +889,12 @@ def main(arguments: list[str] | None = None) -> int:
         code, said = 1, f"FAILED: {failure}"
     except (CannotTell, OSError) as doubt:
         code, said = 2, f"cannot tell: {doubt}"
-    except Exception as error:  # noqa: BLE001 # whatever it is, it must not end in Python's exit code 1
-        code, said = 70, f"this program failed: {type(error).__name__}; nothing is said about the file"
+    except Exception as error:  # noqa: BLE001 # no error may end in Python's exit code 1
+        code, said = 70, f"this program failed: {type(error).__name__}; this says nothing about the file"
     said = "\n".join(map(visible, said.split("\n"))) + (f"\n{note}" if note and not code else "")
     try:
         print(said, flush=True)
-    except OSError:  # nobody reads it
+    except OSError:  # a closed pipe
         code = 70
     return code
 

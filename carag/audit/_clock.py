@@ -13,5 +13,5 @@ Clock: TypeAlias = Callable[[], int]
 
 
 def system_clock() -> int:
-    """Return the current time in microseconds since 1970 UTC."""
+    """Return the current time."""
     return time.time_ns() // 1000

@@ -41,10 +41,7 @@ def sync_directory(path: Path) -> None:
 class WriterLock:
     """An exclusive lock on a file, held until :meth:`release` or the end of the process.
 
-    Raises
-    ------
-    StoreLocked
-        If another writer, in this process or another, holds it.
+    Raises StoreLocked if another writer, in this process or another, holds it.
     """
 
     def __init__(self, path: Path) -> None:

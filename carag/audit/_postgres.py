@@ -1,4 +1,4 @@
-"""Reach the PostgreSQL server of a log: its address, and where that is noted; how a connection is made, and fails."""
+"""Connect to the PostgreSQL server of a log, and note its address in the log's directory."""
 
 from __future__ import annotations
 
@@ -35,57 +35,39 @@ DEFAULT_SCHEMA: Final = "carag_audit"
 _NAME: Final = re.compile(r"[a-z_][a-z0-9_]{0,62}", re.ASCII)
 _CONNECTION: Final = {
     "connect_timeout": 10,  # seconds
-    # TCP keepalive, by which a silent network is an error within a minute; libpq, "Parameter Key Words".
+    # TCP keepalive makes a silent network an error within a minute; libpq, "Parameter Key Words".
     "keepalives_idle": 30,  # seconds
     "keepalives_interval": 10,  # seconds
     "keepalives_count": 3,
     "tcp_user_timeout": 30_000,  # milliseconds
 }
 _KEEPALIVE: Final = {"idle": 30, "interval": 10, "count": 3}  # seconds, seconds, tries
-"""The same on the server, which drops a writer whose machine is gone, and its lock, within a minute."""
+"""The same on the server, so that it drops a lost writer, and its lock, within a minute."""
 _LOCAL: Final = {"", "localhost", "127.0.0.1", "::1"}
 SETTINGS: Final = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on"}
-"""What a server must have so that what it acknowledged survives a power cut."""
+"""Settings a server needs so that what it acknowledges survives a power cut."""
 REMEMBERED: Final = "evidence.url"
-"""Name of the file in a log's directory that holds the URL of the server with its evidence."""
+"""File in a log's directory with the URL of the server that holds its evidence."""
 SHARED_AT: Final = "shared.url"
-"""The same of the server that has the log itself, which other processes write, too."""
+"""File with the URL of the server that holds the log itself, for several processes."""
 MOVED_TO: Final = "moved.url"
-"""The same of the server where a log goes on that was in this directory, and must not go on here."""
+"""File with the URL of the server that a log was moved to: it must not continue in this directory."""
 
 
 class Place(NamedTuple):
-    """A database and a schema in it, as one URL: ``postgresql://ROLE@HOST/DATABASE?schema=NAME``.
-
-    Examples
-    --------
-    >>> Place.parse("postgresql://carag_app@db.example/audit")
-    Place(url='postgresql://carag_app@db.example/audit', schema='carag_audit', role='carag_app')
-    """
+    """A database and a schema in it, as one URL: ``postgresql://ROLE@HOST/DATABASE?schema=NAME``."""
 
     url: str
-    """For libpq, which does not know of the schema."""
+    """For libpq, without the schema."""
     schema: str
     role: str
 
     @classmethod
     def parse(cls, text: str, *, what: str = "evidence", schema: str = DEFAULT_SCHEMA) -> Place:
-        """Read a URL.
+        """Read a URL; ``what`` is its name in messages, ``schema`` the schema of a URL that names none.
 
-        Parameters
-        ----------
-        text : str
-        what : str
-            How messages call it.
-        schema : str
-            Of a URL that names none.
-
-        Raises
-        ------
-        InvalidArgument
-            If it is none of PostgreSQL, names no role, or holds a password, which belongs in ``~/.pgpass``.
-        MissingExtra
-            If psycopg is not installed.
+        Raises InvalidArgument if it is not a PostgreSQL URL, names no role, or holds a password, which belongs in
+        ``~/.pgpass``; MissingExtra if psycopg is not installed.
         """
         driver = psycopg_driver()
         default, url = schema, text
@@ -103,9 +85,9 @@ class Place(NamedTuple):
         has_secret = any("password" in name for name in fields)
         if not is_url or has_secret or "user" not in fields:  # without the text: it may hold a password
             raise InvalidArgument(
-                f"{what} is no URL of PostgreSQL without a password; want "
-                f"postgresql://ROLE@HOST/DATABASE?schema=NAME, the schema only if it is not {default}, and the "
-                "password in ~/.pgpass"
+                f"{what} must be a PostgreSQL URL without a password: "
+                f"postgresql://ROLE@HOST/DATABASE?schema=NAME, the schema only if it is not {default}; put the "
+                "password into ~/.pgpass"
             )
         for name in (schema, fields["user"]):
             check_name(str(name))
@@ -118,7 +100,7 @@ class Place(NamedTuple):
 
 
 def connected(url: str, *, autocommit: bool = True) -> Any:
-    """Connect to a server as whoever the URL names, an administrator, too; by default all statements stand alone.
+    """Connect to a server; by default every statement is a transaction of its own.
 
     To another machine, and where only a service file names the host, the connection is encrypted and the server's
     certificate verified, unless ``sslmode`` says otherwise, in the URL or the environment.
@@ -127,7 +109,7 @@ def connected(url: str, *, autocommit: bool = True) -> Any:
 
 
 def security_of(url: str) -> dict[str, str]:
-    """Return what a connection asks for beyond its URL, so that no text goes over a network in clear."""
+    """Return what a connection asks for beyond its URL, so that no text crosses a network in clear."""
     fields = psycopg_driver().conninfo.conninfo_to_dict(url)
     address = fields.get("hostaddr") or os.environ.get("PGHOSTADDR")
     hosts = str(address or fields.get("host") or os.environ.get("PGHOST", "")).split(",")
@@ -139,7 +121,7 @@ def security_of(url: str) -> dict[str, str]:
 
 
 def keep_alive(db: Any) -> None:
-    """Have the server notice within a minute that this machine is gone, and wait for its disk."""
+    """Make the server wait for its disk, and notice within a minute that this machine is gone."""
     db.execute("SET synchronous_commit TO on")
     for name, value in _KEEPALIVE.items():
         db.execute(f"SET tcp_keepalives_{name} TO {value}")
@@ -151,22 +133,19 @@ def check_durable(db: Any, where: str) -> None:
         (found,) = db.execute(f"SHOW {name}").fetchone()
         if found != wanted:
             raise AuditUnavailable(
-                f"{where} has {name} = {found}, so a power cut takes acknowledged records; want {name} = {wanted}"
+                f"{where} has {name} = {found}, so a power cut can lose acknowledged records; want {name} = {wanted}"
             )
 
 
 def remember(directory: Path, place: Place, name: str = REMEMBERED) -> None:
-    """Note where a log has its evidence, so that it is never opened without."""
+    """Note the address of a log's evidence, so that the log is never opened without it."""
     write_atomically(directory / name, f"{place}\n".encode())
 
 
 def remembered(directory: Path, name: str = REMEMBERED) -> Place | None:
-    """Return where a log has its evidence; None if it has it in files alone. Or, by name of the file, the log itself.
+    """Return the server noted in a file of a log's directory, by default that of its evidence, or None.
 
-    Raises
-    ------
-    CorruptFile
-        If the note is malformed.
+    Raises CorruptFile if the note is malformed.
     """
     note = directory / name
     if not note.exists():
@@ -204,5 +183,5 @@ def check_name(name: str) -> None:
     """Check that a name is safe, because it becomes part of statements."""
     if not (isinstance(name, str) and _NAME.fullmatch(name)):
         raise InvalidArgument(
-            f"{name!r} is no schema or role; want lower case letters, digits and underscores"
+            f"{name!r} is not a valid schema or role; want lower-case letters, digits and underscores"
         )

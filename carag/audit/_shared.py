@@ -1,9 +1,9 @@
-"""Hold the connections of one process to a log that several write: one for its turns to write, one to read.
+"""Hold one process's connections to a log that several processes write: one to write in turns, one to read.
 
-Turns are taken one after another, under an advisory lock that ends with the turn's transaction; so a process that is
-killed leaves nothing behind, and the next one goes on. While it is open, every process is *seated*: it has a number of
-its own and holds an advisory lock under it, by which others see that it lives; and it shares another lock, which
-nobody can have alone (:meth:`SharedLink.alone`) before all others have left.
+A turn is one transaction under an advisory lock that ends with it; so a process that is killed leaves nothing behind,
+and the next one continues. While the log is open, every process is *seated*: it has its own number and holds an
+advisory lock on it, which shows the others that it lives; it also shares a lock that :meth:`SharedLink.alone` takes
+exclusively, which is possible only once all others have left.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ __all__ = ["LOG", "VALUES", "SharedLink", "check_alone", "reading"]
 
 LOG: Final = "log"
 VALUES: Final = "values"
-"""What stands behind the store's schema in the names of the log's, and of that of its sealed values."""
+"""Suffixes of the store's schema: the schemas of the log and of its sealed values."""
 _TURN, _OPEN = 0, 1
-"""Seeds of two advisory locks: of a turn, and of all that have the log open. A process's own is under its number."""
+"""Seeds of two advisory locks: a turn's, and that of all processes that have the log open."""
 _WAITS: Final = {"lock_timeout": "30s", "idle_in_transaction_session_timeout": "30s"}
-"""How long a turn is waited for, and how long one may stand still: a process that hangs must not stop all others."""
+"""How long to wait for a turn, and how long one may idle: a process that hangs must not stop the others."""
 
 
 def reading(place: Place, part: str, first: str) -> Any:
-    """Connect to read a part of a log, :data:`LOG` or :data:`VALUES`, as of the moment of the first statement."""
+    """Connect to read a part of a log, :data:`LOG` or :data:`VALUES`, as of the first statement."""
     db = connected(place.url)
     try:
         db.execute(f"SET search_path TO {place.schema}_{part}, pg_temp")
@@ -45,46 +45,32 @@ def reading(place: Place, part: str, first: str) -> Any:
 
 
 def check_alone(db: Any, schema: str, what: str) -> None:
-    """Let nobody else have a log open until the transaction of an administrator ends.
-
-    Raises
-    ------
-    StoreLocked
-        If a process has it open.
-    """
+    """Keep processes from opening a log until the administrator's transaction ends; StoreLocked if one has it open."""
     query = "SELECT pg_try_advisory_xact_lock(hashtextextended(%s, %s))"
     if db.execute(query, (schema, _OPEN)).fetchone() != (True,):
-        raise StoreLocked(f"{what} needs schema {schema} alone; end the processes that have it open")
+        raise StoreLocked(
+            f"{what} needs exclusive use of schema {schema}; end the processes that have it open"
+        )
 
 
 class SharedLink:
-    """The connections of one process to a log.
+    """One process's connections to a log; ``check(connection, schema)`` raises if the log must not be written there.
 
-    Parameters
-    ----------
-    place : Place
-    check : callable
-        Given a connection and the log's schema, raises if the log may not be written there.
-
-    Raises
-    ------
-    StoreLocked
-        If another process has the log alone.
-    AuditUnavailable
-        If the server cannot be reached, or does not sync to disk.
+    Raises StoreLocked if another process has exclusive use of the log; AuditUnavailable if the server cannot be reached
+    or does not sync to disk.
     """
 
     def __init__(self, place: Place, check: Callable[[Any, str], None]) -> None:
         self.place, self._check = place, check
-        # Also what its locks are named by: those of the documents are others.
+        # Also the name of its locks, apart from those of the documents.
         self._schema = f"{place.schema}_{LOG}"
         self.mutex, self._reading = threading.RLock(), threading.RLock()
         self.undone: Callable[[], None] = lambda: None
-        """Called when a turn was undone."""
+        """Called after a turn was rolled back."""
         self._owner: int | None = None  # the thread whose turn it is
         self._alone, self._closed = 0, False
         self.number = -1
-        """That of this process, since it was connected last."""
+        """This process's number since its last connection."""
         self._where = "PostgreSQL"
         self._reader = self._connected()
         try:
@@ -95,23 +81,23 @@ class SharedLink:
 
     @property
     def where(self) -> str:
-        """The server, the database and the schema; never a password."""
+        """The server, the database and the schema, without any password."""
         return self._where
 
     def close(self) -> None:
-        """Close both connections, which gives up all that they hold; idempotent."""
+        """Close both connections and release their locks; idempotent."""
         self._closed = True
         self._reader.close()
         writer = getattr(self, "_writer", None)
         if writer is not None:
             if not writer.closed and writer.info.transaction_status == 0:
-                # The server may release a closed connection's locks later; who comes next must find them free.
+                # The server may release a closed connection's locks later; the next process must find them free.
                 with contextlib.suppress(psycopg_driver().Error):
                     writer.execute("SELECT pg_advisory_unlock_all()")
             writer.close()
 
     def execute(self, query: str, parameters: Any = (), *, binary: bool = False) -> Any:
-        """Read, with a statement of its own; its rows are here when it returns. Within a turn, as the turn sees it."""
+        """Read with one statement and fetch all its rows; within a turn, as the turn sees them."""
         if self._owner == threading.get_ident():
             return self._writer.execute(query, parameters or None, binary=binary)
         with self._reading, self._talking():
@@ -126,15 +112,12 @@ class SharedLink:
 
     @contextlib.contextmanager
     def turn(self) -> Iterator[Any]:
-        """Write in one transaction, while nobody else does; within a turn, in that one.
+        """Write in one transaction while no other process writes; a turn within a turn belongs to the outer one.
 
-        Raises
-        ------
-        AuditUnavailable
-            If it is not certain that the transaction is durable: the next turn sees.
+        Raises AuditUnavailable if it is not certain that the transaction is durable; the next turn finds out.
         """
         with self.mutex:
-            if self._owner is not None:  # the thread's own, for it has the mutex
+            if self._owner is not None:  # this thread's own turn: it holds the mutex
                 yield self._writer
                 return
             self._check_open()
@@ -155,18 +138,12 @@ class SharedLink:
 
     @contextlib.contextmanager
     def alone(self, what: str) -> Iterator[None]:
-        """Do what no other process may have the log open for.
-
-        Raises
-        ------
-        StoreLocked
-            If another process has it open.
-        """
+        """Do something while no other process has the log open; StoreLocked if one does."""
         with self.mutex, self._talking():
             query = "SELECT pg_try_advisory_lock(hashtextextended(%s, %s))"
             if self._writer.execute(query, (self._schema, _OPEN)).fetchone() != (True,):
                 raise StoreLocked(
-                    f"{what} needs {self._where} alone; end the other processes that have it open"
+                    f"{what} needs exclusive use of {self._where}; end the other processes that have it open"
                 )
             self._alone += 1
         try:
@@ -179,7 +156,7 @@ class SharedLink:
                     self._writer.execute(done, (self._schema, _OPEN))
 
     def is_gone(self, number: int) -> bool:
-        """Tell, within a turn, whether the process of a number has left."""
+        """Tell, within a turn, whether the process with this number has left."""
         query = "SELECT pg_try_advisory_xact_lock(hashtext(%s), %s)"
         mine = number == self.number
         return not mine and self._writer.execute(query, (self._schema, number)).fetchone() == (True,)
@@ -197,7 +174,7 @@ class SharedLink:
     def _seated(self) -> Any:
         if self._alone:
             raise AuditUnavailable(
-                f"{self._where} was lost by a process that had it alone; open the log again"
+                f"{self._where}: the connection was lost during exclusive use; open the log again"
             )
         db = self._connected()
         with self._talking(), contextlib.ExitStack() as undo:
@@ -209,7 +186,9 @@ class SharedLink:
                 db.execute(f"SET {name} TO '{value}'")
             query = "SELECT pg_try_advisory_lock_shared(hashtextextended(%s, %s))"
             if db.execute(query, (self._schema, _OPEN)).fetchone() != (True,):
-                raise StoreLocked(f"another process has {self._where} alone; wait until it is done")
+                raise StoreLocked(
+                    f"another process has exclusive use of {self._where}; wait until it is done"
+                )
             (self.number,) = db.execute("SELECT nextval('process')::integer").fetchone()
             db.execute("SELECT pg_advisory_lock(hashtext(%s), %s)", (self._schema, self.number))
             undo.pop_all()

@@ -1,11 +1,9 @@
 """Keep one SQLite file with a fixed schema: one connection writes, in atomic transactions.
 
-One connection writes and checkpoints each file, and no other may: before version 3.51.3 SQLite could corrupt a
-WAL that two connections write or checkpoint. ``synchronous=FULL`` makes COMMIT return after fsync; with NORMAL a power
-cut may lose acknowledged records.
-
-If COMMIT fails, it is unknown what reached the disk, so every later write is refused until the file is opened again
-and read. If the file's name no longer refers to the open file, writes are refused too: no reader would find them.
+Only one connection writes and checkpoints each file: before version 3.51.3 SQLite could corrupt a WAL that two
+connections write or checkpoint. ``synchronous=FULL`` makes COMMIT return after fsync; NORMAL can lose acknowledged
+records in a power cut. If COMMIT fails, it is unknown what reached the disk, so later writes are refused until the file
+is opened again and read; likewise if the file's name no longer refers to the open file.
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ _PRAGMAS: Final = (
     "PRAGMA trusted_schema=OFF",
 )
 _MAX_ROWS_A_STATEMENT: Final = 128
-"""Greatest number of rows that one INSERT statement adds."""
+"""Most rows that one INSERT statement adds."""
 _DAMAGED: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 """SQLite's error codes of a damaged file."""
 
@@ -41,13 +39,8 @@ _DAMAGED: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 class SqliteStore:
     """One SQLite file with a fixed schema, one connection and atomic writes.
 
-    Parameters
-    ----------
-    path : Path
-    create : bool
-        Create the file if it is missing; otherwise a missing file is CorruptFile.
-    first : iterable of (statement, parameters)
-        Statements for the transaction that creates the tables.
+    Without ``create`` a missing file is CorruptFile; ``first`` are statements with their parameters for the transaction
+    that creates the tables.
     """
 
     SCHEMA: ClassVar[tuple[str, ...]] = ()
@@ -93,11 +86,8 @@ class SqliteStore:
     def sync(self) -> None:
         """Make the transactions with ``sync=False`` durable.
 
-        Raises
-        ------
-        AuditUnavailable
-            If the disk reports an error; no more is written until the file is opened again, because the kernel may
-            have dropped the pages that it could not write.
+        After AuditUnavailable nothing more is written until the file is opened again: after a disk error the kernel may
+        have dropped the pages that it could not write.
         """
         if self._broken:
             self.check_writable()
@@ -193,9 +183,9 @@ class SqliteStore:
 def insert(db: sqlite3.Connection, table: str, rows: Sequence[tuple[object, ...]]) -> None:
     """Insert rows, many per statement.
 
-    Python releases its interpreter lock at every step of a statement, and if other threads are busy it takes
-    milliseconds to get it back; ``executemany`` steps once per row. Batches are powers of two, so that there are few
-    different statements and they stay in the connection's cache.
+    Python releases its interpreter lock at every step of a statement, and with other busy threads it takes milliseconds
+    to get it back; ``executemany`` steps once per row. Batches are powers of two, so that the few different statements
+    stay in the connection's cache.
     """
     at = 0
     while rest := len(rows) - at:
@@ -209,7 +199,7 @@ def insert(db: sqlite3.Connection, table: str, rows: Sequence[tuple[object, ...]
 def _sync(descriptor: int) -> None:
     """Flush a file to the drive, not only to the kernel."""
     if sys.platform == "darwin":  # where fsync stops at the drive's cache
-        import fcntl  # POSIX only, and verifying a receipt works everywhere
+        import fcntl  # POSIX only, and receipts are verified everywhere
 
         fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
     else:

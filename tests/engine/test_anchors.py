@@ -60,7 +60,7 @@ def test_past_the_window_nothing_leaves(store: Path) -> None:
         ledger.down = True
         for _ in range(2):
             engine.ask("Anything?", SESSION)
-        with pytest.raises(AuditUnavailable, match="known to no anchor"):
+        with pytest.raises(AuditUnavailable, match="not confirmed by any anchor"):
             engine.ask("Anything?", SESSION)
         assert engine.exposure.records == 2
     with Engine.open(store) as engine:

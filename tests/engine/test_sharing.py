@@ -197,7 +197,7 @@ def test_a_store_is_shared_from_its_beginning(sharing: SharedServer, homes: Home
         share(tmp_path / "own", sharing.address(homes.schema))
     with pytest.raises(InvalidArgument, match="shares the store at"):
         share(homes.one, sharing.address("another"))
-    with pytest.raises(InvalidArgument, match="no URL of PostgreSQL without a password"):
+    with pytest.raises(InvalidArgument, match="must be a PostgreSQL URL without a password"):
         share(tmp_path / "third", "postgresql://a:secret@b/c")
     with pytest.raises(InvalidArgument, match="longer than 50 characters"):
         share(tmp_path / "third", sharing.address("a" * 51))

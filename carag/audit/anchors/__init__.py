@@ -1,6 +1,6 @@
-"""Anchor a log's checkpoints outside of its owner's reach: S3 Object Lock, RFC 3161 timestamps, witnesses.
+"""Anchor a log's checkpoints outside its owner's reach: S3 Object Lock, RFC 3161 timestamps, witnesses.
 
-A signed log shows edits to the holders of its public key. It cannot show that its newest records were truncated, that
+A signed log shows edits to the holders of its public key. It does not show that its newest records were truncated, that
 the directory was rolled back, that two askers are shown two histories, or that a thief of the key wrote another one:
 for that, a third party must keep a checkpoint. The records after the newest such checkpoint are *exposed*, and the
 exposure is measured.

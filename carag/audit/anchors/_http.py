@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Reply", "check_url", "post"]
 
 MAX_REPLY_BYTES: Final = 1 << 20
-"""Greatest size of a reply's body."""
+"""Largest body of a reply."""
 TIMEOUT_SECONDS: Final = 10.0
 """Default time for one request."""
 
@@ -31,7 +31,7 @@ class Reply(NamedTuple):
 
 
 class _Stay(urllib.request.HTTPRedirectHandler):
-    """Follows no redirect: it would lead the request, and its answer, to a server that was not configured."""
+    """Follows no redirect: it would send the request to a server that was not configured."""
 
     def redirect_request(self, *_: object) -> None:
         return None
@@ -45,18 +45,12 @@ def check_url(url: str) -> str:
     except ValueError:
         parts, port_is_one = urlsplit(""), False
     if parts.scheme not in ("http", "https") or not parts.hostname or not port_is_one or parts.fragment:
-        raise InvalidArgument(f"{url!r} is no address of an anchor; want http:// or https:// and a host")
+        raise InvalidArgument(f"{url!r} is not the address of an anchor; want http:// or https:// and a host")
     return url.rstrip("/")
 
 
 def post(url: str, body: bytes, headers: Mapping[str, str], timeout: float = TIMEOUT_SECONDS) -> Reply:
-    """Send a POST and read the whole answer, whatever its status.
-
-    Raises
-    ------
-    AnchorUnavailable
-        If no valid reply arrives in time.
-    """
+    """Send a POST and read the whole answer, whatever its status; AnchorUnavailable if none arrives in time."""
     request = urllib.request.Request(check_url(url), body, dict(headers), method="POST")  # noqa: S310 # checked
     deadline = time.monotonic() + timeout
     try:

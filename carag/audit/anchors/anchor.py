@@ -1,10 +1,9 @@
 """Define the interface of anchors: outside services that confirm a checkpoint and return evidence of it.
 
 An anchor answers in one of three ways. It returns :class:`Evidence`. It raises AnchorUnavailable if it cannot be
-reached, refuses, or its answer does not verify; the only consequence is that the exposure grows. It raises CorruptFile
-if it holds a checkpoint *signed by this log's own key* of which this log is no continuation, so that the log was rolled
-back or forked, or the key was stolen. A claim without such a signature counts as unavailable, so that a lying anchor
-cannot stop a log.
+reached, refuses, or its answer does not verify: the exposure grows, nothing else happens. It raises CorruptFile if it
+holds a checkpoint *signed by this log's own key* that this log does not continue: the log was rolled back or forked, or
+the key was stolen. A claim without such a signature counts as unavailable, so that a lying anchor cannot stop a log.
 """
 
 from __future__ import annotations
@@ -31,7 +30,6 @@ class Submission:
 
     Parameters
     ----------
-    checkpoint : Note
     keys : tuple of NoteKey
         The log's keys, to verify checkpoints found outside.
     hashes : callable
@@ -52,7 +50,7 @@ class Submission:
 
 
 class Anchor(Protocol):
-    """An outside service. See the module's text for how it answers."""
+    """An outside service; the module's text says how it answers."""
 
     @property
     def kind(self) -> str:
@@ -63,7 +61,7 @@ class Anchor(Protocol):
         """Address of the anchor, for messages and for the evidence file's name."""
 
     def submit(self, submission: Submission) -> Evidence:
-        """Have a checkpoint confirmed.
+        """Have a checkpoint confirmed, and return the evidence.
 
         Raises
         ------
@@ -88,20 +86,17 @@ class Anchor(Protocol):
 def check_known(known: Checkpoint, submission: Submission, place: str) -> None:
     """Check that the submitted checkpoint continues one that the log's key signed and ``place`` holds.
 
-    Raises
-    ------
-    CorruptFile
-        If the log is shorter than the known checkpoint, or does not begin with it.
+    Raises CorruptFile if the log is shorter than the known checkpoint, or does not begin with it.
     """
     tree = submission.tree
     if known.size > tree.size:
         raise CorruptFile(
-            f"{place} holds a checkpoint of {known.size} records of {tree.origin}, this log has {tree.size}: "
+            f"{place} holds a checkpoint of {known.size} records of {tree.origin}, but this log has {tree.size}: "
             "it was rolled back; restore the newest copy"
         )
     hashes = submission.hashes(known.size, tree.size) if known.size else ()
     if known.size and not verify_consistency(known.size, tree.size, hashes, known.root, tree.root):
         raise CorruptFile(
-            f"{place} holds a checkpoint of {known.size} records of {tree.origin} with which this log's "
-            f"{tree.size} do not begin: it was forked, or its key is used by somebody else"
+            f"{place} holds a checkpoint of {known.size} records of {tree.origin} that this log's "
+            f"{tree.size} records do not extend: it was forked, or somebody else uses its key"
         )

@@ -1,12 +1,10 @@
 """Anchor a log's checkpoints in the background, and measure the records that no anchor has confirmed yet.
 
-A round submits the newest checkpoint to every anchor. Each confirmation is written to ``anchors/`` and then into the
-log as an ``anchor`` record. Rounds run in a thread: at the start, every minute, every 1,000 records, and at the end. A
-round that fails is repeated a minute later and delays nothing; only if the exposure exceeds the window does the log
-refuse (or warn). If an anchor contradicts the log, it refuses at once.
-
-One confirmation by any anchor covers the records; configure two or three anchors of different kinds, because each
-detects what another does not.
+A round submits the newest checkpoint to every anchor, writes each confirmation to ``anchors/`` and records it in the
+log. Rounds run in a thread: at the start, every minute, every 1,000 records, and at the end. A failed round is repeated
+a minute later and delays nothing; only if the exposure exceeds the window does the log refuse (or warn). If an anchor
+contradicts the log, it refuses at once. One anchor's confirmation is enough; configure two or three of different kinds,
+because each detects what another does not.
 """
 
 from __future__ import annotations
@@ -39,7 +37,7 @@ __all__ = ["EVERY_RECORDS", "EVERY_SECONDS", "Anchoring"]
 EVERY_SECONDS: Final = 60.0
 """Default time between rounds."""
 EVERY_RECORDS: Final = 1000
-"""Default number of records after which a round begins early."""
+"""Default number of records that start a round early."""
 _ALARM_AFTER_ROUNDS: Final = 3  # that failed in a row
 
 # Kinds of record that the window never refuses: they describe the log itself, and anchoring must be able to catch up.
@@ -54,18 +52,18 @@ class Anchoring:
 
     Parameters
     ----------
-    log : AuditLog
     anchors : sequence of Anchor
         May be empty: then nothing is anchored and the exposure is ``NO_ANCHOR``.
     directory : Path
         Directory of the evidence, ``anchors`` in the log's directory.
-    window : Window, optional
     every_seconds : float
+        Seconds between rounds.
     every_records : int
+        Records after which a round begins early.
     clock : callable, optional
-        Microseconds since 1970 UTC; the log's.
+        The log's clock, in microseconds since 1970 UTC.
     monotonic : callable, optional
-        Seconds on a monotonic clock.
+        A monotonic clock, in seconds.
 
     Examples
     --------
@@ -113,7 +111,7 @@ class Anchoring:
     # -- running
 
     def start(self) -> None:
-        """Run a first round, start a thread that runs further ones, and make the log ask before each record.
+        """Run a first round, start the thread, and make the log ask :meth:`check` before each record.
 
         Raises
         ------
@@ -148,15 +146,12 @@ class Anchoring:
         self.close()
 
     def anchor(self, *, always: bool = False) -> tuple[Evidence, ...]:
-        """Run one round now and return the confirmations.
-
-        If no record counts as exposed, only anchors that failed last time are asked. An unavailable anchor is noted in
-        :meth:`exposure` and raises nothing.
+        """Run one round now and return the confirmations; :meth:`exposure` shows unavailable anchors.
 
         Parameters
         ----------
         always : bool
-            Ask every anchor, even if no record is exposed.
+            Ask every anchor. By default, if no record is exposed, only anchors that failed last time are asked.
 
         Raises
         ------
@@ -234,7 +229,7 @@ class Anchoring:
         return Exposure(standing, size, anchored, records, seconds, confirmed_at, failures)
 
     def check(self, event: Event) -> None:
-        """Accept or refuse a record; the log asks before each.
+        """Accept or refuse a record; the log asks before each one.
 
         Raises
         ------
@@ -262,7 +257,7 @@ class Anchoring:
             return
         why = "; ".join(f"{place}: {reason}" for place, reason in self._failures.items()) or "no answer yet"
         message = (
-            f"{records} records, the oldest {seconds:.0f} s old, are known to no anchor; allowed are "
+            f"{records} records, the oldest {seconds:.0f} s old, are not confirmed by any anchor; allowed are "
             f"{self._window.records} records and {self._window.seconds:.0f} s; make an anchor reachable: {why}"
         )
         self._wake.set()
@@ -330,7 +325,6 @@ class Anchoring:
                 return
 
     def _remember(self, shelf: Shelf) -> None:
-        """Start from the newest evidence in the log's directory, which the log must continue."""
         newest = shelf.newest()
         if newest is None:
             return

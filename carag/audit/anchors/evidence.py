@@ -40,7 +40,7 @@ __all__ = ["EVIDENCE_FORMAT", "Evidence", "Shelf"]
 EVIDENCE_FORMAT: Final = "carag-anchor/v1"
 """Name and version of the format."""
 MAX_EVIDENCE_BYTES: Final = 1 << 20
-"""Greatest size of an evidence file."""
+"""Largest size of an evidence file."""
 _NAME: Final = re.compile(r"(\d{20})-([a-z0-9]+)-([0-9a-f]{8})")
 
 
@@ -50,9 +50,6 @@ class Evidence:
 
     Parameters
     ----------
-    kind, place : str
-        Kind and address of the anchor.
-    checkpoint : Note
     proof : mapping
         Proof specific to the kind.
     seen : int
@@ -129,29 +126,19 @@ class Evidence:
         Raises
         ------
         CorruptFile
-            If no given key signed it, or a signature by one of them is not valid.
+            If none of the keys signed it, or a signature by one of them is not valid.
         """
         if not signed_by_known(self.checkpoint, keys):
             raise CorruptFile(f"the checkpoint confirmed at {self.place} is not signed by {keys[0].name}")
         if self.tree.origin != keys[0].name:
-            raise CorruptFile(f"the checkpoint confirmed at {self.place} is of the log {self.tree.origin}")
+            raise CorruptFile(
+                f"the checkpoint confirmed at {self.place} belongs to the log {self.tree.origin}"
+            )
         return self.tree
 
 
 class Shelf:
-    """The directory of evidence.
-
-    Parameters
-    ----------
-    directory : Path
-        Created if missing.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> Shelf(pathlib.Path(tempfile.mkdtemp()) / "anchors").newest() is None
-    True
-    """
+    """The directory of evidence, created if it is missing."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -160,7 +147,7 @@ class Shelf:
                 directory.mkdir(mode=0o700)
                 sync_directory(directory.parent)
         except OSError as error:
-            raise AuditUnavailable(f"{directory} cannot be made: {error}") from error
+            raise AuditUnavailable(f"{directory} cannot be created: {error}") from error
 
     def put(self, evidence: Evidence) -> None:
         """Store a confirmation durably."""
@@ -174,7 +161,6 @@ class Shelf:
         return next(iter(self), None)
 
     def __iter__(self) -> Iterator[Evidence]:
-        """Yield every confirmation, the largest tree first; CorruptFile for an invalid file."""
         for name in sorted(self._names(), reverse=True):
             path = self.directory / name
             try:

@@ -1,9 +1,7 @@
-"""Measure how much of a log no anchor has confirmed yet (its exposure), and limit how much is allowed.
+"""Measure how much of a log no anchor has confirmed yet (its exposure), and limit it.
 
-Records after the newest confirmed checkpoint are exposed: an owner of the machine and the key could still
-rewrite them unnoticed. A :class:`Window` limits their number and age; beyond it the log warns or refuses further
-records. ``anchor`` records do not count: they repeat the evidence, and if they counted, each anchoring of an idle log
-would make the next one necessary.
+Records after the newest confirmed checkpoint are exposed: an owner of the machine and the key could still rewrite them
+unnoticed. ``anchor`` records do not count: otherwise each anchoring of an idle log would make the next one necessary.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ class Standing(StrEnum):
     """The state of a log with respect to its anchors."""
 
     NO_ANCHOR = "no anchor"
-    """No anchor is configured: against its own operator the log proves only what receipts outside prove."""
+    """No anchor is configured: only receipts kept outside prove anything against the log's own operator."""
     COVERED = "covered"
     """An anchor has confirmed every record that counts."""
     OPEN = "open"
@@ -39,10 +37,8 @@ class Window:
     ----------
     seconds : float
         Greatest age of the oldest exposed record.
-    records : int
-        Greatest number of exposed records.
     refuse : bool
-        Whether to refuse further records beyond either, so that no answer is given; otherwise warn.
+        Whether to refuse further records beyond the window, so that no answer is given; otherwise warn.
     """
 
     seconds: float = 900.0
@@ -66,7 +62,6 @@ class Exposure:
 
     Parameters
     ----------
-    standing : Standing
     size : int
         Records in the log.
     anchored : int
@@ -76,7 +71,7 @@ class Exposure:
     seconds : float
         Age of the oldest of them.
     confirmed_at : int or None
-        When the newest confirmation came, in microseconds since 1970 UTC.
+        Time of the newest confirmation, in microseconds since 1970 UTC.
     failures : tuple of (place, reason)
         Anchors whose last attempt failed.
     """

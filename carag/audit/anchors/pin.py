@@ -1,8 +1,7 @@
 """Check that a log still extends a checkpoint kept from earlier, alone or in a receipt, proof or evidence.
 
-A receipt, an inclusion or consistency proof, evidence of an anchor and a bare checkpoint all hold a signed
-checkpoint. The log must now have at least as many records, and a consistency proof must lead from that root to the
-present one. A log that was rolled back beyond it, or rewritten by a holder of its key, cannot give that proof.
+The log must now have at least as many records, and a consistency proof must lead from the kept root to the present one.
+A log that was rolled back beyond it, or rewritten by a holder of its key, cannot give that proof.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ __all__ = ["History", "Pinned", "check_pin", "checkpoint_in", "leads_to"]
 
 
 class History(Protocol):
-    """The methods of a log that are needed here; ``AuditLog`` has them."""
+    """The methods of ``AuditLog`` that are needed here."""
 
     def checkpoint(self) -> str:
         """Return the newest signed checkpoint."""
@@ -45,9 +44,7 @@ class Pinned:
     Parameters
     ----------
     verdict : Verdict
-        VERIFIED, FAILED (rolled back or forked) or UNDECIDED (the kept file is unreadable or of another log).
-    reason : str
-        The reason in words.
+        FAILED: rolled back or forked. UNDECIDED: the kept file is unreadable or belongs to another log.
     size : int
         Records that the kept checkpoint covers; 0 if it could not be read.
     """
@@ -60,10 +57,7 @@ class Pinned:
 def checkpoint_in(data: bytes) -> Note:
     """Extract the checkpoint from a receipt, a proof, evidence of an anchor, or a checkpoint's own file.
 
-    Raises
-    ------
-    CorruptFile
-        If the bytes are none of these.
+    Raises CorruptFile for any other bytes.
     """
     try:
         text = data.decode("utf-8")
@@ -83,14 +77,10 @@ def checkpoint_in(data: bytes) -> Note:
 
 
 def check_pin(history: History, data: bytes, keys: Sequence[NoteKey]) -> Pinned:
-    """Check a log against a file that was kept.
+    """Check a log against a receipt, proof, evidence or checkpoint that was kept from earlier.
 
     Parameters
     ----------
-    history : History
-        The log as it is now.
-    data : bytes
-        A receipt, proof, evidence or checkpoint from earlier.
     keys : sequence of NoteKey
         The log's keys, from a source you trust (``parse_vkeys``).
 
@@ -108,7 +98,7 @@ def check_pin(history: History, data: bytes, keys: Sequence[NoteKey]) -> Pinned:
         old = checkpoint_in(data)
         size = Checkpoint.parse(old.text).size
     except CorruptFile as error:
-        return Pinned(Verdict.UNDECIDED, f"what was kept cannot be read: {error}", 0)
+        return Pinned(Verdict.UNDECIDED, f"the kept file cannot be read: {error}", 0)
     new = Note.parse(history.checkpoint())
     today = Checkpoint.parse(new.text).size
     hashes = history.consistency_hashes(size, today) if 0 < size <= today else ()
@@ -121,7 +111,7 @@ def leads_to(old: Note, proof: ConsistencyProof, keys: Sequence[NoteKey]) -> Pin
     if not signed_by_known(old, keys) or before.origin != keys[0].name:
         return Pinned(
             Verdict.UNDECIDED,
-            f"the checkpoint that was kept is not signed by a given key of {keys[0].name}",
+            f"the kept checkpoint is not signed by a given key of {keys[0].name}",
             before.size,
         )
     after = Checkpoint.parse(proof.checkpoint.text)
@@ -135,7 +125,7 @@ def leads_to(old: Note, proof: ConsistencyProof, keys: Sequence[NoteKey]) -> Pin
         reason = f"the log has {after.size} records and had {before.size}: it was rolled back"
         return Pinned(Verdict.FAILED, reason, before.size)
     if before.size == 0:
-        return Pinned(Verdict.VERIFIED, "the log was empty then; that holds of every log", 0)
+        return Pinned(Verdict.VERIFIED, "the log was empty then, which every log extends", 0)
     hold = verify_consistency(before.size, after.size, proof.hashes, before.root, after.root)
     if proof.old != before.size or not hold:
         reason = (

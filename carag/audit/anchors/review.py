@@ -42,12 +42,9 @@ class Reviewed:
 
     Parameters
     ----------
-    evidence : Evidence
     verdict : Verdict
         VERIFIED: the log continues it, and its anchor confirms it. FAILED: one of the two checks fails. UNDECIDED:
         the log continues it, but its anchor was not given or cannot be asked.
-    reason : str
-        The reason in words.
     """
 
     evidence: Evidence
@@ -62,8 +59,6 @@ def review(
 
     Parameters
     ----------
-    history : History
-        The log as it is now.
     evidence : iterable of Evidence
         Such as a :class:`Shelf`.
     keys : sequence of NoteKey

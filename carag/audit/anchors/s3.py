@@ -2,12 +2,11 @@
 
 Each checkpoint is an object, ``<prefix>/<SHA-256 of the origin>/<size, 20 digits>``, that holds the signed note. It is
 written in retention mode COMPLIANCE, which not even the account's root user can shorten, and only if no object of that
-name exists (``If-None-Match: *``). Then it is read back, and the bytes, the lock and its end are compared, because a
-bucket without Object Lock would protect nothing. Its time is S3's "last modified", not this machine's clock.
+name exists (``If-None-Match: *``). Then bytes, lock and its end are read back, because a bucket without Object Lock
+would protect nothing. Its time is S3's "last modified", not this machine's clock.
 
 Before each write the newest object below the prefix is found (by binary search, with one listing if there is no newer
-one) and the log must continue it: so a rollback, or a fork that outgrew the log, is noticed even if this machine has
-no trace of it.
+one) and the log must continue it: this detects a rollback or fork even if this machine has no trace of it.
 
 Use a bucket of another account with versioning and Object Lock on, and a role that may ``s3:PutObject``,
 ``s3:PutObjectRetention``, ``s3:GetObject``, ``s3:GetObjectVersion``, ``s3:GetObjectRetention`` and
@@ -41,9 +40,9 @@ RETAIN_DAYS: Final = 2557
 CLOCK_TOLERANCE_SECONDS: Final = 300
 """Greatest difference between S3's clock and this machine's."""
 _SLACK: Final = timedelta(days=1)
-"""Time by which the lock of an object that existed already may end earlier than a new one's."""
+"""How much earlier the lock of an existing object may end than a new one's."""
 _MAX_OBJECT_BYTES: Final = 1 << 18
-"""Greatest size of an object that is read."""
+"""Largest object that is read."""
 _PLACE: Final = re.compile(r"s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:/(.*))?", re.ASCII)
 _HINTS: Final = {
     "AccessDenied": "; see carag.audit.anchors.s3 for the rights it needs",
@@ -52,8 +51,6 @@ _HINTS: Final = {
 
 
 class _Stored(NamedTuple):
-    """An object of the bucket as it was read."""
-
     data: bytes
     version: str
     mode: str
@@ -96,9 +93,9 @@ class S3Anchor:
     ) -> None:
         match = _PLACE.fullmatch(place)
         if not match:
-            raise InvalidArgument(f"{place!r} is no place in S3; want s3://bucket/prefix")
+            raise InvalidArgument(f"{place!r} is not a place in S3; want s3://bucket/prefix")
         if not 1 <= retain_days <= 36500:
-            raise InvalidArgument(f"objects are retained for 1 to 36500 days, got {retain_days}")
+            raise InvalidArgument(f"retain_days is {retain_days}; want 1 to 36500")
         self._bucket, prefix = match[1], (match[2] or "").strip("/")
         self.place = f"s3://{self._bucket}/{prefix}".rstrip("/")
         self._prefix = f"{prefix}/" if prefix else ""
@@ -107,7 +104,7 @@ class S3Anchor:
         self._client, self._errors = _client(region, endpoint_url, timeout)
 
     def submit(self, submission: Submission) -> Evidence:
-        """Write the checkpoint where it cannot be deleted; see :meth:`Anchor.submit`."""
+        """Write the checkpoint as a locked object."""
         tree, now = submission.tree, datetime.fromtimestamp(submission.now / 1e6, UTC)
         folder = self._folder(tree.origin)
         newest = self._find_newest(folder, tree.size)
@@ -125,7 +122,7 @@ class S3Anchor:
         if fresh and abs(stored.modified - now) > timedelta(seconds=CLOCK_TOLERANCE_SECONDS):
             raise AnchorUnavailable(
                 f"{self.place} says it is {stored.modified:%FT%TZ}, here it is {now:%FT%TZ}; one of the two "
-                "clocks is wrong, and records bear ours"
+                "clocks is wrong, and records carry ours"
             )
         self._newest = tree.size
         proof = {
@@ -137,7 +134,7 @@ class S3Anchor:
         return Evidence(self.kind, self.place, note, _microseconds(stored.modified), proof)
 
     def confirm(self, evidence: Evidence, keys: tuple[NoteKey, ...]) -> Checkpoint:
-        """Read the locked object again and compare; see :meth:`Anchor.confirm`."""
+        """Read the locked object again and compare it with the evidence."""
         tree = evidence.check_signed(keys)
         key, version = evidence.proof.get("key"), evidence.proof.get("version")
         if evidence.proof.get("bucket") != self._bucket or key != _key(self._folder(tree.origin), tree.size):
@@ -164,7 +161,7 @@ class S3Anchor:
             known = Evidence(self.kind, self.place, note, 0).check_signed(submission.keys)
         except (UnicodeDecodeError, CorruptFile) as error:
             raise AnchorUnavailable(
-                f"{self.place} holds an object that is no checkpoint of this log: {error}; find out who writes "
+                f"{self.place} holds an object that is not a checkpoint of this log: {error}; find out who writes "
                 "there, or use another prefix"
             ) from error
         check_known(known, submission, self.place)
@@ -182,7 +179,7 @@ class S3Anchor:
             )
 
     def _find_newest(self, folder: str, size: int) -> int:
-        """Find the size of the largest tree in the bucket, 0 if there is none."""
+        """Find the size of the largest tree in the bucket; 0 if it is empty."""
         low, high = self._newest, size
         if not self._after(folder, low):
             return low
@@ -197,12 +194,14 @@ class S3Anchor:
         return low
 
     def _after(self, folder: str, size: int) -> int:
-        """Return the smallest size in the bucket above ``size``, 0 if there is none."""
+        """Return the smallest size in the bucket above ``size``, or 0."""
         answer = self._call("list_objects_v2", Prefix=folder, StartAfter=_key(folder, size), MaxKeys=1)
         for item in answer.get("Contents", ()):
             name = item["Key"].removeprefix(folder)
             if not (len(name) == 20 and name.isascii() and name.isdecimal()):
-                raise AnchorUnavailable(f"{self.place}: {item['Key']} is no checkpoint; who writes there?")
+                raise AnchorUnavailable(
+                    f"{self.place}: {item['Key']} is not a checkpoint; find out who writes there"
+                )
             return int(name)
         return 0
 
@@ -255,11 +254,11 @@ class S3Anchor:
 
 
 class _ExistsError(AnchorUnavailable):
-    """An object of that name exists."""
+    pass
 
 
 class _GoneError(AnchorUnavailable):
-    """No object of that name or version exists."""
+    pass
 
 
 def _key(folder: str, size: int) -> str:

@@ -42,9 +42,8 @@ def anchors_named(
 
     Parameters
     ----------
-    names : sequence of str
     policy : path, optional
-        A ``c2sp.org/tlog-policy`` file; needed for witnesses, each of which must be in it with its URL.
+        A ``c2sp.org/tlog-policy`` file with every witness and its URL.
     tsa_roots : path, optional
         A PEM file; needed for timestamp authorities.
     retain_days, region, endpoint_url
@@ -55,7 +54,7 @@ def anchors_named(
     InvalidArgument
         If a name is invalid, is given twice, or lacks a file that it needs.
     MissingExtra
-        If a package is absent.
+        If a package is not installed.
 
     Examples
     --------
@@ -72,7 +71,7 @@ def anchors_named(
             anchors.append(S3Anchor(name, retain_days=retain_days, region=region, endpoint_url=endpoint_url))
         elif name.startswith("tsa:"):
             if tsa_roots is None:
-                raise InvalidArgument(f"{name} needs the certificates to trust it by; give a PEM file")
+                raise InvalidArgument(f"{name} needs trusted root certificates; give a PEM file")
             anchors.append(TimestampAnchor(name.removeprefix("tsa:"), tsa_roots))
         elif name.startswith("witness:"):
             asked.append(check_url(name.removeprefix("witness:")))

@@ -3,10 +3,8 @@
 The timestamp is over the SHA-256 of the checkpoint's file, its signed note, as UTF-8. The evidence keeps the
 authority's whole reply (DER, section 2.4.2), so ``openssl ts -verify`` can check it without this program. A
 timestamp prevents backdating: a thief of the log's key cannot get a timestamp of last month. It does not detect forks,
-so use a witness or a locked bucket as well, and two authorities rather than one.
-
-Needs ``rfc3161-client`` (the extra ``anchors``), which makes the request and verifies the reply; it opens no
-connection itself.
+so use a witness or a locked bucket as well, and two authorities rather than one. Needs ``rfc3161-client`` (the extra
+``anchors``), which makes the request and verifies the reply but opens no connection.
 """
 
 from __future__ import annotations
@@ -43,7 +41,6 @@ class TimestampAnchor:
 
     Parameters
     ----------
-    url : str
     roots : path or sequence of bytes
         Root certificates trusted for the authority: a PEM file, or certificates in PEM.
     timeout : float
@@ -72,12 +69,14 @@ class TimestampAnchor:
             pems = [Path(roots).read_bytes()] if not isinstance(roots, (list, tuple)) else roots  # type: ignore[arg-type]
             self._roots = [cert for pem in pems for cert in x509.load_pem_x509_certificates(pem)]
         except (OSError, ValueError) as error:
-            raise InvalidArgument(f"no certificates to trust {url} by: {error}; want a PEM file") from error
+            raise InvalidArgument(
+                f"no certificates to verify {url} with: {error}; want a PEM file"
+            ) from error
         if not self._roots:
-            raise InvalidArgument(f"no certificates to trust {url} by; want at least one")
+            raise InvalidArgument(f"no certificates to verify {url} with; want at least one")
 
     def submit(self, submission: Submission) -> Evidence:
-        """Have the checkpoint timestamped; see :meth:`Anchor.submit`."""
+        """Have the checkpoint timestamped."""
         message = submission.checkpoint.to_text().encode()
         algorithm = self._library.HashAlgorithm.SHA256
         builder = self._library.TimestampRequestBuilder().data(message).hash_algorithm(algorithm)
@@ -93,24 +92,26 @@ class TimestampAnchor:
         try:
             seen = self._verify(reply.body, message, request.nonce)
         except CorruptFile as error:
-            raise AnchorUnavailable(f"{self.place} answers with no timestamp to believe: {error}") from error
+            raise AnchorUnavailable(
+                f"{self.place} does not answer with a valid timestamp: {error}"
+            ) from error
         if abs(seen - submission.now) > CLOCK_TOLERANCE_SECONDS * 1_000_000:
             raise AnchorUnavailable(
                 f"{self.place} says it is {seen // 1_000_000}, here it is {submission.now // 1_000_000} (seconds "
-                "since 1970); one of the two clocks is wrong, and records bear ours"
+                "since 1970); one of the two clocks is wrong, and records carry ours"
             )
         proof = {"reply": b64(reply.body)}
         return Evidence(self.kind, self.place, submission.checkpoint, seen, proof)
 
     def confirm(self, evidence: Evidence, keys: tuple[NoteKey, ...]) -> Checkpoint:
-        """Check a timestamp offline; see :meth:`Anchor.confirm`."""
+        """Check a timestamp offline."""
         tree = evidence.check_signed(keys)
         reply = evidence.proof.get("reply")
         if not isinstance(reply, str) or len(evidence.proof) != 1:
             raise CorruptFile(f"the evidence for {tree.size} records holds no timestamp reply")
         seen = self._verify(unb64(reply), evidence.checkpoint.to_text().encode(), None)
         if seen != evidence.seen:
-            raise CorruptFile(f"the timestamp is of {seen}, the evidence says {evidence.seen}")
+            raise CorruptFile(f"the timestamp states {seen}, the evidence {evidence.seen}")
         return tree
 
     def _verify(self, reply: bytes, message: bytes, nonce: int | None) -> int:

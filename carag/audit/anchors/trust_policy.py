@@ -31,12 +31,12 @@ __all__ = ["TrustPolicy", "Witness"]
 _NONE: Final = "none"
 """The quorum that needs no witness."""
 _MAX_LINES: Final = 1000
-"""Greatest number of lines of a policy file."""
+"""Most lines of a policy file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """A witness under its name in the policy, which has no meaning elsewhere."""
+    """A witness; its name has a meaning in the policy only."""
 
     name: str
     key: WitnessVerifier
@@ -49,8 +49,6 @@ class TrustPolicy:
 
     Parameters
     ----------
-    logs : tuple of NoteKey
-    witnesses : tuple of Witness
     groups : mapping of str to (threshold, members)
     quorum : str
         A witness, a group, or ``"none"``.
@@ -104,7 +102,7 @@ class TrustPolicy:
 
 
 class _Reader:
-    """Reads line by line; a name must be defined before it is used, so groups cannot be circular."""
+    """Reads line by line; names are defined before use, so groups cannot be circular."""
 
     def __init__(self) -> None:
         self.logs: list[NoteKey] = []
@@ -134,7 +132,7 @@ class _Reader:
                     self._known(name)
                 self.quorum = name
             case _:
-                raise InvalidArgument(f"{line.strip()!r} is no log, witness, group or quorum line")
+                raise InvalidArgument(f"{line.strip()!r} is not a log, witness, group or quorum line")
 
     def _log(self, vkey: str) -> None:
         (key,) = parse_vkeys(vkey)

@@ -1,12 +1,11 @@
 """Anchor checkpoints with witnesses: the client of ``c2sp.org/tlog-witness``.
 
 Each witness is sent the checkpoint with a proof that it continues the one that this witness last cosigned, and returns
-a timestamped cosignature. A witness never cosigns two diverging histories, so a quorum of them excludes that two askers
-are shown two histories, and that the log is rolled back.
+a timestamped cosignature. A witness never cosigns two diverging histories, so a quorum of them excludes a rollback and
+two histories for two askers.
 
-An answer without a valid cosignature is a claim: that the witness knows a longer log (409), or that the proof does not
-verify (422), may mean a rollback or a fork, or an error of the witness. It is reported as such, and does not count as a
-confirmation.
+An answer without a valid cosignature is only a claim: that the witness knows a longer log (409), or that the proof does
+not verify (422), may mean a rollback or a fork, or an error of the witness. It is reported, and confirms nothing.
 """
 
 from __future__ import annotations
@@ -30,10 +29,10 @@ if TYPE_CHECKING:
 __all__ = ["CLOCK_TOLERANCE_SECONDS", "WitnessAnchor"]
 
 CLOCK_TOLERANCE_SECONDS: Final = 300
-"""Greatest difference between a fresh cosignature's time and this machine's. An older cosignature is a replay."""
+"""Greatest difference between a fresh cosignature's time and this machine's; an older one is a replay."""
 
 _TRIES: Final = 3
-"""Requests to one witness in a round: it may know another size than expected."""
+"""Requests to one witness in a round, because it may know another size than expected."""
 _REFUSALS: Final = {
     400: "calls the request malformed",
     403: "trusts none of the log's keys; give its operator the vkey",
@@ -71,7 +70,7 @@ class WitnessAnchor:
         self.place = f"quorum/{policy.quorum}/{hashlib.sha256(names.encode()).hexdigest()[:16]}"
 
     def submit(self, submission: Submission) -> Evidence:
-        """Collect the cosignatures of all witnesses; see :meth:`Anchor.submit`."""
+        """Collect the cosignatures of all witnesses."""
         note, failures = submission.checkpoint, []
         for witness in self._asked:
             try:
@@ -84,7 +83,7 @@ class WitnessAnchor:
         return evidence
 
     def confirm(self, evidence: Evidence, keys: tuple[NoteKey, ...]) -> Checkpoint:
-        """Check the cosignatures offline; see :meth:`Anchor.confirm`."""
+        """Check the cosignatures offline."""
         tree = evidence.check_signed(keys)
         if self._seen(evidence.checkpoint) != evidence.seen:
             raise CorruptFile(
@@ -123,7 +122,7 @@ class WitnessAnchor:
                 raise AnchorUnavailable(_refusal(reply, old, tree.size))
             if known > tree.size:
                 raise AnchorUnavailable(
-                    f"says it cosigned {known} records of {tree.origin}, this log has {tree.size}; if it is "
+                    f"says it cosigned {known} records of {tree.origin}, but this log has {tree.size}; if it is "
                     "right, the log was rolled back: compare with other anchors, restore the newest copy"
                 )
             if known == old:

@@ -1,7 +1,7 @@
-"""Describe records and verified receipts in plain values, which are printed as text, as JSON or on a page.
+"""Describe records and verified receipts in plain values, to print as text, as JSON or on a page.
 
-Times become ISO 8601, masks the names of their bits, hashes hexadecimal; what is absent is left out. Everything comes
-from the record, and the names of bits from whoever knows the table that it names: an auditor has no store or engine.
+Times become ISO 8601, masks the names of their bits, hashes hexadecimal; absent members are left out. Everything but
+the names of bits comes from the record: an auditor has no store or engine.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["CODES", "NOT_SHOWN", "WITHHELD", "Meanings", "describe_receipt", "describe_record", "instant"]
 
 Meanings: TypeAlias = "Callable[[str], Mapping[str, str] | None]"
-"""By the hash of a policy table, in hexadecimal, the names and meanings of its bits, from bit 0; None if unknown."""
+"""Takes a policy table's hash in hexadecimal; returns names and meanings of its bits, from bit 0, or None."""
 
 WITHHELD: Final = "withheld from this receipt"
 NOT_SHOWN: Final = (
@@ -38,31 +38,31 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _BITS: Final = 27
 """Bits of a policy vector."""
 _SIMILARITY_UNIT: Final = 1_000_000
-"""Records hold similarities as millionths, because JSON numbers in them are whole."""
+"""Records hold similarities in millionths: they have no floats."""
 CODES: Final = {
     "ANSWERED": "answered from the passages below",
     "RETRIEVED": "the passages below were handed out",
-    "SUCCESSORS": "the passages below are of what has replaced, withdrawn or amended what an earlier answer cites",
+    "SUCCESSORS": "the passages below replaced, withdrew or amended what an earlier answer cites",
     "ADMISSIBLE": "explained: the passage may be used",
     "HIDDEN": "explained: the passage is hidden",
     "NOTHING_TO_EXPLAIN": "there is nothing that this session may know about",
-    "NO_ADMISSIBLE_EVIDENCE": "the session may use nothing that answers",
-    "NOTHING_ABOUT_IT": "nothing that the session may use is about whom, or the time that, the question names",
+    "NO_ADMISSIBLE_EVIDENCE": "nothing that the session may use answers the question",
+    "NOTHING_ABOUT_IT": "nothing that the session may use is about the company, person or time that the question names",
     "BELOW_GATE": "the best admissible passage is not similar enough",
     "DRIFTED": "the questions asked had drifted, and the best admissible passage was not similar enough for that",
-    "TOO_FEW_WORDS": "what the session may use holds too few of the question's words",
-    "ASKED_BACK": "the question names nothing, several documents speak of it, and it was asked which is meant",
+    "TOO_FEW_WORDS": "the passages that the session may use contain too few of the question's words",
+    "ASKED_BACK": "several documents match a question that names none, so the asker was asked which one is meant",
     "MODEL_DECLINED": "the generator said that it has no answer",
-    "BAD_CITATION": "the generated text cited nothing, or what it was not given",
+    "BAD_CITATION": "the generated text cited nothing, or something it was not given",
     "UNKNOWN_ROLE": "the policy table has no such role",
     "UNKNOWN_PURPOSE": "the policy table has no such purpose",
     "NO_SUCH_CELL": "this role may not ask for this purpose",
     "ALLOW_LIST_REQUIRED": "this purpose needs a list of companies or persons, and the session brought none",
     "NO_LEGAL_BASIS": "the legal basis of the session does not cover this purpose",
-    "CROSSED_FOR_ADVICE": "a wall-crossing of the session is for advice, which no crossing allows",
+    "CROSSED_FOR_ADVICE": "the session was wall-crossed for advice, which no wall-crossing allows",
     "PAST_NOT_GRANTED": "this role may not ask about the past for this purpose",
     "UNKNOWN_INTENT": "the session asks for a restriction that the store's profile does not know",
-    "FOREIGN_RESIDENCY": "the session's residency names places of another profile than the store's",
+    "FOREIGN_RESIDENCY": "the session's residency belongs to another profile than the store's",
     "CONFLICT": "the session contradicts what its role and purpose demand",
     "TOO_MANY_MASKS": "the session splits its policy too far",
     "MODEL_UNAVAILABLE": "a model did not answer",
@@ -74,24 +74,8 @@ CODES: Final = {
 def describe_record(record: Record, meanings: Meanings | None = None) -> dict[str, Any]:
     """Return what a record says, in the order in which a person asks for it.
 
-    Parameters
-    ----------
-    record : Record
-    meanings : Meanings, optional
-        What bits are called; without it they have numbers only.
-
-    Returns
-    -------
-    dict
-        ``record`` (its number), ``log``, ``kind`` and ``logged``; what its event says; ``passages``, if it has any;
-        ``retained``.
-
-    Examples
-    --------
-    >>> from carag.audit import Record, Recovery
-    >>> said = describe_record(Record("log.example", 3, bytes(16), 1_762_000_000_000_000, Recovery("DRILL")))
-    >>> said["record"], said["kind"], said["logged"], said["code"]
-    (3, 'recovery', '2025-11-01T12:26:40+00:00', 'DRILL')
+    ``meanings`` names the bits, which otherwise have numbers only. The result has ``record`` (its number), ``log``,
+    ``kind`` and ``logged``; the members of its event; ``passages``, if it has any; and ``retained``.
     """
     said: dict[str, Any] = {
         "record": record.seq,
@@ -115,23 +99,10 @@ def describe_record(record: Record, meanings: Meanings | None = None) -> dict[st
 
 
 def describe_receipt(checked: Verification, meanings: Meanings | None = None) -> dict[str, Any]:
-    """Return what a verification shows; of one that is not verified, only verdict and reason.
+    """Return what a verification shows; unless it is verified, only verdict and reason.
 
-    ``meanings`` is as for :func:`describe_record`.
-
-    Returns
-    -------
-    dict
-        ``verdict``, ``reason``, ``undisclosed``, ``unproved``, ``withheld``; and if verified all of
-        :func:`describe_record`, with what the receipt opens: of a request ``who``, ``question`` and ``answer``, of any
-        other record ``opened``.
-
-    Examples
-    --------
-    >>> from carag.audit import Check
-    >>> from carag.audit.receipts.verify import Verification
-    >>> describe_receipt(Verification(Verdict.UNDECIDED, "a receipt ends in a newline", (), Check.FORMAT))["verdict"]
-    'undecided'
+    The result has ``verdict``, ``reason``, ``undisclosed``, ``unproved``, ``withheld``; and if verified all of
+    :func:`describe_record`, with the openings: of a request ``who``, ``question`` and ``answer``, otherwise ``opened``.
     """
     said: dict[str, Any] = {
         "verdict": checked.verdict.value,
@@ -166,20 +137,19 @@ def describe_receipt(checked: Verification, meanings: Meanings | None = None) ->
 
 
 def _value(checked: Verification, name: str) -> dict[str, str | None]:
-    """Say what a commitment hides, or why that cannot be seen."""
+    """Return the value of a commitment, or the reason why it cannot be seen."""
     if name in checked.values:
         return {"value": checked.values[name], "because": None}
     return {"value": None, "because": WITHHELD if name in checked.withheld else "none is on record"}
 
 
 class _Bits:
-    """The bits of the table that a record names by its hash; of one that is not at hand they have numbers only."""
+    """The bits of the table that a record names by its hash; numbers only if the table is not known."""
 
     def __init__(self, table: str, meanings: Meanings | None) -> None:
         self.meanings = (None if meanings is None else meanings(table)) or {}
 
     def names(self, word: int) -> list[str]:
-        """Name the bits of a word or mask."""
         numbers = range(_BITS)
         names = list(self.meanings) or [f"bit {number}" for number in numbers]
         return [name for number, name in zip(numbers, names, strict=False) if word >> number & 1]
@@ -210,12 +180,11 @@ def _itself(value: Any) -> Any:
 
 
 def _hex(text: str) -> str:
-    """Write a hash as other commands print it."""
     return base64.urlsafe_b64decode(text + "=").hex()
 
 
 def instant(microseconds: int) -> str:
-    """Write a time in microseconds since 1970 as ISO 8601, in UTC."""
+    """Write microseconds since 1970 as ISO 8601 in UTC."""
     return (_EPOCH + timedelta(microseconds=microseconds)).isoformat()
 
 
@@ -227,7 +196,6 @@ def _minute(minutes: int) -> str:
 
 
 def _policy(said: dict[str, Any], bits: _Bits) -> dict[str, Any]:
-    """Say which bits a passage needs and which it must not have; each pair of lists admits by itself."""
     read: dict[str, Any] = {"table": _hex(said["table"]), "admits": _pairs(said["masks"], bits)}
     for key, name, reader in (
         ("reopened", "admits_besides", partial(_pairs, bits=bits)),
@@ -299,8 +267,7 @@ _READ: Final[dict[str, tuple[str, Callable[[Any], Any]]]] = {
     "record": ("of_record", _itself),
     "heads": ("heads", _heads),
 }
-"""The name and the conversion of a member of an event, in the order of printing; members not listed follow as they are.
-No name repeats one that every record or receipt has."""
+"""Printed name and conversion of members of an event, in the order of printing; other members follow unchanged."""
 
 
 def _rank(key: str) -> tuple[int, str]:

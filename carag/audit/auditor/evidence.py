@@ -1,7 +1,7 @@
 """Compare the evidence in PostgreSQL with a log that was examined: every record, every request, triggers and grants.
 
-The log was read first, and PostgreSQL commits first, so it has at least what the log has. What it has more, by a writer
-that goes on meanwhile, must continue the log and lead to a checkpoint that the log's key signed.
+The log was read first, and PostgreSQL commits first, so it has at least what the log has. Further records, of a writer
+that continues meanwhile, must continue the log and lead to a checkpoint that the log's key signed.
 """
 
 from __future__ import annotations
@@ -33,37 +33,18 @@ __all__ = ["compare_evidence"]
 
 
 def compare_evidence(reader: LogReader, evidence: EvidenceReader, openings: Openings | None = None) -> int:
-    """Compare everything that is on the server with the log.
+    """Compare everything on the server with a log that was verified before; return the number of requests.
 
-    Parameters
-    ----------
-    reader : LogReader
-        A log that :func:`~carag.audit.auditor.examine.examine` verified.
-    evidence : EvidenceReader
-        Opened after it.
-    openings : callable, optional
-        Returns what of a record's commitments can be opened, to compare what is sealed; without it that is not
-        compared.
-
-    Returns
-    -------
-    int
-        The number of requests compared.
-
-    Raises
-    ------
-    CorruptFile
-        Naming the first difference.
-    AuditUnavailable
-        If the server cannot be read.
+    ``openings`` returns what can be opened of a record's commitments; without it sealed values are not compared. Raises
+    CorruptFile naming the first difference; AuditUnavailable if the server cannot be read.
     """
     if wrong := evidence.wrong():
         raise CorruptFile(f"{evidence.where}: {'; '.join(wrong)}")
     end = evidence.newest()
     if end is None or end.size < reader.size:
         raise CorruptFile(
-            f"{evidence.where}: there are {0 if end is None else end.size} records, the log has {reader.size}: it was "
-            "put back to an earlier state"
+            f"{evidence.where}: there are {0 if end is None else end.size} records, but the log has {reader.size}: "
+            "it was put back to an earlier state"
         )
     open_checkpoint(end.note, reader.key, f"{evidence.where}: the newest checkpoint")
     requests, mine = evidence.requests(), reader.bodies()
@@ -73,7 +54,7 @@ def compare_evidence(reader: LogReader, evidence: EvidenceReader, openings: Open
         if seq != frontier.size:
             raise CorruptFile(f"{evidence.where}: record {frontier.size} is missing")
         if seq < reader.size and (seq, body) != next(mine, None):
-            raise CorruptFile(f"{evidence.where}: record {seq} is not that of the log")
+            raise CorruptFile(f"{evidence.where}: record {seq} differs from the log's")
         frontier.append(leaf_hash(body))
         record = Record.parse(body)
         if isinstance(record.event, Recovery) and record.event.why == FILLED:
@@ -102,7 +83,7 @@ def compare_evidence(reader: LogReader, evidence: EvidenceReader, openings: Open
 def _difference(
     record: Record, row: RequestRow, found: RequestRow | None, openings: Openings | None
 ) -> str | None:
-    """Say in what a row differs from its record; None if in nothing. One without chunk ids is judged elsewhere."""
+    """Return how a row differs from its record, or None. Rows without chunk ids are judged elsewhere."""
     if found is None or found.seq != row.seq:
         return "is missing"
     plain = ("at", "kind", "outcome", "code", "scores")
@@ -115,7 +96,7 @@ def _difference(
     for column, name in SEALED.items():
         box = getattr(found, column)
         if box is not None and name not in record.commitments:
-            return f"has a {column}, and its record commits to none"
+            return f"has a {column}, but its record commits to none"
         if box is None and name in record.commitments and found.chunks is not None:
             return f"lacks its {column}"
         if box is not None and name in opened and _sealed_value(box, opened[name], row.seq, name) is None:

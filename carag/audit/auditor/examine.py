@@ -1,8 +1,7 @@
 """Examine a whole log: re-hash every record and compare with its signed checkpoints and with those kept elsewhere.
 
 A signed tree alone does not show that its end was truncated, that the directory was rolled back, or that a thief of the
-key rewrote the history: the key signed all of these histories. A checkpoint kept elsewhere shows each of them, because
-the log must still extend it.
+key rewrote the history: the key signed all of these. A checkpoint kept elsewhere does, because the log must extend it.
 """
 
 from __future__ import annotations
@@ -30,15 +29,7 @@ __all__ = ["Examination", "Kept", "examine", "examine_log", "extends", "kept_che
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A checkpoint of the log that was kept out of reach of the log's owner.
-
-    Parameters
-    ----------
-    name : str
-        For messages, such as the file's name.
-    checkpoint : Checkpoint
-        With a signature that was verified.
-    """
+    """A checkpoint of the log, with a verified signature, that was kept out of reach of the log's owner."""
 
     name: str
     checkpoint: Checkpoint
@@ -48,17 +39,8 @@ class Kept:
 class Examination:
     """A verdict on a log and the reasons for it.
 
-    Parameters
-    ----------
-    verdict : Verdict
-    reason : str
-        The reason in words.
-    size : int
-        Records that the newest checkpoint covers; 0 if it could not be read.
-    checkpoint : str
-        The newest checkpoint.
-    extends : tuple of str
-        Names of the kept checkpoints that the log extends.
+    - ``size``: records that the newest checkpoint covers; 0 if it could not be read.
+    - ``extends``: names of the kept checkpoints that the log extends.
     """
 
     verdict: Verdict
@@ -69,13 +51,7 @@ class Examination:
 
 
 def kept_checkpoint(text: str, key: NoteKey, name: str = "the checkpoint kept") -> Kept:
-    """Read a checkpoint from elsewhere.
-
-    Raises
-    ------
-    CorruptFile
-        If it is not a checkpoint of this log, and so proves nothing about it.
-    """
+    """Read a checkpoint from elsewhere; CorruptFile if it is not a checkpoint of this log."""
     return Kept(name, Checkpoint.parse(open_checkpoint(text, key, name).text))
 
 
@@ -83,7 +59,7 @@ def kept_receipt(data: bytes, vkey: str, name: str = "the receipt kept") -> Kept
     """Read the checkpoint in a receipt from elsewhere; CorruptFile if the receipt does not verify."""
     checked = verify_receipt(data, vkey)
     if checked.verdict is not Verdict.VERIFIED:
-        raise CorruptFile(f"{name} does not verify itself: {checked.reason}")
+        raise CorruptFile(f"{name} does not verify: {checked.reason}")
     proof = InclusionProof.parse(open_envelope(data).proof)
     return Kept(name, Checkpoint.parse(proof.checkpoint.text))
 
@@ -91,7 +67,7 @@ def kept_receipt(data: bytes, vkey: str, name: str = "the receipt kept") -> Kept
 def examine_log(
     directory: str | PathLike[str], *, vkey: str | None = None, kept: Iterable[Kept] = ()
 ) -> Examination:
-    """Open a log read-only and :func:`examine` it; a log that cannot be opened gets a verdict too."""
+    """Open a log read-only and :func:`examine` it; a log that cannot be opened also gets a verdict."""
     try:
         reader = LogReader(directory, vkey=vkey)
     except CorruptFile as error:
@@ -110,19 +86,8 @@ def examine(
 ) -> Examination:
     """Re-hash a log from its records, and compare it with its checkpoints and with those kept elsewhere.
 
-    Parameters
-    ----------
-    reader : LogReader
-    kept : iterable of Kept
-        Checkpoints from outside; the log must extend each.
-    visit : callable, optional
-        Called with number and bytes of each record that has the stored hash; whether all of them lead to the signed
-        root is known only afterwards.
-
-    Returns
-    -------
-    Examination
-        VERIFIED, FAILED with the first inconsistency, or UNDECIDED.
+    ``visit`` is called with number and bytes of each record that has the stored hash; only afterwards is it known
+    whether all of them lead to the signed root.
     """
     kept = tuple(kept)
     note = reader.checkpoint.to_text()
@@ -135,7 +100,7 @@ def examine(
         return Examination(Verdict.FAILED, str(error), reader.size, note)
     except AuditUnavailable as error:
         return Examination(Verdict.UNDECIDED, str(error), reader.size, note)
-    how = "the key lying beside it" if reader.trusts_own_key else "the given key"
+    how = "the key in its directory" if reader.trusts_own_key else "the given key"
     reason = f"{reader.size} records of {reader.tree.origin} are those that {how} signed"
     if kept:
         names = tuple(one.name for one in kept)
@@ -145,13 +110,7 @@ def examine(
 
 
 def extends(reader: LogReader, kept: Kept) -> None:
-    """Check by the stored tree alone that a log extends a checkpoint; no record is hashed.
-
-    Raises
-    ------
-    CorruptFile
-        If the log does not extend it.
-    """
+    """Check by the stored tree alone, without hashing records, that a log extends a checkpoint; CorruptFile if not."""
     _check_length(reader, kept)
     size, root = kept.checkpoint.size, kept.checkpoint.root
     _compare({size: [(f"{reader.path}: {kept.name}", root)]}, size, reader.root(size))
@@ -170,13 +129,13 @@ def _examine(reader: LogReader, kept: Sequence[Kept], visit: Callable[[int, byte
         _check_length(reader, one)
     signed = _signed_roots(reader, kept)
     _compare(signed, 0, EMPTY_ROOT)
-    frontier, stored, place = Frontier(), enumerate(reader.nodes()), _Place(reader.tree.origin)
+    frontier, stored, place = Frontier(), enumerate(reader.nodes()), _Positions(reader.tree.origin)
     for seq, body in reader.bodies():
         if seq != frontier.size:
             raise CorruptFile(f"{reader.path}: record {frontier.size} is missing")
         if seq >= reader.size:
             raise CorruptFile(
-                f"{reader.path}: record {seq} stands behind the newest checkpoint, which covers {reader.size}"
+                f"{reader.path}: record {seq} is beyond the newest checkpoint, which covers {reader.size}"
             )
         for level, n, value in frontier.append(leaf_hash(body)):  # in storage order, so the indices ascend
             expected, found = next(stored, (-1, None))
@@ -198,13 +157,12 @@ def _examine(reader: LogReader, kept: Sequence[Kept], visit: Callable[[int, byte
 
 
 def _signed_roots(reader: LogReader, kept: Sequence[Kept]) -> dict[int, list[tuple[str, bytes]]]:
-    """Collect the signed roots of each size, from the log's own checkpoints and those kept elsewhere."""
     signed: dict[int, list[tuple[str, bytes]]] = {}
     for size, text in reader.checkpoints():
         what = f"{reader.path}: the checkpoint of {size} records"
         checkpoint = Checkpoint.parse(open_checkpoint(text, reader.key, what).text)
         if checkpoint.size != size:
-            raise CorruptFile(f"{what} is one of {checkpoint.size}")
+            raise CorruptFile(f"{what} covers {checkpoint.size}")
         signed.setdefault(size, []).append((what, checkpoint.root))
     for one in kept:
         signed.setdefault(one.checkpoint.size, []).append((f"{reader.path}: {one.name}", one.checkpoint.root))
@@ -217,11 +175,8 @@ def _compare(signed: dict[int, list[tuple[str, bytes]]], size: int, root: bytes)
             raise CorruptFile(f"{what}: the first {size} records are not those it was signed over")
 
 
-class _Place:
-    """Checks that each record states its own log and number, that commit times ascend and that ids are unique.
-
-    The ids of all records are kept in memory, about 100 bytes each.
-    """
+class _Positions:
+    """Checks that each record states its own log and number, that commit times ascend and that ids are unique."""
 
     def __init__(self, origin: str) -> None:
         self._origin = origin
@@ -229,18 +184,18 @@ class _Place:
         self._time = 0
 
     def check(self, seq: int, body: bytes) -> str | None:
-        """Return the error of the next record, or None."""
+        """Return what is wrong with the next record, or None."""
         fields: Any = encoding.load(body)
         try:
             log, said, time, identity = fields["log"], fields["seq"], fields["tc"], fields["id"]
         except (KeyError, TypeError) as error:
-            return f"is signed and is no record: it has no {error}"
+            return f"is signed but is not a record: it has no {error}"
         if said != seq or log != self._origin:
             return f"says it is record {said} of {log}"
         if not isinstance(time, int) or time < self._time:
-            return "was committed before the one in front of it"
+            return "has an earlier commit time than the record before it"
         if not isinstance(identity, str) or identity in self._ids:
-            return "has the id of an earlier record: it is that one, entered again"
+            return "has the id of an earlier record: it was entered twice"
         self._ids.add(identity)
         self._time = time
         return None

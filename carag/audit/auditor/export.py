@@ -34,12 +34,8 @@ __all__ = ["export_log", "write_proof"]
 def export_log(reader: LogReader, directory: Path, kept: Iterable[Kept] = ()) -> Examination:
     """Write a log into a new or empty directory, and examine it at the same time.
 
-    The checkpoint is written last, and only for a consistent log: without it the directory is not an export.
-
-    Raises
-    ------
-    InvalidArgument
-        If the directory is not empty, or cannot be written.
+    The checkpoint is written last, and only for a consistent log: without it the directory is not an export. Raises
+    InvalidArgument if the directory is not empty, or cannot be written.
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -63,12 +59,8 @@ def export_log(reader: LogReader, directory: Path, kept: Iterable[Kept] = ()) ->
 def write_proof(reader: LogReader, seq: int, directory: Path) -> None:
     """Write ``record.json`` (verbatim), ``proof.tlog-proof`` and ``vkey`` of one record.
 
-    Raises
-    ------
-    InvalidArgument
-        If there is no such record, or the directory cannot be written.
-    CorruptFile
-        If the stored nodes do not lead to the signed root; nothing is written then.
+    Raises InvalidArgument if there is no such record, or the directory cannot be written; CorruptFile, and nothing is
+    written, if the stored nodes do not lead to the signed root.
     """
     body, proof = reader.body(seq), reader.prove(seq)
     reader.check_unchanged()

@@ -1,4 +1,4 @@
-"""Find records by time and by what they say, newest first, each proved under the signed checkpoint."""
+"""Find records by time and by their members, newest first, each proved under the signed checkpoint."""
 
 from __future__ import annotations
 
@@ -25,22 +25,13 @@ def find(
     wanted: Mapping[str, str | None] | None = None,
     among: Collection[int] | None = None,
 ) -> Iterator[tuple[int, Record | None]]:
-    """Yield the records of a time that say what is wanted, newest first; None in place of one of an unknown version.
+    """Yield the matching records, newest first; None in place of a record of an unknown version.
 
-    Parameters
-    ----------
-    reader : LogReader
-    since, until : int, optional
-        Microseconds since 1970: committed from the one on, and before the other.
-    wanted : mapping, optional
-        By member of a record, such as ``"role"``, the text that it must have; None wants nothing.
-    among : collection of int, optional
-        Only these records.
+    - ``since``, ``until``: commit time in microseconds since 1970, ``since <= time < until``.
+    - ``wanted``: the required text of members, such as ``"role"``; None matches everything.
+    - ``among``: only these records.
 
-    Raises
-    ------
-    CorruptFile
-        If a record that is yielded, or cannot be read, is not the one that the log signed.
+    Raises CorruptFile if a record that is yielded, or cannot be read, is not the one that the log signed.
 
     Examples
     --------
@@ -70,12 +61,7 @@ def find(
 def proved(reader: LogReader, seq: int) -> Record | None:
     """Return a record after proving it under the signed checkpoint; None if its version is unknown here.
 
-    Raises
-    ------
-    InvalidArgument
-        If there is no such record.
-    CorruptFile
-        If it is not the one that the log signed.
+    Raises InvalidArgument if there is no such record; CorruptFile if it is not the one that the log signed.
     """
     reader.prove(seq)
     try:
@@ -85,9 +71,9 @@ def proved(reader: LogReader, seq: int) -> Record | None:
 
 
 def _members(reader: LogReader, seq: int) -> dict[str, Any]:
-    """Read a record without proof, only to choose; one that cannot be read is altered if its proof fails."""
+    """Read a record without proof, only to select it; an altered one fails its proof later."""
     try:
         return {"tc": 0, **encoding.load(reader.body(seq))}
     except (CorruptFile, TypeError) as error:
         reader.prove(seq)
-        raise InvalidArgument(f"record {seq} of the log is no record: {error}") from error
+        raise InvalidArgument(f"record {seq} of the log cannot be decoded: {error}") from error

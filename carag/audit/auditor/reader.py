@@ -1,11 +1,11 @@
 """Read a log as an auditor: from its files alone, without the writer's lock and without its signing key.
 
-The directory may be a copy; ``audit.db`` and a vkey from a trusted source are enough. Nothing is written: a file that
-no writer has open is read as it is, and one that a writer has open is read as of one commit.
+The directory may be a copy; ``audit.db`` and a vkey from a trusted source are enough. Nothing is written. A file that
+no writer has open is read as it is; one that a writer has open is read as of one commit.
 
-A reader distinguishes two kinds of error. :class:`CorruptFile` is evidence of tampering or damage: something is missing
-or contradicts a signature. :class:`AuditUnavailable` means that no verdict is possible: the file does not exist, is not
-a database, cannot be read, or was written while it was read.
+:class:`CorruptFile` is evidence of tampering or damage: something is missing or contradicts a signature.
+:class:`AuditUnavailable` means that no verdict is possible: the file does not exist, is not a database, cannot be read,
+or was written while it was read.
 """
 
 from __future__ import annotations
@@ -42,22 +42,13 @@ __all__ = ["LogReader", "key_of", "open_checkpoint"]
 class LogReader:
     """A log opened for reading, in one fixed state.
 
-    Parameters
-    ----------
-    directory : path
-        Holds ``audit.db``, or ``shared.url`` of a log in PostgreSQL, and ``vkey`` if none is given.
-    vkey : str, optional
-        The log's public key from a source you trust: the key in the directory can be replaced together with the log.
+    ``directory`` holds ``audit.db``, or ``shared.url`` of a log in PostgreSQL. Give ``vkey`` from a source you trust:
+    the key in the directory can be replaced together with the log.
 
-    Raises
-    ------
-    AuditUnavailable
-        If there is no readable log, its name differs from the key's, or its newest checkpoint is signed by a key that
-        according to its own records replaced another, which only a key or receipt from outside can confirm.
-    InvalidArgument
-        If ``vkey`` is not an Ed25519 vkey.
-    CorruptFile
-        If its newest checkpoint is missing, malformed, or not signed by the key.
+    Raises AuditUnavailable if there is no readable log, its name differs from the key's, or its newest checkpoint is
+    signed by a key that, by the log's own records, replaced another, which only a key or receipt from outside can
+    confirm; InvalidArgument if ``vkey`` is not an Ed25519 vkey; CorruptFile if its newest checkpoint is missing,
+    malformed, or not signed by the key.
 
     Examples
     --------
@@ -97,15 +88,7 @@ class LogReader:
         return self.tree.size
 
     def body(self, seq: int) -> bytes:
-        """Return a record's bytes.
-
-        Raises
-        ------
-        InvalidArgument
-            If the checkpoint covers no such record.
-        CorruptFile
-            If the checkpoint covers it and it is missing.
-        """
+        """Return a record's bytes; InvalidArgument beyond the checkpoint, CorruptFile if the record is missing."""
         if not 0 <= seq < self.size:
             raise InvalidArgument(f"there is no record {seq}; the log has {self.size}, numbered from 0")
         with self._reading():
@@ -113,7 +96,7 @@ class LogReader:
         return self._bytes(row, f"record {seq}")
 
     def bodies(self) -> Iterator[tuple[int, bytes]]:
-        """Yield (sequence number, bytes) of all records, in order; also of those that no checkpoint covers."""
+        """Yield (sequence number, bytes) of all records in order, also of those that no checkpoint covers."""
         with self._reading():
             for seq, body in self._db.execute("SELECT seq, body FROM rec ORDER BY seq"):
                 yield seq, body if type(body) is bytes else self._bytes((body,), f"record {seq}")
@@ -143,12 +126,8 @@ class LogReader:
     def prove(self, seq: int) -> str:
         """Prove a record under the newest checkpoint, as a ``c2sp.org/tlog-proof@v1`` text.
 
-        Raises
-        ------
-        InvalidArgument
-            If the checkpoint covers no such record.
-        CorruptFile
-            If the stored nodes do not lead to the signed root; no such proof is returned.
+        Raises InvalidArgument if the checkpoint covers no such record; CorruptFile if the stored nodes do not lead to
+        the signed root.
         """
         leaf = merkle.leaf_hash(self.body(seq))
         hashes = merkle.inclusion_proof(self.node, seq, self.size)
@@ -160,12 +139,8 @@ class LogReader:
     def consistency(self, old: int) -> str:
         """Prove that the first ``old`` records are unchanged, as a ``c2sp.org/tlog-witness`` request body.
 
-        Raises
-        ------
-        InvalidArgument
-            Unless ``0 < old <= size``.
-        CorruptFile
-            If the stored nodes do not lead to the signed root; no such proof is returned.
+        Raises InvalidArgument unless ``0 < old <= size``; CorruptFile if the stored nodes do not lead to the signed
+        root.
         """
         hashes = merkle.consistency_proof(self.node, old, self.size)
         if not merkle.verify_consistency(old, self.size, hashes, self.root(old), self.tree.root):
@@ -174,7 +149,7 @@ class LogReader:
         return ConsistencyProof(old, tuple(hashes), self.checkpoint).to_text()
 
     def check_unchanged(self) -> None:
-        """Raise AuditUnavailable if the file was written to although no writer seemed to have it open."""
+        """Raise AuditUnavailable if the file was written to although no writer had it open."""
         if not self._wal and self._files() != self._before:
             raise AuditUnavailable(f"{self.path} was written to while it was read; read it again")
 
@@ -245,13 +220,13 @@ class LogReader:
             if self.key.signature_on(note) is None and (announced := self._announced(note)) is not None:
                 # A history forged under another key can contain such a record too, so this verifies nothing.
                 raise AuditUnavailable(
-                    f"{self.path}: {signed_by_others(note, self.key)}. Record {announced} says it took over, and "
-                    "whoever forged the one could forge the other"
+                    f"{self.path}: {signed_by_others(note, self.key)}. Record {announced} says that this key took "
+                    "over, but a forger of the log could have written that too"
                 )
         return open_checkpoint(row[0], self.key, f"{self.path}: the newest checkpoint")
 
     def _announced(self, note: Note) -> int | None:
-        """Find the record by which a signer of this note became the log's key; it proves nothing by itself."""
+        """Find the record by which a signer of this note became the log's key; by itself it proves nothing."""
         signers = {(one.name, one.key_id) for one in note.signatures}
         with self._reading():
             query = 'SELECT seq, body FROM rec WHERE instr(body, CAST(\'"kind":"key"\' AS BLOB)) ORDER BY seq DESC'
@@ -277,7 +252,7 @@ class LogReader:
         if row is None:
             raise CorruptFile(f"{self.path}: {what} is missing")
         if not isinstance(row[0], bytes):
-            raise CorruptFile(f"{self.path}: {what} was altered: it is no byte string")
+            raise CorruptFile(f"{self.path}: {what} was altered: it is not a byte string")
         return row[0]
 
 
@@ -289,10 +264,7 @@ def _rows(cursor: Any) -> Iterator[tuple[Any, ...]]:
 def open_checkpoint(text: str, key: NoteKey, what: str) -> Note:
     """Read a checkpoint and check that this key signed it.
 
-    Raises
-    ------
-    CorruptFile
-        If it is malformed, of another log, or not signed by the key; the message calls it ``what``.
+    Raises CorruptFile if it is malformed, of another log, or not signed by the key; the message calls it ``what``.
     """
     try:
         note = Note.parse(text)
@@ -300,23 +272,19 @@ def open_checkpoint(text: str, key: NoteKey, what: str) -> Note:
     except CorruptFile as error:
         raise CorruptFile(f"{what} cannot be read: {error}") from error
     if key.signature_on(note) is None:
-        raise CorruptFile(f"{what} is not signed by the log's key as given: {signed_by_others(note, key)}")
+        raise CorruptFile(f"{what} is not signed by the given key of the log: {signed_by_others(note, key)}")
     if not key.verifies(note):
         raise CorruptFile(f"{what} is not signed by {key.name}+{key.key_id.hex()}")
     if checkpoint.origin != key.name:
-        raise CorruptFile(f"{what} is one of {checkpoint.origin}, not of {key.name}")
+        raise CorruptFile(f"{what} belongs to the log {checkpoint.origin}, not {key.name}")
     return note
 
 
 def key_of(directory: Path, vkey: str | None) -> LogVerifier:
     """Read the given vkeys, one per line, or else those in the log's directory.
 
-    Raises
-    ------
-    InvalidArgument
-        If the given one is not an Ed25519 vkey.
-    AuditUnavailable
-        If none is given and the directory has none.
+    Raises InvalidArgument if the given one is not an Ed25519 vkey; AuditUnavailable if none is given and the directory
+    has none.
     """
     if vkey is not None:
         return LogVerifier.parse(vkey)

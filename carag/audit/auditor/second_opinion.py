@@ -1,8 +1,8 @@
 """Check roots and inclusion paths a second time with pymerkle, an independent implementation of the same tree.
 
-It is never the only check. pymerkle (extra ``second-opinion``) computes roots and inclusion paths as RFC 6962 does. Its
-consistency proofs follow no standard, and before version 7 one could be forged for any two trees, so these are not
-used and older versions are refused.
+pymerkle (extra ``second-opinion``) is never the only check. It computes roots and inclusion paths as RFC 6962 does. Its
+consistency proofs follow no standard and are not used; before version 7 they could be forged for any two trees, so
+older versions are refused.
 """
 
 from __future__ import annotations
@@ -31,23 +31,14 @@ _WANTED_MAJOR: Final = "7"
 def check_asked(name: str) -> None:
     """Check that the named package is pymerkle; InvalidArgument otherwise."""
     if name != "pymerkle":
-        raise InvalidArgument(f"no second opinion by {quoted(name)}; want pymerkle")
+        raise InvalidArgument(f"{quoted(name)} cannot give a second opinion; want pymerkle")
 
 
 def second_opinion_on(receipt: bytes) -> str | None:
-    """Ask pymerkle whether a receipt's record leads to the root in its checkpoint; it checks no signature.
+    """Ask pymerkle whether a receipt's record leads to the root in its checkpoint; return the disagreement, or None.
 
-    Returns
-    -------
-    str or None
-        The disagreement; None if pymerkle agrees.
-
-    Raises
-    ------
-    MissingExtra
-        If pymerkle is absent or of a version that must not be asked.
-    CorruptFile
-        If the bytes are not a receipt.
+    No signature is checked. Raises MissingExtra if pymerkle is absent or of a refused version; CorruptFile if the bytes
+    are not a receipt.
     """
     pymerkle = _pymerkle()
     layout = import_module("pymerkle.core")._inclusion_path_layout  # noqa: SLF001 # hence the pinned major version
@@ -69,7 +60,7 @@ def second_opinion_on(receipt: bytes) -> str | None:
 
 
 def disagreements(reader: LogReader, seqs: Iterable[int]) -> list[str]:
-    """Compare the newest root and the paths of some records with pymerkle's, and list the differences."""
+    """Compare the newest root and the paths of some records with pymerkle's; return the differences."""
     tree, found = node_tree(reader), []
     if tree.get_root(reader.size) != reader.tree.root:
         found.append(f"the root of {reader.size} records")
@@ -81,17 +72,11 @@ def disagreements(reader: LogReader, seqs: Iterable[int]) -> list[str]:
 
 
 def node_tree(reader: LogReader) -> Any:
-    """Return the log's stored nodes as a read-only ``pymerkle.BaseMerkleTree``.
-
-    Raises
-    ------
-    MissingExtra
-        If pymerkle is absent or of a version that must not be asked.
-    """
+    """Return the log's stored nodes as a read-only ``pymerkle.BaseMerkleTree``; MissingExtra as above."""
     base: Any = _pymerkle().BaseMerkleTree
 
     class NodeTree(base):  # type: ignore[misc] # the package brings no types
-        """pymerkle's algorithms over the log's nodes, which computes nothing below a stored subtree."""
+        """pymerkle's algorithms over the log's nodes; nothing below a stored subtree is computed."""
 
         def __init__(self) -> None:
             super().__init__("sha256", disable_cache=True)
@@ -127,6 +112,6 @@ def _pymerkle() -> Any:
         raise MissingExtra("a second opinion needs pymerkle; install carag-engine[second-opinion]") from error
     if found.split(".")[0] != _WANTED_MAJOR:
         raise MissingExtra(
-            f"pymerkle {found} must not be asked; want {_WANTED_MAJOR}: in earlier versions a proof can be forged"
+            f"pymerkle {found} is not used; want {_WANTED_MAJOR}: in earlier versions a proof can be forged"
         )
     return pymerkle

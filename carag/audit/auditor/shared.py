@@ -1,4 +1,4 @@
-"""Read a log that several processes write: the statements of a reader, on a PostgreSQL server, as of one moment."""
+"""Read a log that several processes write, as of one moment: a LogReader's statements, on a PostgreSQL server."""
 
 from __future__ import annotations
 
@@ -22,20 +22,13 @@ _SAID: Final = (
     ("?", "%s"),
     ('instr(body, CAST(\'"kind":"key"\' AS BLOB))', 'position(\'"kind":"key"\'::bytea IN body) > 0'),
 )
-"""What the reader's statements are on the server."""
+"""How SQLite's statements are spelled on the server."""
 
 
 class SharedRecords:
-    """A connection with the reader's statements, which needs only the SELECT privilege.
+    """A connection that runs a LogReader's statements; it needs only the SELECT privilege.
 
-    Parameters
-    ----------
-    place : Place
-
-    Raises
-    ------
-    AuditUnavailable
-        If the server cannot be reached, or has no such log.
+    Raises AuditUnavailable if the server cannot be reached, or has no such log.
     """
 
     def __init__(self, place: Place) -> None:
@@ -45,7 +38,7 @@ class SharedRecords:
             self._db = reading(place, LOG, "SELECT FROM checkpoint LIMIT 1")
 
     def execute(self, statement: str, parameters: Any = ()) -> Any:
-        """Run a statement of the reader; of one that reads everything, the rows are fetched as they are used."""
+        """Run a LogReader's statement; if it reads everything, the rows are fetched as they are used."""
         said = f"{statement} "
         for form, ours in _SAID:
             said = said.replace(form, ours)

@@ -36,8 +36,7 @@ class Batch:
     bodies : sequence of bytes
         The records, verbatim; at least one.
     nodes : sequence of Node
-        The tree nodes that they complete, in storage order: the first has storage index
-        ``stored_hash_count(first)``, and there is no gap.
+        The tree nodes that they complete, in storage order without a gap, from ``stored_hash_count(first)`` on.
     note : str
         The signed checkpoint that covers the last of them.
     begun : sequence of int
@@ -69,19 +68,19 @@ class Backend(Protocol):
 
     @property
     def is_shared(self) -> bool:
-        """Whether other processes append, too."""
+        """Whether other processes append as well."""
         ...
 
     def turn(self, tip: Tip, key: NoteKey) -> AbstractContextManager[Tip]:
-        """Hold off all other writers, and lend the log's end as it is now; what is appended meanwhile is one commit.
+        """Keep all other writers out, and yield the present end of the log; what is appended meanwhile is one commit.
 
-        ``tip`` is the end as this process knows it. What others appended since must lead to a checkpoint that the key
-        signed: else CorruptFile.
+        ``tip`` is the end as this process knows it. What others appended since must lead to a checkpoint signed by the
+        key; otherwise CorruptFile.
         """
         ...
 
     def alone(self, what: str) -> AbstractContextManager[None]:
-        """Keep all other processes from the log; StoreLocked, and ``what`` cannot be done, if one has it open."""
+        """Keep all other processes out of the log; StoreLocked, and ``what`` is refused, if one has it open."""
         ...
 
     def append(self, batch: Batch) -> None:
@@ -120,7 +119,7 @@ class Backend(Protocol):
         ...
 
     def checkpoint(self) -> str:
-        """Return the newest checkpoint; CorruptFile if there is none."""
+        """Return the newest checkpoint; CorruptFile if it is missing."""
         ...
 
     def unended(self) -> tuple[int, ...]:
@@ -128,7 +127,7 @@ class Backend(Protocol):
         ...
 
     def left_behind(self) -> tuple[int, ...]:
-        """Return those of :meth:`unended` that no process will end, because the one that began has left."""
+        """Return those of :meth:`unended` that no process will end, because the process that began them has left."""
         ...
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
 """Make ``audit.db`` and PostgreSQL equal again after a crash: PostgreSQL commits first, so only it can be ahead.
 
-What it has more is taken over if the log's own key signed it and it continues ``audit.db``; so the server, which is not
-trusted, can add nothing of its own. A server that has less was put back to an earlier state, and is refused.
+Its further records are taken over if the log's own key signed them and they continue ``audit.db``; so the server, which
+is not trusted, can add nothing itself. A server with fewer records was put back to an earlier state, and is refused.
 """
 
 from __future__ import annotations
@@ -29,22 +29,16 @@ if TYPE_CHECKING:
 __all__ = ["FILLED", "caught_up", "fill", "grown"]
 
 FILLED: Final = "EVIDENCE_FILLED"
-"""Code of the recovery record after which an empty server got all records; chunk ids of those are not known there."""
+"""Code of the recovery record before an empty server was filled; it lacks the chunk ids of earlier records."""
 _PAGE_ROWS: Final = 500
 """Records read at a time."""
 
 
 def caught_up(backend: Backend, evidence: PostgresEvidence, tip: Tip, key: NoteKey) -> Tip:
-    """Add to ``audit.db`` what the server has more, and return the log's end.
+    """Add to ``audit.db`` the further records of the server, and return the log's end.
 
-    Nothing is changed if both are equal, or the server is still to be filled.
-
-    Raises
-    ------
-    CorruptFile
-        If the server has fewer records, or others; the message says which.
-    AuditUnavailable
-        If one of the two cannot be read or written.
+    Nothing is changed if both are equal, or the server is still to be filled. Raises CorruptFile if the server has
+    fewer records, or others; AuditUnavailable if one of the two cannot be read or written.
     """
     if evidence.is_empty:
         return tip
@@ -53,7 +47,7 @@ def caught_up(backend: Backend, evidence: PostgresEvidence, tip: Tip, key: NoteK
         return tip
     if size < tip.frontier.size:
         raise CorruptFile(
-            f"{evidence.where}: rollback: there are {size} records, and {backend.where} has {tip.frontier.size}; "
+            f"{evidence.where}: rollback: there are {size} records, but {backend.where} has {tip.frontier.size}; "
             "restore the newest backup of the database, or keep the evidence in an empty schema, which is filled: "
             "carag audit postgres"
         )
@@ -68,17 +62,10 @@ def caught_up(backend: Backend, evidence: PostgresEvidence, tip: Tip, key: NoteK
 def grown(
     tip: Tip, key: NoteKey, end: End, bodies: Iterable[tuple[int, bytes]], where: str
 ) -> tuple[Growth, Note, int]:
-    """Let a log's end grow by records that somebody else kept, up to a checkpoint that the log's key signed.
+    """Extend a log's end by records from elsewhere, up to a signed checkpoint; return also the last commit time.
 
-    Returns
-    -------
-    Growth, Note, int
-        The last is the commit time of the last record.
-
-    Raises
-    ------
-    CorruptFile
-        If the key did not sign the checkpoint, or the records do not lead to it; ``where`` is whose they are.
+    Raises CorruptFile if the key did not sign the checkpoint, or the records do not lead to it; ``where`` names their
+    source.
     """
     note = Note.parse(end.note)
     checkpoint = Checkpoint.parse(note.text)
@@ -89,7 +76,7 @@ def grown(
         try:
             record = Record.parse(body)
         except CorruptFile as error:
-            raise CorruptFile(f"{where}: record {seq} is none: {error}") from error
+            raise CorruptFile(f"{where}: record {seq} cannot be decoded: {error}") from error
         if (record.seq, seq, record.log) != (growth.size, growth.size, checkpoint.origin):
             raise CorruptFile(f"{where}: record {growth.size} is missing")
         growth.add(record.event, body)

@@ -4,14 +4,14 @@
 ``audit.db``          records, tree nodes, newest checkpoint; nothing personal
 ``private.db``        salts and values of the commitments, sealed; may be destroyed without harm to any proof
 ``private.key``       the keys that unseal them; if backups of ``private.db`` omit it, erasure reaches those too
-``shared.url``        the address of the server that has records and values instead, for several processes; see there
-``moved.url``         the address of the server where all of it is now; the log is only read here
-``evidence.url``      the address of the server that has the records too, and the table of requests; without it, none
+``shared.url``        the address of the server that holds records and values instead, for several processes
+``moved.url``         the address of the server that the log was moved to; here it can only be read
+``evidence.url``      the address of the server with a second copy of the records and the table of requests, if any
 ``audit.key``         the signing keys (0600)
 ``vkey``              the public keys, for everyone; written last, so its presence means that the log exists
 ``anchors/``          evidence that anchors confirmed checkpoints, one file each
 ``audit.lock``        held by the one writer
-``pinned``            the checkpoint at the last close: ``audit.db`` alone cannot be rolled back behind it unnoticed
+``pinned``            the checkpoint at the last close, which detects that ``audit.db`` alone was rolled back
 ====================  ======================================================================================
 """
 
@@ -48,14 +48,8 @@ _URL: Final = re.compile("([A-Za-z][A-Za-z0-9+.-]+):/")  # one slash, because Pa
 class LogDirectory:
     """An opened log directory, locked against other writers.
 
-    Raises
-    ------
-    StoreLocked
-        If another writer holds the directory.
-    AuditUnavailable
-        If it cannot be created or written.
-    InvalidArgument
-        If it is a URL, or the log was moved from here.
+    Raises StoreLocked if another writer holds the directory; AuditUnavailable if it cannot be created or written;
+    InvalidArgument if it is a URL, or the log was moved from here.
     """
 
     def __init__(self, path: Path) -> None:
@@ -99,14 +93,14 @@ class LogDirectory:
         return self._ring(key, clock)
 
     def open_backend(self, empty: str) -> Backend:
-        """Open ``audit.db``; one that is lost is made again where a server has all that was in it."""
+        """Open ``audit.db``; if it is lost and a server holds all its records, create it again."""
         if self._link is not None:
             return SharedBackend(self._link, empty)
         create = not self.founded or remembered(self.path) is not None
         return SqliteBackend(self.records, create=create, empty=empty)
 
     def lacks_values(self) -> bool:
-        """Tell whether there are no sealed values, not even none."""
+        """Tell whether the store of sealed values itself is missing."""
         return is_missing(self.private) if self._link is None else not SharedValues.has_state(self._link)
 
     def open_values(self, *, create: bool) -> PrivateStore:
@@ -116,12 +110,9 @@ class LogDirectory:
         return PrivateStore(self.private, create=create)
 
     def open_evidence(self, url: str | None) -> PostgresEvidence | None:
-        """Open the server that is given, or else the one that the directory names; None if there is neither.
+        """Open the given server, or else the one that the directory names; None if there is neither.
 
-        Raises
-        ------
-        CorruptFile
-            If the directory names it and it is empty.
+        Raises CorruptFile if the directory names it and it is empty.
         """
         known = remembered(self.path)
         place = known if url is None else Place.parse(url)
@@ -141,7 +132,7 @@ class LogDirectory:
         return evidence
 
     def remember(self, evidence: PostgresEvidence) -> None:
-        """Note the server, so that the log is never opened without."""
+        """Note the server, so that the log is never opened without it."""
         with self._reachable():
             if remembered(self.path) != evidence.place:
                 remember(self.path, evidence.place)
@@ -156,7 +147,7 @@ class LogDirectory:
             ring.check_listed()
 
     def pinned(self) -> Note | None:
-        """Read the checkpoint stored at the last close; None if there is none."""
+        """Read the checkpoint stored at the last close, if any."""
         with self._reachable():
             if not self.pin.exists():
                 return None
@@ -183,8 +174,8 @@ class LogDirectory:
     def _check_here(self) -> None:
         if (moved := remembered(self.path, MOVED_TO)) is not None:
             raise InvalidArgument(
-                f"{self.path} was moved to {moved}, where its log goes on; use a directory that shares it. If the move "
-                f"did not end, run it again: carag share {moved} --admin URL --from {self.path} --store DIR"
+                f"{self.path} was moved to {moved}, where its log continues; use a directory that shares it. If the "
+                f"move was interrupted, run it again: carag share {moved} --admin URL --from {self.path} --store DIR"
             )
 
     def _has_records(self) -> bool:

@@ -1,12 +1,11 @@
 """Commit the records of many callers together (group commit): one thread writes them while the callers wait.
 
 A disk sync takes as long for one record as for five hundred. Records that arrive while a batch is being written form
-the next batch, so no caller waits for a batch to fill, and under load none pays for a sync of its own.
+the next batch, so no caller waits for a batch to fill, and under load none pays for a sync alone. Every caller gets a
+definite answer: its result, its own refusal, or that the batch failed. If the queue is full or closed, a caller gets an
+error at once, and its record is not queued.
 
-Every caller gets a definite answer: its result, its own refusal, or that the batch failed. If the queue is full or
-closed, a caller gets an error at once, and its record is not queued.
-
-The callers of a batch are woken one after another, each by the one before: threads that wake at the same time only
+The callers of a batch are woken one after another, each by the previous one: threads that wake at the same time only
 contend for the interpreter lock, which wakes them again every few milliseconds.
 """
 
@@ -26,9 +25,9 @@ if TYPE_CHECKING:
 __all__ = ["MAX_BATCH", "MAX_WAITING", "Aside", "GroupCommit"]
 
 MAX_BATCH: Final = 512
-"""Greatest number of records of a batch."""
+"""Most records of a batch."""
 MAX_WAITING: Final = 4096
-"""Greatest number of waiting records; in batches of 64 with 2 ms per disk sync, an eighth of a second's work."""
+"""Most waiting records; in batches of 64 with 2 ms per disk sync, an eighth of a second's work."""
 _WAKE_SECONDS: Final = 0.05  # after which the writing thread itself wakes the next caller of a finished batch
 
 Item = TypeVar("Item")
@@ -52,20 +51,8 @@ class _Caller(Generic[Item, Result]):
 class GroupCommit(Generic[Item, Result]):
     """A queue in front of one writing thread.
 
-    Parameters
-    ----------
-    commit : callable
-        Takes the waiting items, at most ``most``, and makes them durable together. Returns for each its result,
-        or its own error. If it raises, all of them failed.
-    most, room : int
-        Greatest number of items of a batch, and of waiting items.
-
-    Examples
-    --------
-    >>> group = GroupCommit(lambda items: [item * 2 for item in items])
-    >>> group.submit(21)
-    42
-    >>> group.close()
+    ``commit`` takes at most ``most`` of at most ``room`` waiting items and makes them durable together. It returns for
+    each its result, or its own error; if it raises, all of them failed.
     """
 
     def __init__(
@@ -87,15 +74,9 @@ class GroupCommit(Generic[Item, Result]):
     def submit(self, item: Item) -> Result:
         """Queue an item and wait until it is durable.
 
-        An interrupted wait (KeyboardInterrupt) leaves the item in the queue: it may still be written, and its result
-        is dropped.
-
-        Raises
-        ------
-        AuditUnavailable
-            At once if the queue is full or closed; later if the batch could not be written.
-        CaragError
-            The item's own refusal.
+        An interrupted wait (KeyboardInterrupt) leaves the item in the queue: it may still be written, and its result is
+        dropped. Raises AuditUnavailable, at once if the queue is full or closed, later if the batch could not be
+        written; or the item's own refusal.
         """
         caller = _Caller[Item, Result](item)
         with self._news:
@@ -103,7 +84,7 @@ class GroupCommit(Generic[Item, Result]):
                 raise AuditUnavailable("the log is closed; open it again")
             if len(self._waiting) >= self._room:
                 raise AuditUnavailable(
-                    f"{self._room} records wait to be written already; nothing was queued, try again later"
+                    f"{self._room} records are waiting to be written; this one was not queued, try again later"
                 )
             self._waiting.append(caller)
             self._news.notify()
@@ -163,7 +144,7 @@ class GroupCommit(Generic[Item, Result]):
 
 
 def _own(error: BaseException) -> CaragError:
-    """Return an exception for one caller alone: threads must not share a traceback."""
+    """Return an exception for one caller: threads must not share a traceback."""
     if not isinstance(error, CaragError):
         unavailable = AuditUnavailable(f"the record could not be written: {error!r}; open the log again")
         unavailable.__cause__ = error
@@ -174,16 +155,7 @@ def _own(error: BaseException) -> CaragError:
 
 
 class Aside:
-    """A helper thread, which runs one call while the caller's thread runs another.
-
-    Examples
-    --------
-    >>> aside = Aside()
-    >>> with aside.doing(lambda: print("in parallel")):
-    ...     pass
-    in parallel
-    >>> aside.close()
-    """
+    """A helper thread, which runs one call while the caller's thread runs another."""
 
     def __init__(self) -> None:
         self._calls: SimpleQueue[Callable[[], None] | None] = SimpleQueue()

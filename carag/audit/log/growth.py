@@ -1,4 +1,4 @@
-"""Let the end of a log grow by records."""
+"""Collect the records that a batch appends to a log, and compute the log's new end."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Growth"]
 
 
 class Growth:
-    """Records that are added to the end of a log, with the tree nodes that they complete; the end itself stays."""
+    """Records added to the end of a log, with the tree nodes that they complete; the old end is not changed."""
 
     def __init__(self, tip: Tip) -> None:
         self.first, self.frontier = tip.frontier.size, tip.frontier.copy()
@@ -33,15 +33,15 @@ class Growth:
 
     @property
     def size(self) -> int:
-        """Number of records, those added included."""
+        """Number of records, including those added."""
         return self.frontier.size
 
     def refusal(self, event: Event) -> InvalidArgument | None:
-        """Say why an event cannot come next: it ends what has not begun."""
+        """Return why an event cannot come next: it ends a request that has not begun."""
         ends = _ends(event)
         if self._unended.issuperset(ends):
             return None
-        return InvalidArgument(f"{ends} are no open begin records of this log")
+        return InvalidArgument(f"{ends} are not open begin records of this log")
 
     def add(self, event: Event, body: bytes) -> None:
         """Add a record."""
@@ -55,7 +55,7 @@ class Growth:
         self.bodies.append(body)
 
     def batch(self, note: Note) -> Batch:
-        """Return what was added, under the checkpoint that covers it."""
+        """Return what was added, with the checkpoint that covers it."""
         return Batch(self.first, self.bodies, self.nodes, note.to_text(), self._begun, self._ended)
 
     def tip(self, note: Note, committed: int) -> Tip:
@@ -64,7 +64,6 @@ class Growth:
 
 
 def _ends(event: Event) -> tuple[int, ...]:
-    """Return the sequence numbers of the begin records that an event ends."""
     if isinstance(event, Access) and event.begun is not None:
         return (event.begun,)
     return event.begins if isinstance(event, Recovery) else ()

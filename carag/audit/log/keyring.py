@@ -2,14 +2,14 @@
 
 ``audit.key`` (0600) has a line for each private key, ``vkey`` (public) one for each key that ever signed::
 
-    PRIVATE+KEY+...                     the current key
-    next PRIVATE+KEY+...                signs already, takes over when the log has said so (rotation.py)
-    until <microseconds> PRIVATE+KEY+...    the key before, signing along until then
-    also PRIVATE+KEY+...                ML-DSA-44, on anchored checkpoints
+    PRIVATE+KEY+...                         the current key
+    next PRIVATE+KEY+...                    signs already, takes over once the log records it (rotation.py)
+    until <microseconds> PRIVATE+KEY+...    the previous key, which also signs until then
+    also PRIVATE+KEY+...                    ML-DSA-44, on anchored checkpoints
 
 An expired private key is dropped when the ring is next read or written; its vkey stays listed, so that old receipts
-verify. Every note that the ring signs has a valid line by the current key, at every moment of a rotation, also after a
-crash: a log is always opened with its current key.
+verify. Every note has a valid line by the current key, at every moment of a rotation and after a crash: a log is always
+opened with its current key.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class _Keys:
             elif line.startswith(_ALSO) and keys.also is None:
                 keys = replace(keys, also=MlDsaSigningKey.parse(line.removeprefix(_ALSO)))
             else:
-                raise InvalidArgument("a line is neither 'next', 'until' nor 'also' with a signing key")
+                raise InvalidArgument("a line must be 'next', 'until' or 'also' with a signing key")
         names = {keys.current.name, *(key.name for key in keys.signing())}
         if keys.also is not None:
             names.add(keys.also.name)
@@ -79,28 +79,10 @@ class _Keys:
 
 
 class KeyRing:
-    r"""Signs for a log with every key that is in use. Safe to share between threads.
+    """Signs for a log with every key that is in use. Safe to share between threads.
 
-    Parameters
-    ----------
-    private, public : Path
-        The files of the private keys and of the vkeys.
-    keys : SigningKey or str
-        A new log's key, or the content of ``private``.
-    clock : callable, optional
-        Microseconds since 1970 UTC.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> home = pathlib.Path(tempfile.mkdtemp())
-    >>> ring = KeyRing(home / "audit.key", home / "vkey", SigningKey.generate("log.example/1"))
-    >>> ring.save()
-    >>> before, after = ring.verifier, ring.stage()
-    >>> ring.promote(until=ring.now() + 10**12)
-    >>> note = ring.sign("both sign\n")
-    >>> ring.verifier == after, before.verifies(note), after.verifies(note)
-    (True, True, True)
+    ``private`` and ``public`` are the files of the private keys and the vkeys; ``keys`` is a new log's key, or the
+    content of ``private``.
     """
 
     def __init__(
@@ -128,7 +110,7 @@ class KeyRing:
 
     @property
     def trusted(self) -> LogVerifier:
-        """All of them as one verifier, for earlier checkpoints, which an older key may have signed."""
+        """All keys as one verifier, for earlier checkpoints, which an older key may have signed."""
         return LogVerifier(self._listed)
 
     def now(self) -> int:
@@ -148,23 +130,23 @@ class KeyRing:
         return note if key is None else note.signed_also([key.sign(Checkpoint.parse(note.text))])
 
     def stage(self) -> VerifierKey:
-        """Let the next key sign too; generate it if there is none yet. Repeated, it returns the same key."""
+        """Make the next key sign as well; generate it on the first call, later return the same one."""
         with self._mutex:
             fresh = self._keys.next or SigningKey.generate(self.name)
             self._change(replace(self._keys, next=fresh))
             return fresh.verifier
 
     def promote(self, *, until: int) -> None:
-        """Make the next key the current one; the previous one also signs until a time."""
+        """Make the next key the current one; the previous one also signs until ``until``."""
         with self._mutex:
             keys = self._keys
             if keys.next is None:
-                raise InvalidArgument(f"no key of {self.name} waits for its turn; stage one first")
+                raise InvalidArgument(f"{self.name} has no next key; stage one first")
             old = (*keys.old, (until, keys.current))
             self._change(replace(keys, current=keys.next, next=None, old=old))
 
     def add(self, key: MlDsaSigningKey) -> None:
-        """Let an ML-DSA-44 key sign the checkpoints that are anchored."""
+        """Make an ML-DSA-44 key sign the checkpoints that are anchored."""
         if key.name != self.name:
             raise InvalidArgument(f"the key is named {key.name}; want {self.name}, the log's name")
         with self._mutex:
@@ -180,10 +162,7 @@ class KeyRing:
     def check_listed(self) -> None:
         """Check that the vkey file lists the current key and only keys of this log; complete it if necessary.
 
-        Raises
-        ------
-        CorruptFile
-            If it does not; then one of the two files belongs to another log.
+        Raises CorruptFile if one of the two files belongs to another log.
         """
         try:
             text = self._public.read_text("utf-8")

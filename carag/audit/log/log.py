@@ -1,17 +1,17 @@
 """Append records durably to a log, prove them, and verify the log.
 
-Guarantees. (a) :meth:`AuditLog.append` returns only after the record is on disk and under a signed checkpoint; until
-then the caller must not return anything to the asker. (b) A holder of the vkey and of one receipt or checkpoint from
-outside notices any edit, deletion, reordering, insertion, truncation or fork of the records that the checkpoint covers.
-The log cannot prove that the caller told the truth when the record was written, nor notice by itself that the whole
-directory was rolled back. The latter needs a checkpoint kept elsewhere, given to :meth:`AuditLog.open` as
-``not_before``.
+(a) :meth:`AuditLog.append` returns only after the record is on disk and under a signed checkpoint; until then the
+caller must not return anything to the asker. (b) A holder of the vkey and of one receipt or checkpoint from outside
+notices any edit, deletion, reordering, insertion, truncation or fork of the records that the checkpoint covers.
 
-The order of an append. Callers draft their records in parallel. One thread takes all waiting drafts, gives them their
-sequence numbers, signs one root over them, writes salts and values into ``private.db``, then records and requests into
-PostgreSQL, if the log keeps its evidence there too, then records, nodes and checkpoint into ``audit.db``, each in one
-transaction, waits for the disk, advances the frontier in memory and wakes the callers. A failure anywhere leaves the
-frontier unchanged; every caller of the batch gets the error.
+The log cannot prove that the caller told the truth when the record was written, nor notice by itself that the whole
+directory was rolled back: that needs a checkpoint kept elsewhere, given to :meth:`AuditLog.open` as ``not_before``.
+
+Callers draft their records in parallel. One thread takes all waiting drafts, gives them sequence numbers, signs one
+root over them, and writes salts and values into ``private.db``, then records and requests into PostgreSQL (if the log
+keeps its evidence there too), then records, nodes and checkpoint into ``audit.db``, each in one transaction. It waits
+for the disk, advances the frontier in memory and wakes the callers. A failure anywhere leaves the frontier unchanged;
+every caller of the batch gets the error.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ if TYPE_CHECKING:
 __all__ = ["AuditLog"]
 
 _MAX_BEGINS_A_RECORD: Final = 4000
-"""Greatest number of begins that a recovery record names: at up to 9 bytes each they fit into MAX_RECORD_BYTES."""
+"""Most begins that a recovery record names: at up to 9 bytes each they fit into MAX_RECORD_BYTES."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """A draft that became a record, with the proof under its batch's checkpoint."""
+    """A draft that became a record, with the paths under its batch's checkpoint."""
 
     seq: int
     body: bytes
@@ -127,28 +127,27 @@ class AuditLog(Proving):
     ) -> Self:
         """Open the log in a directory, and create it on first use.
 
-        The newest records, the tree's root and the newest checkpoint are checked against each other first. Work that
-        an earlier process left unfinished is recorded.
+        The newest records, the tree's root and the newest checkpoint are first checked against each other. Work that an
+        earlier process left unfinished is recorded.
 
         Parameters
         ----------
         directory : path
             Created if missing. Never a URL: keys and private values are files.
         origin : str, optional
-            The log's name, a URL without scheme such as ``"audit.example/prod-1"``. By default a random name on first
-            use, later the name of the log.
+            The log's name, a URL without scheme such as ``"audit.example/prod-1"``; by default random.
         clock : callable, optional
             Microseconds since 1970 UTC.
         not_before : str, optional
-            A checkpoint, inclusion proof or receipt of this log that was kept elsewhere. A log that does not extend it
-            is not opened.
+            A checkpoint, inclusion proof or receipt that was kept elsewhere; a log that does not extend it is not
+            opened.
         evidence : str, optional
-            ``postgresql://ROLE@HOST/DATABASE``, a server that gets every record too, with a table of requests, and is
-            remembered. ``carag audit postgres --admin`` sets it up.
+            ``postgresql://ROLE@HOST/DATABASE``, set up with ``carag audit postgres --admin``: the server also gets
+            every record, with a table of requests, and is remembered.
         retain : str
-            The retention class of every record that names none (:mod:`carag.audit.records.retention`).
+            The retention class of records that name none (:mod:`carag.audit.records.retention`).
         accept_lost_values : bool
-            Whether to open a log whose ``private.db`` is lost, without the values of its commitments; it is recorded.
+            Open a log whose ``private.db`` is lost, without the values of its commitments; this is recorded.
 
         Raises
         ------
@@ -212,7 +211,7 @@ class AuditLog(Proving):
 
     @property
     def keys(self) -> KeyRing:
-        """The keys that sign, and the public keys of all that ever did."""
+        """The keys that sign, and the public keys of all that ever signed."""
         return self._key
 
     def watch(self, guard: Callable[[Event], None] | None) -> None:
@@ -226,7 +225,7 @@ class AuditLog(Proving):
         return self._private
 
     def damage(self) -> str | None:
-        """Return what a scrub found to be altered, after which nothing more is written; None if nothing was."""
+        """Return the alteration that a scrub found, after which nothing more is written, or None."""
         return self._scrubber.damage
 
     def now(self) -> int:
@@ -245,14 +244,13 @@ class AuditLog(Proving):
 
         Parameters
         ----------
-        event : Access, Begin, Ingest, Recovery, ...
         secrets : mapping of str to str, optional
-            Values to commit to: ``"subject"``, ``"query"``, ``"answer"``, and ``"entities"``, which no receipt
-            opens. ``None`` omits one.
+            Values to commit to: ``"subject"``, ``"query"``, ``"answer"``, and ``"entities"``, which no receipt opens.
+            ``None`` omits one.
         passages : sequence of Passage
             The passages to be returned to the asker, best first.
         retain : str, optional
-            The retention class (:mod:`carag.audit.records.retention`), if not the one the log was opened with.
+            The record's retention class, by default that of the log.
 
         Raises
         ------
@@ -291,21 +289,16 @@ class AuditLog(Proving):
             rehash.nothing_beyond()
             rehash.expect(checkpoint.size, checkpoint.root)
             if rehash.unended != set(self._backend.unended()):
-                raise CorruptFile(f"{self._home.path}: the begins on file are not those of the records")
+                raise CorruptFile(f"{self._home.path}: the stored begins differ from those of the records")
         return checkpoint
 
     def scrub(self, *, rate: float | None = None) -> int:
-        """Re-hash all present records of the log, and refuse later appends if it is damaged.
+        """Re-hash all present records and return their number, fewer than the log has if it was closed meanwhile.
 
         Parameters
         ----------
         rate : float, optional
             Greatest number of records per second; by default unlimited.
-
-        Returns
-        -------
-        int
-            Number of records read: fewer than the log has if it was closed meanwhile.
 
         Raises
         ------
@@ -316,9 +309,7 @@ class AuditLog(Proving):
         return self._scrubber.scrub(rate)
 
     def scrub_in_background(self, *, rate: float = 10_000, every: float = 3600) -> None:
-        """Scrub repeatedly in a thread of its own until the log is closed; further calls do nothing.
-
-        Damage is reported by the next append, which is refused.
+        """Scrub in a thread until the log is closed; further calls do nothing. Damage makes the next append fail.
 
         Parameters
         ----------
@@ -359,7 +350,7 @@ class AuditLog(Proving):
         self.close()
 
     def _commit(self, drafts: Sequence[Draft]) -> list[_Placed | CaragError]:
-        """Write the drafts as one batch; called by the group commit's thread only."""
+        """Write the drafts as one batch; only the group commit's thread calls this."""
         with self._writing:
             self._check_writable()
             with self._turn() as tip:
@@ -374,7 +365,7 @@ class AuditLog(Proving):
         ]
 
     def _written(self, tip: Tip, drafts: Sequence[Draft]) -> tuple[list[int | CaragError], Growth, Tip]:
-        """Write the drafts behind the log's end, in its turn; return their places, what came and the new end."""
+        """Write the drafts after the log's end, in its turn; return their places, what was added and the new end."""
         growth, committed = Growth(tip), max(self._clock(), tip.committed)
         placed: dict[int, Draft] = {}
         places: list[int | CaragError] = []
@@ -399,7 +390,7 @@ class AuditLog(Proving):
 
     @contextlib.contextmanager
     def _turn(self) -> Iterator[Tip]:
-        """Hold off writers in other processes, and lend the log's end with what they appended."""
+        """Keep writers in other processes out, and yield the log's end with what they appended."""
         with self._backend.turn(self._tip, self._key.verifier) as tip:
             self._tip = tip
             yield tip
@@ -421,22 +412,24 @@ class AuditLog(Proving):
         if self._closed:
             raise AuditUnavailable(f"the log in {self._home.path} is closed; open it again")
         if os.getpid() != self._pid:  # the lock, the files and the frontier belong to the parent process
-            raise AuditUnavailable(f"the log in {self._home.path} was opened before a fork; open it after")
+            raise AuditUnavailable(
+                f"the log in {self._home.path} was opened before a fork; open it in the child"
+            )
 
     def _followed(self) -> Tip:
-        """Return the log's end, with what other processes have appended by now."""
+        """Return the log's end, including what other processes have appended."""
         if self._backend.is_shared and not self._closed:
             with self._writing, self._turn():
                 pass
         return self._tip
 
     def check_unshared(self, what: str) -> None:
-        """Refuse what a log cannot do that several processes write: their copies of its key would differ."""
+        """Refuse an operation that would make the processes' copies of a shared log's key differ."""
         if self._backend.is_shared:
             raise InvalidArgument(f"{what} is not possible in a log that several processes write")
 
     def alone(self, what: str) -> AbstractContextManager[None]:
-        """Keep other processes from the log while what they rely on is changed; StoreLocked if one has it open."""
+        """Keep other processes out of the log while shared files are changed; StoreLocked if one has it open."""
         return self._backend.alone(what)
 
     def _check_writable(self) -> None:

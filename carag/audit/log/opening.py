@@ -2,8 +2,8 @@
 
 The newest checkpoint must be signed by the log's own key, and the backend must end where the checkpoint does. The
 stored peaks must lead to the signed root, and so must the newest records, hashed again. The log must extend every
-checkpoint kept from before, in the directory or given by the caller: this detects a rollback, if the kept checkpoint
-was out of the attacker's reach.
+checkpoint kept from before, in the directory or given by the caller, which detects a rollback if that checkpoint was
+out of the attacker's reach.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["REHASHED_AT_OPENING", "check_extends", "kept_note", "read_checkpoint", "read_tip", "restorable"]
 
 REHASHED_AT_OPENING: Final = 256
-"""Number of newest records hashed again at opening, which must take milliseconds; verify() hashes the whole log."""
+"""Number of newest records hashed again at opening, which must be fast; verify() hashes the whole log."""
 
 
 def read_checkpoint(backend: Backend, key: NoteKey) -> Note:
@@ -49,20 +49,14 @@ def read_checkpoint(backend: Backend, key: NoteKey) -> Note:
 
 
 def read_tip(backend: Backend, key: NoteKey) -> Tip:
-    """Find where a log ends, and check that its newest records lead to the signed root.
-
-    Raises
-    ------
-    CorruptFile
-        If the log is inconsistent; the message names the inconsistency.
-    """
+    """Find where a log ends, and check that its newest records lead to the signed root; CorruptFile if they do not."""
     with restorable(backend.where):
         return _read_tip(backend, key)
 
 
 @contextmanager
 def restorable(where: str) -> Iterator[None]:
-    """Name the file of whatever is wrong with what it holds, and what to do; rows may be of any kind."""
+    """Turn an error in what ``where`` holds, rows of any type included, into one that names it and says what to do."""
     try:
         yield
     except (CorruptFile, *MALFORMED) as error:
@@ -78,7 +72,7 @@ def _read_tip(backend: Backend, key: NoteKey) -> Tip:
     checkpoint, size = Checkpoint.parse(note.text), backend.size()
     if size != checkpoint.size:
         raise CorruptFile(
-            f"{backend.where}: there are {size} records, the signed checkpoint covers {checkpoint.size}"
+            f"{backend.where}: there are {size} records, but the signed checkpoint covers {checkpoint.size}"
         )
     frontier = Frontier(size, [backend.node(level, n) for level, n in peak_positions(size)])
     if frontier.root() != checkpoint.root:
@@ -91,13 +85,7 @@ def _read_tip(backend: Backend, key: NoteKey) -> Tip:
 
 
 def kept_note(text: str) -> Note:
-    """Read the checkpoint in a kept checkpoint file, proof or receipt.
-
-    Raises
-    ------
-    InvalidArgument
-        If the text is none of them.
-    """
+    """Read the checkpoint in a kept checkpoint file, proof or receipt; InvalidArgument for any other text."""
     try:
         if text.startswith("{"):
             text = open_envelope(text.encode()).proof
@@ -111,12 +99,8 @@ def kept_note(text: str) -> Note:
 def check_extends(backend: Backend, tip: Tip, key: NoteKey, kept: Note, where: str) -> None:
     """Check that a log extends a checkpoint that was kept.
 
-    Raises
-    ------
-    InvalidArgument
-        If the checkpoint is not of this log.
-    CorruptFile
-        If the log is shorter than the checkpoint, or begins differently: it was rolled back or rewritten.
+    Raises InvalidArgument if the checkpoint belongs to another log; CorruptFile if the log is shorter than the
+    checkpoint, or begins differently: it was rolled back or rewritten.
     """
     earlier = Checkpoint.parse(kept.text)
     if earlier.origin != key.name or not key.verifies(kept):
@@ -127,7 +111,7 @@ def check_extends(backend: Backend, tip: Tip, key: NoteKey, kept: Note, where: s
     now = Checkpoint.parse(tip.note.text)
     if earlier.size > now.size:
         raise CorruptFile(
-            f"{backend.where}: rollback: there are {now.size} records, and the checkpoint of {where} covers "
+            f"{backend.where}: rollback: there are {now.size} records, but the checkpoint of {where} covers "
             f"{earlier.size}; restore the newest backup"
         )
     if earlier.size == 0:

@@ -3,13 +3,13 @@
 PostgreSQL commits first, then ``audit.db``; nothing is released before both. A crash between the two leaves PostgreSQL
 ahead by one batch, which :mod:`carag.audit.log.catch_up` takes over: the only state there is to recover.
 
-The server is not trusted. The application's role can insert and read, a trigger stops everybody else, the owner of the
-tables included; but an administrator can lift both. So what is there is compared with the signed log: triggers, grants
-and end at each opening, everything by ``carag audit verify``.
+The server is not trusted. The application's role can insert and read, and a trigger stops everybody else, including
+the owner of the tables; but an administrator can lift both. So what is there is compared with the signed log: triggers,
+grants and end at each opening, everything by ``carag audit verify``.
 
 One connection writes, under an advisory lock that it keeps while the log is open (one writer, also across machines)
-and, in every transaction, under another one that keeps the end unchanged while it is compared with the batch. A lost
-connection is made anew by the next batch. Needs ``psycopg`` 3 (``pip install carag-engine[postgres]``).
+and, in every transaction, under another one that keeps the end unchanged while it is compared with the batch. The next
+batch replaces a lost connection. Needs ``psycopg`` 3 (``pip install carag-engine[postgres]``).
 """
 
 from __future__ import annotations
@@ -53,14 +53,7 @@ class End(NamedTuple):
 class EvidenceReader:
     """Reads the evidence over one connection, which needs only the SELECT privilege, in one fixed state.
 
-    Parameters
-    ----------
-    place : Place
-
-    Raises
-    ------
-    AuditUnavailable
-        If the server cannot be reached or there are no tables.
+    Raises AuditUnavailable if the server cannot be reached or there are no tables.
     """
 
     def __init__(self, place: Place) -> None:
@@ -75,7 +68,7 @@ class EvidenceReader:
 
     @property
     def where(self) -> str:
-        """The server, the database and the schema; never a password."""
+        """The server, the database and the schema, without any password."""
         return self._where
 
     def close(self) -> None:
@@ -83,24 +76,18 @@ class EvidenceReader:
         self._db.close()
 
     def wrong(self) -> list[str]:
-        """Say what is wrong with tables, triggers and grants; nothing if they are as they were set up."""
+        """Return what differs from how tables, triggers and grants were set up."""
         with self._talking():
             return list(wrong_with(self._db, self.place.schema))
 
     def newest(self) -> End | None:
-        """Return the end; None if the tables are empty.
-
-        Raises
-        ------
-        CorruptFile
-            If there are records behind the newest checkpoint, or it covers more than there are.
-        """
+        """Return the end, or None if all is empty; CorruptFile if the newest checkpoint does not cover all records."""
         with self._talking():
             (size,) = self._db.execute("SELECT COALESCE(MAX(seq) + 1, 0) FROM record").fetchone()
             row = self._db.execute("SELECT size, note FROM checkpoint ORDER BY size DESC LIMIT 1").fetchone()
         if (0 if row is None else row[0]) != size:
             raise CorruptFile(
-                f"{self._where}: there are records up to {size}, and the newest checkpoint covers "
+                f"{self._where}: there are records up to {size}, but the newest checkpoint covers "
                 f"{'none' if row is None else row[0]}; restore the database from a backup"
             )
         return None if row is None else End(*row)
@@ -155,13 +142,9 @@ class EvidenceReader:
 class PostgresEvidence(EvidenceReader):
     """Writes the evidence, as the one writer.
 
-    Raises
-    ------
-    StoreLocked
-        If another writer has the log open, here or on another machine.
-    AuditUnavailable
-        If the server cannot be reached, tables, triggers or grants are not as they were set up, the role may do more
-        or less than insert and read, or the server does not sync to disk.
+    Raises StoreLocked if another writer has the log open, here or on another machine; AuditUnavailable if the server
+    cannot be reached, tables, triggers or grants are not as they were set up, the role may do more or less than insert
+    and read, or the server does not sync to disk.
     """
 
     def __init__(self, place: Place) -> None:
@@ -187,12 +170,8 @@ class PostgresEvidence(EvidenceReader):
     def end(self) -> End:
         """Return where the records end, after connecting again if the connection was lost.
 
-        Raises
-        ------
-        CorruptFile
-            If there is nothing: the tables were emptied, or the log was never copied there.
-        AuditUnavailable
-            If the server cannot be reached, or is no longer as it must be.
+        Raises CorruptFile if the tables were emptied, or the log was never copied there; AuditUnavailable if the server
+        cannot be reached, or is no longer set up correctly.
         """
         if self._closed:
             raise AuditUnavailable(f"{self._where} is closed; open the log again")
@@ -202,7 +181,7 @@ class PostgresEvidence(EvidenceReader):
             self._end = self.newest()
         if self._end is None:
             raise CorruptFile(
-                f"{self._where} is empty though it had the log's evidence; restore it from a backup, or keep the "
+                f"{self._where} is empty, but it held the log's evidence; restore it from a backup, or keep the "
                 "evidence in another schema, which is filled: carag audit postgres"
             )
         return self._end
@@ -210,13 +189,9 @@ class PostgresEvidence(EvidenceReader):
     def append(self, batch: Batch, drafts: Iterable[Draft]) -> None:
         """Add a batch and the rows of its requests, in one transaction, or change nothing.
 
-        Empty tables are left so: they get the whole log at once, by :meth:`fill`.
-
-        Raises
-        ------
-        AuditUnavailable
-            If the server does not end at ``batch.first``, or it is not certain that the batch is durable;
-            :meth:`end` tells, once the server can be reached.
+        Empty tables stay empty: :meth:`fill` gives them the whole log at once. Raises AuditUnavailable if the server
+        does not end at ``batch.first``, or it is not certain that the batch is durable; :meth:`end` finds out, once the
+        server can be reached.
         """
         if not self.is_empty:
             rows = request_rows(batch.bodies, drafts)
@@ -264,15 +239,15 @@ class PostgresEvidence(EvidenceReader):
             check_durable(db, self._where)
             if wrong := list(wrong_with(db, self.place.schema)):
                 raise AuditUnavailable(
-                    f"{self._where} is not as it was set up: {'; '.join(wrong)}. See who did that; then set it up "
+                    f"{self._where} is not as it was set up: {'; '.join(wrong)}. Find out who did that; then set it up "
                     "again as an administrator: carag audit postgres --admin"
                 )
             for table in COLUMNS:
                 query = "SELECT has_table_privilege(%s, 'SELECT') AND has_table_privilege(%s, 'INSERT')"
                 if db.execute(query, (table, table)).fetchone() != (True,):
                     raise AuditUnavailable(
-                        f"{self._where}: role {self.place.role} may not read and insert in {table}; connect as the "
-                        "role that carag audit postgres --admin made"
+                        f"{self._where}: role {self.place.role} lacks SELECT or INSERT on {table}; connect as the "
+                        "role that carag audit postgres --admin created"
                     )
             held = "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))"
             if db.execute(held, (self.place.schema,)).fetchone() != (True,):

@@ -9,26 +9,13 @@ __all__ = ["set_up"]
 
 
 def set_up(admin: str, evidence: str) -> None:
-    """Make role, schema, tables, triggers and grants for a log, as an administrator.
+    """Create role, schema, tables, triggers and grants for a log, as an administrator, who owns the tables.
 
-    What is there is kept; triggers and grants are made anew. The role is able to log in and without a password: give
-    it one, or another way to authenticate.
+    ``evidence`` is the URL that the log is opened with: it names role and schema. Existing tables are kept, triggers
+    and grants are created again. The role can log in but has no password: give it one, or another way to authenticate.
 
-    Parameters
-    ----------
-    admin : str
-        ``postgresql://...`` as an administrator, who owns the tables and is not the role of the application.
-    evidence : str
-        The URL that the log is opened with; it names role and schema.
-
-    Raises
-    ------
-    InvalidArgument
-        If the second is no such URL.
-    AuditUnavailable
-        If the server refuses.
-    MissingExtra
-        If psycopg is not installed.
+    Raises InvalidArgument if ``evidence`` is not such a URL; AuditUnavailable if the server refuses; MissingExtra if
+    psycopg is not installed.
     """
     place = Place.parse(evidence)
     with talking(admin), connected(admin, autocommit=False) as db:

@@ -1,9 +1,9 @@
-"""Define the tables of the evidence in PostgreSQL, make them, and say what of them, their triggers and grants is wrong.
+"""Create the tables of the evidence in PostgreSQL, and find what is wrong with them, their triggers and grants.
 
-Of each table nothing may be updated or deleted. A role other than the owner lacks the privilege; the owner, and every
-superuser, is stopped by a trigger ``ENABLE ALWAYS``, which fires under ``session_replication_role = replica`` too. Who
-drops the trigger leaves a table without it, and that is what :func:`wrong_with` looks for, with all else that could
-make an INSERT do something else: other triggers, rules, row security, inheritance, and tables that are not crash-safe.
+Nothing in these tables may be updated or deleted. Roles other than the owner lack the privilege; the owner, and every
+superuser, is stopped by a trigger ``ENABLE ALWAYS``, which also fires under ``session_replication_role = replica``.
+:func:`wrong_with` finds a dropped trigger, and all else that could make an INSERT do something different: other
+triggers, rules, row security, inheritance, and tables that are not crash-safe.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ SHARED: Final[Tables] = {
     "begun": {"seq": "bigint", "process": "integer"},
     "ended": {"seq": "bigint"},
 }
-"""Those of a log that several processes write (:mod:`carag.audit.log.shared`)."""
+"""Tables of a log that several processes write (:mod:`carag.audit.log.shared`)."""
 _NULLABLE: Final = {"chunks", "texts", "conversation", "question", "response", "subject"}
 _TRIGGER: Final = "carag_append_only"
 """Name of the trigger of each table and of the function that it calls."""
@@ -53,7 +53,7 @@ _TRIGGER_TYPE: Final = 2 | 8 | 16 | 32
 
 
 def make_tables(db: Any, schema: str, role: str, tables: Tables = COLUMNS) -> None:
-    """Make what is missing of schema, tables, triggers and grants; run by an administrator, who owns them."""
+    """Create what is missing of schema, tables, triggers and grants; run by an administrator, who owns them."""
     if db.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (role,)).fetchone() is None:
         db.execute(f"CREATE ROLE {role} LOGIN")
     db.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
@@ -79,7 +79,7 @@ def make_tables(db: Any, schema: str, role: str, tables: Tables = COLUMNS) -> No
 
 
 def wrong_with(db: Any, schema: str, tables: Tables = COLUMNS) -> Iterator[str]:
-    """Say what is not as :func:`make_tables` made it, and who may do more than insert and read."""
+    """Yield what differs from what :func:`make_tables` created, and who may do more than insert and read."""
     found = _columns(db, schema)
     if not found:
         yield "there are no tables"
@@ -96,7 +96,7 @@ def wrong_with(db: Any, schema: str, tables: Tables = COLUMNS) -> Iterator[str]:
         "OR EXISTS (SELECT 1 FROM pg_inherits i WHERE c.oid IN (i.inhparent, i.inhrelid)))"
     )
     for (table,) in db.execute(query, (schema, list(tables))).fetchall():
-        yield f"{table} is no plain table: it is unlogged, or has rules, row security or heirs"
+        yield f"{table} is not an ordinary table: it is unlogged, or has rules, row security or child tables"
 
 
 def _columns(db: Any, schema: str) -> dict[str, dict[str, str]]:

@@ -28,20 +28,17 @@ class Proving(ABC):
 
     @property
     def size(self) -> int:
-        """Number of records; in a log that several processes write, of those that this one knows."""
+        """Number of records; in a log that several processes write, of those that this process knows."""
         return self._tip.frontier.size
 
     def consistency_hashes(self, old_size: int, size: int) -> tuple[bytes, ...]:
-        """Prove that ``size`` records begin with ``old_size``: the hashes of :meth:`consistency`, between any two.
+        """Prove that ``size`` records begin with ``old_size``: :meth:`consistency` between any two sizes.
 
-        Raises
-        ------
-        InvalidArgument
-            Unless ``0 < old_size <= size`` and the log has as many records.
+        Raises InvalidArgument unless ``0 < old_size <= size`` and the log has ``size`` records.
         """
         self._check_open()
         if size > self.size:
-            raise InvalidArgument(f"there are no {size} records; the log has {self.size}")
+            raise InvalidArgument(f"the log has only {self.size} records, not {size}")
         return tuple(merkle.consistency_proof(self._backend.node, old_size, size))
 
     def checkpoint(self) -> str:
@@ -49,15 +46,7 @@ class Proving(ABC):
         return self._followed().note.to_text()
 
     def record(self, seq: int) -> Record:
-        """Read a record.
-
-        Raises
-        ------
-        InvalidArgument
-            If there is no such record.
-        CorruptFile
-            If its bytes are not a record.
-        """
+        """Read a record; InvalidArgument if there is no such record, CorruptFile if its bytes are not a record."""
         self._check_seq(seq)
         return Record.parse(self._backend.body(seq))
 
@@ -68,13 +57,7 @@ class Proving(ABC):
         return InclusionProof(seq, tuple(hashes), tip.note).to_text()
 
     def consistency(self, old_size: int) -> str:
-        """Prove that the first ``old_size`` records are unchanged.
-
-        Returns
-        -------
-        str
-            The ``add-checkpoint`` request body of ``c2sp.org/tlog-witness``.
-        """
+        """Prove that the first ``old_size`` records are unchanged, as a ``c2sp.org/tlog-witness`` request body."""
         tip = self._tip
         self._check_open()
         hashes = merkle.consistency_proof(self._backend.node, old_size, tip.frontier.size)
@@ -83,19 +66,10 @@ class Proving(ABC):
     def receipt(self, seq: int, passages: Sequence[tuple[str, str]] = ()) -> Receipt:
         """Make a receipt again, under the newest checkpoint, without openings of the record's commitments.
 
+        ``passages`` are pairs of chunk id and text of the record's hits, in its order; the log keeps only their hashes.
         Opening question and answer needs a role and is recorded: see :func:`~carag.audit.disclose`, whose result can be
         added with ``dataclasses.replace(receipt, openings=...)``. Only the first receipt has proofs of the index state.
-
-        Parameters
-        ----------
-        seq : int
-        passages : sequence of (chunk id, text)
-            The texts of the record's hits, in its order; the log itself keeps only their hashes.
-
-        Raises
-        ------
-        InvalidArgument
-            If there is no such record or the passages are not its own.
+        Raises InvalidArgument if there is no such record or the passages are not its own.
         """
         proof = self.prove(seq)
         body = self._backend.body(seq)
@@ -104,7 +78,9 @@ class Proving(ABC):
         if len(hits) != len(passages) or not all(
             hit.is_of(chunk, text_hash(text)) for hit, (chunk, text) in named
         ):
-            raise InvalidArgument(f"record {seq} names {len(hits)} passages; these are not their texts")
+            raise InvalidArgument(
+                f"the texts given are not those of the {len(hits)} passages of record {seq}"
+            )
         return Receipt(seq, body, proof, passages=tuple(passages))
 
     def _check_seq(self, seq: int) -> Tip:
@@ -116,7 +92,7 @@ class Proving(ABC):
 
     @abstractmethod
     def _followed(self) -> Tip:
-        """Return the log's end, with what other processes have appended by now."""
+        """Return the log's end, including what other processes have appended."""
 
     @abstractmethod
     def _check_open(self) -> None:

@@ -1,8 +1,8 @@
 """Re-hash a log from its records, and compare every stored tree node with the computed one.
 
-Whole subtrees of 1,024 records are hashed at a time and compared with the stored nodes in one step; the remaining
-records are hashed one by one. The same pass serves opening (the newest records), :meth:`AuditLog.verify` (all records,
-at once) and the scrub (all records, at a limited rate).
+Whole subtrees of 1,024 records are hashed and compared in one step; the remaining records are hashed singly. The same
+pass serves opening (the newest records), :meth:`AuditLog.verify` (all records) and the scrub (all records, at a limited
+rate).
 """
 
 from __future__ import annotations
@@ -40,13 +40,7 @@ _LEVEL: Final = 10  # subtrees of 2**10 = 1,024 records, a megabyte or two, are 
 class Rehash:
     """A pass over the records of a log, from ``start`` on.
 
-    Parameters
-    ----------
-    backend : Backend
-    origin : str
-    start : int
-        The first record to hash. The tree to its left is taken from the stored nodes: if the final root is right, they
-        are right too.
+    The tree to the left of ``start`` is taken from the stored nodes: if the final root is right, they are right too.
     """
 
     def __init__(self, backend: Backend, origin: str, start: int = 0) -> None:
@@ -62,10 +56,7 @@ class Rehash:
     def advance(self, stop: int) -> Iterator[int]:
         """Continue to ``stop`` records, and yield the number of records of each step.
 
-        Raises
-        ------
-        CorruptFile
-            Naming the first record or node that is wrong.
+        Raises CorruptFile naming the first record or node that is wrong.
         """
         width = 1 << _LEVEL
         while (at := self.frontier.size) < stop:
@@ -118,7 +109,7 @@ class Rehash:
         raise CorruptFile(f"{self._backend.where}: {what} was altered, or is missing from the tree")
 
     def _hashes(self, start: int, stop: int) -> list[bytes]:
-        """Return the leaf hashes; each record must state its own place, and a commit time not before the last one's."""
+        """Return the leaf hashes; each record must state its own place, and commit times must not descend."""
         rows = list(self._backend.bodies(start, stop))
         found = [seq for seq, _ in rows]
         if found != list(range(start, stop)):
@@ -128,7 +119,7 @@ class Rehash:
             committed = self._place(body, seq)
             if committed < self.committed:
                 raise CorruptFile(
-                    f"{self._backend.where}: record {seq} was committed before the one in front of it"
+                    f"{self._backend.where}: record {seq} has an earlier commit time than the record before it"
                 )
             self.committed = committed
         return [leaf_hash(body) for _, body in rows]
@@ -137,7 +128,7 @@ class Rehash:
         """Check the log and the sequence number that a record states; return its commit time.
 
         The quotes of a JSON key are not escaped, so its bytes cannot occur inside a text; a key that occurs once is the
-        record's own. All other records are parsed.
+        record's own. Other records are parsed.
         """
         if b'"beg' in body:
             self._note_begins(body, seq)
@@ -167,30 +158,19 @@ class Rehash:
 
 
 class Scrubber:
-    """Re-hashes a log on demand, or repeatedly in a thread of its own.
-
-    Parameters
-    ----------
-    backend : Backend
-    origin : str
-    tip : callable
-        Returns the present end of the log.
-    """
+    """Re-hashes a log on demand, or repeatedly in its own thread; ``tip`` returns the present end of the log."""
 
     def __init__(self, backend: Backend, origin: str, tip: Callable[[], Tip]) -> None:
         self._backend, self._origin, self._tip = backend, origin, tip
         self._starting, self._stopping = threading.Lock(), threading.Event()
         self._thread: threading.Thread | None = None
         self.damage: str | None = None
-        """The inconsistency, once one was found: then nothing more may be written."""
+        """The inconsistency that was found, after which nothing more is written."""
 
     def scrub(self, rate: float | None = None) -> int:
-        """Re-hash all present records of the log; return the number of records read, fewer if it was stopped.
+        """Re-hash all present records; return their number, fewer if it was stopped.
 
-        Raises
-        ------
-        CorruptFile
-            Naming the first inconsistency.
+        Raises CorruptFile naming the first inconsistency.
         """
         tip = self._tip()
         rehash = Rehash(self._backend, self._origin)
@@ -205,13 +185,7 @@ class Scrubber:
         return rehash.frontier.size
 
     def start(self, rate: float, every: float) -> None:
-        """Scrub in a thread until stopped; idempotent.
-
-        Raises
-        ------
-        InvalidArgument
-            Unless both are positive.
-        """
+        """Scrub in a thread until stopped; idempotent. InvalidArgument unless both numbers are positive."""
         if not (rate > 0 and every > 0):
             raise InvalidArgument(
                 f"the scrub reads {rate} records a second, every {every} seconds; want both above 0"
@@ -224,7 +198,7 @@ class Scrubber:
                 self._thread.start()
 
     def stop(self) -> None:
-        """Stop, also in the middle of a pass, and wait for the thread."""
+        """Stop, even in the middle of a pass, and wait for the thread."""
         self._stopping.set()
         with self._starting:
             if self._thread is not None:

@@ -1,10 +1,9 @@
 """Make the rows of the table of requests in PostgreSQL: what was asked, found and answered, the values sealed.
 
-Question, response, subject and conversation are sealed with AES-256-GCM, each under a key of its own, derived from the
-salt of its commitment: ``HMAC-SHA256(salt, "carag/evidence/v1" NUL number SP name)``. Each key seals one message, so
-its nonce is constant (NIST SP 800-38D section 8 asks that no nonce repeats under a key). The salts are sealed in
-``private.db``, and :func:`carag.audit.erase` destroys them, and with them the keys: after that neither the table nor
-any dump of it gives the value back.
+Question, response, subject and conversation are each sealed with AES-256-GCM under a key derived from the salt of the
+commitment: ``HMAC-SHA256(salt, "carag/evidence/v1" NUL number SP name)``. Each key seals one message, so its nonce is
+constant (NIST SP 800-38D section 8 asks that no nonce repeats under a key). The salts are sealed in ``private.db``;
+when :func:`carag.audit.erase` destroys them, neither the table nor any dump of it reveals the value.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class RequestRow(NamedTuple):
-    """A row of the table, in the order of its columns. None in ``chunks`` and ``texts`` only where they are unknown."""
+    """A row of the table, in the order of its columns. ``chunks`` and ``texts`` are None if they are unknown."""
 
     seq: int
     at: datetime
@@ -66,15 +65,9 @@ def request_row(
     openings: Mapping[str, Opening],
     texts: Sequence[tuple[str, str]] | None,
 ) -> RequestRow | None:
-    """Make the row of a record; None if it is no request.
+    """Make the row of a record, or None if it is not a request.
 
-    Parameters
-    ----------
-    record : Record
-    openings : mapping of str to Opening
-        Of its commitments, as far as they are there.
-    texts : sequence of (chunk id, text), optional
-        Its passages; None if they are not known.
+    ``openings`` are those of its commitments that exist; ``texts`` are its passages, None if they are not known.
     """
     event = record.event
     if not isinstance(event, Access):
@@ -96,7 +89,7 @@ def request_row(
 
 
 def request_rows(bodies: Iterable[bytes], drafts: Iterable[Draft]) -> list[RequestRow]:
-    """Make the rows of a batch, from its records and the drafts that they were."""
+    """Make the rows of a batch, from its records and their drafts."""
     rows = (
         request_row(Record.parse(body), draft.openings, draft.texts)
         for body, draft in zip(bodies, drafts, strict=True)
@@ -111,13 +104,7 @@ def sealed(opening: Opening, seq: int, name: str) -> bytes:
 
 
 def unsealed(box: bytes, salt: bytes, seq: int, name: str) -> str:
-    """Open what :func:`sealed` sealed.
-
-    Raises
-    ------
-    CorruptFile
-        If it was altered, is another row's, or the salt is another commitment's.
-    """
+    """Open a box of :func:`sealed`; CorruptFile if it was altered, or belongs to another row or salt."""
     place = f"{seq} {name}".encode()
     try:
         return AESGCM(hmac_sha256(salt, _DOMAIN + place)).decrypt(_NONCE, box, place).decode()

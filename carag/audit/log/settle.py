@@ -21,23 +21,11 @@ _KIND_MARKS: Final = (b'"kind":"erasure"', b'"kind":"hold"')  # canonical JSON: 
 
 
 def settle(private: PrivateStore, bodies: Iterable[tuple[int, bytes]], size: int) -> None:
-    """Carry out every recorded erasure and hold that ``private.db`` does not have yet.
+    """Carry out the recorded erasures and holds that ``private.db`` does not have yet.
 
-    These are those that a crash interrupted after their record, and all since a backup, if the file was restored from
-    one.
-
-    Parameters
-    ----------
-    private : PrivateStore
-    bodies : iterable of (number, bytes)
-        The records from ``private.settled`` on.
-    size : int
-        Number of records of the log.
-
-    Raises
-    ------
-    CorruptFile
-        If the file was restored from before an erasure and lacks the list of values to erase.
+    These are those that a crash interrupted after their record, and, if the file was restored, all since the backup.
+    ``bodies`` are numbers and bytes of the records from ``private.settled`` on. Raises CorruptFile if the file was
+    restored from before an erasure and lacks the list of values to erase.
     """
     empty, found = private.is_empty(), bool(private.planned())
     for seq, body in [row for row in bodies if any(mark in row[1] for mark in _KIND_MARKS)]:

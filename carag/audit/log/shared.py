@@ -1,9 +1,8 @@
 """Keep a log in PostgreSQL, where several processes append to it in turns: one tree, one sequence of records.
 
-A turn begins at the log's end as it is then. What other processes appended since this one's last turn is read first,
-hashed and compared with the checkpoint that they signed with the log's key; so every process knows the whole tree's
-edge, and notices in its own turn what is not so. Records, tree, checkpoint and sealed values of a batch are one
-transaction: after a kill all of them are there or none.
+A turn starts at the present end of the log: records that other processes appended are first read, hashed and compared
+with the checkpoint that they signed with the log's key. So every process knows the edge of the whole tree, and detects
+tampering in its own turn. Records, tree, checkpoint and sealed values of a batch are one transaction.
 
 The application's role can insert and read, a trigger stops everybody else (:mod:`carag.audit.log.postgres_tables`).
 """
@@ -38,7 +37,7 @@ _NEWEST: Final = "SELECT size, note FROM checkpoint ORDER BY size DESC LIMIT 1"
 
 
 def set_up_shared(db: Any, schema: str, role: str) -> None:
-    """Make what is missing of a log's tables, triggers and grants; run by an administrator, who owns them."""
+    """Create what is missing of a log's tables, triggers and grants; run by an administrator, who owns them."""
     with db.transaction():
         make_tables(db, f"{schema}_{LOG}", role, SHARED)
         db.execute(f"CREATE SEQUENCE IF NOT EXISTS {schema}_{LOG}.process AS integer CYCLE")
@@ -50,19 +49,15 @@ def check_tables(db: Any, schema: str) -> None:
     """Refuse tables, triggers or grants that are not as they were set up."""
     if wrong := list(wrong_with(db, schema, SHARED)):
         raise AuditUnavailable(
-            f"the log in schema {schema} is not as it was set up: {'; '.join(wrong)}. See who did that; then set it up "
-            "again as an administrator: carag share --admin"
+            f"the log in schema {schema} is not as it was set up: {'; '.join(wrong)}. Find out who did that; then "
+            "set it up again as an administrator: carag share --admin"
         )
 
 
 class SharedBackend:
-    """The backend of a process among several; see :class:`~carag.audit.log.backend.Backend`.
+    """The :class:`~carag.audit.log.backend.Backend` of one process among several.
 
-    Parameters
-    ----------
-    link : SharedLink
-    empty : str
-        The checkpoint of the empty log, kept if there is none.
+    ``empty`` is the checkpoint of the empty log, stored if there is no other.
     """
 
     is_shared = True
@@ -80,7 +75,7 @@ class SharedBackend:
 
     @contextmanager
     def turn(self, tip: Tip, key: NoteKey) -> Iterator[Tip]:
-        """See :meth:`carag.audit.log.backend.Backend.turn`: what others appended is taken over first."""
+        """Take over what others appended, then write in a turn."""
         with self._link.turn() as db:
             size, text = db.execute(_NEWEST).fetchone()
             if text == tip.note.to_text():
@@ -88,7 +83,7 @@ class SharedBackend:
                 return
             if size < tip.frontier.size:
                 raise CorruptFile(
-                    f"{self.where}: rollback: there are {size} records, and this process knows {tip.frontier.size}; "
+                    f"{self.where}: rollback: there are {size} records, but this process knows {tip.frontier.size}; "
                     "restore the newest backup of the database"
                 )
             growth, note, committed = grown(
@@ -97,7 +92,7 @@ class SharedBackend:
             yield growth.tip(note, committed)
 
     def alone(self, what: str) -> AbstractContextManager[None]:
-        """See :meth:`carag.audit.log.backend.Backend.alone`."""
+        """Keep all other processes out of the log."""
         return self._link.alone(what)
 
     def append(self, batch: Batch) -> None:
@@ -116,7 +111,7 @@ class SharedBackend:
                 db.execute("INSERT INTO ended SELECT unnest(%s::bigint[])", (list(batch.ended),))
 
     def check_writable(self) -> None:
-        """Do nothing: every turn sees for itself."""
+        """Do nothing: every turn checks for itself."""
 
     def size(self) -> int:
         """Return one more than the last sequence number."""
@@ -140,7 +135,7 @@ class SharedBackend:
         yield from self._pages("i, hash FROM node", "i", start, stop)
 
     def checkpoint(self) -> str:
-        """Return the newest checkpoint; CorruptFile if there is none."""
+        """Return the newest checkpoint; CorruptFile if it is missing."""
         row = self._one(_NEWEST)
         if row is None:
             raise CorruptFile(f"{self.where} has no checkpoint; restore it from a backup")

@@ -1,7 +1,7 @@
 """Keep a log's records, tree nodes and newest checkpoint in one SQLite file, ``audit.db``.
 
-Records and personal data (:mod:`carag.audit.private.store`) are in separate files so that they can be backed up, given
-to others and destroyed separately. Proofs are read over a second, read-only connection, which never writes.
+Personal data (:mod:`carag.audit.private.store`) are in a separate file, so that the two can be backed up, given to
+others and destroyed separately. Proofs are read over a second, read-only connection.
 
 The two files must not cost two disk syncs in sequence. The private values are written first and synced by
 :meth:`~carag.audit._sqlite.SqliteStore.sync` while the records are committed: if the process is killed, the values of
@@ -34,7 +34,7 @@ _MAX_ROWID: Final = (1 << 63) - 1
 
 
 class SqliteBackend(SqliteStore):
-    """The backend in one SQLite file; see :class:`~carag.audit.log.backend.Backend`.
+    """The :class:`~carag.audit.log.backend.Backend` in one SQLite file.
 
     ``node.i`` is :func:`~carag.audit.tlog.merkle.stored_hash_index`, so a proof is a few look-ups by key.
     """
@@ -71,8 +71,8 @@ class SqliteBackend(SqliteStore):
         super().close()  # last, because the last connection checkpoints
 
     @contextlib.contextmanager
-    def turn(self, tip: Tip, key: NoteKey) -> Iterator[Tip]:  # noqa: ARG002 - as for a log with several writers
-        """Lend the end back: nobody else writes."""
+    def turn(self, tip: Tip, key: NoteKey) -> Iterator[Tip]:  # noqa: ARG002 - the interface has it
+        """Yield the given end: no other process writes."""
         yield tip
 
     def alone(self, what: str) -> contextlib.AbstractContextManager[None]:  # noqa: ARG002 - as above
@@ -123,7 +123,7 @@ class SqliteBackend(SqliteStore):
         yield from self._rows("SELECT i, hash FROM node WHERE i >= ? AND i < ? ORDER BY i", start, stop)
 
     def checkpoint(self) -> str:
-        """Return the newest checkpoint; CorruptFile if there is none."""
+        """Return the newest checkpoint; CorruptFile if it is missing."""
         row = self._one("SELECT note FROM cp ORDER BY size DESC LIMIT 1")
         if row is None or not isinstance(row[0], str):
             raise CorruptFile(f"{self._path} has no checkpoint; restore it from a backup")
@@ -135,7 +135,7 @@ class SqliteBackend(SqliteStore):
             return tuple(seq for (seq,) in self._reader.execute("SELECT seq FROM begun ORDER BY seq"))
 
     def left_behind(self) -> tuple[int, ...]:
-        """Return all begin records without an end: they are an earlier process's."""
+        """Return all begin records without an end: an earlier process wrote them."""
         return self.unended()
 
     def _one(self, query: str, *parameters: object) -> Any:

@@ -25,16 +25,14 @@ def disclose(
 
     Parameters
     ----------
-    log : AuditLog
-    seq : int
     role : str
         ``"auditor"`` or ``"privacy_officer"``, from a verified session.
     actor : str
-        Who asks; recorded as commitments, not in clear.
+        The person who asks; recorded as a commitment, not in clear.
     why : str
         The purpose, as a code such as ``"COMPLAINT-2026-3"``.
     fields : collection of str
-        Fields to open; all if none is given.
+        Fields to open; by default all.
 
     Raises
     ------
@@ -65,9 +63,7 @@ def disclose(
     if role not in OPENERS:
         attempt = Disclosure(record=seq, fields=wanted, role=None, outcome=Outcome.REFUSE, why=why)
         log.append(attempt, secrets={"actor": actor})
-        raise Refused(
-            "ROLE_MAY_NOT_OPEN", f"values are opened to {' or '.join(OPENERS)}, not to {quoted(role)}"
-        )
+        raise Refused("ROLE_MAY_NOT_OPEN", f"only {' or '.join(OPENERS)} may open values, not {quoted(role)}")
     gone = log.private.erased_by(seq)
     kept = log.private.openings(seq)
     if not fields:

@@ -1,7 +1,8 @@
 """Erase the private values of records or of a person (GDPR Art. 17); records and proofs stay.
 
-The order is: check that it is allowed (holds, retention, two people); write an ``erasure`` record durably; destroy the
-openings and every key that could read them. An erasure that a crash interrupts is finished at the next opening.
+First it is checked that the erasure is allowed (holds, retention, two people), then an ``erasure`` record is written
+durably, then the openings and every key that could read them are destroyed. An erasure that a crash interrupts is
+finished at the next opening.
 """
 
 from __future__ import annotations
@@ -27,10 +28,9 @@ if TYPE_CHECKING:
 __all__ = ["KINDS_NEVER_ERASED", "MAX_NAMED_RECORDS", "destroy", "erase"]
 
 MAX_NAMED_RECORDS: Final = 1000
-"""Greatest number of records that an erasure record names; of more it holds only the number."""
+"""Most records that an erasure record names; beyond that it holds only their number."""
 KINDS_NEVER_ERASED: Final = {RecordKind.ERASURE, RecordKind.HOLD, RecordKind.DISCLOSURE}
-"""Kinds of record whose values are never erased, so that it stays known who erased, held or opened values: GDPR Art.
-5(2)."""
+"""Records whose values are never erased: who erased, held or opened values stays known (GDPR Art. 5(2))."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -50,17 +50,14 @@ def erase(
 
     Parameters
     ----------
-    log : AuditLog
     actor, approver : str
         Two people; recorded as commitments, not in clear.
-    basis : Basis or str
     records : sequence of int
         The records; or give ``subject``.
     subject : str
         The person whose values recorded so far are erased.
     fields : collection of str
-        Fields to erase, such as ``{"subject", "query"}``; all if none is given. With a question what was read in it is
-        erased, too.
+        Fields to erase, such as ``{"subject", "query"}``; by default all. A question takes its reading with it.
 
     Returns
     -------
@@ -91,7 +88,7 @@ def erase(
     two_persons(actor, approver)
     reason = _fields.member(Basis, basis)
     if (subject is None) == (not records):
-        raise InvalidArgument("say whose values to erase: either of records or of a subject")
+        raise InvalidArgument("name the values to erase: either records or a subject")
     with log.private.settling():
         targets = _targets(log, records, subject, fields)
         _check_holds(log, targets)
@@ -103,7 +100,7 @@ def erase(
 def destroy(
     log: AuditLog, targets: Sequence[Target], basis: Basis, *, actor: str, approver: str, named: bool
 ) -> Receipt:
-    """Record an erasure that was checked, then carry it out; to be called within ``log.private.settling()``."""
+    """Record an erasure that was checked, then carry it out; call it within ``log.private.settling()``."""
     numbers = sorted({target.seq for target in targets})
     event = Erasure(
         basis=basis,
@@ -125,12 +122,12 @@ def _targets(
         kept = log.private.of_subject(subject)
         found = [target for target in kept if not fields or target.field in with_reading(fields)]
         if not found:
-            raise InvalidArgument("nothing is kept of that subject, or not in these fields")
+            raise InvalidArgument("no values of that subject are kept in these fields")
         return found
     numbers = sorted(set(records))
     if len(numbers) > MAX_NAMED_RECORDS:
         raise InvalidArgument(
-            f"one erasure names at most {MAX_NAMED_RECORDS} records, got {len(numbers)}; make several"
+            f"an erasure names at most {MAX_NAMED_RECORDS} records, got {len(numbers)}; split it"
         )
     return [target for seq in numbers for target in _targets_of(log, seq, fields)]
 
@@ -138,7 +135,9 @@ def _targets(
 def _targets_of(log: AuditLog, seq: int, fields: Collection[str]) -> list[Target]:
     record = log.record(seq)
     if record.kind in KINDS_NEVER_ERASED:
-        raise InvalidArgument(f"record {seq} is a {record.kind}: who did it stays known (GDPR Art. 5(2))")
+        raise InvalidArgument(
+            f"record {seq} is a {record.kind} record: its persons stay known (GDPR Art. 5(2))"
+        )
     kept, gone = log.private.of_record(seq), log.private.erased_by(seq)
     wanted = set(fields) or {target.field for target in kept}
     if again := wanted & set(gone):
@@ -149,7 +148,7 @@ def _targets_of(log: AuditLog, seq: int, fields: Collection[str]) -> list[Target
         raise InvalidArgument(f"record {seq} has no {min(missing)} to erase")
     if not found:
         by = f"; erased by record {max(gone.values())}" if gone else ""
-        raise InvalidArgument(f"nothing is kept of record {seq}{by}")
+        raise InvalidArgument(f"no values of record {seq} are kept{by}")
     return found
 
 
@@ -159,7 +158,7 @@ def _check_holds(log: AuditLog, targets: Sequence[Target]) -> None:
         placed = ", ".join(str(hold.placed) for hold in holds)
         raise Refused(
             "LEGAL_HOLD",
-            f"a legal hold covers this (placed by record {placed}); it must be released by two people first",
+            f"a legal hold covers this (placed by record {placed}); two people must release it first",
         )
 
 
@@ -172,7 +171,7 @@ def _check_retention(log: AuditLog, targets: Sequence[Target]) -> None:
         if duty.binds_values and now < until:
             raise Refused(
                 "RETENTION",
-                f"record {seq} is of class {duty.code}, which keeps its values until {until:%Y-%m-%d} "
+                f"record {seq} has retention class {duty.code}, which keeps its values until {until:%Y-%m-%d} "
                 f"({duty.law}); a request waits for that (GDPR Art. 17(3)(b)), an order by law does not "
                 f"(basis {Basis.LEGAL_OBLIGATION} or {Basis.UNLAWFUL})",
             )

@@ -51,7 +51,6 @@ def erase_expired(log: AuditLog, *, actor: str, approver: str) -> Receipt:
 
     Parameters
     ----------
-    log : AuditLog
     actor, approver : str
         Two people; recorded as commitments, not in clear.
 
@@ -89,7 +88,7 @@ def erase_expired(log: AuditLog, *, actor: str, approver: str) -> Receipt:
         targets = expired(log)
         if not targets:
             raise InvalidArgument(
-                "there is nothing to erase: of no value has the retention class ended, or a legal hold covers it"
+                "there is nothing to erase: no value's retention time has ended, except under a legal hold"
             )
         named = len({target.seq for target in targets}) <= MAX_NAMED_RECORDS
         return destroy(log, targets, Basis.STORAGE_LIMIT, actor=actor, approver=approver, named=named)

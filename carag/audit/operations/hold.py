@@ -26,18 +26,14 @@ def place_hold(
     subject: str | None = None,
     records: tuple[int, int] | None = None,
 ) -> Receipt:
-    """Place a hold on a subject, on a range of records, or, with neither, on everything.
-
-    A hold on a subject also covers future records of that subject.
+    """Place a hold on a subject (and its future records), on a range of records, or, with neither, on everything.
 
     Parameters
     ----------
-    log : AuditLog
     matter : str
         A code such as ``"MATTER-2026-17"``.
     actor : str
-        Who places it; recorded as commitments, not in clear.
-    subject : str, optional
+        The person who places it; recorded as a commitment, not in clear.
     records : (first, last), optional
         Both included.
 
@@ -63,7 +59,7 @@ def place_hold(
     <HoldAction.PLACED: 'placed'>
     """
     if subject is not None and records is not None:
-        raise InvalidArgument("a hold is on a subject or on records; place two for both")
+        raise InvalidArgument("a hold covers a subject or records, not both; place two holds")
     first, last = (None, None) if records is None else records
     scope = HoldScope.ALL
     if records is not None:
@@ -78,7 +74,7 @@ def place_hold(
 
 
 def release_hold(log: AuditLog, placed: int, *, actor: str, approver: str) -> Receipt:
-    """Release the hold that record ``placed`` placed. Two people are needed.
+    """Release the hold that record ``placed`` placed; two people are needed.
 
     Raises
     ------
@@ -90,10 +86,10 @@ def release_hold(log: AuditLog, placed: int, *, actor: str, approver: str) -> Re
     two_persons(actor, approver)
     with log.private.settling():
         if placed not in {row.placed for row in log.private.held()}:
-            raise InvalidArgument(f"record {placed} has placed no hold that is still in force")
+            raise InvalidArgument(f"record {placed} did not place a hold that is still in force")
         event = log.record(placed).event
         if not isinstance(event, Hold):
-            raise InvalidArgument(f"record {placed} is no hold")
+            raise InvalidArgument(f"record {placed} is not a hold")
         release = Hold(
             action=HoldAction.RELEASED,
             matter=event.matter,

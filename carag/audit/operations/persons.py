@@ -1,4 +1,4 @@
-"""Check that two different people ask for an operation that cannot be undone."""
+"""Check that two different people request an operation that cannot be undone."""
 
 from __future__ import annotations
 
@@ -8,15 +8,9 @@ __all__ = ["two_persons"]
 
 
 def two_persons(actor: str, approver: str) -> None:
-    """Check that two names differ by more than case and spaces.
-
-    Raises
-    ------
-    InvalidArgument
-        If a name is empty or both are the same.
-    """
+    """Check that two names differ by more than case and spaces; InvalidArgument if they do not, or one is empty."""
     names = {" ".join(name.casefold().split()) for name in (actor, approver)}
     if "" in names:
         raise InvalidArgument("name the person who acts and the person who approves")
     if len(names) < 2:
-        raise InvalidArgument(f"{actor!r} cannot approve what {actor!r} does; a second person must")
+        raise InvalidArgument(f"{actor!r} cannot approve their own request; a second person must approve it")

@@ -1,10 +1,10 @@
 """Change the keys of a log: rotate, add a second algorithm, revoke.
 
-**Rotation.** First the new key signs in addition to the old one; then a ``key`` record names it, under the old key's
-signature; then it becomes the log's key. The old key also signs for a stated time (seven days), so that no verifier
-fails on that day. A verifier holds the old vkey, the new one, or both (one per line), and accepts a receipt that any of
-them signed. Old receipts verify with the old vkey for ever; :func:`successor` gives a verifier that trusts the old key
-the new one. To finish an interrupted rotation, call :func:`rotate` again.
+**Rotation.** First the new key also signs; then a ``key`` record names it, under the old key's signature; then it
+becomes the log's key. The old key also signs for a stated time (seven days), so that no verifier fails on that day. A
+verifier holds the old vkey, the new one, or both (one per line), and accepts a receipt that any of them signed. Old
+receipts always verify with the old vkey; :func:`successor` gives the new one to a verifier that trusts the old one. To
+finish an interrupted rotation, call :func:`rotate` again.
 
 **Revocation.** A thief of a key can sign anything, backdated, so its signature alone no longer proves anything. A
 checkpoint that an anchor confirmed in time still does: a revocation names the last size confirmed before the theft.
@@ -37,7 +37,6 @@ def rotate(log: AuditLog, *, overlap: int = OVERLAP_SECONDS, why: str = "SCHEDUL
 
     Parameters
     ----------
-    log : AuditLog
     overlap : int
         Seconds for which the old key also signs.
     why : str
@@ -63,7 +62,7 @@ def rotate(log: AuditLog, *, overlap: int = OVERLAP_SECONDS, why: str = "SCHEDUL
     verified verified
     """
     if overlap < 0:
-        raise InvalidArgument(f"the keys overlap by {overlap} seconds; want 0 or more")
+        raise InvalidArgument(f"overlap is {overlap} seconds; want 0 or more")
     log.check_unshared("a change of keys")
     fresh = log.keys.stage()
     until = log.keys.now() + overlap * 1_000_000
@@ -74,14 +73,7 @@ def rotate(log: AuditLog, *, overlap: int = OVERLAP_SECONDS, why: str = "SCHEDUL
 
 
 def successor(receipt: bytes, vkey: str) -> str:
-    """Return the vkey that replaced ``vkey``, from a receipt of the rotation.
-
-    Parameters
-    ----------
-    receipt : bytes
-        The receipt file that :func:`rotate` returned.
-    vkey : str
-        The key trusted so far.
+    """Return the vkey that replaced ``vkey``, from the receipt of the rotation.
 
     Raises
     ------
@@ -93,7 +85,9 @@ def successor(receipt: bytes, vkey: str) -> str:
         raise InvalidArgument(f"the receipt does not verify under that key: {checked.reason}")
     event = checked.record.event
     if not isinstance(event, KeyChange) or event.action is not KeyAction.ROTATE:
-        raise InvalidArgument(f"record {checked.record.seq} is about {checked.record.kind}; want a rotation")
+        raise InvalidArgument(
+            f"record {checked.record.seq} records a {checked.record.kind} event; want a rotation"
+        )
     return str(VerifierKey(checked.record.log, event.public))
 
 
@@ -122,24 +116,21 @@ def revoke(log: AuditLog, vkey: str, *, good: int, why: str = "STOLEN") -> Recei
 
     Parameters
     ----------
-    log : AuditLog
     vkey : str
         An Ed25519 key of the log.
     good : int
         The size of the newest checkpoint that an anchor confirmed before the theft.
-    why : str
-        A stable code.
 
     Raises
     ------
     InvalidArgument
-        If the key is not the log's or the log was never so long.
+        If the key is not the log's or the log is shorter than ``good``.
     """
     key = VerifierKey.parse(vkey)
     if key not in log.keys.listed:
-        raise InvalidArgument(f"{vkey} is no key of {log.origin}; want a line of its vkey file")
+        raise InvalidArgument(f"{vkey} is not a key of {log.origin}; want a line of its vkey file")
     if not 0 <= good <= log.size:
-        raise InvalidArgument(f"{good} records are to be believed; the log has {log.size}")
+        raise InvalidArgument(f"good is {good}; want at most {log.size}, the size of the log")
     return log.append(
         KeyChange(action=KeyAction.REVOKE, algorithm=ED25519, public=key.public, good=good, why=why)
     )

@@ -6,12 +6,10 @@
     index <base64>    32 bytes: HMAC key that turns a subject into a pseudonym
     wrap <base64>     32 bytes: wraps every other key; a second line while one replaces the other
 
-Sealing is AES-256-GCM with a random 96-bit nonce in front (NIST SP 800-38D section 8.2.2). The associated data bind a
-sealed value to its place, so it cannot be moved to another record or field.
-
-Destroying a key destroys the values sealed under it in every copy, backups included, as long as the key file itself is
-not in the backup. That is why an erasure replaces the wrapping key: earlier copies of ``private.db`` hold the erased
-keys only under a wrapping key that no longer exists.
+A sealed box starts with its random 96-bit nonce (NIST SP 800-38D section 8.2.2). The associated data bind it to its
+place, so it cannot be moved to another record or field. Destroying a key destroys the values sealed under it in every
+copy, as long as the key file itself is not in that backup: an erasure replaces the wrapping key, so earlier copies of
+``private.db`` hold the erased keys only under a wrapping key that no longer exists.
 """
 
 from __future__ import annotations
@@ -45,7 +43,7 @@ _FORMAT: Final = "carag-private-key/v1"
 
 
 def wrap(key: AESGCM, secret: bytes, place: str, nonce: bytes | None = None) -> bytes:
-    """Seal a key under another one; a given ``nonce`` must be random and never used before."""
+    """Seal a key under another one; a given ``nonce`` must be random and used once."""
     nonce = nonce or token_bytes(NONCE_SIZE)
     return nonce + key.encrypt(nonce, secret, place.encode())
 
@@ -56,31 +54,24 @@ def unwrap(key: AESGCM, box: bytes, place: str) -> bytes:
         return key.decrypt(box[:NONCE_SIZE], box[NONCE_SIZE:], place.encode())
     except (InvalidTag, ValueError, TypeError) as error:  # SQLite keeps a value of any type in any column
         raise CorruptFile(
-            f"what is sealed for {place} was altered, or sealed under another key; restore private.db and private.key "
-            "from one backup"
+            f"the value sealed for {place} was altered, or sealed under another key; restore private.db and "
+            "private.key from one backup"
         ) from error
 
 
 def seal(key: AESGCM, opening: Opening, seq: int, field: str, nonce: bytes | None = None) -> bytes:
-    """Seal salt and value: anyone who knows the salt could guess a short value from its commitment."""
+    """Seal salt and value: with the salt alone, a short value could be guessed from its commitment."""
     return wrap(key, opening.salt + opening.value.encode("utf-8"), f"{seq} {field}", nonce)
 
 
 def unseal(key: AESGCM, box: bytes, seq: int, field: str) -> Opening:
-    """Open a salt and value that :func:`seal` sealed."""
+    """Open a box of :func:`seal`."""
     plain = unwrap(key, box, f"{seq} {field}")
     return Opening(plain[:SALT_SIZE], plain[SALT_SIZE:].decode("utf-8"))
 
 
 class PrivateKeys:
-    """The key file: one index key and the wrapping key in force.
-
-    Parameters
-    ----------
-    path : Path
-    create : bool
-        Create the file if it is missing; otherwise a missing file is CorruptFile.
-    """
+    """The key file: one index key and the wrapping key in force. Without ``create`` a missing file is CorruptFile."""
 
     def __init__(self, path: Path, *, create: bool) -> None:
         self._path = path
@@ -101,13 +92,7 @@ class PrivateKeys:
         return _key_id(self._wraps[-1])
 
     def wrapping(self, key_id: bytes) -> AESGCM:
-        """Return the wrapping key with this id.
-
-        Raises
-        ------
-        CorruptFile
-            If the file does not have it: an erasure has replaced it since.
-        """
+        """Return the wrapping key with this id; CorruptFile if an erasure has replaced it."""
         for key in self._wraps:
             if _key_id(key) == key_id:
                 return AESGCM(key)

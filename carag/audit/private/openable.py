@@ -1,7 +1,4 @@
-"""Read ``private.db`` beside its writer: which values can still be opened, without keys, and with them the values.
-
-No lock is taken, nothing is written, as in :class:`~carag.audit.auditor.reader.LogReader`.
-"""
+"""Read ``private.db`` without its writer's lock: which values still exist (without keys), and the values."""
 
 from __future__ import annotations
 
@@ -30,23 +27,19 @@ __all__ = ["PrivateReader", "has_values", "openable"]
 
 
 class PrivateReader:
-    """The values of a log, opened with the keys that lie beside them, as of one commit.
+    """The values of a log, opened with the keys in the same directory, as of one commit.
 
-    Nothing that it returns may be shown: showing a value is on record (:func:`carag.audit.disclose`). It serves to
-    compare, and to find the requests of a conversation by an id that is known.
-
-    Raises
-    ------
-    AuditUnavailable
-        If there is no ``private.db``, or it cannot be read.
-    CorruptFile
-        If the keys are missing or belong to another file.
+    Nothing that it returns may be shown: showing a value is recorded (:func:`carag.audit.disclose`). It serves to
+    compare, and to find the requests of a conversation by a known id. Raises AuditUnavailable if there is no readable
+    ``private.db``; CorruptFile if the keys are missing or belong to another file.
     """
 
     def __init__(self, directory: str | PathLike[str]) -> None:
         path = Path(directory) / "private.db"
         if not has_values(directory):
-            raise AuditUnavailable(f"{path} is missing: what records commit to cannot be opened here")
+            raise AuditUnavailable(
+                f"{path} is missing: the values that records commit to cannot be opened here"
+            )
         self._path, self._shelves = path, dict[int, AESGCM]()
         with self._reading():
             self._db = _connected(path)
@@ -104,12 +97,12 @@ class PrivateReader:
 
 
 def has_values(directory: str | PathLike[str]) -> bool:
-    """Tell whether a directory has values, in its file or on the server of a log that is shared."""
+    """Tell whether a directory has values, in its file or on the server of a shared log."""
     return Path(directory, "private.db").is_file() or Path(directory, SHARED_AT).is_file()
 
 
 def _connected(path: Path) -> Any:
-    """Open the values to read one state, until they are closed."""
+    """Open the values in one state, until they are closed."""
     if (place := remembered(path.parent, SHARED_AT)) is not None:
         return ReadValues(place)
     wal = Path(f"{path}-wal")
@@ -124,19 +117,7 @@ def _connected(path: Path) -> Any:
 def openable(directory: str | PathLike[str], seq: int, names: Iterable[str]) -> dict[str, str]:
     """Tell for each commitment of a record whether its value still exists.
 
-    Returns
-    -------
-    dict of str to str
-        ``"can be opened"``, ``"erased by record N"``, ``"not kept"``, or why that cannot be told.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from carag.audit import AuditLog, place_hold
-    >>> with tempfile.TemporaryDirectory() as directory, AuditLog.open(directory) as log:
-    ...     seq = place_hold(log, "MATTER-7", actor="counsel").seq
-    ...     openable(directory, seq, ["actor"])
-    {'actor': 'can be opened'}
+    The result is ``"can be opened"``, ``"erased by record N"``, ``"not kept"``, or why that cannot be told.
     """
     path = Path(directory) / "private.db"
     if not has_values(directory):

@@ -1,7 +1,7 @@
-"""Keep the sealed values of a log that several processes write, beside its records, in the same transaction.
+"""Keep the sealed values of a log that several processes write, in the same transaction as its records.
 
-They are sealed as in ``private.db``, under keys that lie in no database: every process has a copy of ``private.key``.
-An erasure replaces that key, and so nobody else may have the log open then; afterwards the others need the new file.
+They are sealed as in ``private.db``, under keys that are in no database: every process has a copy of ``private.key``.
+An erasure replaces that key, so no other process may have the log open then; afterwards the others need the new file.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _TABLES: Final = {
 
 
 def make_values(db: Any, schema: str, role: str) -> None:
-    """Make what is missing of the tables and grants; run by an administrator, who owns them."""
+    """Create what is missing of the tables and grants; run by an administrator, who owns them."""
     db.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
     db.execute(f"REVOKE ALL ON SCHEMA {schema} FROM PUBLIC")
     db.execute(f"GRANT USAGE ON SCHEMA {schema} TO {role}")
@@ -50,16 +50,7 @@ def make_values(db: Any, schema: str, role: str) -> None:
 
 
 class SharedValues(PrivateStore):
-    """Sealed openings in PostgreSQL; see :class:`~carag.audit.private.store.PrivateStore`.
-
-    Parameters
-    ----------
-    link : SharedLink
-    directory : Path
-        Where ``private.key`` is.
-    create : bool
-        Whether the first values may be about to be written.
-    """
+    """Sealed openings in PostgreSQL; ``directory`` holds ``private.key``."""
 
     def __init__(self, link: SharedLink, directory: Path, *, create: bool) -> None:
         self._link, self._path = link, directory / "private.key"
@@ -67,10 +58,10 @@ class SharedValues(PrivateStore):
         new = not self.has_state(link)
         if new and not create:
             raise CorruptFile(
-                f"{link.where} has records and no values that they commit to; restore the newest backup of the database"
+                f"{link.where} has records but not their values; restore the newest backup of the database"
             )
         self._begin(PrivateKeys(self._path, create=new))
-        # Before all that takes the lock of a turn: who holds one of the two waits for no other.
+        # Before anything takes the lock of a turn: a holder of one of the two never waits for the other.
         self._mutex = link.mutex
         link.undone = self._forget
         if new:
@@ -80,41 +71,41 @@ class SharedValues(PrivateStore):
 
     @staticmethod
     def has_state(link: SharedLink) -> bool:
-        """Tell whether values were ever kept there."""
+        """Tell whether values were ever stored there."""
         return bool(link.execute("SELECT EXISTS (SELECT FROM state)").fetchone()[0])
 
     def close(self) -> None:
-        """Do nothing: the connections are the log's."""
+        """Do nothing: the connections belong to the log."""
 
     def sync(self) -> None:
-        """Do nothing: what a turn wrote is durable with it."""
+        """Do nothing: the turn makes them durable."""
 
     def check_writable(self) -> None:
-        """Do nothing: every turn sees for itself."""
+        """Do nothing: every turn checks for itself."""
 
-    def holds_from(self, size: int) -> bool:  # noqa: ARG002 - as in the class above
-        """Tell that there are no values without their record: both are one transaction."""
+    def holds_from(self, size: int) -> bool:  # noqa: ARG002 - the base class has it
+        """Return False: a record and its values are one transaction."""
         return False
 
     @contextlib.contextmanager
     def settling(self) -> Iterator[None]:
-        """As above, and alone: a record of another process must not be settled in between."""
+        """As in the base class, with exclusive use: no record of another process may be settled in between."""
         with self._link.alone("an erasure or a hold"), super().settling():
             yield
 
     def erase(self, targets: Iterable[Target], record: int) -> None:
-        """As above, and alone: the key file that every process has a copy of is replaced."""
+        """As in the base class, with exclusive use: every process has a copy of the key file that is replaced."""
         with self._link.alone("an erasure"):
             super().erase(targets, record)
-            # Not again when a log is opened next: that would replace the key once more.
+            # So that the next opening does not replace the key once more.
             with self._link.turn() as db:
                 db.execute("UPDATE state SET settled = %s WHERE settled < %s", (record + 1, record + 1))
 
     def _purge(self) -> None:
-        """Do nothing: what the server still keeps of a row is sealed under a key that is gone."""
+        """Do nothing: remains of a row on the server are sealed under a key that is gone."""
 
     @contextlib.contextmanager
-    def _transaction(self, *, sync: bool = True) -> Iterator[Any]:  # noqa: ARG002 - as in the class above
+    def _transaction(self, *, sync: bool = True) -> Iterator[Any]:  # noqa: ARG002 - the base class has it
         with self._link.turn() as db:
             yield _Marked(db)
 
@@ -124,16 +115,9 @@ class SharedValues(PrivateStore):
 
 
 class ReadValues:
-    """Values of a log that is shared, read as of one moment: the statements of a reader of ``private.db``.
+    """Values of a shared log, read as of one moment with the statements of a reader of ``private.db``.
 
-    Parameters
-    ----------
-    place : Place
-
-    Raises
-    ------
-    AuditUnavailable
-        If the server cannot be reached, or has no such log.
+    Raises AuditUnavailable if the server cannot be reached, or has no such log.
     """
 
     def __init__(self, place: Place) -> None:
@@ -152,7 +136,7 @@ class ReadValues:
 
 
 class _Marked:
-    """Statements with SQLite's marks of parameters, on a connection of PostgreSQL."""
+    """A PostgreSQL connection that takes statements with SQLite's parameter marks."""
 
     def __init__(self, db: Any) -> None:
         self._db = db

@@ -1,7 +1,7 @@
 """Store the committed values of records, encrypted so that destroying a key erases them (crypto-shredding).
 
-Values are sealed under a key of their person (or of their record, if it names no person), so that destroying
-one small key destroys everything sealed under it, in copies of the file as well. The chain of keys::
+Values are sealed under a key of their person (or of their record, if it names no person), so that destroying one small
+key destroys everything sealed under it, in copies of the file as well. The chain of keys::
 
     key file  ->  shelf (512 holders)  ->  holder (a subject, or a record)  ->  opening (salt and value)
 
@@ -39,7 +39,7 @@ __all__ = ["HOLDERS_A_SHELF", "HoldRow", "PrivateStore", "is_missing"]
 HOLDERS_A_SHELF: Final = 512
 """Number of holders per shelf."""
 _MAX_CACHED_HOLDERS: Final = 4096
-"""Greatest number of holders whose keys are kept in memory."""
+"""Most holders whose keys are kept in memory."""
 
 
 class HoldRow(NamedTuple):
@@ -59,18 +59,9 @@ def is_missing(path: Path) -> bool:
 class PrivateStore(SqliteStore):
     """Sealed openings of commitments, with those that were erased and the legal holds.
 
-    Parameters
-    ----------
-    path : Path
-        The database. Its keys are in ``private.key`` in the same directory.
-    create : bool
-        Whether to create a missing file: only for a log without records, or if the loss is accepted.
-
-    Raises
-    ------
-    CorruptFile
-        If the file is missing and ``create`` is false, or file and keys do not belong together; the message names the
-        file to restore.
+    The keys are in ``private.key`` in the same directory. A missing file is created only with ``create``: for a log
+    without records, or if the loss is accepted; otherwise, and if file and keys do not belong together, CorruptFile
+    names the file to restore.
     """
 
     SCHEMA = (
@@ -91,7 +82,7 @@ class PrivateStore(SqliteStore):
         new = is_missing(path)
         if new and not create:
             raise CorruptFile(
-                f"{path} is missing or empty, and the log has records: what they commit to cannot be opened; restore "
+                f"{path} is missing or empty, and the log has records: their values cannot be opened; restore "
                 f"it with private.key from a backup, or go on without, on record, with: carag audit accept "
                 f"--lost-values --store {path.parent}"
             )
@@ -121,18 +112,9 @@ class PrivateStore(SqliteStore):
     def put(self, rows: Mapping[int, Mapping[str, Opening]]) -> None:
         """Store the openings of the records about to be written, all or none.
 
-        They survive a crash of this process at once, and a power cut after :meth:`sync`.
-
-        Parameters
-        ----------
-        rows : mapping of int to mapping of str to Opening
-            By sequence number, with an entry for each record, even if it is empty: openings already stored from the
-            lowest number on belong to an attempt that failed, and are deleted.
-
-        Raises
-        ------
-        AuditUnavailable
-            If they could not be written.
+        They survive a crash of this process at once, and a power cut after :meth:`sync`. ``rows`` has an entry for each
+        sequence number, even if it is empty: openings already stored from the lowest number on belong to an attempt
+        that failed, and are deleted. Raises AuditUnavailable if they could not be written.
         """
         if not rows:
             return
@@ -224,31 +206,21 @@ class PrivateStore(SqliteStore):
             self._unsettled = False
 
     def plan(self, targets: Iterable[Target]) -> None:
-        """Store durably the list of values that an erasure will destroy: a crash may lose the committed list."""
+        """Store durably the values that an erasure will destroy: a crash may lose the committed list."""
         with self._mutex, self._writing() as db:
             db.execute("DELETE FROM planned")
             insert(db, "planned", [tuple(target) for target in targets])
 
     def planned(self) -> list[Target]:
-        """Return the values that the last erasure, if it was not carried out, was to destroy."""
+        """Return the values that an unfinished erasure was to destroy."""
         return self._targets("SELECT seq, field FROM planned ORDER BY seq, field")
 
     def erase(self, targets: Iterable[Target], record: int) -> None:
-        """Destroy openings and every key that could read them; idempotent.
+        """Destroy openings and every key that could read them, for the erasure record of this number; idempotent.
 
         Other values sealed under the same keys are sealed again under new ones. When this returns, nothing of the
-        openings is left in the file, in its write-ahead log or in the key file.
-
-        Parameters
-        ----------
-        targets : iterable of Target
-        record : int
-            Sequence number of the erasure record.
-
-        Raises
-        ------
-        AuditUnavailable
-            If it is uncertain whether it is complete. Opening the log again finishes it.
+        openings is left in the file, in its write-ahead log or in the key file. Raises AuditUnavailable if it is
+        uncertain whether it is complete; opening the log again finishes it.
         """
         targets = list(targets)
         with self._mutex:
@@ -383,7 +355,7 @@ class PrivateStore(SqliteStore):
         return self._holders_of(db, [tag])[tag]
 
     def _holders_of(self, db: sqlite3.Connection, tags: Iterable[bytes]) -> dict[bytes, tuple[int, AESGCM]]:
-        """Return holders' numbers and keys by pseudonym, created on first use; few statements for many holders."""
+        """Return numbers and keys of holders by pseudonym, created on first use, in few statements."""
         found = {tag: self._holders.get(tag) for tag in tags}
         if missing := [tag for tag, known in found.items() if known is None]:
             marks = ", ".join("?" * len(missing))

@@ -1,8 +1,7 @@
 """Check one proof file by itself: a checkpoint, an inclusion proof or a consistency proof.
 
-Each function returns a verdict and a reason. VERIFIED: it is valid. FAILED: it is signed by the key and wrong, or
-claims to be signed by it. UNDECIDED: it is not readable in its canonical form, or not signed by the given key, so that
-no verdict is possible.
+Each function returns a verdict and a reason. FAILED: the file is signed by the key and wrong, or claims to be signed by
+it. UNDECIDED: it is not readable in its canonical form, or not signed by the given key.
 """
 
 from __future__ import annotations
@@ -43,16 +42,7 @@ class _Found(Exception):  # control flow inside this module, never raised to a c
 
 
 def check_checkpoint(text: str, key: NoteKey) -> Finding:
-    """Check that a checkpoint is of the key's log and signed by the key; lines of other keys are ignored.
-
-    Examples
-    --------
-    >>> from carag.audit import SigningKey
-    >>> from carag.audit.tlog.merkle import EMPTY_ROOT
-    >>> key = SigningKey("log.example/1", bytes(32))
-    >>> check_checkpoint(key.sign(Checkpoint(key.name, 0, EMPTY_ROOT).to_text()).to_text(), key.verifier).verdict
-    <Verdict.VERIFIED: 'verified'>
-    """
+    """Check that a checkpoint belongs to the key's log and is signed by the key; lines of other keys are ignored."""
     try:
         checkpoint = _signed(_read(Note.parse, text), key)
     except _Found as found:
@@ -88,7 +78,7 @@ def check_consistency(
 ) -> Finding:
     """Check that the log of the proof's checkpoint extends the one of an older checkpoint.
 
-    The reason names the part that is unreadable or not signed, by ``names`` such as those of the files.
+    ``names`` are what the reason calls the two files.
     """
     name = names[0]
     try:
@@ -101,7 +91,7 @@ def check_consistency(
     if parsed.old != before.size:
         return Finding(
             Verdict.FAILED,
-            f"the proof starts from {parsed.old} records, the checkpoint kept covers {before.size}",
+            f"the proof starts from {parsed.old} records, but the checkpoint kept covers {before.size}",
         )
     if not verify_consistency(before.size, after.size, parsed.hashes, before.root, after.root):
         return Finding(
@@ -127,7 +117,7 @@ def _signed(note: Note, key: NoteKey) -> Checkpoint:
     try:
         checkpoint = Checkpoint.parse(note.text)
     except CorruptFile as error:
-        raise _Found(Verdict.UNDECIDED, f"the signed note is no checkpoint: {error}") from error
+        raise _Found(Verdict.UNDECIDED, f"the signed note is not a checkpoint: {error}") from error
     if checkpoint.origin != key.name:
         raise _Found(Verdict.FAILED, f"{key.name} signed a checkpoint of {checkpoint.origin}")
     return checkpoint

@@ -10,13 +10,11 @@
      "record":   "{...}"}                                     bound by the proof
 
 The file is canonical JSON (RFC 8785) and one newline, so every byte of it is determined. A hit's proof holds
-``{"from", "path", "sides", "until"}`` (:mod:`carag.audit.state.proof`); it is null if the log made the receipt again,
-without the store. A receipt holds the question and the answer in clear: it belongs to the person who asked. One made
-again holds neither: they are disclosed by role.
+``{"from", "path", "sides", "until"}`` (:mod:`carag.audit.state.proof`). A receipt holds the question and the answer in
+clear: it belongs to the person who asked. One that the log made again holds neither, and null for each hit's proof.
 
-The holder of a receipt may omit parts of it, and the rest is proved as before (:mod:`carag.audit.receipts.redact`): an
-opening, a hit's proof (null), the opening of an ``until`` (its seal), or a whole hit (null).
-``docs/reference/receipts.md`` has the rules.
+The holder may omit parts (:mod:`carag.audit.receipts.redact`): an opening, a hit's proof (null), the opening of an
+``until`` (its seal), or a whole hit (null). ``docs/reference/receipts.md`` has the rules.
 """
 
 from __future__ import annotations
@@ -118,7 +116,7 @@ class Receipt:
 
 
 def write_receipt(path: str | PathLike[str], data: bytes) -> None:
-    """Write a receipt's bytes; see :meth:`Receipt.write`."""
+    """Write a receipt's bytes atomically; InvalidArgument if that fails."""
     try:
         write_atomically(path, data)
     except OSError as error:
@@ -138,10 +136,7 @@ class Envelope(NamedTuple):
 def open_envelope(data: bytes) -> Envelope:
     """Split a receipt into its parts.
 
-    Raises
-    ------
-    CorruptFile
-        If it is not canonical JSON with exactly the keys of a receipt of this format, and one newline.
+    Raises CorruptFile if it is not canonical JSON with exactly the keys of a receipt of this format, and one newline.
     """
     if len(data) > MAX_RECEIPT_BYTES:
         raise CorruptFile(f"a receipt has at most {MAX_RECEIPT_BYTES} bytes, got {len(data)}")
@@ -160,4 +155,4 @@ def open_envelope(data: bytes) -> Envelope:
             **rest,
         } if not rest:
             return Envelope(record, proof, openings, hits)
-    raise CorruptFile("a receipt has a record, a proof, openings and hits, and nothing else")
+    raise CorruptFile("a receipt must have a record, a proof, openings and hits, and nothing else")

@@ -1,9 +1,9 @@
 """Redact a receipt, so that it can be shown to more people; the remaining parts are proved as before.
 
-Only these can be removed: the opening of a commitment, a whole passage with its proof, the proof alone, and the opening
-of the minutes until which words hold. The record itself stays unchanged, because the log signed its hash: it states
-the number of passages and their words, and it binds each by a digest of chunk id and text. A holder of the same
-documents can therefore find out which of them a removed passage was.
+These can be removed: the opening of a commitment, a whole passage with its proof, the proof alone, and the opening of
+the minutes until which words hold. The record itself stays, because the log signed its hash: it states the number of
+passages and their words, and it binds each by a digest of chunk id and text, so a holder of the same documents can find
+out which passage was removed.
 
 The laws, over every receipt and every choice: redacting twice is redacting once; the order does not matter; nothing
 that is still shown is changed; and a redacted receipt verifies exactly if the original does. For the last, a receipt
@@ -35,26 +35,19 @@ def redact(
     proofs: Collection[int] = (),
     until: bool = False,
 ) -> bytes:
-    """Remove parts of a receipt.
+    """Remove parts of a receipt file, and return the new file's content.
 
     Parameters
     ----------
-    receipt : bytes
-        The receipt file's content.
     drop : collection of str
-        Commitments whose openings are removed, such as ``{"subject", "answer"}``; with ``"query"`` also what was read
-        in it.
+        Commitments whose openings are removed, such as ``{"subject", "answer"}``; ``"query"`` takes its reading with
+        it.
     passages : collection of int
         Passages that are removed with text, chunk id and proof; the best is 1.
     proofs : collection of int
         Passages of which only the proof is removed.
     until : bool
         Whether to remove the minutes until which words hold; their commitments stay, because the proofs need them.
-
-    Returns
-    -------
-    bytes
-        The content of the new file.
 
     Raises
     ------
@@ -74,7 +67,7 @@ def redact(
     """
     checked = verify_unsigned(receipt)
     if checked.verdict is not Verdict.VERIFIED or checked.record is None:
-        raise CorruptFile(f"only a receipt that holds together can be redacted: {checked.reason}")
+        raise CorruptFile(f"only a receipt that verifies can be redacted: {checked.reason}")
     known = checked.record.commitments
     if unknown := set(drop) - set(known):
         raise InvalidArgument(f"the record commits to no {min(unknown)!r}; want {', '.join(known) or 'none'}")

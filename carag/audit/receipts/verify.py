@@ -1,12 +1,9 @@
 """Verify a receipt with nothing but the receipt and the log's public key.
 
-A verdict is one of three. VERIFIED: every check holds. FAILED: a check fails, so something was altered or the
-log broke its own rules. UNDECIDED: the checks cannot be made, because the file cannot be read, is of a format
-unknown here, or belongs to another log. A receipt is never called tampered with just because this version
-cannot read it.
-
-VERIFIED means that the log signed a history that contains this record, and that texts, question and answer are those of
-the record. It does not mean that the record was true when it was written.
+VERIFIED: every check holds, so the log signed a history that contains this record, and texts, question and answer are
+those of the record. It does not mean that the record was true when it was written. FAILED: a check fails, so something
+was altered or the log broke its own rules. UNDECIDED: the checks cannot be made, because the file cannot be read, has
+an unknown format, or belongs to another log; that is never called tampering.
 
 ``docs/reference/receipts.md`` has the rules for a receipt and its record. ``scripts/verify_receipt.py`` follows the
 same page and shares no code with this package.
@@ -83,10 +80,6 @@ class Verification:
 
     Parameters
     ----------
-    verdict : Verdict
-    reason : str
-        The reason in words.
-    passed : tuple of Check
     stopped_at : Check or None
         The check that failed or could not be made.
     record : Record or None
@@ -132,8 +125,8 @@ def verify_receipt(data: bytes, vkey: str) -> Verification:
     data : bytes
         The receipt file's content.
     vkey : str
-        The log's public key, from a source you trust, not from the giver of the receipt. A log whose key
-        was rotated has several, one per line; any of them may have signed the receipt.
+        The log's public key, from a source you trust, not from the giver of the receipt. A log whose key was rotated
+        has several, one per line; any of them may have signed the receipt.
 
     Raises
     ------
@@ -144,10 +137,7 @@ def verify_receipt(data: bytes, vkey: str) -> Verification:
 
 
 def verify_unsigned(data: bytes) -> Verification:
-    """Make every check that needs no key: the checkpoint's signatures are not verified.
-
-    Redacting a receipt that passes these checks cannot make it verify if it did not before.
-    """
+    """Make every check that needs no key: the checkpoint's signatures are not verified."""
     return _verified(data, ())
 
 
@@ -180,7 +170,6 @@ def _verified(data: bytes, keys: tuple[NoteKey, ...]) -> Verification:
 
 
 def _left_out(hits: list[Any]) -> Iterator[str]:
-    """Name the parts redacted from verified hits."""
     for number, hit in enumerate(hits, start=1):
         if hit is None:
             yield f"passage {number}"
@@ -209,7 +198,9 @@ def _check_record(envelope: Envelope, proof: InclusionProof, name: str | None) -
     try:
         checkpoint = Checkpoint.parse(proof.checkpoint.text)
     except CorruptFile as error:
-        raise _Stop(Verdict.UNDECIDED, Check.ORIGIN, f"the signed note is no checkpoint: {error}") from error
+        raise _Stop(
+            Verdict.UNDECIDED, Check.ORIGIN, f"the signed note is not a checkpoint: {error}"
+        ) from error
     if name is not None and checkpoint.origin != name:
         raise _Stop(Verdict.FAILED, Check.ORIGIN, f"{name} signed a checkpoint of {checkpoint.origin}")
     body = envelope.record.encode("utf-8")
@@ -257,7 +248,7 @@ def _check_passages(envelope: Envelope, record: Record) -> tuple[tuple[str, str]
         raise _Stop(
             Verdict.FAILED,
             Check.PASSAGES,
-            f"the record names {len(record.hits)} passages, the receipt shows {len(envelope.hits)}",
+            f"the record names {len(record.hits)} passages, but the receipt shows {len(envelope.hits)}",
         )
     passages: list[tuple[str, str] | None] = []
     for number, (shown, hit) in enumerate(zip(envelope.hits, record.hits, strict=True), start=1):
@@ -279,7 +270,7 @@ def _check_passages(envelope: Envelope, record: Record) -> tuple[tuple[str, str]
 
 
 def _check_state(envelope: Envelope, record: Record) -> tuple[str, ...]:
-    """Return the chunks that are shown without a proof, after checking all proofs that there are."""
+    """Check all proofs that there are, and return the chunks that are shown without one."""
     unproved = []
     for number, (shown, hit) in enumerate(zip(envelope.hits, record.hits, strict=True), start=1):
         if shown is None:
@@ -296,15 +287,15 @@ def _check_state(envelope: Envelope, record: Record) -> tuple[str, ...]:
 def _wrong_with(shown: Any, word: int, record: Record) -> str | None:
     event = record.event
     if not isinstance(event, Access) or event.index is None:
-        return "leads nowhere: the record names no index state"
+        return "cannot be checked: the record names no index state"
     try:
         proof = StateProof.from_json(shown["proof"])
     except CorruptFile as error:
-        return f"is none: {error}"
+        return f"is invalid: {error}"
     if proof.root(shown["chunk"], text_hash(shown["text"]), word) != event.index.snapshot:
         return "does not lead to the index state of the record"
     if not proof.holds_at(event.as_of):
-        return "is of another time than was asked about"
+        return "is for another time than the question's"
     return None
 
 

@@ -36,7 +36,7 @@ def code(name: str, value: object) -> None:
 def key(name: str, value: object) -> None:
     if not (isinstance(value, str) and _KEY.fullmatch(value)):
         raise InvalidArgument(
-            f"{name} is {quoted(value)}; want a name of up to 64 small letters, digits and _"
+            f"{name} is {quoted(value)}; want a name of up to 64 lower-case letters, digits and _"
         )
 
 
@@ -50,4 +50,6 @@ def member(kind: Any, value: object) -> Any:
         return kind(value)
     except ValueError as error:
         allowed = ", ".join(member.value for member in kind)
-        raise InvalidArgument(f"{quoted(value)} is no {kind.__name__}; want one of {allowed}") from error
+        raise InvalidArgument(
+            f"{quoted(value)} is not a valid {kind.__name__}; want one of {allowed}"
+        ) from error

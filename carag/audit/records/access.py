@@ -1,7 +1,6 @@
 """Define the `query`, `retrieve` and `explain` events: who asked under which policy, what was searched, the outcome.
 
-No field may depend on passages that the asker may not use, because the asker holds the receipt: no ids or counts of
-hidden passages.
+The asker holds the receipt, so no field may depend on passages that the asker may not use: no ids or counts of them.
 """
 
 from __future__ import annotations
@@ -24,22 +23,15 @@ __all__ = ["Access", "BackendState", "IndexState", "Models", "with_reading"]
 
 
 def with_reading(names: Collection[str]) -> set[str]:
-    """Add to the commitments that are left out or erased what repeats one of them: a reading has its question's words.
-
-    Examples
-    --------
-    >>> sorted(with_reading({"query", "subject"})), with_reading({"answer"})
-    (['query', 'reading', 'subject'], {'answer'})
-    """
+    """Add what repeats one of these commitments, to omit or erase both: a reading has its question's words."""
     return {*names, "reading"} if "query" in names else {*names}
 
 
 @dataclass(frozen=True, slots=True)
 class BackendState:
-    """The backend that was searched in place of the index of the process that answered.
+    """The backend that was searched instead of the index of the process that answered, as needed to ask the same again.
 
-    It says what is needed to ask the same again, and holds no number of rows, neither of all nor of those that were
-    dropped because their label had been closed: the asker may not use them.
+    It holds no number of rows, in total or dropped because their label was closed: the asker may not use them.
 
     Parameters
     ----------
@@ -47,11 +39,10 @@ class BackendState:
         Its kind and version.
     collection : str
         The rows within it; never an address or a credential.
-    epoch : int
     dictionary : bytes
         SHA-256 over the words that its rows have at the epoch.
     shards : tuple of (str, str)
-        Where each part of it stood: its name, and the place in its own terms.
+        Name and position of each part, in the backend's own terms.
     """
 
     name: str
@@ -66,7 +57,7 @@ class BackendState:
         _fields.integer("epoch", self.epoch, 0)
         _fields.digest("dictionary", self.dictionary)
         if not self.shards:
-            raise InvalidArgument("a backend has no shards; want one at least")
+            raise InvalidArgument("a backend has no shards; want at least one")
         for shard, at in self.shards:
             _fields.label("shard", shard)
             _fields.label("place of a shard", at)
@@ -109,7 +100,7 @@ class IndexState:
         Instant of the last change in the index, in microseconds since 1970 UTC: asked again with this ``known_at``, the
         same session gets the same passages. ``None`` if nothing had been ingested.
     backend : BackendState or None
-        Not encoded for the index of the process that answered.
+        ``None``, and not encoded, for the index of the process that answered.
     """
 
     snapshot: bytes
@@ -148,8 +139,8 @@ class IndexState:
 class Models:
     """The models that were used; ``None`` for a step that did not run.
 
-    ``rank`` is the ranker, with all that its order depends on; ``None`` by similarity alone, as before 0.3.0. It and a
-    reranker are not encoded if they are ``None``.
+    ``rank`` is the ranker, with all that its order depends on; ``None`` by similarity alone, as before 0.3.0. ``rank``
+    and ``rerank`` are not encoded if they are ``None``.
     """
 
     embed: str | None = None
@@ -185,35 +176,31 @@ class Models:
 class Access:
     """A request. Its question, answer and subject are not fields: the record commits to them.
 
+    ``docs/reference/receipts.md`` describes every field. Empty tuples and ``None`` are not encoded.
+
     Parameters
     ----------
     kind : RecordKind
         QUERY, RETRIEVE or EXPLAIN.
     started, ended : int
-        Begin and end of the request, in microseconds since 1970 UTC.
+        Microseconds since 1970 UTC.
     role, purpose : str or None
         As in the policy table; ``None`` if the session's is not in the table.
-    source : SessionSource
     issuer, audience : str or None
-        Issuer and audience of the session's token; not encoded if there was none.
+        Issuer and audience of the session's token, if it had one.
     as_of : int
         Minutes since 1970 UTC: documents that were public by then could be found.
-    policy : PolicyApplied
     index : IndexState or None
         ``None`` if nothing was searched.
-    models : Models
     intents : tuple of str
-        Codes of the intents in the question or the session, which tightened the policy; not encoded if there are none.
+        Codes of the intents in the question or the session, which tightened the policy.
     where : tuple of str
-        Names of the metadata fields by which the asker narrowed the search, ascending; not encoded if there are none.
-        The record commits to the values.
+        Names of the metadata fields that narrowed the search, ascending; the record commits to the values.
     heads : tuple of HeadRows
-        Head rows of torn tables that hits were read with, by hit; not encoded if there are none. A hit that was not
-        found itself and only lends them comes after those that were.
+        Head rows of torn tables that hits were read with, by hit. A hit that was not found itself and only lends them
+        comes after those that were.
     day : str or None
-        A code: what the day that the question names led to; ``USED`` if ``as_of`` is its end. Not encoded if it names
-        none.
-    outcome : Outcome
+        A code: what the day that the question names led to; ``USED`` if ``as_of`` is its end.
     why : str
         A stable code.
     begun : int or None
@@ -280,9 +267,7 @@ class Access:
             if getattr(self, name) is not None:
                 _fields.label(name, getattr(self, name))
                 if self.source is not SessionSource.VERIFIED:
-                    raise InvalidArgument(
-                        f"an asserted session has an {name}; want one of verified tokens only"
-                    )
+                    raise InvalidArgument(f"an asserted session has an {name}; only verified tokens have one")
 
     def to_json(self) -> dict[str, Json]:
         """Return the JSON form."""

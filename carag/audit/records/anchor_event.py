@@ -1,7 +1,6 @@
 """Define the `anchor` event: an anchor confirmed a checkpoint of this log, with the digest of the evidence.
 
-The evidence itself is in ``anchors/`` of the log's directory; the record pins it by its digest, so that evidence can
-be lost but not exchanged.
+The evidence itself is in ``anchors/`` of the log's directory: it can be lost but not exchanged.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ class Anchored:
     evidence : bytes
         SHA-256 of the evidence file.
     seen : int
-        When the anchor saw the checkpoint by its own clock, in microseconds since 1970 UTC.
+        Microseconds since 1970 UTC, by the anchor's clock.
     """
 
     anchor: str

@@ -1,9 +1,9 @@
 """Define the `begin` event: a request is about to disclose question and passages to a remote model.
 
-The record of a request is written when its answer is known. A process that crashes between the call of a remote model
-and that moment has disclosed question and passages without a record. So before the call a begin record becomes durable,
-and the request's own record names it. A begin record that no other names is reported by a recovery record when the log
-is next opened.
+The record of a request is written when its answer is known, so a process that crashes after calling a remote model
+would have disclosed question and passages without a record. Therefore a begin record becomes durable before the call,
+and the request's own record names it. Begin records without an end are reported by a recovery record when the log is
+next opened.
 """
 
 from __future__ import annotations
@@ -27,18 +27,7 @@ __all__ = ["Begin"]
 class Begin:
     """A remote model is about to be called. The record commits to question and subject.
 
-    Parameters
-    ----------
-    started : int
-        Begin of the request, in microseconds since 1970 UTC.
-    role, purpose : str or None
-        As in the policy table; ``None`` if the session's is not in the table.
-    source : SessionSource
-    as_of : int
-        Minutes since 1970 UTC: documents that were public by then could be found.
-    policy : PolicyApplied
-        The policy that admits the passages given to the model.
-    models : Models
+    The fields are those of :class:`Access`; ``policy`` is the one that admits the passages given to the model.
     """
 
     started: int

@@ -1,7 +1,6 @@
 """Define the `policy`, `model` and `index` events: the policy table, the models or the index state has changed.
 
-Each of these records names the new and the previous value, so that a reader of the log knows for every answer which
-table, models and index state were in use, without a gap.
+Each record names the new and the previous value, so that a reader of the log knows without a gap which were in use.
 """
 
 from __future__ import annotations
@@ -32,8 +31,6 @@ class PolicyChange:
         SHA-256 of the table.
     before : bytes or None
         SHA-256 of the previous table; ``None`` for the first.
-    why : str
-        A stable code.
     """
 
     at: int
@@ -71,14 +68,10 @@ class ModelChange:
     ----------
     at : int
         Microseconds since 1970 UTC.
-    models : Models
-    gate : int
+    gate, before_gate : int
         Similarity below which a question is declined, in millionths.
     before : Models or None
         ``None`` for the first.
-    before_gate : int or None
-    why : str
-        A stable code.
     """
 
     at: int
@@ -132,14 +125,10 @@ class IndexChange:
     ----------
     at : int
         Microseconds since 1970 UTC.
-    snapshot : bytes
-        Root hash of the index state.
-    before : bytes
-        Root hash of the last recorded state.
+    snapshot, before : bytes
+        Root hashes of the index state and of the last recorded state.
     rows : int
         Number of rows in the index.
-    why : str
-        A stable code.
     """
 
     at: int

@@ -34,12 +34,8 @@ _OUTER_REST: Final = b"\x5c" * 32
 def commit(name: str, value: str, salt: bytes) -> bytes:
     r"""Commit to a value: ``HMAC-SHA256(salt, "carag/commit/v1\0" name "\0" value)``.
 
-    The name is part of the message, so a commitment to a question cannot be opened as an answer.
-
-    Raises
-    ------
-    InvalidArgument
-        If the salt is not 32 bytes or UTF-8 cannot encode the value.
+    The name is part of the message, so a commitment to a question cannot be opened as an answer. Raises InvalidArgument
+    if the salt is not 32 bytes or UTF-8 cannot encode the value.
     """
     if len(salt) != SALT_SIZE:
         raise InvalidArgument(f"a salt is {SALT_SIZE} random bytes, got {len(salt)}")
@@ -53,29 +49,15 @@ def commit(name: str, value: str, salt: bytes) -> bytes:
 def hmac_sha256(key: bytes, message: bytes) -> bytes:
     """Compute HMAC-SHA256 (RFC 2104 section 2) with a key of 32 bytes.
 
-    :func:`hmac.digest` releases the interpreter lock each time, and if other threads are busy, getting it back costs
-    more than the hash: without it 64 clients append a quarter more records.
-
-    Examples
-    --------
-    >>> hmac_sha256(bytes(32), b"text") == hmac.digest(bytes(32), b"text", "sha256")
-    True
+    :func:`hmac.digest` releases the interpreter lock each time, and with other busy threads getting it back costs more
+    than the hash: without it 64 clients append a quarter more records.
     """
     inner = hashlib.sha256(key.translate(_INNER) + _INNER_REST + message).digest()
     return hashlib.sha256(key.translate(_OUTER) + _OUTER_REST + inner).digest()
 
 
 def random_parts(*sizes: int) -> list[bytes]:
-    """Return random bytes, one string for each size, from one request to the kernel.
-
-    Each request releases the interpreter lock, and if other threads are busy, getting it back costs more than the
-    request.
-
-    Examples
-    --------
-    >>> [len(part) for part in random_parts(16, 32, 32)]
-    [16, 32, 32]
-    """
+    """Return random bytes, one string for each size; each request to the kernel releases the interpreter lock."""
     whole = token_bytes(sum(sizes))
     return [whole[start:end] for start, end in pairwise(accumulate(sizes, initial=0))]
 

@@ -1,7 +1,7 @@
 """Define the `denial` event: tokens were refused because they were forged, expired or for another audience.
 
-The asker is unknown, because no claim of a refused token can be trusted; so nothing of it is recorded, neither in clear
-nor as a hash. Many refusals of one kind are one record with their number, so that strangers cannot fill the log.
+No claim of a refused token can be trusted, so nothing of it is recorded, not even as a hash. Many refusals of one kind
+are one record with their number, so that strangers cannot fill the log.
 """
 
 from __future__ import annotations
@@ -27,8 +27,6 @@ class Denial:
     ----------
     first, last : int
         Times of the first and the last, in microseconds since 1970 UTC.
-    count : int
-        Number of tokens.
     why : str
         A stable code, such as ``"TOKEN_SIGNATURE"``.
     issuer, audience : str or None
@@ -52,7 +50,7 @@ class Denial:
         _fields.integer("count", self.count, 1)
         if self.first > self.last or (self.count == 1 and self.first != self.last):
             raise InvalidArgument(
-                f"{self.count} denials from {self.first} to {self.last}; want first <= last, and one instant for one"
+                f"{self.count} denials from {self.first} to {self.last}; want first <= last, equal for one denial"
             )
         _fields.code("why", self.why)
         for name in ("issuer", "audience"):

@@ -25,7 +25,6 @@ class Disclosure:
 
     Parameters
     ----------
-    record : int
     fields : tuple of str
         The fields asked for; empty means all.
     role : str or None
@@ -55,10 +54,10 @@ class Disclosure:
             Outcome.ANSWER,
             Outcome.REFUSE,
         ):
-            raise InvalidArgument(f"values are opened to {' or '.join(OPENERS)} and refused to anybody else")
+            raise InvalidArgument(f"{' or '.join(OPENERS)} may open values, all other roles are refused")
         if self.outcome is Outcome.REFUSE and self.role is not None:
             raise InvalidArgument(
-                f"a refused role is {quoted(self.role)}; want None, for who that was nobody knows"
+                f"a refused role is {quoted(self.role)}; want None, because it was not verified"
             )
         _fields.code("why", self.why)
 

@@ -1,9 +1,8 @@
 """Encode a record before its sequence number and commit time are known.
 
 Hashing texts, committing to values and encoding take most of an append's time and need no order, so callers do them in
-parallel. The one writing thread adds sequence number and commit time last: the bytes are encoded with placeholders of
-full width for the two, and the real numbers replace them. The result is byte for byte that of
-:meth:`~carag.audit.records.record.Record.to_bytes`, which readers check.
+parallel, with placeholders of full width for the two numbers; the one writing thread puts in the real ones. The result
+is byte for byte that of :meth:`~carag.audit.records.record.Record.to_bytes`, which readers check.
 """
 
 from __future__ import annotations
@@ -32,16 +31,7 @@ _TIME: Final = b'"tc":%d,'
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A record without its sequence number and commit time.
-
-    Parameters
-    ----------
-    template : bytes
-        The record's bytes, with the greatest sequence number and commit time as placeholders.
-    event : Event
-    openings : mapping of str to Opening
-    texts : tuple of (chunk id, text)
-    """
+    """A record without sequence number and commit time; the template has the greatest ones as placeholders."""
 
     template: bytes
     event: Event
@@ -59,10 +49,7 @@ class Draft:
     ) -> Draft:
         """Commit to the secrets and encode the record.
 
-        Raises
-        ------
-        InvalidArgument
-            If the record would be malformed, too long, or contradict itself.
+        Raises InvalidArgument if the record would be malformed, too long, or contradict itself.
         """
         kept = {name: value for name, value in secrets.items() if value is not None}
         fresh = random_parts(_ID_SIZE, *[SALT_SIZE] * len(kept))
@@ -84,7 +71,9 @@ class Draft:
             raise InvalidArgument(f"this record contradicts itself: {wrong}")
         for stand_in in (_SEQ, _TIME):  # a key's quotes are not escaped, so no text can contain these bytes
             if template.count(stand_in % MAX_INTEGER) != 1:
-                raise InvalidArgument(f"a field holds {MAX_INTEGER}, which stands for what is not known yet")
+                raise InvalidArgument(
+                    f"a field holds {MAX_INTEGER}, which is the placeholder of an unknown number"
+                )
         texts = tuple((passage.chunk, passage.text) for passage in passages)
         return cls(template, event, openings, texts)
 

@@ -1,7 +1,7 @@
 """Define the `erasure` event: committed values were destroyed, and on which legal basis.
 
-The event names the affected records or, if they are one person's, only their number: a list would link a person's
-records together for ever. The record commits to the list, so that an operator can show which they were.
+The event names the affected records or, if they are one person's, only their number: a list would permanently link a
+person's records together. The record commits to the list, so that an operator can show which they were.
 """
 
 from __future__ import annotations
@@ -55,7 +55,6 @@ class Erasure:
 
     Parameters
     ----------
-    basis : Basis
     count : int
         Number of records that lost a value.
     fields : tuple of str
@@ -83,7 +82,7 @@ class Erasure:
         for seq in self.records:
             _fields.integer("erased record", seq, 0)
         if list(self.records) != sorted(set(self.records)) or len(self.records) not in (0, self.count):
-            raise InvalidArgument("the erased records are not as many as counted, or not each once, in order")
+            raise InvalidArgument("the erased records must be as many as counted, each named once, ascending")
 
     def to_json(self) -> dict[str, Json]:
         """Return the JSON form."""

@@ -37,7 +37,6 @@ class Evaluation:
         Required results by measure: integers, such as millionths.
     result : bytes
         SHA-256 of the whole result, which is stored elsewhere.
-    passed : bool
     """
 
     started: int

@@ -1,11 +1,9 @@
 """Define the interface of events: kind, names of commitments, JSON form. Each class of event has its own module.
 
-An event holds what the caller of the log knows about one request or one change. The log wraps it into a record
-(:mod:`carag.audit.records.record`, which lists the classes) and adds what only the log knows.
-
-An event must not contain personal data or free text, because a record is kept for years and never altered: the record
-commits to values that name people, reasons are codes, and a role or purpose that is not in the policy table is
-``None``, not the text that was typed.
+An event holds what the caller of the log knows about one request or one change; the log wraps it into a record
+(:mod:`carag.audit.records.record`). It must not contain personal data or free text, because a record is kept for years
+and never altered: the record commits to values that name people, reasons are codes, and a role or purpose that is not
+in the policy table is ``None``, not the text that was typed.
 """
 
 from __future__ import annotations

@@ -38,10 +38,7 @@ def hit_digest(chunk: str, text_sha256: bytes) -> bytes:
 
 
 class HeadRows(NamedTuple):
-    """Head rows of a table that was cut into several passages: with which passage they were read, and which holds them.
-
-    Hits are numbered from 1, in the order of the record.
-    """
+    """Head rows of a table that was cut into several passages. Hits are numbered from 1, in the order of the record."""
 
     hit: int
     """The number of the hit that begins inside the table."""
@@ -49,7 +46,7 @@ class HeadRows(NamedTuple):
     """The number of the hit whose text holds the rows."""
     start: int
     end: int
-    """Where they stand, in characters of that text."""
+    """Their range of characters in that text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +66,7 @@ class Passage:
     cited : bool
         Whether the answer cites it.
     text_sha256 : bytes, optional
-        SHA-256 of the text's UTF-8, if it is known already; no receipt verifies under another.
+        SHA-256 of the text's UTF-8, if it is already known; no receipt verifies with another.
     """
 
     chunk: str
@@ -96,17 +93,16 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A passage in a record: digest, similarity, word, and whether it is cited.
+    """A passage in a record.
 
     Parameters
     ----------
     digest : bytes
-        Digest of chunk id and text; see ``hit_digest``.
+        20 bytes of the digest of chunk id and text.
     similarity : int
         Cosine similarity in millionths.
     word : int
         The 32-bit policy word.
-    cited : bool
     """
 
     digest: bytes

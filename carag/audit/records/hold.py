@@ -37,7 +37,6 @@ class Hold:
 
     Parameters
     ----------
-    action : HoldAction
     matter : str
         A code for the matter; no names.
     scope : HoldScope
@@ -68,13 +67,13 @@ class Hold:
             if ranged:
                 _fields.integer(f"{name} record", getattr(self, name), 0)
             elif getattr(self, name) is not None:
-                raise InvalidArgument(f"a hold on {self.scope} names no records")
+                raise InvalidArgument(f"a hold on {self.scope} must not name records")
         if ranged and (self.first or 0) > (self.last or 0):
             raise InvalidArgument(
-                f"records {self.first} to {self.last} are none; want the lower number first"
+                f"records {self.first} to {self.last} are not a range; want the lower number first"
             )
         if (self.action is HoldAction.RELEASED) != (self.placed is not None):
-            raise InvalidArgument("a release names the record that placed the hold, a placement does not")
+            raise InvalidArgument("a release must name the record that placed the hold, a placement must not")
         if self.placed is not None:
             _fields.integer("placing record", self.placed, 0)
 

@@ -19,9 +19,9 @@ class Ingest:
     Parameters
     ----------
     started, ended : int
-        Begin and end of the change, in microseconds since 1970 UTC.
+        Microseconds since 1970 UTC.
     documents, chunks, quarantined : int
-        Numbers of documents and chunks added, and of documents quarantined.
+        Documents and chunks added, and documents quarantined.
     rows : int
         Number of rows in the index afterwards.
     snapshot : bytes

@@ -1,7 +1,4 @@
-"""Define the `key` event: a key of the log was rotated, added or revoked, signed under the key trusted until then.
-
-A verifier that trusts the old key finds the new one here.
-"""
+"""Define the `key` event: a key of the log was rotated, added or revoked, signed under the key trusted until then."""
 
 from __future__ import annotations
 
@@ -39,11 +36,8 @@ class KeyChange:
 
     Parameters
     ----------
-    action : KeyAction
     algorithm : int
         The signature type of ``c2sp.org/signed-note``: 1 Ed25519, 6 ML-DSA-44.
-    public : bytes
-        The public key.
     until : int or None
         For a rotation: until when the old key also signs, in microseconds since 1970 UTC.
     good : int or None
@@ -72,9 +66,7 @@ class KeyChange:
         _fields.digest("public key", self.public, _SIZES[self.algorithm])
         for name, value, action in (("until", self.until, "rotate"), ("good", self.good, "revoke")):
             if (value is not None) != (self.action == action):
-                raise InvalidArgument(
-                    f"{name} is {quoted(value)}; want it for {action!r} and for nothing else"
-                )
+                raise InvalidArgument(f"{name} is {quoted(value)}; only {action!r} has it, and must have it")
             if value is not None:
                 _fields.integer(name, value, 0)
         _fields.code("why", self.why)

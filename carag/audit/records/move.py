@@ -1,8 +1,8 @@
-"""Define the `move` event: a copy of a store's rows was compared with the store, and is what is searched from now on.
+"""Define the `move` event: a copy of a store's rows was compared with the store, and is searched from now on.
 
-It is written before the store notes the new place. A run that was killed in between is repeated, and its record, too:
-which of the two took effect shows in the answers after it, each of which names the backend that was searched. So does
-a place that was filled anew from the store and never compared, as where a store is opened with the native index again.
+It is written before the store notes the new place. A run that was killed in between is repeated, and so is its record;
+the answers after it, each of which names the backend that was searched, show which of the two took effect. They also
+show a place that was filled again from the store without comparison, as when the native index is opened again.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class RowsIn:
     Parameters
     ----------
     name : str
-        Its kind, of the one that the rows move to with its version.
+        Its kind; for the new place also its version.
     collection : str
         The rows within it; never an address or a credential.
     epoch : int
-        Its last one: when the rows were compared, or when the store wrote there last.
+        Its last epoch when the rows were compared, or when the store last wrote there.
     """
 
     name: str
@@ -64,12 +64,8 @@ class Move:
         Microseconds since 1970 UTC.
     before, after : RowsIn or None
         ``None`` for the index of the process that answers; not both.
-    rows : int
-        Number of rows.
     root : bytes
         Their state root, which the new place and the store itself led to.
-    why : str
-        A stable code.
     """
 
     at: int
@@ -86,7 +82,9 @@ class Move:
     def __post_init__(self) -> None:
         _fields.integer("at", self.at, 0)
         if self.before is None and self.after is None:
-            raise InvalidArgument("rows move from the index to the index; want a backend on one side")
+            raise InvalidArgument(
+                "rows cannot move from the index to the index; want a backend on at least one side"
+            )
         _fields.integer("rows", self.rows, 0)
         _fields.digest("state root", self.root)
         _fields.code("why", self.why)

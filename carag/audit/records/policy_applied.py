@@ -27,10 +27,8 @@ class EntityRule:
 
     Parameters
     ----------
-    kind : ListKind
-    count : int
     denied : int
-        Length of a deny list that applied in addition to an allow list; not encoded if there was none.
+        Length of a deny list that applied in addition to an allow list; 0 is not encoded.
     """
 
     kind: ListKind
@@ -43,7 +41,7 @@ class EntityRule:
         _fields.integer("denied entities", self.denied, 0)
         if self.denied and self.kind is ListKind.DENY:
             raise InvalidArgument(
-                f"a deny list of {self.count} with {self.denied} denied beside it; want one number"
+                f"a deny list of {self.count} entities has {self.denied} denied ones; want one number"
             )
 
     def to_json(self) -> Json:
@@ -70,8 +68,7 @@ class PolicyApplied:
     entities : EntityRule, optional
         The list that applied to them.
     reopened : tuple of (required, forbidden)
-        Further pairs that admitted, under a list of their own.
-    reopened_entities : EntityRule, optional
+        Further pairs that admitted, under their own list, ``reopened_entities``.
     cooling : int
         Minutes for which a report of a material event must have been public.
     """
@@ -94,9 +91,7 @@ class PolicyApplied:
                 if required & forbidden:
                     raise InvalidArgument(f"bits {required & forbidden:#x} are both required and forbidden")
         if self.reopened_entities is not None and not self.reopened:
-            raise InvalidArgument(
-                "a list of reopened entities without a mask; want the masks it stands beside"
-            )
+            raise InvalidArgument("a list of reopened entities has no masks; give the masks it applies to")
         _fields.integer("cooling minutes", self.cooling, 0)
 
     def admits(self, word: int) -> bool:

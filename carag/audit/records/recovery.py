@@ -21,7 +21,7 @@ class Recovery:
     Parameters
     ----------
     why : str
-        A stable code for the work; of a restore with the number of records, as ``RESTORED:17``.
+        A stable code for the work; a restore adds the number of records, as ``RESTORED:17``.
     begins : tuple of int
         Sequence numbers of begin records without an end: a remote model may have been called.
     """

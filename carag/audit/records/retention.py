@@ -1,12 +1,11 @@
 """Define retention classes: how long a record is kept, and under which law.
 
-Records are never altered, so this is about two things: until when a record may not be pruned, and whether the
-values behind its commitments must be kept as long. Where the duty is one to keep the *content* (what was said to
-whom), a person's request for erasure waits for it: GDPR Art. 17(3)(b). Where it is one to keep *logs*, data
-protection law goes first: AI Act Art. 19(1), "unless provided otherwise in ... Union law on the protection of
-personal data".
+Records are never altered, so this determines until when a record may not be pruned, and whether the values behind its
+commitments must be kept as long. Where the duty is to keep the *content* (what was said to whom), a person's request
+for erasure waits for it: GDPR Art. 17(3)(b). Where it is to keep *logs*, data protection law goes first: AI Act Art.
+19(1), "unless provided otherwise in ... Union law on the protection of personal data".
 
-An engineering control with its sources, not legal advice; which class applies is the operator's decision.
+This is an engineering control with its sources, not legal advice; the operator decides which class applies.
 """
 
 from __future__ import annotations
@@ -31,8 +30,6 @@ class RetentionClass:
 
     Parameters
     ----------
-    code : str
-        The code in records.
     months : int
         Retention from the commit time on; at least six.
     binds_values : bool
@@ -86,19 +83,12 @@ def retention_class(code: str) -> RetentionClass:
         return RETENTION[code]
     except (KeyError, TypeError) as error:
         raise InvalidArgument(
-            f"no retention class {quoted(code)}; want one of {', '.join(RETENTION)}"
+            f"{quoted(code)} is not a retention class; want one of {', '.join(RETENTION)}"
         ) from error
 
 
 def retain_until(committed: int, code: str = DEFAULT_CLASS) -> datetime:
-    """Return the time until which a record is kept.
-
-    Parameters
-    ----------
-    committed : int
-        Its commit time in microseconds since 1970 UTC.
-    code : str
-        Its retention class.
+    """Return the time until which a record is kept, from its commit time in microseconds since 1970 UTC.
 
     Examples
     --------

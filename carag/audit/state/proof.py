@@ -1,4 +1,4 @@
-r"""Prove that a passage was in the index state that a record names, under its word.
+"""Prove that a passage was in the index state that a record names, under its word.
 
 A *label* states which word a passage has from which minute until which. The index state at an instant of the store's
 knowledge is one root hash over all labels open at that instant; the record holds it as ``index.snapshot``. A proof can
@@ -9,16 +9,14 @@ be checked with SHA-256 alone.
     {"c": chunk id, "f": minute from which the word holds, "p": word, "t": SHA-256 of the text, "u": seal}
 
 Bytes are base64url without padding, minutes are since 1970 UTC. The *seal* is a salted commitment (``commitment.py``)
-to the minute until which the word holds, ``HMAC-SHA256(salt, "carag/commit/v1" NUL "until" NUL decimal)``, for two
-reasons: a proof about a day in the past must not reveal when the label changed later, and the hash of a neighbour's
-entry, which every proof shows, must not confirm a guess of its text and word. The salt is
-``HMAC-SHA256(key, "carag/state/v1" NUL entry)``, of the entry with the bare minute for ``u``; the key never leaves the
-store.
+to the minute until which the word holds, ``HMAC-SHA256(salt, "carag/commit/v1" NUL "until" NUL decimal)``: a proof
+about a day in the past must not reveal when the label changed later, and a neighbour's entry hash, which every proof
+shows, must not confirm a guess of its text and word. The salt is ``HMAC-SHA256(key, "carag/state/v1" NUL entry)``, of
+the entry with the bare minute for ``u``; the key never leaves the store.
 
 **Place** of a label: ``HMAC-SHA256(key, "carag/state/place/v1" NUL chunk id LF from)``, ``from`` in decimal, read as
-256 bits, first bit first. It is keyed because a proof shows the places of other labels: accession numbers and minutes
-of publication are public, so under a plain hash the holder of many proofs could guess a hidden label and test whether
-its place is occupied. A verifier does not need the place; a proof contains its own path.
+256 bits, first bit first. It is keyed because a proof shows other labels' places: under a plain hash of public
+accession numbers and minutes the holder of many proofs could test whether a guessed hidden label's place is occupied.
 
 **Root** of a set of labels that share their first ``d`` bits, beginning with all of them and ``d = 0``::
 
@@ -33,12 +31,11 @@ up; and ``sides``, for each of them L or R, the side of the sibling. It is valid
     hash = SHA-256(0x00 || entry)
     L: hash = SHA-256(0x01 || sibling || hash)        R: hash = SHA-256(0x01 || hash || sibling)
 
-Why this tree and not the log's: a new filing or a relabel changes only the paths of its own labels, about log2(n)
-hashes each, while a sorted RFC 6962 tree must be hashed again from the first insertion on; so a root needs no chain of
-changes, and a proof is one path. The places are spread by their hash, so the root depends on the labels and the key
-alone, not on the order of insertion, and proofs reveal of the other labels only roughly how many there are.
+A relabel changes only the paths of its own labels, about log2(n) hashes each, where the log's sorted tree would be
+hashed again from the first insertion on. The root depends on the labels and the key alone, not on the order of
+insertion, and proofs reveal of the other labels only roughly how many there are.
 
-What a proof states: in the index state that the record names, this chunk had this text and, from ``from`` on, this
+A proof states that in the index state that the record names, this chunk had this text and, from ``from`` on, this
 word; if ``until`` is opened, until that minute. It does not state that the chunk had no other label.
 """
 
@@ -62,17 +59,7 @@ _UNTIL: Final = "until"
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """The word of a passage from one minute until another.
-
-    Parameters
-    ----------
-    chunk : str
-    text_hash : bytes
-        SHA-256 of the text.
-    word : int
-    since, until : int
-        Minutes since 1970 UTC.
-    """
+    """The word of a passage, with the SHA-256 of its text, between two minutes since 1970 UTC."""
 
     chunk: str
     text_hash: bytes
@@ -106,7 +93,7 @@ def state_entry(chunk: str, text_hash: bytes, word: int, since: int, seal: bytes
 
 
 def _begun(chunk: str, text_hash: bytes, word: int, since: int) -> bytes:
-    """Encode an entry as far as ``u``, its last field, which is the minute or the seal."""
+    """Encode an entry up to ``u``, its last field, which is the minute or the seal."""
     return encode({"c": chunk, "f": since, "p": word, "t": b64url(text_hash)})[:-1] + b',"u":'
 
 
@@ -183,7 +170,7 @@ class StateProof:
                 hashes = unb64url(path, HASH_SIZE * len(sides))
                 siblings = (hashes[at : at + HASH_SIZE] for at in range(0, len(hashes), HASH_SIZE))
                 return cls(since, _until(until), tuple(siblings), sides)
-        raise CorruptFile("a hit's proof has from, path, sides and until, and nothing else")
+        raise CorruptFile("a hit's proof must have from, path, sides and until, and nothing else")
 
 
 def _until(fields: Any) -> Opening | bytes:
@@ -198,4 +185,4 @@ def _until(fields: Any) -> Opening | bytes:
                 and int(value) <= MAX_MINUTE
             ):
                 return Opening(unb64url(salt, SALT_SIZE), value)
-    raise CorruptFile("the end of a hit's label is a seal, or a salt and a minute")
+    raise CorruptFile("the end of a hit's label must be a seal, or a salt and a minute")

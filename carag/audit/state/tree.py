@@ -1,9 +1,9 @@
 """Store the hash tree of the index state in a file, which is updated along the paths of changed labels.
 
-:mod:`carag.audit.state.proof` defines the root; this file's layout is no public format. The labels are in 8,192 buckets
-by the first thirteen bits of their place, one row per bucket, so that a changed label rewrites its bucket and thirteen
-hashes above it. The hashes above the buckets are kept in memory, computed from the buckets' roots at opening. The file
-is derived: if it is deleted, it is built again.
+:mod:`carag.audit.state.proof` defines the root; this file's layout is internal. The labels are in 8,192 buckets by the
+first thirteen bits of their place, one row per bucket, so that a changed label rewrites its bucket and thirteen hashes
+above it. The hashes above the buckets are kept in memory, computed from the buckets' roots at opening. A deleted file
+is built again from the store.
 
 CPU time on the reference machine (``bench/micro/test_state.py``) at 20,000 / 200,000 / 1,000,000 labels: a filing of
 forty passages 4 / 8 / 15 ms, one relabel 0.2 / 0.3 / 0.6 ms, eight proofs 0.6 / 0.9 / 2.6 ms, opening 8 / 9 / 9 ms,
@@ -50,10 +50,10 @@ class Bucket:
     places: list[int]
     leaves: list[bytes]
     _roots: dict[tuple[int, int], bytes] = field(default_factory=dict, compare=False, repr=False)
-    """Over parts of the labels, by their ends: a path is read where the root was checked."""
+    """Roots of ranges of the labels, computed when the root was checked and reused for paths."""
 
     def root(self) -> bytes | None:
-        """Return the root over the labels, None if there are none."""
+        """Return the root over the labels, or None without labels."""
         return self._root(0, len(self.places)) if self.places else None
 
     def changed(self, changes: Mapping[int, bytes | None]) -> Bucket:
@@ -145,13 +145,7 @@ class StateView:
         return self._levels[_DEPTH][0] or EMPTY_ROOT
 
     def path(self, where: int) -> tuple[tuple[bytes, ...], str]:
-        """Return siblings and sides from the label at a place to the root.
-
-        Raises
-        ------
-        CorruptFile
-            If there is no label at this place.
-        """
+        """Return siblings and sides from the label at a place to the root; CorruptFile if there is no label."""
         prefix = _prefix(where)
         found = self._bucket(prefix).path(where)
         if found is None:
@@ -208,7 +202,7 @@ class StateTree:
         try:  # readable by its owner only, like the store, whose key maps labels to places
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         except IsADirectoryError as error:
-            raise CorruptFile(f"{path} is a directory; delete it to have it built anew") from error
+            raise CorruptFile(f"{path} is a directory; delete it to have it rebuilt") from error
         except OSError as error:
             raise CaragError(
                 f"cannot open {path}: {error.strerror}; check the path and its permissions"
@@ -218,7 +212,7 @@ class StateTree:
             self._load()
         except sqlite3.Error as error:
             self._db.close()
-            raise CorruptFile(f"{path} is damaged: {error}; delete it to have it built anew") from error
+            raise CorruptFile(f"{path} is damaged: {error}; delete it to have it rebuilt") from error
         except CorruptFile:
             self._db.close()
             raise
@@ -235,10 +229,7 @@ class StateTree:
     def apply(self, changes: Mapping[int, bytes | None], notes: Mapping[str, str]) -> None:
         """Insert, replace or (None) remove leaves, and store notes, in one transaction.
 
-        Raises
-        ------
-        CaragError
-            If the file cannot be written; the state is unchanged, and is updated from the store later.
+        Raises CaragError if the file cannot be written; the state is unchanged, and is updated from the store later.
         """
         with self._lock:
             rows, roots = [], {}
@@ -292,14 +283,14 @@ class StateTree:
             level[:] = map(_above, below[::2], below[1::2])
         if self.note("root") not in {None, self.view().root.hex()}:
             raise CorruptFile(
-                f"{self._path}: its hashes do not lead to its root; delete it to have it built anew"
+                f"{self._path}: its hashes do not lead to its root; delete it to have it rebuilt"
             )
 
     def _bucket(self, prefix: int) -> Bucket:
         row = self._row("SELECT labels FROM bucket WHERE prefix = ?", prefix)
         bucket = Bucket.from_bytes(row[0] if row else b"")
         if bucket.root() != self._levels[0][prefix]:
-            raise CorruptFile(f"{self._path}: bucket {prefix} was altered; delete it to have it built anew")
+            raise CorruptFile(f"{self._path}: bucket {prefix} was altered; delete it to have it rebuilt")
         return bucket
 
     def _row(self, query: str, key: str | int) -> tuple[Any, ...] | None:
@@ -311,7 +302,7 @@ class StateTree:
             raise InvalidArgument(f"{self._path} is closed; open the store again") from error
         except sqlite3.DatabaseError as error:
             raise CorruptFile(
-                f"{self._path} cannot be read: {error}; delete it to have it built anew"
+                f"{self._path} cannot be read: {error}; delete it to have it rebuilt"
             ) from error
 
 

@@ -19,23 +19,7 @@ __all__ = ["BatchPaths"]
 
 
 class BatchPaths:
-    """Inclusion paths for the leaves between two sizes of a tree.
-
-    Parameters
-    ----------
-    before, after : Frontier
-    completed : iterable of Node
-        The nodes that the leaves between the two completed.
-
-    Examples
-    --------
-    >>> from carag.audit.tlog.merkle import Frontier, leaf_hash, verify_inclusion
-    >>> before, after = Frontier(), Frontier()
-    >>> leaves = [leaf_hash(letter) for letter in (b"a", b"b", b"c")]
-    >>> paths = BatchPaths(before, after, [node for leaf in leaves for node in after.append(leaf)])
-    >>> all(verify_inclusion(leaves[n], n, 3, paths.path(n), after.root()) for n in range(3))
-    True
-    """
+    """Inclusion paths for the leaves between two sizes of a tree; ``completed`` are the nodes that they completed."""
 
     __slots__ = ("_bounds", "_known", "_peaks", "_suffixes")
 

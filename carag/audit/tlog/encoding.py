@@ -4,8 +4,8 @@ The JSON is the part of RFC 8785 (JCS) that a record needs: objects with ASCII s
 strings, integers below 2**53 and null, nested at most 16 deep. There are no floats and no booleans, so
 ``json.dumps`` with sorted keys and no spaces writes the RFC's bytes.
 
-Every reader of :mod:`carag.audit` works the same way: decode, encode again, compare. Bytes that do not come back
-unchanged (a duplicate key, a space, stray base64 bits) are refused, without a list of such cases.
+Every reader of :mod:`carag.audit` decodes, encodes again and compares, so that bytes that do not come back unchanged (a
+duplicate key, a space, stray base64 bits) are refused without a list of such cases.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ MAX_INTEGER: Final = (1 << 53) - 1
 """The largest integer that every JSON reader reads exactly (RFC 8785 section 3.2.2.3)."""
 
 MAX_NESTING: Final = 16
-"""Greatest depth of objects and arrays inside each other; records and receipts have six at most."""
+"""Greatest nesting of objects and arrays; records and receipts have at most six levels."""
 
 _ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 _URL_SAFE: Final = bytes.maketrans(b"+/", b"-_")
@@ -50,11 +50,8 @@ _URL_SAFE: Final = bytes.maketrans(b"+/", b"-_")
 def encode(value: Json) -> bytes:
     r"""Write a value as canonical JSON.
 
-    Raises
-    ------
-    InvalidArgument
-        If the value has no canonical form: a float, a boolean, a large integer, a lone surrogate, an odd key, too
-        deep a nesting.
+    Raises InvalidArgument if the value has no canonical form: a float, a boolean, a large integer, a lone surrogate, an
+    odd key, too deep a nesting.
 
     Examples
     --------
@@ -72,13 +69,7 @@ def encode(value: Json) -> bytes:
 
 
 def decode(data: bytes) -> Any:
-    """Read canonical JSON, refusing any bytes that do not encode to themselves.
-
-    Raises
-    ------
-    CorruptFile
-        If the bytes are not canonical JSON.
-    """
+    """Read canonical JSON; CorruptFile for bytes that do not encode to themselves."""
     value = load(data)
     try:
         again = encode(value)
@@ -97,9 +88,9 @@ def load(data: bytes) -> Any:
         text = data.decode("utf-8")
         value, end = _DECODER.raw_decode(text)
     except (ValueError, RecursionError) as error:
-        raise CorruptFile(f"not JSON as records have it: {error}") from error
+        raise CorruptFile(f"not JSON as in records: {error}") from error
     if end != len(text):
-        raise CorruptFile(f"not JSON as records have it: {len(text) - end} characters behind the value")
+        raise CorruptFile(f"not JSON as in records: {len(text) - end} characters after the value")
     return value
 
 
@@ -137,7 +128,7 @@ def unb64(text: str) -> bytes:
 
 
 def _no_float(text: str) -> NoReturn:
-    raise ValueError(f"numbers are integers here, got {text}")
+    raise ValueError(f"numbers must be integers, got {text}")
 
 
 _DECODER: Final = json.JSONDecoder(
@@ -158,7 +149,7 @@ def _check(value: object, depth: int = 0) -> None:
     else:
         values = (value,)
     for item in values:
-        kind = type(item)  # fast path: nearly all values are of these types, and every record is checked here
+        kind = type(item)  # fast path: nearly all values have these types, and every record is checked here
         if kind is str or item is None or (kind is int and -MAX_INTEGER <= item <= MAX_INTEGER):  # type: ignore[operator]
             continue
         if isinstance(item, (dict, list, tuple)):

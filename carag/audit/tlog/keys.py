@@ -6,8 +6,8 @@ anyone, and an *skey* ``PRIVATE+KEY+name+keyid+base64`` to sign with. One byte b
 (``c2sp.org/tlog-cosignature``).
 
 A quantum computer could break Ed25519; no such attack on ML-DSA-44 (FIPS 204) is known. A log with such a key adds a
-line of 3.2 kB to the checkpoints it anchors, not to each receipt; readers without the key ignore it, and the Ed25519
-line stays. ML-DSA-44 needs ``cryptography`` 50 or later; otherwise MissingExtra is raised.
+line of 3.2 kB to the checkpoints it anchors, not to each receipt; readers without the key ignore it. ML-DSA-44 needs
+``cryptography`` 50 or later; otherwise MissingExtra is raised.
 """
 
 from __future__ import annotations
@@ -77,10 +77,7 @@ class _PublicKey:
     def parse(cls, vkey: str) -> Self:
         """Read a vkey; surrounding white space is ignored.
 
-        Raises
-        ------
-        InvalidArgument
-            If it is not a vkey of this signature type or its key id is wrong.
+        Raises InvalidArgument if it is not a vkey of this signature type or its key id is wrong.
         """
         name, data = _split(vkey)
         if data[:1] != cls.TYPE or len(data) != 1 + cls.SIZE:
@@ -100,14 +97,7 @@ class _PublicKey:
 
 @dataclass(frozen=True, slots=True)
 class VerifierKey(_PublicKey):
-    """A log's Ed25519 public key.
-
-    Parameters
-    ----------
-    name : str
-    public : bytes
-        32 bytes.
-    """
+    """A log's Ed25519 public key, 32 bytes."""
 
     name: str
     public: bytes
@@ -148,21 +138,7 @@ class _CosignerKey(_PublicKey):
 
 @dataclass(frozen=True, slots=True)
 class WitnessKey(_CosignerKey):
-    r"""A witness's Ed25519 public key.
-
-    Parameters
-    ----------
-    name : str
-    public : bytes
-        32 bytes.
-
-    Examples
-    --------
-    >>> key = WitnessSigningKey("witness.example/w1", bytes(32))
-    >>> note = Note("log.example/1\n0\n47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=\n", ())
-    >>> key.verifier.signed_at(note.signed_also([key.cosign(note, 1763755557)]))
-    1763755557
-    """
+    """A witness's Ed25519 public key, 32 bytes."""
 
     name: str
     public: bytes
@@ -178,14 +154,7 @@ class WitnessKey(_CosignerKey):
 
 @dataclass(frozen=True, slots=True)
 class MlDsaKey(_CosignerKey):
-    """A named ML-DSA-44 public key, of a log or a witness. Verifying raises MissingExtra where ML-DSA is missing.
-
-    Parameters
-    ----------
-    name : str
-    public : bytes
-        1,312 bytes.
-    """
+    """An ML-DSA-44 public key, 1,312 bytes, of a log or a witness. Verifying raises MissingExtra without ML-DSA."""
 
     name: str
     public: bytes = field(repr=False)
@@ -227,14 +196,7 @@ _Verifier = TypeVar("_Verifier", VerifierKey, WitnessKey, MlDsaKey)
 
 
 class _SigningKey(Generic[_Verifier]):
-    """Base of private keys. Only :meth:`to_skey` shows the key.
-
-    Parameters
-    ----------
-    name : str
-    seed : bytes
-        32 bytes.
-    """
+    """Base of private keys, with a seed of 32 bytes. Only :meth:`to_skey` shows the key."""
 
     __slots__ = ("_private", "name", "verifier")
 
@@ -304,7 +266,7 @@ class WitnessSigningKey(_SigningKey[WitnessKey]):
 
 
 class MlDsaSigningKey(_SigningKey[MlDsaKey]):
-    """A named ML-DSA-44 private key. Making one raises MissingExtra where ML-DSA is missing."""
+    """An ML-DSA-44 private key. Creating one raises MissingExtra without ML-DSA."""
 
     __slots__ = ()
     VERIFIER = MlDsaKey
@@ -327,7 +289,7 @@ def _written(key: _PublicKey, secret_or_public: bytes) -> str:
 
 
 def _split(text: str) -> tuple[str, bytes]:
-    """Split ``name+keyid+base64`` into the name and the type byte with the key, without verifying the key id."""
+    """Split ``name+keyid+base64`` into the name and the type byte with the key; the key id is not verified."""
     name, _, rest = text.strip().partition("+")
     _, _, encoded = rest.partition("+")
     try:

@@ -18,27 +18,13 @@ __all__ = ["LogVerifier", "parse_vkeys", "signed_by_known", "signed_by_others"]
 
 @dataclass(frozen=True, slots=True)
 class LogVerifier:
-    r"""Several keys of one log, usable in place of one key: any of them may have signed a note.
-
-    Parameters
-    ----------
-    keys : tuple of NoteKey
-        The newest first.
-
-    Examples
-    --------
-    >>> from carag.audit.tlog.keys import SigningKey
-    >>> old, new = (SigningKey("log.example/1", bytes([n]) * 32) for n in range(2))
-    >>> keys = LogVerifier.parse(f"{new.verifier}\n{old.verifier}\n")
-    >>> keys.verifies(old.sign("a text\n")), keys.name
-    (True, 'log.example/1')
-    """
+    """Several keys of one log, the newest first, usable in place of one key: any of them may have signed a note."""
 
     keys: tuple[NoteKey, ...]
 
     @classmethod
     def parse(cls, text: str) -> LogVerifier:
-        """Read a ``vkey`` file: one vkey per line. See :func:`parse_vkeys`."""
+        """Read a ``vkey`` file: one vkey per line."""
         return cls(parse_vkeys(text))
 
     @property
@@ -65,21 +51,10 @@ class LogVerifier:
 
 
 def parse_vkeys(text: str) -> tuple[NoteKey, ...]:
-    r"""Read the keys of one log, one vkey per line; blank lines are allowed.
+    """Read the keys of one log, the newest first, one vkey per line; blank lines are allowed.
 
-    A log whose key was rotated has several, the newest first; the ``vkey`` file in its directory lists them.
-
-    Raises
-    ------
-    InvalidArgument
-        If a line is not an Ed25519 or ML-DSA-44 vkey, a key is listed twice, the names differ, or no key is Ed25519.
-
-    Examples
-    --------
-    >>> from carag.audit.tlog.keys import SigningKey
-    >>> keys = [SigningKey("log.example/1", bytes([n]) * 32).verifier for n in range(2)]
-    >>> parse_vkeys(f"{keys[0]}\n{keys[1]}\n") == tuple(keys)
-    True
+    Raises InvalidArgument if a line is not an Ed25519 or ML-DSA-44 vkey, a key is listed twice, the names differ, or no
+    key is Ed25519.
     """
     lines = [line for line in text.split("\n") if line.strip()] or [""]
     keys: list[NoteKey] = [
@@ -107,7 +82,7 @@ def signed_by_known(note: Note, keys: Sequence[NoteKey]) -> bool:
 
 
 def signed_by_others(note: Note, key: NoteKey) -> str:
-    """Explain that no verdict is possible on a note that no given key signed: who signed it, and what to do."""
+    """Explain who signed a note that no given key signed, so that no verdict is possible, and what to do."""
     keys = key.keys if isinstance(key, LogVerifier) else (key,)
     signers = ", ".join(f"{one.name}+{one.key_id.hex()}" for one in note.signatures)
     given = ", ".join(f"{one.name}+{one.key_id.hex()}" for one in keys)
@@ -115,7 +90,7 @@ def signed_by_others(note: Note, key: NoteKey) -> str:
     if {one.name for one in note.signatures}.isdisjoint(one.name for one in keys):
         return f"{said}; give the key of that log"
     return (
-        f"{said}: by another key under the same name, which is a later (or earlier) key of the log if it was "
+        f"{said}: another key has the same name, which is a later (or earlier) key of the log if it was "
         "rotated, and a forgery if not; give all vkeys of the log, one a line, from a source you trust, or the one "
         "that the receipt of the rotation leads to (carag.audit.operations.rotation.successor)"
     )

@@ -1,9 +1,9 @@
 """Hash, grow, prove and verify the Merkle tree of RFC 6962 over SHA-256.
 
-These are pure functions of hashes and sizes, independent of records and of storage. Functions that prove take a
-:data:`NodeReader`, which returns the hash of a *perfect* subtree by ``(level, n)``: the one over leaves
-``n * 2**level`` to ``(n + 1) * 2**level - 1``. Perfect subtrees never change once complete, so a log stores each of
-them once and every proof takes a few look-ups. Section numbers are RFC 9162's, whose tree is the same.
+These are pure functions of hashes and sizes. Functions that prove take a :data:`NodeReader`, which returns the hash of
+a *perfect* subtree by ``(level, n)``: the one over leaves ``n * 2**level`` to ``(n + 1) * 2**level - 1``. Perfect
+subtrees never change once complete, so a log stores each of them once and every proof takes a few look-ups. Section
+numbers are RFC 9162's, whose tree is the same.
 """
 
 from __future__ import annotations
@@ -62,11 +62,6 @@ def stored_hash_index(level: int, n: int) -> int:
     """Return the storage index of a perfect subtree: its position in the order of completion.
 
     This is the numbering of ``golang.org/x/mod/sumdb/tlog``: a leaf, then every subtree that it completes.
-
-    Examples
-    --------
-    >>> [stored_hash_index(0, n) for n in range(5)], stored_hash_index(1, 0), stored_hash_index(2, 0)
-    ([0, 1, 3, 4, 7], 2, 6)
     """
     for _ in range(level):
         n = 2 * n + 1
@@ -83,13 +78,7 @@ def stored_hash_count(size: int) -> int:
 
 
 def peak_positions(size: int) -> list[tuple[int, int]]:
-    """List the largest perfect subtrees that cover ``size`` leaves, left to right.
-
-    Examples
-    --------
-    >>> peak_positions(6)
-    [(2, 0), (1, 2)]
-    """
+    """List the largest perfect subtrees that cover ``size`` leaves, left to right."""
     peaks, start = [], 0
     for level in reversed(range(size.bit_length())):
         if size >> level & 1:
@@ -101,20 +90,7 @@ def peak_positions(size: int) -> list[tuple[int, int]]:
 class Frontier:
     """The right edge of a growing tree: enough to append and to compute the root, in log(size) hashes.
 
-    Parameters
-    ----------
-    size : int
-        Number of leaves.
-    peaks : iterable of bytes
-        One hash for each of :func:`peak_positions`.
-
-    Examples
-    --------
-    >>> frontier = Frontier()
-    >>> [node.level for node in frontier.append(leaf_hash(b"a")) + frontier.append(leaf_hash(b"b"))]
-    [0, 0, 1]
-    >>> frontier.root() == node_hash(leaf_hash(b"a"), leaf_hash(b"b"))
-    True
+    ``peaks`` has one hash for each of :func:`peak_positions`.
     """
 
     __slots__ = ("_peaks", "size")
@@ -159,10 +135,7 @@ class Frontier:
 def inclusion_proof(node: NodeReader, index: int, size: int) -> list[bytes]:
     """Prove that leaf ``index`` is in the tree of ``size`` leaves (section 2.1.3.1).
 
-    Raises
-    ------
-    InvalidArgument
-        Unless ``0 <= index < size``.
+    Raises InvalidArgument unless ``0 <= index < size``.
     """
     if not 0 <= index < size:
         raise InvalidArgument(f"want 0 <= index < size, got index {index} and size {size}")
@@ -181,10 +154,7 @@ def inclusion_proof(node: NodeReader, index: int, size: int) -> list[bytes]:
 def consistency_proof(node: NodeReader, old: int, new: int) -> list[bytes]:
     """Prove that the tree of ``old`` leaves is a prefix of the tree of ``new`` leaves (section 2.1.4.1).
 
-    Raises
-    ------
-    InvalidArgument
-        Unless ``0 < old <= new``: there is nothing to prove about the empty tree.
+    Raises InvalidArgument unless ``0 < old <= new``: there is nothing to prove about the empty tree.
     """
     if not 0 < old <= new:
         raise InvalidArgument(f"want 0 < old <= new, got old {old} and new {new}")

@@ -2,7 +2,7 @@
 
 A note is a text, a blank line, and one signature line for each key. The readers are stricter than the specification:
 only the canonical form is accepted, and no key may sign twice. Signatures by unknown keys are ignored, as the
-specification demands, because of key rotation and witnesses. :mod:`carag.audit.tlog.keys` has the keys.
+specification demands, because of key rotation and witnesses.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["KEY_ID_SIZE", "Note", "NoteKey", "NoteSignature", "check_key_name"]
 
 MAX_SIGNATURES: Final = 100
-"""Greatest number of signatures of a note."""
+"""Most signatures of a note."""
 KEY_ID_SIZE: Final = 4  # bytes
 _MAX_NAME: Final = 200  # characters
 _DASH: Final = "\u2014 "
@@ -65,20 +65,13 @@ class NoteSignature:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A text with its signatures. Parsing checks the form only; ``NoteKey.verifies`` checks the rest.
-
-    Parameters
-    ----------
-    text : str
-        Ends in a newline.
-    signatures : tuple of NoteSignature
-    """
+    """A text, ending in a newline, with its signatures. Parsing checks the form only; ``NoteKey.verifies`` the rest."""
 
     text: str
     signatures: tuple[NoteSignature, ...]
 
     def signed_also(self, signatures: Iterable[NoteSignature]) -> Note:
-        """Return the note with further signature lines, without those of keys that have signed it already."""
+        """Return the note with further signature lines, except by keys that have signed it already."""
         here = {(signature.name, signature.key_id) for signature in self.signatures}
         new = [s for s in signatures if (s.name, s.key_id) not in here]
         return Note(self.text, (*self.signatures, *new))
@@ -90,13 +83,7 @@ class Note:
 
     @classmethod
     def parse(cls, text: str) -> Note:
-        """Read a note.
-
-        Raises
-        ------
-        CorruptFile
-            If it is malformed, or signed twice by one key.
-        """
+        """Read a note; CorruptFile if it is malformed, or signed twice by one key."""
         if any(character < " " and character != "\n" for character in text):
             raise CorruptFile("a note has no control characters but newlines")
         body, blank, lines = text.rpartition("\n\n")

@@ -1,8 +1,8 @@
 """Read and write files of inclusion and consistency proofs, each with the signed checkpoint to which it leads.
 
 An inclusion proof is written as ``c2sp.org/tlog-proof@v1`` without its optional ``extra`` line, which nothing
-authenticates. A consistency proof is written as the request body of ``c2sp.org/tlog-witness``, so that the
-same text can be posted to a witness. Both are parsed strictly; :mod:`carag.audit.tlog.merkle` verifies them.
+authenticates; a consistency proof as the request body of ``c2sp.org/tlog-witness``, so that it can be posted to a
+witness. Both are parsed strictly; :mod:`carag.audit.tlog.merkle` verifies them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["ConsistencyProof", "InclusionProof"]
 _HEADER: Final = "c2sp.org/tlog-proof@v1\n"
 """First line of an inclusion proof."""
 _MAX_HASHES: Final = 63
-"""Greatest number of hashes of a proof: the depth of the greatest tree."""
+"""Most hashes of a proof: the depth of the largest tree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,6 @@ class InclusionProof:
         Position of the leaf, from 0.
     hashes : tuple of bytes
         RFC 6962 inclusion proof, the leaf's sibling first.
-    checkpoint : Note
     """
 
     index: int
@@ -61,11 +60,8 @@ class ConsistencyProof:
 
     Parameters
     ----------
-    old : int
-        The earlier tree size.
     hashes : tuple of bytes
         RFC 6962 consistency proof.
-    checkpoint : Note
     """
 
     old: int

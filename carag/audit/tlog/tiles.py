@@ -23,7 +23,7 @@ _HEIGHT: Final = 8
 """Levels of the tree in a tile."""
 _MAX_LEVEL: Final = 63
 _ENTRIES: Final = -1
-"""In the place of a level: the records whose hashes are the tiles of level 0."""
+"""Stands for a level: the records whose hashes are the tiles of level 0."""
 _PATH: Final = re.compile(r"(entries|0|[1-9]\d?)/((?:x\d{3}/)*\d{3})(?:\.p/([1-9]\d{0,2}))?", re.ASCII)
 """Level, index in groups of three digits, width; each number has one spelling."""
 
@@ -72,7 +72,7 @@ class Tile(NamedTuple):
         return b"".join(node(_HEIGHT * self.level, first + place) for place in range(self.width))
 
     def bundle(self, body: Callable[[int], bytes]) -> bytes:
-        """Return the records, each behind its length in two bytes, the greater first."""
+        """Return the records, each after its length in two bytes, big-endian."""
         first = TILE_WIDTH * self.n
         return b"".join(
             len(one).to_bytes(2, "big") + one for one in map(body, range(first, first + self.width))

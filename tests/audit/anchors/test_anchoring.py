@@ -251,7 +251,7 @@ def test_warn_instead_of_refuse(log, build, make, caplog):
         for _ in range(4):
             ask(log, build)
         assert anchoring.exposure().standing is Standing.EXCEEDED
-    warnings = [r for r in caplog.records if "known to no anchor" in r.getMessage()]
+    warnings = [r for r in caplog.records if "not confirmed by any anchor" in r.getMessage()]
     assert len(warnings) == 1
 
 

@@ -80,7 +80,7 @@ BROKEN = {
     "threshold in other digits": f"{WITNESS}group a \u0661 X1\nquorum none",
     "an unknown line": "mirror X1\nquorum none",
     "a line too long": f"log {LOG} https://a.example more\nquorum none",
-    "no address": f"witness X1 {VKEY['X1']} ftp://x1.example\nquorum none",
+    "not the address": f"witness X1 {VKEY['X1']} ftp://x1.example\nquorum none",
     "a carriage return": "quorum none\r\n",
 }
 

@@ -88,7 +88,7 @@ def test_a_full_queue_refuses_at_once():
     gate.reached.acquire()
     more, rest = submitting(group, [2, 3, 4])
     waiting(group, 3)
-    with pytest.raises(AuditUnavailable, match="3 records wait"):
+    with pytest.raises(AuditUnavailable, match="3 records are waiting"):
         group.submit(5)
     gate.open.release()
     gate.open.release()

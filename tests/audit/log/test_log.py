@@ -166,9 +166,9 @@ def test_a_time_that_runs_backwards_is_noticed(tmp_path, build):
         build.ask(log)
         log._tip = log._tip._replace(committed=0)
         build.ask(log)
-        with pytest.raises(CorruptFile, match="record 1 was committed before"):
+        with pytest.raises(CorruptFile, match="record 1 has an earlier commit time"):
             log.verify()
-    with pytest.raises(CorruptFile, match="record 1 was committed before"):
+    with pytest.raises(CorruptFile, match="record 1 has an earlier commit time"):
         build.open_log(tmp_path)
 
 
@@ -302,7 +302,7 @@ def test_a_receipt_is_made_again_from_the_right_texts_only(tmp_path, build):
         build.ask(log)
         texts = [(p.chunk, p.text) for p in build.passages()]
         for wrong in ([], texts[:1], texts[::-1], [texts[0], (texts[1][0], "another text")]):
-            with pytest.raises(InvalidArgument, match="not their texts"):
+            with pytest.raises(InvalidArgument, match="not those of the"):
                 log.receipt(0, wrong)
 
 

@@ -245,10 +245,10 @@ def test_a_server_that_was_put_back_or_emptied_is_refused(tmp_path, build, datab
     with build.open_log(tmp_path) as log:
         build.grow(log, 3)
     database.alter(tmp_path, "DELETE FROM record WHERE seq = 2", "DELETE FROM checkpoint WHERE size = 3")
-    with pytest.raises(CorruptFile, match=r"rollback: there are 2 records, and .*audit\.db has 3"):
+    with pytest.raises(CorruptFile, match=r"rollback: there are 2 records, but .*audit\.db has 3"):
         build.open_log(tmp_path)
     database.alter(tmp_path, "TRUNCATE record, checkpoint, request")
-    with pytest.raises(CorruptFile, match="is empty though it had the log's evidence"):
+    with pytest.raises(CorruptFile, match="is empty, but it held the log's evidence"):
         build.open_log(tmp_path)
     other = database.new()
     build.open_log(tmp_path, evidence=other).close()
@@ -258,7 +258,7 @@ def test_a_server_that_was_put_back_or_emptied_is_refused(tmp_path, build, datab
 @pytest.mark.parametrize(
     ("statement", "said"),
     [
-        ("UPDATE record SET body = body || 'x' WHERE seq = 2", "record 2 is none"),
+        ("UPDATE record SET body = body || 'x' WHERE seq = 2", "record 2 cannot be decoded"),
         (
             "INSERT INTO record SELECT 3, body FROM record WHERE seq = 2; INSERT INTO checkpoint SELECT 4, note FROM "
             "checkpoint WHERE size = 3",

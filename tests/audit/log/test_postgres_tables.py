@@ -147,10 +147,10 @@ SPOILED = {
     "DO $$ BEGIN EXECUTE format('GRANT CREATE ON SCHEMA %I TO carag_app', current_schema()); END $$": (
         "carag_app may CREATE in the schema"
     ),
-    "CREATE RULE r AS ON INSERT TO request DO INSTEAD NOTHING": "request is no plain table",
-    "ALTER TABLE request ENABLE ROW LEVEL SECURITY": "request is no plain table",
-    "ALTER TABLE record SET UNLOGGED": "record is no plain table",
-    "CREATE TABLE heir () INHERITS (record)": "record is no plain table",
+    "CREATE RULE r AS ON INSERT TO request DO INSTEAD NOTHING": "request is not an ordinary table",
+    "ALTER TABLE request ENABLE ROW LEVEL SECURITY": "request is not an ordinary table",
+    "ALTER TABLE record SET UNLOGGED": "record is not an ordinary table",
+    "CREATE TABLE heir () INHERITS (record)": "record is not an ordinary table",
     "ALTER TABLE request DROP subject": "table request is missing or has other columns",
     "DROP TABLE request": "table request is missing or has other columns",
 }
@@ -196,7 +196,7 @@ def test_setting_up_again_mends_triggers_and_grants_and_keeps_the_rows(tmp_path,
 
 
 TAMPERED = {
-    "UPDATE record SET body = body || 'x' WHERE seq = 1": "record 1 is not that of the log",
+    "UPDATE record SET body = body || 'x' WHERE seq = 1": "record 1 differs from the log's",
     "DELETE FROM record WHERE seq = 2": "record 2 is missing",
     "DELETE FROM record WHERE seq = 4": "covers 5",
     "INSERT INTO record VALUES (5, 'x')": "covers 5",

@@ -158,7 +158,7 @@ def test_values_of_either_are_opened_and_erased_by_one_alone(two):
             each.opens(name, Record.parse(receipt.record).commitments[name]) for name, each in opened.items()
         )
         for log in (one, other):
-            with pytest.raises(StoreLocked, match=r"needs PostgreSQL .* alone"):
+            with pytest.raises(StoreLocked, match=r"needs exclusive use of PostgreSQL"):
                 erase(log, records=[receipt.seq], basis=Basis.UNLAWFUL, actor="dpo", approver="cco")
         assert other.private.openings(receipt.seq).keys() == opened.keys()
     with AuditLog.open(two.homes[1]) as other:

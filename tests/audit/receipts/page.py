@@ -25,7 +25,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
 PAGE = ROOT / "scripts" / "verify.html"
 PARSERS_WORDS = re.compile(
-    r" is not (JSON as records have it: .*|canonical JSON|UTF-8: .*|base64|in its one spelling as base64)"
+    r" is not (JSON as in records: .*|canonical JSON|UTF-8: .*|base64|canonical base64)"
 )
 """What parsers say of bytes they cannot read, each in its own words, and Python's not the same in all versions."""
 

@@ -337,7 +337,7 @@ def test_a_proof_directory_is_checked(reader, issued, tmp_path, capsys):
         "vkey",
     ]
     assert script.main([str(tmp_path / "p")]) == 0
-    assert "whoever made the directory chose it" in capsys.readouterr().out
+    assert "its maker chose it" in capsys.readouterr().out
     assert script.main([str(tmp_path / "p"), "--key", issued[1]]) == 0
     body = (tmp_path / "p" / "record.json").read_bytes()
     (tmp_path / "p" / "record.json").write_bytes(body.replace(b"buy_side", b"sell_side"))

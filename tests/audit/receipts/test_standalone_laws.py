@@ -65,7 +65,7 @@ def test_what_is_reopened_admits_under_a_list_of_its_own(build):
     event, asked = build.access(policy=policy), build.record().commitments
     listed = build.record(event=event, commitments={**asked, "entities": b"c" * 32})
     script.check_record(script.read_record(listed.to_bytes()))
-    with pytest.raises(script.Failed, match="commits to lists it has not"):
+    with pytest.raises(script.Failed, match="commits to lists that it lacks"):
         script.check_record(script.read_record(build.record(event=event).to_bytes()))
 
 
@@ -263,7 +263,7 @@ def test_a_checkpoint_is_a_signed_note_of_three_lines():
         f"log.example\n6\n{ROOT_LINE}\nmore\n",
         "log.example\n6\n",
     ):
-        with pytest.raises(script.CannotTell, match="is no checkpoint"):
+        with pytest.raises(script.CannotTell, match="is not a checkpoint"):
             opened(KEY.sign(other).to_text())
 
 
@@ -296,7 +296,7 @@ def test_who_signed_is_told_from_who_was_expected():
 @pytest.mark.parametrize("body", [b"[]", b"{}", b'{"log":5}', b"5"])
 def test_what_says_not_where_it_stands_is_no_record(body):
     """It is an object with an id, a log, a number and an instant."""
-    with pytest.raises(script.CannotTell, match="has no id, log, seq or tc"):
+    with pytest.raises(script.CannotTell, match="lacks a valid id, log, seq or tc"):
         script.record_fields(body, "the record")
 
 

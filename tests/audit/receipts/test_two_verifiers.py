@@ -238,7 +238,7 @@ BROKEN_RULES = {
     "a bit required and forbidden": in_policy(masks=[[0x20, 0], [1, 1]]),
     "nine masks": in_policy(masks=[[0x20, 0]] * 9),
     "a pair of three": in_policy(masks=[[0x20, 0], [1, 2, 4]]),
-    "a list of reopened entities without a mask": in_policy(reopened_entities={"count": 1, "kind": "deny"}),
+    "a list of reopened entities has no masks": in_policy(reopened_entities={"count": 1, "kind": "deny"}),
     "a word of 33 bits": with_words(1 << 32 | 1 << 27 | 0x21),
     "a cooling time of nothing that is written": in_policy(cooling=0),
     "no role": without("role"),
@@ -344,7 +344,7 @@ def test_a_record_that_breaks_a_rule_is_verified_by_neither(build, key, change):
 FALSE_HEADS = {
     "past the end of the lender's text": [[1, 2, 0, 99]],
     "of what is no hit": [[3, 1, 0, 9]],
-    "from what is no hit": [[1, 3, 0, 9]],
+    "from something that is not a hit": [[1, 3, 0, 9]],
     "of their own hit": [[1, 1, 0, 9]],
     "twice": [[1, 2, 0, 9], [1, 2, 0, 9]],
     "out of order": [[2, 1, 0, 9], [1, 2, 0, 9]],
@@ -457,7 +457,7 @@ def test_what_nobody_foresaw_ends_in_70(monkeypatch, capsys, error):
     monkeypatch.setattr(script, "judge", fail)
     vkey = str(SigningKey("log.example", b"k" * 32).verifier)
     assert script.main(["r.json", "--key", vkey]) == 70
-    assert "nothing is said about the file" in capsys.readouterr().out
+    assert "this says nothing about the file" in capsys.readouterr().out
 
 
 def test_usage_and_terminals_end_as_documented(originals, key, tmp_path):

@@ -163,13 +163,13 @@ def test_there_is_no_verdict_from_a_browser(issued, broken):
 
 
 def test_what_nobody_foresaw_is_no_verdict(issued):
-    """As the script does: 70, and nothing is said about the file."""
+    """As the script does: 70, and this says nothing about the file."""
     page = pages.Page()
     page.call("(globalThis.checkState = () => null.x, true)")
     with page.node:
         code, said = page.says(*issued[:2])
         page.node.stdin.close()
-    assert (code, said) == (70, "this program failed: TypeError; nothing is said about the file")
+    assert (code, said) == (70, "this program failed: TypeError; this says nothing about the file")
 
 
 # -- what is shown

@@ -92,7 +92,7 @@ def test_only_an_open_begin_can_be_ended(tmp_path, build, begun):
     with build.open_log(tmp_path) as log:
         start(log, build)
         log.append(build.access(begun=0), secrets=build.SECRETS, passages=build.passages())
-        with pytest.raises(InvalidArgument, match="no open begin"):
+        with pytest.raises(InvalidArgument, match="not open begin"):
             log.append(build.access(begun=begun), secrets=build.SECRETS, passages=build.passages())
         assert log.size == 2
         assert build.ask(log).seq == 2
@@ -129,7 +129,7 @@ def test_a_begin_struck_from_the_list_is_noticed(tmp_path, build):
     with build.open_log(tmp_path) as log:
         start(log, build)
         build.edit(tmp_path / "audit.db", "DELETE FROM begun")
-        with pytest.raises(CorruptFile, match="begins on file"):
+        with pytest.raises(CorruptFile, match="stored begins"):
             log.verify()
 
 

@@ -41,7 +41,7 @@ def test_a_pair_is_of_policy_bits_alone_and_of_none_twice(pair):
 def test_a_word_of_another_list_is_refused_with_those_of_its_own(build):
     """Kind, source, outcome: each is one of a few."""
     with pytest.raises(
-        InvalidArgument, match="'else' is no Outcome; want one of answer, decline, refuse, error"
+        InvalidArgument, match="'else' is not a valid Outcome; want one of answer, decline, refuse, error"
     ):
         build.access(outcome="else")
 

@@ -374,7 +374,9 @@ def test_who_holds_only_the_old_key_cannot_tell_and_is_told_what_to_do(log, cloc
         )
         found = examine_log(home, vkey=vkey)
         assert found.verdict is Verdict.UNDECIDED
-        assert re.search("give all vkeys.* Record 1 says it took over.*could forge", found.reason)
+        assert re.search(
+            "give all vkeys.* Record 1 says that this key took over.*could have written", found.reason
+        )
         assert check_checkpoint(kept, LogVerifier.parse(vkey)).verdict is Verdict.UNDECIDED
     assert "give the key of that log" in verify_receipt(after.to_bytes(), OTHER_LOG).reason
     for vkey in (new, both, f"{old}\n{successor(change.to_bytes(), old)}"):
