@@ -99,7 +99,7 @@ def test_a_hold_is_released_once_by_two(tmp_path, build):
         receipt = release_hold(log, placed, **PEOPLE)
         event = log.record(receipt.seq).event
         assert (event.action, event.matter, event.placed) == (HoldAction.RELEASED, "MATTER-1", placed)
-        with pytest.raises(InvalidArgument, match="did not place a hold|is not a hold"):
+        with pytest.raises(InvalidArgument, match="did not place a hold"):
             release_hold(log, placed, **PEOPLE)
 
 

@@ -1,4 +1,4 @@
-"""Alter a receipt in named ways, each with the check of its verification that notices."""
+"""Named alterations of receipts and records, for all three verifiers: each with the check that must notice it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import re
 from carag.audit import Check
 from carag.audit.tlog import encoding
 from carag.audit.tlog.encoding import b64, b64url, unb64url
+from tests.audit.receipts import mutants
+from tests.audit.records.test_record import BACKEND
 
 
 def altered(data, change):
@@ -127,6 +129,7 @@ FAILED = {
     "passage removed": (lambda f: f["hits"].pop(), Check.PASSAGES),
     "passage added": (lambda f: f["hits"].append(f["hits"][0]), Check.PASSAGES),
     "passage with more in it": (lambda f: f["hits"][0].update(more=5), Check.PASSAGES),
+    "passage without the member for its proof": (lambda f: f["hits"][0].pop("proof"), Check.PASSAGES),
     "passage that is a text": (lambda f: f["hits"].__setitem__(0, "Sales rose."), Check.PASSAGES),
 }
 
@@ -139,6 +142,7 @@ UNREADABLE = {
     "a space": lambda data: data.replace(b",", b", ", 1),
     "a duplicate key": lambda data: data.replace(b'{"format"', b'{"format":"carag-receipt/v1","format"'),
     "another format": lambda data: data.replace(b"receipt/v1", b"receipt/v2"),
+    "a format that is null": lambda data: altered(data, lambda f: f.update(format=None)),
     "a key more": lambda data: altered(data, lambda f: f.update(more=1)),
     "a key less": lambda data: altered(data, lambda f: f.pop("hits")),
     "hits of another type": lambda data: altered(data, lambda f: f.update(hits={})),
@@ -160,3 +164,147 @@ STATE_LIES = {
     "not yet": {"since": 29_395_926},
     "no longer": {"until": 29_395_925},
 }
+
+
+# -- what a lying log signs: rules of docs/reference/receipts.md, broken by name
+
+
+def in_policy(**changes):
+    return lambda fields: fields["policy"].update(changes)
+
+
+def in_backend(**changes):
+    whole = BACKEND.to_json()
+    return lambda fields: fields["index"].update(backend={**whole, **changes})
+
+
+def without(name):
+    return lambda fields: fields.pop(name)
+
+
+def with_words(word):
+    return lambda fields: [hit.__setitem__(1, word) for hit in fields["hits"]]
+
+
+def both_of(*changes):
+    return lambda fields: [change(fields) for change in changes]
+
+
+BROKEN_RULES = {
+    "a mask that demands quarantine": both_of(in_policy(masks=[[1 << 30, 0]]), with_words(1 << 30 | 1 << 27)),
+    "a mask that demands a tombstone": both_of(
+        in_policy(masks=[[1 << 31, 0]]), with_words(1 << 31 | 1 << 27)
+    ),
+    "a mask that forbids the version": in_policy(masks=[[0x20, 0x10000], [1, 1 << 27]]),
+    "a negative mask": in_policy(masks=[[0x20, 0], [-1, 0]]),
+    "a bit required and forbidden": in_policy(masks=[[0x20, 0], [1, 1]]),
+    "nine masks": in_policy(masks=[[0x20, 0]] * 9),
+    "a pair of three": in_policy(masks=[[0x20, 0], [1, 2, 4]]),
+    "a list of reopened entities has no masks": in_policy(reopened_entities={"count": 1, "kind": "deny"}),
+    "a word of 33 bits": with_words(1 << 32 | 1 << 27 | 0x21),
+    "a cooling time of nothing that is written": in_policy(cooling=0),
+    "no role": without("role"),
+    "no purpose": without("purpose"),
+    "no source": without("source"),
+    "no models": without("models"),
+    "no hits": without("hits"),
+    "a member more": lambda fields: fields.update(colour="red"),
+    "a kind that is none": lambda fields: fields.update(kind="anything"),
+    "a minute that is none": lambda fields: fields.update(as_of=1_795_380_520_493_381),
+    "a minute of 33 bits": lambda fields: fields.update(as_of=1 << 32),
+    "an instant past 2**53": lambda fields: fields.update(t0=1 << 53),
+    "a role in prose": lambda fields: fields.update(role="ana, who asked"),
+    "an issuer of an asserted session": lambda fields: fields.update(issuer="https://login.example"),
+    "an empty list that is not written": lambda fields: fields.update(intents=[]),
+    "an empty list of fields that is not written": lambda fields: fields.update(where=[]),
+    "an empty list of heads that is not written": lambda fields: fields.update(heads=[]),
+    "heads of three numbers": lambda fields: fields.update(heads=[[1, 2, 0]]),
+    "heads of five numbers": lambda fields: fields.update(heads=[[1, 2, 0, 9, 9]]),
+    "heads of hit 0": lambda fields: fields.update(heads=[[0, 1, 0, 9]]),
+    "heads from hit 0": lambda fields: fields.update(heads=[[1, 0, 0, 9]]),
+    "heads from before the text": lambda fields: fields.update(heads=[[1, 2, -1, 9]]),
+    "heads up to nothing": lambda fields: fields.update(heads=[[1, 2, 0, 0]]),
+    "a backend without shards": in_backend(shards=[]),
+    "a backend that is not written": lambda fields: fields["index"].update(backend=None),
+    "a shard without its place": in_backend(shards=[["0"]]),
+    "a shard with its rows": in_backend(shards=[["0", "here", 9]]),
+    "a shard by number": in_backend(shards=[[0, "here"]]),
+    "an epoch before the first": in_backend(epoch=-1),
+    "a dictionary of 31 bytes": in_backend(dictionary="A" * 42),
+    "a backend without a name": in_backend(name=""),
+    "a backend with its rows": in_backend(rows=9),
+    "heads in words": lambda fields: fields.update(heads=[["1", 2, 0, 9]]),
+    "the default class of retention": lambda fields: fields.update(retain="fin7y"),
+    "a similarity past a cosine": lambda fields: fields["hits"][0].__setitem__(2, 1_000_011),
+    "cited twice": lambda fields: fields["hits"][0].__setitem__(3, 2),
+    "arrays seventeen deep": lambda fields: fields.update(why=json.loads("[" * 17 + "]" * 17)),
+    "arrays 700 deep": lambda fields: fields.update(why=json.loads("[" * 700 + "]" * 700)),
+    "more bytes than a record has": lambda fields: fields.update(intents=[f"I{n:04}" for n in range(8000)]),
+}
+
+
+BROKEN_LAWS = {
+    "a deny list with others denied beside it": (
+        "query",
+        in_policy(entities={"count": 2, "denied": 1, "kind": "deny"}),
+    ),
+    "denials that end before they began": ("denial", lambda it: it.update(t0=9, t1=1)),
+    "one denial that lasted": ("denial", lambda it: it.update(count=1)),
+    "no denial": ("denial", lambda it: it.update(count=0)),
+    "an erasure that names one record twice": ("erasure", lambda it: it.update(records=[4, 4])),
+    "an erasure out of order": ("erasure", lambda it: it.update(fields=["subject", "query"])),
+    "an erasure that names fewer than it counts": ("erasure", lambda it: it.update(records=[4])),
+    "an erasure of no records": ("erasure", lambda it: it.update(count=0, records=[])),
+    "an erasure of nothing": ("erasure", lambda it: it.update(fields=[])),
+    "a hold on records that end first": ("hold", lambda it: it.update(first=9, last=2, scope="records")),
+    "a hold on records without the last": ("hold", lambda it: it.update(first=9, last=None, scope="records")),
+    "a hold on a subject that names records": (
+        "hold",
+        lambda it: it.update(first=2, last=9, scope="subject"),
+    ),
+    "a hold placed by another": ("hold", lambda it: it.update(action="placed", placed=3)),
+    "a hold released from nothing": ("hold", lambda it: it.update(action="released", placed=None)),
+    "values opened to nobody": ("disclosure", lambda it: it.update(outcome="answer", role=None)),
+    "values refused to an auditor": ("disclosure", lambda it: it.update(outcome="refuse", role="auditor")),
+    "values declined": ("disclosure", lambda it: it.update(outcome="decline", role=None)),
+    "a key of another length": ("key", lambda it: it.update(public="AAAA")),
+    "a key of an unknown algorithm": ("key", lambda it: it.update(algorithm=2)),
+    "a rotation without its end": ("key", lambda it: it.update(action="rotate", until=None, good=None)),
+    "an added key with an end": ("key", lambda it: it.update(action="add", until=9, good=None)),
+    "a revocation that believes nothing": (
+        "key",
+        lambda it: it.update(action="revoke", until=None, good=None),
+    ),
+    "a move from the index to itself": ("move", lambda it: it.update(before=None, after=None)),
+    "a move to a place without an epoch": ("move", lambda it: it["after"].pop("epoch")),
+    "a gate beyond a cosine": ("model", lambda it: it.update(gate=1_000_001)),
+    "a threshold under a bad name": ("evaluation", lambda it: it.update(thresholds={"recall_": "1"})),
+    "a test passed twice": ("evaluation", lambda it: it.update(passed=2)),
+    "an empty list of begins that is written": ("recovery", lambda it: it.update(begins=[])),
+    "a commitment that no such record has": ("anchor", lambda it: it["commitments"].update(query="A" * 43)),
+    "a label that nobody can read": ("ingest", lambda it: it.update(embed="a\u202eb")),
+    "a digest of 31 bytes": ("index", lambda it: it.update(before="A" * 42)),
+    "a digest in another spelling": ("policy", lambda it: it.update(table=it["table"][:-1] + "R")),
+}
+
+
+FALSE_HEADS = {
+    "past the end of the lender's text": [[1, 2, 0, 99]],
+    "of what is no hit": [[3, 1, 0, 9]],
+    "from something that is not a hit": [[1, 3, 0, 9]],
+    "of their own hit": [[1, 1, 0, 9]],
+    "twice": [[1, 2, 0, 9], [1, 2, 0, 9]],
+    "out of order": [[2, 1, 0, 9], [1, 2, 0, 9]],
+    "that end before they begin": [[1, 2, 9, 9]],
+}
+
+
+def signed_again(fields, change, key):
+    """Change a receipt's record and sign it as a log that lies would."""
+    record = json.loads(fields["record"])
+    change(record)
+    for hit in filter(None, fields["hits"]):
+        hit["proof"] = None
+    fields["record"] = json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    fields["proof"] = mutants.sign(fields["record"].encode(), key)
+    return (json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False) + "\n").encode()

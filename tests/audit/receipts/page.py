@@ -1,4 +1,4 @@
-"""The script of scripts/verify.html, run by node, and the verdicts of the other two verifiers beside its own.
+"""The two verifiers outside the package: scripts/verify.html, run by node, and scripts/verify_receipt.py.
 
 Node runs the script as it stands in the page; it has the engine and the cryptography interface of a browser.
 """
@@ -7,23 +7,26 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import io
+import functools
 import json
 import re
 import shutil
 import subprocess
 from pathlib import Path
 
-import pytest
-
-from carag.audit import verify_receipt
-from carag.audit.receipts.check_proof import check_checkpoint, check_consistency
-from carag.audit.tlog.log_verifier import LogVerifier
-from tests.audit.receipts import test_two_verifiers as two
+from carag.audit import Verdict
+from tests.loaded import loaded
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
 PAGE = ROOT / "scripts" / "verify.html"
+SCRIPT = ROOT / "scripts" / "verify_receipt.py"
+GOLDEN = HERE.parent / "golden"
+VKEY = (GOLDEN / "vkey").read_text().strip()
+CODES = {Verdict.VERIFIED: 0, Verdict.FAILED: 1, Verdict.UNDECIDED: 2}
+"""The exit codes of the script."""
+script = loaded(SCRIPT, "scripts.verify_receipt")
+script.ed25519_verify = functools.cache(script.ed25519_verify)
 PARSERS_WORDS = re.compile(
     r" is not (JSON as in records: .*|canonical JSON|UTF-8: .*|base64|canonical base64)"
 )
@@ -62,52 +65,3 @@ def node():
     found = shutil.which("node")
     assert found, "no node: install carag-engine[dev]"
     return found
-
-
-@pytest.fixture(scope="module")
-def page():
-    """Start the page's script, once for all tests."""
-    page = Page()
-    yield page
-    with page.node:
-        page.node.stdin.close()
-
-
-@pytest.fixture(scope="module")
-def script_says(tmp_path_factory):
-    """Run the script's command on some bytes: exit code and words."""
-    directory = tmp_path_factory.mktemp("given")
-
-    def says(data, vkeys, old=""):
-        (directory / "file").write_bytes(data)
-        (directory / "old").write_text(old)
-        words = [str(directory / "file"), "--key", vkeys, *(["--old", str(directory / "old")] if old else [])]
-        with contextlib.redirect_stdout(io.StringIO()) as out:
-            code = two.script.main(words)
-        return code, out.getvalue().removesuffix("\n")
-
-    return says
-
-
-def package_says(data, vkeys, old):
-    """Ask carag for its verdict."""
-    if old:
-        return check_consistency(old, data.decode(), LogVerifier.parse(vkeys)).verdict
-    if not data.startswith(b"{"):  # as script and page tell them apart
-        return check_checkpoint(data.decode("utf-8", "replace"), LogVerifier.parse(vkeys)).verdict
-    return verify_receipt(data, vkeys).verdict
-
-
-@pytest.fixture(scope="module")
-def agreed(page, script_says):
-    """Ask all three about a file, and return the exit code they agree on."""
-
-    def code_of(data, vkeys, old=""):
-        wanted, said = script_says(data, vkeys, old)
-        code, words = page.says(data, vkeys, old)
-        assert code == wanted, (said, words, data)
-        assert PARSERS_WORDS.sub(" is unreadable", words) == PARSERS_WORDS.sub(" is unreadable", said), data
-        assert two.CODES[package_says(data, vkeys, old)] == code, (said, data)
-        return code
-
-    return code_of

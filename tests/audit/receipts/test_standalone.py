@@ -5,74 +5,32 @@ from __future__ import annotations
 import ast
 import dataclasses
 import json
-import random
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from carag.audit import (
     Checkpoint,
-    InclusionProof,
-    Outcome,
     RecordKind,
     Recovery,
     SigningKey,
-    Verdict,
     disclose,
     erase,
     place_hold,
     release_hold,
-    verify_receipt,
 )
 from carag.audit.auditor.export import export_log, write_proof
 from carag.audit.auditor.reader import LogReader
 from carag.audit.operations.rotation import rotate
 from carag.audit.tlog.keys import MlDsaKey
-from tests.audit.receipts.alterations import FAILED, STATE_LIES, UNREADABLE, altered
+from tests.audit.receipts.alterations import altered
+from tests.audit.receipts.page import SCRIPT, script
 from tests.audit.records import test_begin as begins
-from tests.audit.records import test_contradictions as contradictions
 from tests.audit.records import test_events as events
 from tests.audit.tlog import test_keys as key_tables
-from tests.loaded import loaded
-
-SCRIPT = Path(__file__).parents[3] / "scripts" / "verify_receipt.py"
-CODES = {Verdict.VERIFIED: 0, Verdict.FAILED: 1, Verdict.UNDECIDED: 2}
-
-
-script = loaded(SCRIPT, "scripts.verify_receipt")
-HERE = Path(__file__).parents[1]
-GOLDEN = HERE / "golden"
-VKEY = (GOLDEN / "vkey").read_text().strip()
-
-
-@pytest.fixture(scope="module")
-def issued(tmp_path_factory, build):
-    """Issue a receipt and keep its log."""
-    directory = tmp_path_factory.mktemp("log")
-    with build.open_log(directory) as log:
-        receipts = [build.ask(log) for _ in range(6)]
-        old = log.checkpoint()
-        build.grow(log, 5)
-        return receipts[-1].to_bytes(), log.vkey, directory, old
-
-
-@pytest.fixture
-def judge(tmp_path, capsys):
-    """Run the command on some bytes; return its exit code and what it said."""
-
-    def run(data, vkey, *more):
-        path = tmp_path / "given"
-        path.write_bytes(data)
-        code = script.main([str(path), "--key", vkey, *more])
-        return code, capsys.readouterr().out
-
-    return run
-
 
 # -- what it is
 
@@ -110,169 +68,7 @@ def test_it_runs_alone(issued, tmp_path):
     assert subprocess.run(command, cwd=tmp_path, capture_output=True).returncode == 2
 
 
-# -- receipts: altered as for our own verifier
-
-
-MUTATIONS = {
-    **{name: lambda data, change=change: altered(data, change) for name, (change, _) in FAILED.items()},
-    **UNREADABLE,
-}
-
-
-@pytest.mark.parametrize("change", MUTATIONS.values(), ids=MUTATIONS)
-def test_the_standalone_verifier_agrees(issued, judge, change):
-    """The exit code is that of our own verdict, for every named mutation of a receipt."""
-    data, vkey, *_ = issued
-    verdict = verify_receipt(change(data), vkey).verdict
-    code, said = judge(change(data), vkey)
-    assert (code, verdict is Verdict.VERIFIED) == (CODES[verdict], False), said
-
-
-def test_no_flipped_bit_verifies_here_either(issued, judge):
-    """One bit of every byte, at an eighth of the places."""
-    data, vkey, *_ = issued
-    rng = random.Random(5)  # noqa: S311
-    for position in rng.sample(range(len(data)), len(data) // 8):
-        flipped = bytearray(data)
-        flipped[position] ^= 1 << rng.randrange(8)
-        code, said = judge(bytes(flipped), vkey)
-        assert code in {1, 2}, (position, said)
-
-
-def test_a_signed_lie_is_found(build, judge):
-    """Passages outside the masks, a refusal with passages, another place: signed, and wrong."""
-    record = build.record()
-    receipt, vkey = build.forge(record)
-    assert judge(receipt.to_bytes(), vkey)[0] == 0
-    for word in (build.WORD | 1 << 31, 0, build.WORD | 0x10000):
-        hits = (dataclasses.replace(record.hits[0], word=word), record.hits[1])
-        code, said = judge(build.forge(dataclasses.replace(record, hits=hits))[0].to_bytes(), vkey)
-        assert (code, "no recorded mask" in said) == (1, True)
-    refused = dataclasses.replace(record, event=build.access(outcome=Outcome.REFUSE))
-    assert judge(build.forge(refused)[0].to_bytes(), vkey)[0] == 1
-    assert judge(build.forge(dataclasses.replace(record, seq=0))[0].to_bytes(), vkey)[0] == 1
-    other, key = build.forge(record, origin="audit.example/other")
-    assert judge(other.to_bytes(), key)[0] == 1
-
-
-@pytest.mark.parametrize(
-    "mutation", contradictions.CONTRADICTIONS.values(), ids=contradictions.CONTRADICTIONS
-)
-def test_each_contradiction_is_found_here_too(build, mutation):
-    """Every law of a record that our own verifier knows, and none that breaks a record in order."""
-    record = build.record()
-    script.check_record(script.read_record(record.to_bytes()))
-    refused = build.record(event=build.refusal(), hits=(), **contradictions.without(record, "answer"))
-    script.check_record(script.read_record(refused.to_bytes()))
-    with pytest.raises(script.Failed):
-        script.check_record(script.read_record(build.record(**mutation(build, record)).to_bytes()))
-
-
-@given(st.binary(max_size=300))
-def test_garbage_is_no_receipt(data):
-    """Whatever it is given, it ends in words."""
-    keys = script.parse_vkeys(str(SigningKey("a", b"k" * 32).verifier))
-    with pytest.raises((script.CannotTell, script.Failed)):
-        script.check_receipt(data, keys)
-
-
-# -- the index state
-
-
-@pytest.mark.parametrize("lie", STATE_LIES.values(), ids=STATE_LIES)
-def test_a_state_that_says_otherwise_fails(build, judge, lie):
-    """Another word, not yet, no longer: the root is the record's, and what leads to it is another label."""
-    first, *rest = build.passages(5)
-    honest, vkey = build.forge_over([build.label(passage) for passage in (first, *rest)])
-    code, said = judge(honest.to_bytes(), vkey)
-    assert (code, "passages stood in its index state" in said) == (0, True)
-    labels = [build.label(first, **lie), *(build.label(passage) for passage in rest)]
-    receipt, vkey = build.forge_over(labels)
-    code, said = judge(receipt.to_bytes(), vkey)
-    assert (code, "the proof of passage 1" in said) == (1, True)
-
-
-def test_a_passage_that_shows_less_ends_no_check(issued, build, judge):
-    """The first is withheld, or has no proof; the second is another, and the verdict names it."""
-    other = altered(
-        issued[0], lambda f: (f["hits"].__setitem__(0, None), f["hits"][1].update(text="Another."))
-    )
-    code, said = judge(other, issued[1])
-    assert (code, "passage 2 is not the one of" in said) == (1, True)
-    first, second, *rest = build.passages(5)
-    labels = [build.label(first), build.label(second, word=0x0800_0001), *(build.label(one) for one in rest)]
-    receipt, vkey = build.forge_over(labels)
-    bare = altered(receipt.to_bytes(), lambda f: f["hits"][0].update(proof=None))
-    for data in (receipt.to_bytes(), bare):
-        code, said = judge(data, vkey)
-        assert (code, "the proof of passage 2 does not lead" in said) == (1, True)
-
-
-def test_a_sealed_end_is_taken(build, judge):
-    """From when a word holds is checked without until when."""
-    for since, wanted in ((29_000_000, 0), (29_395_925, 0), (29_395_926, 1)):
-        labels = [build.label(passage, since=since) for passage in build.passages(5)]
-        receipt, vkey = build.forge_over(labels)
-        sealed = dataclasses.replace(receipt, proofs=tuple(proof.sealed() for proof in receipt.proofs))
-        assert judge(sealed.to_bytes(), vkey)[0] == wanted
-
-
-def test_passages_without_a_proof_are_named(issued, build, judge):
-    """Verified, and it says of which passages the state is not proved; a proof that leads nowhere fails."""
-    first, second = (passage.chunk for passage in build.passages())
-    code, said = judge(altered(issued[0], lambda f: f["hits"][1].update(proof=None)), issued[1])
-    assert (code, said.count(first), said.count(second)) == (0, 0, 1)
-    bare = altered(issued[0], lambda f: [hit.update(proof=None) for hit in f["hits"]])
-    code, said = judge(bare, issued[1])
-    assert (code, "stood in its index state" in said) == (0, False)
-    assert f"without a proof that they stood in the index state: {first}, {second}" in said
-    unsearched, vkey = build.forge(build.record(event=build.access(kind="explain", index=None)))
-    assert judge(unsearched.to_bytes(), vkey)[0] == 1
-
-
-def test_the_kept_receipt_verifies(judge):
-    """In a flipped one nothing does, and a passage without the member for its proof is altered."""
-    data = (GOLDEN / "receipt-v1.json").read_bytes()
-    code, said = judge(data, VKEY)
-    assert (code, "without a proof" in said) == (0, False)
-    for position in range(0, len(data), 40):
-        flipped = bytearray(data)
-        flipped[position] ^= 1 << position % 7
-        assert judge(bytes(flipped), VKEY)[0] in {1, 2}, position
-    bare = altered(data, lambda f: f["hits"][0].pop("proof"))
-    assert judge(bare, VKEY)[0] == 1
-
-
-@pytest.mark.parametrize("body", [b"{}", b'{"v":2}', b'{"a": 1}', b'{"hits":[1],"v":1}'])
-def test_a_record_of_a_form_unknown_here_cannot_be_told(build, judge, body):
-    """Signed, and no record of a version known here: neither verified nor altered."""
-    placed = body.replace(b"{", b'{"log":"audit.example/test","seq":1,', 1) if b"hits" in body else body
-    receipt, vkey = build.forge(body=placed, openings={}, shown=[])
-    assert judge(receipt.to_bytes(), vkey)[0] == 2
-
-
 # -- keys of a log whose key was changed
-
-
-def test_any_key_of_the_log_will_do_and_none_may_be_false(issued, build, judge, tmp_path):
-    """One vkey a line; lines of unknown keys are ignored, a false one of a given key condemns."""
-    data, vkey, *_ = issued
-    other = SigningKey(build.ORIGIN, b"n" * 32)
-    both = f"{other.verifier}\n\n{vkey}\n"
-    (tmp_path / "vkeys").write_text(both)
-    assert judge(data, both)[0] == judge(data, str(tmp_path / "vkeys"))[0] == 0
-    text = InclusionProof.parse(json.loads(data)["proof"]).checkpoint.text
-    line = other.sign(text).signatures[0].to_line()
-    signed, false = (
-        altered(data, lambda f, more=more: f.update(proof=f"{f['proof']}{more}\n"))
-        for more in (line, f"{line[:-8]}AAAAAAA=")
-    )
-    assert [judge(signed, keys)[0] for keys in (vkey, str(other.verifier), both)] == [0, 0, 0]
-    assert [judge(false, keys)[0] for keys in (vkey, str(other.verifier), both)] == [0, 1, 1]
-    twice = altered(data, lambda f: f.update(proof=f"{f['proof']}{line}\n{line}\n"))
-    assert judge(twice, vkey)[0] == 2
-    for keys in (f"{vkey}\n{vkey}", f"{vkey}\n{SigningKey('other.example', b'o' * 32).verifier}", "\n"):
-        assert judge(data, keys)[0] == 2
 
 
 def test_mldsa_keys_are_left_out(issued, build, judge):
@@ -285,12 +81,6 @@ def test_mldsa_keys_are_left_out(issued, build, judge):
     assert judge(more, f"{vkey}\n{quantum}")[0] == 0
     assert judge(more, str(quantum))[0] == 2
     assert judge(more, f"{vkey}\n{quantum}"[:-8] + "AAAAAAA=")[0] == 2
-
-
-@pytest.mark.parametrize("vkey", ["", "log.example", "a+00000000+AAAA", "a+b+c+d"])
-def test_a_malformed_key_cannot_tell(issued, judge, vkey):
-    """And says that a vkey is wanted."""
-    assert judge(issued[0], vkey)[0] == 2
 
 
 def test_keys_too_long_for_the_name_of_a_file_are_keys():

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
 
 from carag.audit.tlog import merkle
-from tests.loaded import loaded
-
-script = loaded(Path(__file__).parents[3] / "scripts" / "verify_receipt.py", "scripts.verify_receipt")
-
+from tests.audit.receipts.page import script
 
 # -- signatures
 

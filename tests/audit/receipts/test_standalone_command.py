@@ -5,15 +5,12 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-from pathlib import Path
 
 import pytest
 
 from carag.audit import Checkpoint, SigningKey
-from tests.loaded import loaded
+from tests.audit.receipts.page import script
 
-SCRIPT = Path(__file__).parents[3] / "scripts" / "verify_receipt.py"
-script = loaded(SCRIPT, "scripts.verify_receipt")
 VKEY = str(SigningKey("log.example", b"k" * 32).verifier)
 
 

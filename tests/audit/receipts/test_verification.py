@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 
 import pytest
 
 from carag.audit import Check, EntityRule, ListKind, Opening, SigningKey, Verdict, verify_receipt
-from carag.audit.tlog import encoding
-
-
-def altered(data, change):
-    """Change the JSON and write it canonically again."""
-    fields = json.loads(data)
-    change(fields)
-    return encoding.encode(fields) + b"\n"
+from tests.audit.receipts.alterations import altered
 
 
 def test_what_no_receipt_opens_is_told_apart_from_what_this_one_keeps_back(build):

@@ -15,10 +15,7 @@ from hypothesis import strategies as st
 import carag
 from carag.audit import (
     Check,
-    IndexState,
     Opening,
-    Outcome,
-    RecordKind,
     SigningKey,
     Verdict,
     verify_receipt,
@@ -26,15 +23,8 @@ from carag.audit import (
 from carag.audit.tlog import encoding
 from carag.audit.tlog.encoding import b64url
 from carag.errors import CorruptFile, InvalidArgument
-from tests.audit.receipts.alterations import FAILED, STATE_LIES, UNREADABLE, altered
-
-
-@pytest.fixture(scope="module")
-def issued(tmp_path_factory, build):
-    """Issue one real receipt, with siblings in its proof."""
-    with build.open_log(tmp_path_factory.mktemp("log")) as log:
-        receipts = [build.ask(log) for _ in range(6)]
-        return receipts[-1].to_bytes(), log.vkey
+from tests.audit.receipts.alterations import FAILED, altered
+from tests.audit.receipts.page import GOLDEN, VKEY
 
 
 def judge(data, vkey):
@@ -44,7 +34,7 @@ def judge(data, vkey):
 
 def test_a_receipt_verifies_with_nothing_but_the_key(issued, build):
     """The verification shows what it proved: record, question, answer, subject and passages."""
-    verification = verify_receipt(*issued)
+    verification = verify_receipt(*issued[:2])
     assert verification.verdict is Verdict.VERIFIED
     assert verification.passed == tuple(Check)
     assert (verification.values, verification.undisclosed, verification.withheld) == (build.SECRETS, (), ())
@@ -60,12 +50,6 @@ def test_the_file_is_written_whole(issued, build, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["receipt.json"]
     with pytest.raises(InvalidArgument, match="choose another place"):
         receipt.write(tmp_path / "missing" / "receipt.json")
-
-
-def test_a_forged_receipt_in_order_verifies(build):
-    """The forger used below makes receipts that verify, so each failure is the lie's doing."""
-    receipt, vkey = build.forge(build.record())
-    assert judge(receipt.to_bytes(), vkey) == (Verdict.VERIFIED, None)
 
 
 # -- every byte
@@ -88,11 +72,17 @@ def still_canonical(data):
 
 
 @pytest.mark.parametrize(
-    "bits", [(0, 2, 5), pytest.param(range(8), marks=pytest.mark.full)], ids=["three bits", "every bit"]
+    "bits",
+    [
+        (2,),
+        pytest.param((0, 5), marks=pytest.mark.release),
+        pytest.param(range(8), marks=pytest.mark.full),
+    ],
+    ids=["one bit", "two bits", "every bit"],
 )
 def test_no_flipped_bit_verifies(issued, bits):
     """Flip any bit: never verified, and failed wherever record, openings or hits stay readable."""
-    data, vkey = issued
+    data, vkey, *_ = issued
     inside, counts = spans(data), Counter()
     for position in range(len(data)):
         for bit in bits:
@@ -110,37 +100,12 @@ def test_no_flipped_bit_verifies(issued, bits):
 @given(st.data())
 def test_no_edit_verifies(issued, data):
     """Delete, repeat or insert any stretch of bytes: never verified."""
-    receipt, vkey = issued
+    receipt, vkey, *_ = issued
     start = data.draw(st.integers(0, len(receipt)))
     end = data.draw(st.integers(start, min(len(receipt), start + 200)))
     edited = receipt[:start] + data.draw(st.binary(max_size=40)) + receipt[end:]
     if edited != receipt:
         assert verify_receipt(edited, vkey).verdict is not Verdict.VERIFIED
-
-
-@given(st.binary(max_size=300))
-def test_garbage_is_undecided(issued, data):
-    """What is no receipt is not called tampered with."""
-    assert judge(data, issued[1]) == (Verdict.UNDECIDED, Check.FORMAT)
-
-
-# -- named mutations
-
-
-@pytest.mark.parametrize(("change", "check"), FAILED.values(), ids=FAILED)
-def test_an_altered_receipt_fails(issued, change, check):
-    """Readable but altered: the verdict is FAILED, and it names the check; those in front of it have passed."""
-    data, vkey = issued
-    found = verify_receipt(altered(data, change), vkey)
-    assert (found.verdict, found.stopped_at) == (Verdict.FAILED, check)
-    assert (*found.passed, check) == tuple(Check)[: len(found.passed) + 1]
-
-
-@pytest.mark.parametrize("change", UNREADABLE.values(), ids=UNREADABLE)
-def test_an_unreadable_receipt_is_undecided(issued, change):
-    """What cannot be read in its one spelling is undecided, never verified."""
-    data, vkey = issued
-    assert judge(change(data), vkey) == (Verdict.UNDECIDED, Check.FORMAT)
 
 
 def test_another_logs_key_decides_nothing(issued, build):
@@ -166,112 +131,6 @@ def test_a_malformed_key_is_the_callers_mistake(issued, vkey):
         verify_receipt(issued[0], vkey)
 
 
-# -- what a dishonest log could sign
-
-
-def test_a_log_that_signs_for_another_fails(build):
-    """Origin, key name and the record's log are one name."""
-    receipt, vkey = build.forge(build.record(), origin="audit.example/other")
-    assert judge(receipt.to_bytes(), vkey) == (Verdict.FAILED, Check.ORIGIN)
-    receipt, vkey = build.forge(build.record(log="audit.example/other"))
-    assert judge(receipt.to_bytes(), vkey) == (Verdict.FAILED, Check.POSITION)
-
-
-def test_a_replayed_record_fails(build):
-    """A record signed into another place still says where it belongs."""
-    receipt, vkey = build.forge(build.record(seq=0))
-    assert judge(receipt.to_bytes(), vkey) == (Verdict.FAILED, Check.POSITION)
-
-
-@pytest.mark.parametrize("body", [b"{}", b'{"v":2}', b'{"a": 1}', "é".encode()])
-def test_a_signed_record_of_another_kind_is_undecided(build, body):
-    """What the log signed and this reader does not know is not called tampered with."""
-    receipt, vkey = build.forge(body=body, openings={}, shown=[])
-    assert judge(receipt.to_bytes(), vkey) == (Verdict.UNDECIDED, Check.RECORD)
-
-
-@pytest.mark.parametrize("word", [0x21, 1 << 27, 1 << 27 | 0x10021, 3 << 27 | 0x21, 1 << 31 | 1 << 27 | 0x21])
-def test_a_signed_inadmissible_passage_fails(build, word):
-    """A log that recorded a passage outside its own masks convicts itself."""
-    record = build.record()
-    hits = (dataclasses.replace(record.hits[0], word=word), record.hits[1])
-    receipt, vkey = build.forge(dataclasses.replace(record, hits=hits))
-    verification = verify_receipt(receipt.to_bytes(), vkey)
-    assert (verification.verdict, verification.stopped_at) == (Verdict.FAILED, Check.CONSISTENCY)
-    assert "no mask" in verification.reason
-
-
-def test_a_signed_refusal_with_passages_fails(build):
-    """A refusal has no passages."""
-    record = build.record()
-    refused = dataclasses.replace(record, event=build.access(outcome=Outcome.REFUSE))
-    receipt, vkey = build.forge(refused)
-    assert judge(receipt.to_bytes(), vkey) == (Verdict.FAILED, Check.CONSISTENCY)
-
-
-# -- the index state
-
-
-def test_a_proof_in_order_passes(build):
-    """The forger makes states whose proofs verify, so that each failure below is the lie's doing."""
-    receipt, vkey = build.forge_over([build.label(passage) for passage in build.passages(5)])
-    verification = verify_receipt(receipt.to_bytes(), vkey)
-    assert (verification.verdict, verification.unproved) == (Verdict.VERIFIED, ())
-    assert Check.STATE in verification.passed
-
-
-@pytest.mark.parametrize("lie", STATE_LIES.values(), ids=STATE_LIES)
-def test_a_state_that_says_otherwise_fails(build, lie):
-    """The state the log named holds the passage under another word, or at another time, than the hit says."""
-    first, *rest = build.passages(5)
-    labels = [build.label(first, **lie), *(build.label(passage) for passage in rest)]
-    receipt, vkey = build.forge_over(labels)
-    assert judge(receipt.to_bytes(), vkey) == (Verdict.FAILED, Check.STATE)
-
-
-def test_a_state_with_another_text_fails(build):
-    """The same chunk with another text is another leaf."""
-    first, *rest = build.passages(5)
-    other = dataclasses.replace(first, text="Sales rose.")
-    receipt, vkey = build.forge_over([build.label(one) for one in (other, *rest)])
-    assert judge(receipt.to_bytes(), vkey) == (Verdict.FAILED, Check.STATE)
-
-
-def test_a_proof_in_another_state_fails(build):
-    """Proofs of one state do not prove a record that names another."""
-    swapped, vkey = build.forge(build.record(event=build.access(index=IndexState(b"S" * 32, 417, "exact"))))
-    assert judge(swapped.to_bytes(), vkey) == (Verdict.FAILED, Check.STATE)
-
-
-def test_a_proof_for_a_record_without_a_state_fails(build):
-    """An explanation names no state, so nothing can be proved in it."""
-    event = build.access(kind=RecordKind.EXPLAIN, index=None)
-    receipt, vkey = build.forge(build.record(event=event))
-    assert judge(receipt.to_bytes(), vkey) == (Verdict.FAILED, Check.STATE)
-
-
-def test_a_sealed_end_is_taken_and_not_told(build):
-    """Who asked about the past is not told until when; from when is checked all the same."""
-    receipt, vkey = build.forge_over([build.label(passage) for passage in build.passages(5)])
-    sealed = dataclasses.replace(receipt, proofs=tuple(proof.sealed() for proof in receipt.proofs))
-    assert judge(sealed.to_bytes(), vkey) == (Verdict.VERIFIED, None)
-    assert b"30000000" not in sealed.to_bytes()
-    late = [build.label(passage, since=29_395_926) for passage in build.passages(5)]
-    receipt, vkey = build.forge_over(late)
-    sealed = dataclasses.replace(receipt, proofs=tuple(proof.sealed() for proof in receipt.proofs))
-    assert judge(sealed.to_bytes(), vkey) == (Verdict.FAILED, Check.STATE)
-
-
-def test_proofs_may_be_missing_and_that_is_said(issued, build):
-    """A receipt the log made again has none: verified, but the state is not among what was checked."""
-    chunks = tuple(passage.chunk for passage in build.passages())
-    for which, unproved in ((slice(0, 1), chunks[:1]), (slice(0, 2), chunks)):
-        bare = altered(issued[0], lambda f, which=which: [hit.update(proof=None) for hit in f["hits"][which]])
-        verification = verify_receipt(bare, issued[1])
-        assert (verification.verdict, verification.unproved) == (Verdict.VERIFIED, unproved)
-        assert verification.passed == tuple(check for check in Check if check is not Check.STATE)
-
-
 def test_a_receipt_has_a_proof_for_each_passage_or_none(build):
     """Half of them could only be a mistake."""
     receipt, _ = build.forge(build.record())
@@ -280,25 +139,6 @@ def test_a_receipt_has_a_proof_for_each_passage_or_none(build):
 
 
 # -- the receipt as it was first written
-
-GOLDEN = Path(__file__).parents[1] / "golden"
-VKEY = (GOLDEN / "vkey").read_text().strip()
-
-
-def test_no_flipped_bit_of_the_kept_receipt_verifies():
-    """A bit in every third byte of the file kept here."""
-    data = (GOLDEN / "receipt-v1.json").read_bytes()
-    for position in range(0, len(data), 3):
-        flipped = bytearray(data)
-        flipped[position] ^= 1 << position % 7
-        assert verify_receipt(bytes(flipped), VKEY).verdict is not Verdict.VERIFIED, position
-
-
-def test_a_passage_without_the_member_for_its_proof_is_altered():
-    """It may be null, and it must be there."""
-    data = (GOLDEN / "receipt-v1.json").read_bytes()
-    bare = altered(data, lambda f: f["hits"][0].pop("proof"))
-    assert judge(bare, VKEY) == (Verdict.FAILED, Check.PASSAGES)
 
 
 def test_a_receipt_is_written_as_ever(build):

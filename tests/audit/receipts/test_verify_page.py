@@ -14,11 +14,9 @@ import pytest
 from carag.audit.auditor import describe
 from carag.visible import visible_json
 from tests.audit.receipts import page as pages
-from tests.audit.receipts import test_standalone as standalone
-from tests.audit.receipts import test_two_verifiers as two
+from tests.audit.receipts.page import script
 
 HTML = pages.PAGE.read_text("utf-8")
-script, issued, page = two.script, standalone.issued, pages.page
 
 
 # -- what it is
