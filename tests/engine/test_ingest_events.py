@@ -224,7 +224,11 @@ def test_bad_rows_are_named_and_cost_no_others(opened: Opened, small_corpus: Pat
             '{"cik": "7", "filings": {"recent": {"form": ["10-K"], "items": []}}}',
             "entries",
         ),
-        ("CIK0000000007.json", '{"cik": "seven", "filings": {"recent": {"form": []}}}', "not a filer's submissions"),
+        (
+            "CIK0000000007.json",
+            '{"cik": "seven", "filings": {"recent": {"form": []}}}',
+            "not a filer's submissions",
+        ),
         ("page.json", '{"accessionNumber": ["a"], "form": ["25"]}', "whose submissions"),
         ("CIK0000000007.json", "{", "Expecting"),
         ("codes.json", '{"X0": "United Kingdom"}', "skipped: not a filer's submissions"),
