@@ -92,7 +92,6 @@ def report(rows: list[Row], pool: Pool, strangers: dict[str, list[str]]) -> str:
     best = max(eligible, key=lambda row: row.quality.recall.mean).name if eligible else "none"
     return _PAGE.format(
         k=K,
-        small=SMALL_CORPUS,
         quality=table(
             ["embedder", f"recall@{K}", "MRR", "query p50 / p95", f"{SMALL_CORPUS} chunks", *_MORE],
             map(_quality_row, rows),

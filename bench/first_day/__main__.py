@@ -108,10 +108,10 @@ def asked_of(
 
 def main() -> None:
     """Ask, and print one line for each embedder and setting."""
-    arguments = parser("bench.first_day", __doc__)
-    arguments.add_argument("set", nargs="?", choices=("development", "held_out"), default="development")
-    arguments.add_argument("--show", action="store_true", help="print each question that fared badly")
-    arguments = arguments.parse_args()
+    options = parser("bench.first_day", __doc__)
+    options.add_argument("set", nargs="?", choices=("development", "held_out"), default="development")
+    options.add_argument("--show", action="store_true", help="print each question that fared badly")
+    arguments = options.parse_args()
     documents, off = read_set(arguments.set)
     print(
         "| embedder | store | found | answered | off topic answered | declines |\n|---|---|---|---|---|---|"

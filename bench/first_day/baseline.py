@@ -44,13 +44,13 @@ SIZES: Final = (1, 3, 30, 300, 800)
 DRAWS: Final = 20
 MOST_DECLINED: Final = 0.05
 HEADER: Final = """\
-# Where the confidence gate stands for an embedder that the store's profile does not name, until it is calibrated on the
-# store (docs/how-to/calibrate-the-gate.md): by how many passages a session may use, for the nearest of many is nearer
-# than that of few; between two points by the logarithm. Each threshold is the highest multiple of 0.01 that declined at
-# most 5 % of the questions in scope of every corpus of that size; the shares are those of all corpora together.
-# Out of scope are the questions of the other corpora, and some on other subjects. The corpora are filings with the SEC,
-# circulars of the RBI, the EU's AI Act, rules of the ADGM, and thirty short documents, which have no more than thirty
-# passages. Measured by python -m bench.first_day.baseline.
+# The confidence gate's thresholds for an embedder that the store's profile does not name, until the gate is calibrated
+# on the store (docs/how-to/calibrate-the-gate.md). They depend on how many passages a session may use, because the
+# nearest of many is nearer than that of few; between two points they are interpolated by the logarithm. Each is the
+# highest multiple of 0.01 that declined at most 5 % of the questions in scope of every corpus with at least this number
+# of passages; the shares are over all corpora together. Out of scope are the questions of the other corpora, and some on
+# other subjects. The corpora are filings with the SEC, circulars of the RBI, the EU's AI Act, rules of the ADGM, and
+# thirty short documents with thirty passages at most. Measured by python -m bench.first_day.baseline.
 """
 
 
@@ -202,9 +202,9 @@ def _nearest(
 
 def main() -> None:
     """Measure, print, write."""
-    arguments = parser("bench.first_day.baseline", __doc__)
-    arguments.add_argument("--out", type=Path, default=OUT)
-    arguments = arguments.parse_args()
+    options = parser("bench.first_day.baseline", __doc__)
+    options.add_argument("--out", type=Path, default=OUT)
+    arguments = options.parse_args()
     found = corpora(Path(os.environ["CARAG_SHARED_DATA"]))
     off = read_set("development")[1]
     tables = [table for embedder in EMBEDDERS for table in measured(embedder, found, off)]
