@@ -91,13 +91,12 @@ def test_everything_is_listed_newest_first(store: Path, capsys: pytest.CaptureFi
     ],
 )
 def test_a_filter_keeps_what_holds_and_nothing_else(
-    store: Path, filter_: list[str], holds: Any, capsys: pytest.CaptureFixture[str]
+    asked: Path, filter_: list[str], holds: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """By time, role, purpose, outcome and code; also cut off by a limit."""
-    every = listed(capsys, store)
-    wanted = [one for one in every if holds(one)]
-    assert wanted == listed(capsys, store, *filter_)
-    assert wanted[:2] == listed(capsys, store, *filter_, "--limit", 2)
+    wanted = [one for one in listed(capsys, asked) if holds(one)]
+    assert wanted == listed(capsys, asked, *filter_)
+    assert wanted[:2] == listed(capsys, asked, *filter_, "--limit", 2)
 
 
 def test_filters_hold_together(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
