@@ -82,27 +82,18 @@ def test_a_fact_in_the_tail_changes_the_vector(embedder: Embedder, repeats: int)
     assert with_fact > max(without, other) + 0.003
 
 
-@pytest.mark.parametrize("text", ["", " ", "\n\t\u3000"])
-def test_an_empty_text_is_refused(embedder: Embedder, text: str) -> None:
-    """White space has no vector, in a question or among documents."""
+def test_texts_that_have_no_vector_are_refused(embedder: Embedder) -> None:
+    """White space, what cannot be encoded, and a lone string or a number in place of texts."""
+    for texts, why in (
+        *((["fine", blank], "text 1 is empty or white space") for blank in ("", " ", "\n\t\u3000")),
+        (["Net \udce9 sales"], "lone surrogate at character 4"),
+        ("Net sales rose.", "one string"),
+        ([5], "text 0 is int"),
+    ):
+        with pytest.raises(InvalidArgument, match=why):
+            embedder.embed_documents(texts)  # type: ignore[arg-type]
     with pytest.raises(InvalidArgument, match="empty or white space"):
-        embedder.embed_query(text)
-    with pytest.raises(InvalidArgument, match="text 1 is empty"):
-        embedder.embed_documents(["fine", text])
-
-
-def test_a_lone_surrogate_is_refused(embedder: Embedder) -> None:
-    """What cannot be encoded is the caller's mistake, not the tokenizer's crash."""
-    with pytest.raises(InvalidArgument, match="lone surrogate at character 4"):
-        embedder.embed_query("Net \udce9 sales")
-
-
-def test_a_string_is_no_sequence_of_texts(embedder: Embedder) -> None:
-    """A lone string is refused rather than embedded letter by letter."""
-    with pytest.raises(InvalidArgument, match="one string"):
-        embedder.embed_documents("Net sales rose.")
-    with pytest.raises(InvalidArgument, match="text 0 is int"):
-        embedder.embed_documents([5])  # type: ignore[list-item]
+        embedder.embed_query(" ")
 
 
 @settings(max_examples=examples(50))
@@ -175,27 +166,21 @@ def test_an_unknown_name_is_refused() -> None:
     assert set(OFFLINE) < set(EMBEDDERS)
 
 
-def test_an_altered_model_file_is_refused() -> None:
-    """One differing byte in a model file shows; the message says how to mend it."""
+def test_an_altered_or_missing_model_file_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message has the pip command, and no other embedder takes the place of the one asked for."""
+    absent = PackagedFile("no-such-model==1.0", "model.onnx", "0" * 64)
     altered = replace(wordllama_module._WEIGHTS, sha256="0" * 64)
-    with pytest.raises(ModelUnavailable, match=r"altered; run: pip install .*'wordllama==0\.4\.0\.post1'"):
-        altered.read()
-    with pytest.raises(ModelUnavailable, match="altered"):
-        altered.checked_path()
+    gone = PackagedFile("wordllama==0.4.0.post1", "weights/gone.bin", "0" * 64)
+    for call, why in (
+        (altered.read, r"altered; run: pip install .*'wordllama==0\.4\.0\.post1'"),
+        (altered.checked_path, "altered"),
+        (absent.read, r"not installed; run: pip install .*'no-such-model==1\.0'"),
+        (gone.read, r"wordllama is installed without weights/gone\.bin"),
+    ):
+        with pytest.raises(ModelUnavailable, match=why):
+            call()
     assert wordllama_module._WEIGHTS.checked_path() == wordllama_module._WEIGHTS.locate()
-
-
-def test_a_missing_model_package_is_named() -> None:
-    """An absent distribution, or one without the file, gives the pip command."""
-    with pytest.raises(ModelUnavailable, match=r"not installed; run: pip install .*'no-such-model==1\.0'"):
-        PackagedFile("no-such-model==1.0", "model.bin", "0" * 64).read()
-    with pytest.raises(ModelUnavailable, match=r"wordllama is installed without weights/gone\.bin"):
-        PackagedFile("wordllama==0.4.0.post1", "weights/gone.bin", "0" * 64).read()
-
-
-def test_an_embedder_fails_closed_on_missing_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without its weights an embedder is not made at all; another never takes its place."""
-    monkeypatch.setattr(minilm, "_MODEL", PackagedFile("no-such-model==1.0", "model.onnx", "0" * 64))
+    monkeypatch.setattr(minilm, "_MODEL", absent)
     with pytest.raises(ModelUnavailable, match="no-such-model"):
         embedder_by_name("minilm")
 
