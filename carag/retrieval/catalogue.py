@@ -165,18 +165,9 @@ class Catalogue:
             return known.fingerprint
 
     def read(self, question: str, documents: ArrayLike) -> Understood:
-        """Read a question among some documents.
+        """Read a question among the documents that the session may use, given by all of the store's numbers of them.
 
-        Parameters
-        ----------
-        question : str
-        documents : (n,) integer
-            The store's numbers of all documents that the session may use, in any order.
-
-        Raises
-        ------
-        InvalidArgument
-            If the question is not a string, empty or too long, or a number belongs to no document read so far.
+        InvalidArgument if the question is not a string, empty or too long, or a number belongs to no document read yet.
         """
         with self._lock:
             known = self._known or self._refreshed()

@@ -151,19 +151,10 @@ class CrossEncoder:
     def probabilities(
         self, claim: str, texts: Sequence[str], *, decides: int | None = None
     ) -> NDArray[np.float64]:
-        """Judge a claim by each text; raises as :meth:`rerank` does, and for a model with a single logit.
+        """Judge a claim by each text: return ``(n, labels)`` float64, the softmax of the logits.
 
-        Parameters
-        ----------
-        claim : str
-        texts : sequence of str
-        decides : int, optional
-            Number of the logit that chooses among the windows of a long text. Default: that of ``label``.
-
-        Returns
-        -------
-        (n, columns) float64
-            The softmax of the logits, in the order of ``labels``, of the window where the deciding one is greatest.
+        In a long text the window counts where the logit ``decides`` is greatest, by default that of ``label``. Raises
+        as :meth:`rerank` does, and for a model with a single logit.
         """
         if len(self.labels) == 1:
             raise InvalidArgument(f"{self.name} gives a single logit; use a model with two or more")

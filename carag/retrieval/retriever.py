@@ -82,14 +82,8 @@ _Rows: TypeAlias = "tuple[AnyIndex, TextIndex]"
 class Retriever:
     """Find the admissible passages for a question, and what is withheld.
 
-    Parameters
-    ----------
-    collection : Searchable
-    ranker : Ranker
-    exact_limit : int
-        Admissible rows x dimension above which the plan is ``auto``.
-    reranker : Reranker, optional
-        Orders the admissible passages found, of which the best ``k`` are returned.
+    Above ``exact_limit``, admissible rows x dimension, the plan is ``auto``. A reranker orders the admissible passages
+    found, of which the best ``k`` are returned.
 
     Attributes
     ----------

@@ -42,24 +42,10 @@ class Successor(NamedTuple):
 def successors(
     collection: Searchable, ids: Iterable[str], today: Decision, where: Where, *, after: int
 ) -> tuple[Evidence, tuple[Successor, ...]]:
-    """Find the successors of some documents.
+    """Find the successors since ``after`` (minutes since 1970) of documents that the session could use then.
 
-    Parameters
-    ----------
-    collection : Searchable
-    ids : iterable of str
-        Documents that the session may use as of ``after``.
-    today : Decision
-        What the session may use today; not a decision about what was known in the past.
-    where : Where
-        As the question was narrowed.
-    after : int
-        Minutes since 1970; earlier acts are ignored.
-
-    Returns
-    -------
-    tuple of (Evidence, tuple of Successor)
-        The first admissible passage of each successor, once; and the successors, in the order of the ids and of time.
+    ``today`` is what the session may use today, not a decision about what was known in the past. Returns the first
+    admissible passage of each successor, once; and the successors, in the order of the ids and of time.
     """
     vocabulary = collection.profile.vocabulary
     found: list[Successor] = []

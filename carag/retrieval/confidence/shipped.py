@@ -87,12 +87,7 @@ class _GateFile(BaseModel):
 
 
 def calibrations_of(profile: Profile) -> Mapping[str, Calibration]:
-    """Return a profile's calibrations by the embedder's name; none without ``gate.toml``.
-
-    Raises
-    ------
-    InvalidArgument
-        If the file is not valid; the message names the line.
+    """Return a profile's calibrations by the embedder's name; none without ``gate.toml``, InvalidArgument if invalid.
 
     Examples
     --------

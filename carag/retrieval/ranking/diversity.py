@@ -36,13 +36,8 @@ class Diverse:
     greatest cosine similarity to a row already chosen, 0 for the first. Rows about what the question names are all
     chosen before others. Similarities are the core's exact ones, so that every machine chooses the same rows.
 
-    Parameters
-    ----------
-    ranker : Ranker
-    relevance : float
-        The weight on relevance, 0 to 1 in steps of 0.01, lambda in the paper; at 1 the order is the ranker's.
-    fetch : int
-        Rows to choose from, 1 to 9,999; at least the number wanted.
+    ``relevance``, lambda in the paper, is 0 to 1 in steps of 0.01; at 1 the order is the ranker's. ``fetch`` is the
+    number of rows to choose from, 1 to 9,999.
     """
 
     def __init__(self, ranker: Ranker, relevance: float, fetch: int) -> None:

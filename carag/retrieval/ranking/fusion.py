@@ -73,14 +73,8 @@ class Best(NamedTuple):
 def bonuses(by_words: NDArray[np.int64], shares: NDArray[np.float64], tiers: Bonuses) -> Bonuses:
     """Add the bonuses of rows for their words and for the tier of their document.
 
-    Parameters
-    ----------
-    by_words : (n,) int64
-        Rows with a term of the question, each once.
-    shares : (n,) float64
-        Their BM25 scores in units of the best admissible one, 0 to 1.
-    tiers : Bonuses
-        All admissible rows whose document is in a tier, and the tier.
+    ``by_words`` are (n,) rows with a term of the question, each once, and ``shares`` their BM25 scores in units of the
+    best admissible one, 0 to 1; ``tiers`` has all admissible rows whose document is in a tier.
     """
     keys = np.concatenate((by_words, tiers.keys))
     values = np.concatenate((WORDS * shares, tiers.values))
@@ -100,18 +94,10 @@ def best_of(
     *,
     whole: bool,
 ) -> Best:
-    """Return the ``k`` rows of the highest score; ties by smaller key.
+    """Return the ``k`` rows with the highest score; ties by smaller key.
 
-    Parameters
-    ----------
-    nearest : Nearest
-        At least the ``k`` nearest rows, or all.
-    bonus : Bonuses
-    k : int
-    similarities_of : callable
-        Returns the similarities of rows by their keys; called only for rows that may be among the best.
-    whole : bool
-        Whether ``nearest`` has all rows.
+    ``nearest`` has at least the ``k`` nearest rows, or all (``whole``). ``similarities_of`` returns the similarities of
+    rows by their keys, and is called only for rows that may be among the best.
     """
     keys, found = nearest
     scores = SIMILARITY * found.astype(np.float64) + bonus.of(keys)

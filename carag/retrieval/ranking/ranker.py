@@ -116,20 +116,10 @@ class Ranker(Protocol):
         exact_limit: int | None,
         wider: Wider | None = None,
     ) -> Ranked:
-        """Return the ``min(k, admissible)`` best rows that any of the searches admits.
+        """Return the ``min(k, admissible)`` best rows that any of the searches admits; none is admissible in two.
 
-        Parameters
-        ----------
-        index, words
-            At the same instant.
-        question : Question
-        searches : sequence of Search
-            No row is admissible in two of them.
-        k : int
-        exact_limit : int or None
-            As for :meth:`carag.Index.search`; None for the certified plan.
-        wider : Wider, optional
-            Affects only ``wider`` of the result.
+        ``index`` and ``words`` are at the same instant. ``exact_limit`` is as for :meth:`carag.Index.search`, or None
+        for the certified plan. ``wider`` affects only ``wider`` of the result.
         """
         ...
 

@@ -23,20 +23,10 @@ _MAX_LINES: Final = 10_000
 
 
 class Lexicon:
-    r"""Patterns, and the terms that each asks for.
+    r"""Patterns, and the terms that each asks for, from lines of ``pattern<TAB>term, term``.
 
-    Parameters
-    ----------
-    text : str
-        Lines of ``pattern<TAB>term, term``; empty lines and those that begin with ``#`` are ignored. A pattern is a
-        regular expression of Python, without regard to case.
-    name : str
-        The name of the table in messages.
-
-    Raises
-    ------
-    InvalidArgument
-        If a line has no term, or a pattern that is invalid, matches the empty text, or appears twice.
+    Empty lines and those that begin with ``#`` are ignored. A pattern is a regular expression of Python, regardless of
+    case. InvalidArgument if it is invalid, matches the empty text or appears twice, or has no term.
 
     Examples
     --------

@@ -110,13 +110,8 @@ class Period:
         fourth quarter. For days, a report that ends on one fits with 1, one that covers one with .5, and an annual
         report that covers one in an earlier year with .3.
 
-        Parameters
-        ----------
-        period_of_report : date or None
-            The last day of the period that the document reports for, or its date; None fits nothing.
-        fiscal_year_end : str or None
-            Month and day of the fiscal year's end as EDGAR writes it, ``"0930"``; with None only the calendar counts.
-        kind : ReportKind or str
+        The period of report is the last day of the document's period, or its date; None fits nothing. The fiscal year's
+        end is month and day as EDGAR writes them, ``"0930"``; with None only the calendar counts.
 
         Examples
         --------

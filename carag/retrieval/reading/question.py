@@ -146,26 +146,11 @@ def read_question(
     numbers: Callable[[str], Sequence[NumberPlace]] | None = None,
     instants: bool = False,
 ) -> Reading:
-    """Read a question.
+    """Read a question of 1 to 8,192 characters.
 
-    Parameters
-    ----------
-    question : str
-    names : Names, optional
-        Names of companies; see :mod:`carag.retrieval.reading.names` on which may be in it.
-    titles : Names, optional
-        Titles of documents, made by :meth:`Names.of_titles`, with the same restriction.
-    kinds : Lexicon, optional
-        From words in a question to kinds of documents.
-    numbers : callable, optional
-        Finds document numbers in a text, as :meth:`Numbers.find` does, with the same restriction.
-    instants : bool
-        Whether the days as of which it asks are read as such, and not as periods.
-
-    Raises
-    ------
-    InvalidArgument
-        If the question is not a string, is empty, or is longer than 8,192 characters.
+    ``names`` are of companies, ``titles`` of documents, and ``numbers`` finds document numbers;
+    :mod:`carag.retrieval.reading.names` says which may be among them. With ``instants``, days as of which the question
+    asks are not read as periods.
 
     Examples
     --------

@@ -48,16 +48,10 @@ _LONG, _ENOUGH = 4, 6
 
 
 def unheard(question: str, reading: Reading, occurs: Callable[[str], bool]) -> tuple[str, ...]:
-    """Return the proper names in a question with a word that occurs nowhere, in the order of the question.
+    """Return the proper names in a question with a word that occurs nowhere, in its order, except those in the reading.
 
-    Parameters
-    ----------
-    question : str
-    reading : Reading
-        What it names already is left out.
-    occurs : callable
-        Tells whether any passage that the session may use has a word, as written without the genitive's 's. It must not
-        look at other passages, so that a hidden company and an unknown one look the same.
+    ``occurs`` tells whether any passage that the session may use has a word, as written without the genitive's 's. It
+    must not look at other passages, so that a hidden company and an unknown one look the same.
 
     Examples
     --------

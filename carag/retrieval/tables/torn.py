@@ -26,12 +26,6 @@ def torn_heads(text: str, chunks: Sequence[Span]) -> list[Span | None]:
     The span has the rows of heads, and the lines above them that belong to the table, as far as they are before the
     chunk. It depends on the document and the chunk alone.
 
-    Examples
-    --------
-    >>> text = "In millions | 2018 | 2017\nNet sales | 12 | 11\nCost of sales | 7 | 6"
-    >>> chunks = [(0, 45), (46, len(text))]
-    >>> [text[slice(*one)] if one else None for one in torn_heads(text, chunks)]
-    [None, 'In millions | 2018 | 2017']
     """
     tables = [table for table in tables_of(text) if table.heads]
     begins = [table.heads[0][0].span[0] for table in tables]
