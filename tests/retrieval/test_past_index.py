@@ -19,6 +19,7 @@ from carag.index import Index
 from carag.policy import NEVER, QUARANTINE, Decision, Mask, Policy, PolicyTable, infer
 from carag.retrieval import FUSED, PastIndex, Retriever, add_labels, embedder_by_name, ranker_by_name
 from carag.store.store import CorpusStore
+from tests.sizes import examples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,7 +74,7 @@ def found(engine: Engine, question: str, session: Session) -> tuple[Any, ...]:
     )
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(examples(3, least=1)))
 def test_what_was_asked_before_replays_after(tmp_path: Path, small_corpus: Path, seed: int) -> None:
     """Random sessions, days and instants of knowledge: before the rest comes in, after, and opened again."""
     rng = random.Random(seed)  # noqa: S311

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from carag.errors import InvalidArgument
 from carag.retrieval import ConfidenceGate, conformal_threshold, questions_wanted
 from tests.retrieval.confidence.test_gate import passage
+from tests.sizes import examples
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -100,20 +101,20 @@ def tied(chance: random.Random, count: int) -> list[float]:
     return [round(chance.uniform(0, 1), 1) for _ in range(count)]
 
 
-def declined(draw: Any, threshold: Any, n: int, error: Fraction) -> int:
-    """In how many of 2,000 calibrations on n questions the next one is declined."""
+def declined(draw: Any, threshold: Any, n: int, error: Fraction, draws: int = DRAWS) -> int:
+    """Return in how many calibrations on n questions the next one is declined."""
     chance = random.Random(f"{draw.__name__} {n} {error}")  # noqa: S311 - a simulation
     count = 0
-    for _ in range(DRAWS):
+    for _ in range(draws):
         *measured, new = draw(chance, n + 1)
         count += new < threshold(measured, error) / 1_000_000
     return count
 
 
-def is_near(count: int, share: Fraction, sides: int = 2) -> bool:
-    """Tell whether a count of 2,000 is the share, or no more, within four standard errors of a binomial count."""
-    away = count - DRAWS * float(share)
-    return (abs(away) if sides == 2 else away) <= 4 * math.sqrt(DRAWS * share * (1 - share))
+def is_near(count: int, share: Fraction, *, draws: int = DRAWS, sides: int = 2) -> bool:
+    """Tell whether a count is the share of draws, or no more, within four standard errors of a binomial count."""
+    away = count - draws * float(share)
+    return (abs(away) if sides == 2 else away) <= 4 * math.sqrt(draws * share * (1 - share))
 
 
 SIZES = [(9, Fraction(1, 10)), (19, Fraction(1, 10)), (40, Fraction(1, 5)), (25, Fraction(3, 20))]
@@ -124,9 +125,10 @@ SIZES = [(9, Fraction(1, 10)), (19, Fraction(1, 10)), (40, Fraction(1, 5)), (25,
 def test_a_new_question_is_declined_no_more_often_than_stated(draw: Any, n: int, error: Fraction) -> None:
     """For ties less often; without them in rank of n + 1 cases, which is the error but for the rounding to a rank."""
     rank = math.floor(error * (n + 1))
-    count = declined(draw, conformal_threshold, n, error)
-    assert is_near(count, error, sides=1), count
-    assert draw is tied or is_near(count, Fraction(rank, n + 1)), count
+    draws = examples(DRAWS)
+    count = declined(draw, conformal_threshold, n, error, draws)
+    assert is_near(count, error, draws=draws, sides=1), count
+    assert draw is tied or is_near(count, Fraction(rank, n + 1), draws=draws), count
 
 
 def mutant(rank: Callable[[int, Fraction], int]) -> Any:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from carag.errors import InvalidArgument
 from carag.retrieval import selective_threshold
+from tests.sizes import examples
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -136,7 +137,8 @@ def test_a_new_question_is_answered_and_wrong_no_more_often_than_proved(
     """At most the error times how often the rule on all n + 1 questions answers it."""
     chance = random.Random(f"{draw.__name__} {n} {error} one")  # noqa: S311 - a simulation
     wrong = at_all = 0
-    for _ in range(DRAWS):
+    draws = examples(DRAWS)
+    for _ in range(draws):
         *tried, (similarity, is_right) = every = [draw(chance) for _ in range(n + 1)]
         threshold = selective_threshold([one for one, _ in tried], [right for _, right in tried], error)
         is_answered = threshold is not None and similarity >= threshold / 1_000_000
@@ -145,7 +147,7 @@ def test_a_new_question_is_answered_and_wrong_no_more_often_than_proved(
         is_at_all = in_common is not None and similarity >= in_common / 1_000_000
         at_all += is_at_all
         assert is_at_all or is_right or not is_answered
-    assert wrong <= at_all * error + 4 * math.sqrt(DRAWS * error * (1 - error))
+    assert wrong <= at_all * error + 4 * math.sqrt(draws * error * (1 - error))
 
 
 def mutant(wanted: Callable[[int, int, int, Fraction], bool]) -> Any:
