@@ -101,7 +101,7 @@ def answering(change: Any) -> Any:
 
 WRONG = {
     "too wide": (lambda data, _: [item["embedding"].append(1.0) for item in data] and None, "shape"),
-    "ragged": (lambda data, _: data[0]["embedding"].append(1.0), "no array"),
+    "ragged": (lambda data, _: data[0]["embedding"].append(1.0), "not an array"),
     "not finite": (lambda data, _: data[0].update(embedding=[float("nan")] * DIM), "not finite"),
     "infinite": (lambda data, _: data[0].update(embedding=[1e999] * DIM), "not finite"),
     "zero": (lambda data, _: data[0].update(embedding=[0.0] * DIM), "zero"),

@@ -118,7 +118,7 @@ def test_a_table_is_bounded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     rows = b'{"cik": 1, "name": "A"}\n{"cik": 2, "name": "B"}'
     with CorpusStore.open(tmp_path / "corpus.db") as store:
         monkeypatch.setattr(public_names, "_MAX_KEPT", 8)
-        with pytest.raises(InvalidArgument, match="a store keeps 8 at most"):
+        with pytest.raises(InvalidArgument, match="a store keeps at most 8"):
             PublicNames.parse(rows).keep(store)
         assert PublicNames.hash_in(store) is None
     monkeypatch.setattr(public_names, "_MAX_ROWS", 1)

@@ -185,13 +185,13 @@ def test_a_profile_asks_for_it_by_two_keys(tmp_path: Path, lines: str, wanted: s
         assert wanted == ranker_by_name(None, Catalogue(store, Profile.open(tmp_path))).name
 
 
-@pytest.mark.parametrize("relevance", [-0.1, 1.1, 0.125])
-def test_a_weight_that_is_no_share_or_that_no_name_has_is_refused(relevance: float) -> None:
-    with pytest.raises(InvalidArgument, match="weight on relevance is"):
-        Diverse(Dense(), relevance, 20)
-
-
-@pytest.mark.parametrize("fetch", [0, 10_000])
-def test_a_number_of_rows_that_no_name_has_is_refused(fetch: int) -> None:
-    with pytest.raises(InvalidArgument, match="rows to choose from"):
-        Diverse(Dense(), 0.7, fetch)
+@pytest.mark.parametrize(
+    ("relevance", "fetch", "why"),
+    [
+        *((one, 20, "weight on relevance is") for one in (-0.1, 1.1, 0.125)),
+        *((0.7, one, "rows to choose from") for one in (0, 10_000)),
+    ],
+)
+def test_what_no_name_can_say_is_refused(relevance: float, fetch: int, why: str) -> None:
+    with pytest.raises(InvalidArgument, match=why):
+        Diverse(Dense(), relevance, fetch)
