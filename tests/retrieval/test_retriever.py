@@ -6,6 +6,7 @@ import sqlite3
 from contextlib import nullcontext
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +139,12 @@ class At:
         self.reading = lambda: nullcontext(instant)
 
 
+@cache
+def settled(ending: float = 0.0) -> At:
+    """A collection for tests that only read: its index is built once."""
+    return At(Corpus(7, ending=ending), 0)
+
+
 def retriever_over(corpus: Corpus, **limit: int) -> Retriever:
     return Retriever(At(corpus, 0), Dense(), **limit)  # type: ignore[arg-type]
 
@@ -178,8 +185,7 @@ SESSIONS = {
 @pytest.mark.parametrize("session", SESSIONS.values(), ids=SESSIONS)
 def test_what_is_found_is_what_a_loop_finds(session: Session, ending: float) -> None:
     """The same passages in the same order, for every k, with the count of what is admissible."""
-    corpus = Corpus(7, ending=ending)
-    retriever = retriever_over(corpus)
+    corpus, retriever = settled(ending).store, Retriever(settled(ending), Dense())  # type: ignore[arg-type]
     decision = infer(session, TABLE, now=moment(NOW))
     admissible = admissible_of(corpus, decision)
     for question in ("a", "an other"):
@@ -212,11 +218,11 @@ def test_what_ended_while_it_cooled_is_not_searched(k: int) -> None:
 @pytest.mark.parametrize("session", SESSIONS.values(), ids=SESSIONS)
 def test_above_the_exact_limit_nothing_inadmissible_comes_and_none_too_few(session: Session) -> None:
     """An approximate plan may miss a passage; it admits no other, and puts one in its place."""
-    corpus = Corpus(7, ending=0.6)
+    collection = settled(0.6)
     decision = infer(session, TABLE, now=moment(NOW))
-    admissible = {row.chunk_id for row in admissible_of(corpus, decision)}
+    admissible = {row.chunk_id for row in admissible_of(collection.store, decision)}
     for k in (1, 8, ROWS):
-        found = retriever_over(corpus, exact_limit=0).retrieve("a", decision, k)
+        found = Retriever(collection, Dense(), exact_limit=0).retrieve("a", decision, k)  # type: ignore[arg-type]
         names = [one.chunk_id for one in found.passages]
         assert len(names) == len(set(names)) == min(k, len(admissible))
         assert set(names) <= admissible
@@ -375,14 +381,15 @@ def test_the_index_is_asked_once_for_both_and_never_for_what_may_not_be_known(
     monkeypatch.setattr(
         Index, "search", lambda *given, **more: asked.append(more["also_hidden"]) or search(*given, **more)
     )
-    corpus = Corpus(7)
+    collection = settled()
     decision = infer(session, TABLE, now=moment(NOW))
+    retriever = Retriever(collection, Dense(), exact_limit=limit)  # type: ignore[arg-type]
     for may in (False, True):
         asked.clear()
-        corpus.looked_up.clear()
-        retriever_over(corpus, exact_limit=limit).retrieve("a", replace(decision, may_know_existence=may), 8)
+        collection.store.looked_up.clear()
+        retriever.retrieve("a", replace(decision, may_know_existence=may), 8)
         assert [may, *[False] * (len(decision.searches) - 1)] == [more > 0 for more in asked]
-        assert may == bool(corpus.looked_up)
+        assert may == bool(collection.store.looked_up)
 
 
 @pytest.mark.parametrize(("instant", "expected"), [(-1, None), (0, 0), (1, 1)])
