@@ -84,7 +84,7 @@ def tamper(home: Path, statement: str) -> None:
 
 
 def test_a_whole_log_verifies(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """0; with what was kept elsewhere it is named, and without the limit is said."""
+    """Exit code 0; what was kept elsewhere is named, or the limit is stated without it."""
     assert audit("verify", "--store", home / "store") == Exit.OK
     assert "truncation and rollback cannot be detected" in capsys.readouterr().out
     words = ["--vkey", home / "vkey", "--receipt", home / "3.json", "--receipt", home / "7.json"]

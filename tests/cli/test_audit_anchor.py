@@ -41,7 +41,7 @@ def witness(store, tmp_path):
 
 
 def test_a_confirmation_is_printed_and_kept(store, witness, capsys):
-    """Exit code 0, evidence beside the log, an anchor record in it; and again."""
+    """Exit code 0, evidence next to the log, an anchor record in it; and again."""
     assert audit_anchor.anchor(store, **witness) == 0
     assert "confirmed  1 records  witness" in capsys.readouterr().out
     assert audit_anchor.anchor(store, **witness, as_json=True) == 0
@@ -90,7 +90,7 @@ def test_an_anchor_that_cannot_be_asked(store, witness, capsys, tmp_path):
 
 
 def test_a_log_that_was_put_back(store, witness, capsys, tmp_path):
-    """Exit code 1 where the evidence beside an earlier copy convicts it."""
+    """Exit code 1 if the evidence next to an earlier copy contradicts it."""
     shutil.copytree(store, tmp_path / "early")
     with AuditLog.open(store) as log:
         log.append(Recovery("DRILL"))

@@ -75,7 +75,7 @@ def test_no_record_and_no_receipt_shows_the_id(store: Path) -> None:
 
 
 def test_an_erased_conversation_is_found_no_more(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of a person all their requests; the others of the conversation stay."""
+    """All requests of a person are; the others of the conversation stay."""
     with AuditLog.open(store) as log:
         erase(log, basis=Basis.UNLAWFUL, actor="D. Po", approver="C. Co", subject=ANA)
     assert [one.get("outcome") for one in listed(capsys, store, "--session", ID)] == ["refuse"]

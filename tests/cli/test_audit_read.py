@@ -164,7 +164,7 @@ def test_every_kind_of_record_can_be_shown(store: Path, capsys: pytest.CaptureFi
 def test_whether_a_value_can_be_opened_is_told_without_a_key(
     store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Erased: by which record. A copy for an auditor, without the private half: not there."""
+    """An erased one names its record; in an auditor's copy, without the private half, it is absent."""
     with AuditLog.open(store) as log:
         erased = erase(
             log, actor="Dora", approver="Carl", basis="GDPR_17_1_D", records=[4], fields=["query"]
@@ -194,7 +194,7 @@ def test_a_log_is_read_beside_a_running_engine(store: Path, capsys: pytest.Captu
 
 
 def test_reading_changes_nothing(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Not a byte, and no file beside."""
+    """Not a byte changes, and no file is added."""
 
     def bytes_of() -> dict[Path, bytes]:
         return {path: path.read_bytes() for path in sorted(store.rglob("*")) if path.is_file()}
@@ -263,7 +263,7 @@ def test_other_roles_are_refused_on_record(store: Path, capsys: pytest.CaptureFi
 
 
 def test_an_erased_value_is_not_opened(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It says by which record it went."""
+    """It names the record of the erasure."""
     with AuditLog.open(store) as log:
         erased = erase(
             log, actor="Dora", approver="Carl", basis="GDPR_17_1_D", records=[3], fields=["query"]

@@ -62,7 +62,7 @@ def test_backed_up_and_restored(
 def test_behind_is_1_and_puts_nothing_in_place(
     home: Path, tmp_path: Path, said: Callable[..., tuple[int, str, str]]
 ) -> None:
-    """Both sizes are told; --accept-loss puts it in place all the same."""
+    """Both sizes are reported; --accept-loss restores it all the same."""
     backup, keys, again = (tmp_path / name for name in ("backup", "keys", "again"))
     assert said("backup", "--store", home, "--to", backup, "--keys", keys)[0] == Exit.OK
     with Engine.open(home) as engine:

@@ -89,7 +89,7 @@ def test_an_unknown_backend_leaves_no_directory_and_no_record(
 def test_no_module_of_a_store_is_run(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A store may come from anybody, also one in whose directory the command is given."""
+    """A store may come from a stranger, even if the command runs in its directory."""
     (home / "store" / "evil_rag.py").write_text("raise SystemExit('imported')\n")
     monkeypatch.chdir(home / "store")
     words = ["bench", "store", "../q.jsonl", "--store", ".", "--out", "../out", "--system", "evil_rag:make"]

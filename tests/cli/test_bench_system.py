@@ -1,4 +1,4 @@
-"""`carag bench edgar --system`: what cannot be measured is told before anything is made."""
+"""`carag bench edgar --system`: what cannot be measured is refused before anything is made."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A current directory with a module of one's own."""
+    """A current directory with a user's module."""
     (tmp_path / "cli_rag.py").write_text(
         "def make(corpus):\n    return lambda question, session: None\nnothing = 3\n"
     )

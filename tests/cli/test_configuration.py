@@ -1,4 +1,4 @@
-"""``carag.toml`` stands behind options and the environment, is never a store's, and holds no secret."""
+"""``carag.toml`` yields to options and the environment, is never a store's, and holds no secret."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def asked(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, dict
 
 
 def test_commands_beside_the_file_need_no_option(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Models of one's own come from the folder that it names, with its arguments; audit commands know the store."""
+    """The user's own models come from the folder that it names, with its arguments; audit commands know the store."""
     made(home, 'generator = { name = "configured_models:says", word = "Noon" }')
     code, said, _ = asked(capsys, "ask", "When does the canteen open?", *SESSION)
     assert (code, said["text"]) == (Exit.OK, "Noon. [1]")
@@ -191,7 +191,7 @@ def test_arguments_belong_to_the_name_of_the_file(
 def test_the_embedder_of_the_file_is_not_that_of_another_store(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A second store beside the first is made, and opens, with its own."""
+    """A second store in the directory is made, and opens, with its own."""
     made(home)
     words = ("--embedder", "wordllama", "--store", "other")
     assert run(["init", "--profile", "generic", *words]) == Exit.OK
@@ -275,7 +275,7 @@ def test_a_file_that_is_named_must_be_there(home: Path, capsys: pytest.CaptureFi
 def test_a_secret_in_the_file_is_refused_and_not_shown(
     line: str, home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not even in a traceback; and it is said where secrets go."""
+    """Not even in a traceback; and the message says where secrets go."""
     monkeypatch.setenv("CARAG_DEBUG", "1")
     write(home / "carag.toml", *([] if "[[" in line else ['generator.name = "extractive"']), line)
     code, _, error = asked(capsys, "audit", "verify")
@@ -324,7 +324,7 @@ def test_a_file_that_was_only_found_must_be_ones_own(
 def test_init_writes_a_file_that_the_next_commands_read(
     home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Once: it is never written over, and says so."""
+    """Only once: it is never overwritten, and a message says so."""
     monkeypatch.syspath_prepend(str(home / "models"))
     words = ("init", "--profile", "generic", "--embedder", "configured_models:Lengths", "--store")
     code, said, _ = asked(capsys, *words, "store")
@@ -347,7 +347,7 @@ def test_init_writes_a_file_that_the_next_commands_read(
 def test_init_writes_nothing_into_a_store(
     home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where it was told to, nothing is made; where it was not, it says so."""
+    """If the place was given, nothing is made; otherwise a message says so."""
     monkeypatch.syspath_prepend(str(home / "models"))
     words = ("init", "--profile", "generic", "--embedder", "configured_models:Lengths", "--store")
     assert run(["--config", "store/carag.toml", *words, "store"]) == Exit.BAD_INPUT

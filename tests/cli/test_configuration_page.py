@@ -61,7 +61,7 @@ def test_every_option_is_there_with_its_variable_and_its_key() -> None:
 
 
 def test_an_option_has_one_spelling_one_variable_and_one_default() -> None:
-    """Wherever it stands; and the page's default is the code's, where the code states one."""
+    """Anywhere in the file; and the page's default is the code's, if the code states one."""
     stated = {row[0]: row[3] for row in rows("Settings")}
     for path, command in COMMANDS.items():
         for option in command.params:
@@ -73,7 +73,7 @@ def test_an_option_has_one_spelling_one_variable_and_one_default() -> None:
 
 
 def test_every_command_is_reached_but_those_that_the_page_names() -> None:
-    """And a command that is told of in the code is one that there is."""
+    """And a command that the code mentions exists."""
     (sentence,) = re.findall(r"No file of settings reaches (.+?)\.\s", section("Settings"), re.DOTALL)
     assert set(re.findall(r"`carag (.+?)`", sentence)) == {" ".join(path) for path in _NOT_CONFIGURED}
     assert set(COMMANDS) >= _NOT_CONFIGURED

@@ -157,7 +157,7 @@ def test_a_failure_within_an_examination_is_no_verdict(
 
 
 def test_a_reader_who_went_away_is_no_tampering() -> None:
-    """As where the output is piped into ``head``; no word is said of it."""
+    """As when the output is piped into ``head``; nothing is printed about it."""
     command = f"{sys.executable} -m carag policy bits | true; echo ${{PIPESTATUS[0]}} ${{PIPESTATUS[1]}}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.split()[0] in {str(int(Exit.HUNG_UP)), "0"}  # it may have been quicker than the pipe
@@ -168,7 +168,7 @@ def test_a_reader_who_went_away_is_no_tampering() -> None:
 def test_an_error_that_cannot_be_told_is_no_tampering(
     error: BaseException, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where standard error is gone, or a second interrupt comes while the first is told."""
+    """If standard error is closed, or a second interrupt comes while the first is reported."""
 
     def deaf(*_: object, **__: object) -> None:
         raise error

@@ -67,7 +67,7 @@ def test_a_site_that_gives_nothing_is_bad_input(
 def test_without_a_contact_nothing_is_asked(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It is an option, or stands in the environment."""
+    """It is an option, or comes from the environment."""
     monkeypatch.delenv("CARAG_CONTACT", raising=False)
     words = ["fetch", site.origin + "/c/", "--into", str(tmp_path / "m"), "--interval", "0.1"]
     assert run(words) == Exit.USAGE

@@ -102,7 +102,7 @@ def test_the_commands_that_come_next_are_ones_that_can_be_typed(
 
 
 def test_what_a_reader_of_its_own_wants_is_said_of_each() -> None:
-    """Else a newcomer is told of facts that the reader works out, and can state none."""
+    """Otherwise a newcomer would be asked for facts that the reader works out."""
     assert {*ingest._STATED} == {*READERS} - {"folder"}
 
 

@@ -1,4 +1,4 @@
-"""``carag policy label``: one JSON object a filing, whatever kind of source states its facts."""
+"""``carag policy label``: one JSON object for each filing, from any kind of source."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def test_every_real_header_and_row_has_a_label(shared_data: Path, capsys: pytest
 def test_a_fault_in_labelling_one_filing_is_told_and_the_rest_is_labelled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As unreadable, with the type of the error and where it arose; its message may hold text, and is not told."""
+    """As unreadable, with the type and place of the error; its message may hold text, and is not shown."""
     rows = [
         {"accession": f"0009999999-24-00000{n}", "form": "10-Q", "text": "Item 2.", "cik": n} for n in (1, 2)
     ]

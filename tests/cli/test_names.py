@@ -52,7 +52,7 @@ def test_a_table_is_kept_and_takes_the_place_of_the_one_before(
 
 
 def test_a_table_that_is_not_valid_changes_nothing(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Nor does a file that is not there, or a store that somebody holds."""
+    """Nor does a missing file, or a store that another process holds."""
     assert give(home, TABLE) == Exit.OK
     before = kept(home)
     assert give(home, TABLE.replace("320193", "-1")) == Exit.BAD_INPUT

@@ -127,7 +127,7 @@ def said_by(capsys: pytest.CaptureFixture[str], *words: object) -> str:
 def test_no_command_lets_a_filing_act_on_the_terminal(
     filings: Path, store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Filings whose every field carries escapes, titles, overrides, markup and line breaks, through every reading."""
+    """Filings with escapes, titles, overrides, markup and line breaks in every field, through every reading."""
     receipt = tmp_path / "r.json"
     at = ["--store", store]
     for more in ([], ["--json"]):
@@ -238,7 +238,7 @@ def test_only_the_terminal_writes_to_a_stream() -> None:
 
 
 def test_no_page_of_a_report_acts_on_its_reader() -> None:
-    """Whatever rows of elsewhere call a system or a question: pages act on no terminal, pictures hold no markup."""
+    """Whatever names foreign rows give: pages do not act on a terminal, pictures hold no markup."""
     from carag.evaluation.report.document import Heading, Paragraph, Table, as_markdown
     from carag.evaluation.report.svg import Dot, dots
 

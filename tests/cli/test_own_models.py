@@ -208,7 +208,7 @@ def walk(house: House, *, where: Path) -> dict[tuple[str, ...], subprocess.Compl
 
 
 def given(house: House) -> House:
-    """A store with an answer, whose receipt and key are kept elsewhere, made hostile."""
+    """A store with an answer, made hostile; the receipt and the key are kept elsewhere."""
     house.made()
     own = ("--embedder", "my_models:Lengths", "--generator", "my_models:cites")
     ask = ("ask", "When?", "--store", house.store, *SESSION, *own)

@@ -1,4 +1,4 @@
-"""``carag trust`` pins code of one's own to one store, outside of it and on record."""
+"""``carag trust`` pins the user's own code to one store, outside it and on record."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def found(home: Path) -> list[tuple[str, float]]:
 def test_a_store_of_an_earlier_version_finds_afterwards_what_one_of_today_finds(
     earlier: Path, today: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """And what was there is said, and what was made; a second run makes nothing."""
+    """It reports what was there and what was made; a second run makes nothing."""
     vectors = (earlier / "index.carag").read_bytes()
     assert run(["upgrade", "--store", str(earlier)]) == Exit.OK
     said = " ".join(capsys.readouterr().out.split())
@@ -155,7 +155,7 @@ def test_what_is_no_store_is_refused_and_left_alone(earlier: Path, tmp_path: Pat
 def test_a_copy_that_is_not_of_the_stores_labels_is_refused(
     today: Path, tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Checked in the end, whatever made the copies."""
+    """That is checked at the end, whatever made the copies."""
     home = shutil.copytree(today, tmp_path / "store")
     if what == "words":
         (home / "index.words").unlink()

@@ -80,7 +80,7 @@ def said(words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str
 
 
 def test_a_verified_receipt_says_who_why_when_what_and_by_which_rules(issue, capsys) -> None:
-    """What was proved stands in words, and what a receipt cannot show stands beneath."""
+    """What was proved is said in words, followed by what a receipt cannot show."""
     receipt, key = issue()
     code, text = said(["verify", receipt, "--key", key], capsys)
     assert code == 0

@@ -121,7 +121,7 @@ def test_a_store_without_the_hidden_documents_reads_the_same(
     has_table: bool,
     data: st.DataObject,
 ) -> None:
-    """Reading, tiers, what is absent and what is said: all as if the others had never been stored."""
+    """Reading, tiers, what is absent and its description: all as if the others had never been stored."""
     kept = [one for one in every if data.draw(st.booleans())]
     found = []
     for name, filings in (("whole", every), ("without", kept)):
@@ -266,7 +266,7 @@ def test_news_of_a_filing_changes_no_row(store: CorpusStore) -> None:
 
 
 def test_documents_as_the_engine_stores_them_are_read(tmp_path: Path) -> None:
-    """Filings of the corpus that ships, and documents of one's own with their versions and removals."""
+    """Filings of the corpus that ships, and a user's documents with their versions and removals."""
     metadata = {"title": "Canteen menu", "kind": "memo", "dated": "2024-05-01"}
     menu = Document(id="menu", text="Soup.", facts={"classification": "public"}, metadata=metadata)
     with Engine.open(tmp_path / "office", profile="generic", embedder="wordllama") as engine:
@@ -281,7 +281,7 @@ def test_documents_as_the_engine_stores_them_are_read(tmp_path: Path) -> None:
 
 
 def test_filings_of_the_corpus_that_ships_are_read(tmp_path: Path, small_corpus: Path) -> None:
-    """Each row has a kind, somebody whose it is, and a date, if EDGAR's header states them."""
+    """Each row has a kind, a filer and a date, if EDGAR's header states them."""
     with Engine.open(tmp_path / "filings", embedder="wordllama") as engine:
         engine.ingest(small_corpus)
     with CorpusStore.open(tmp_path / "filings" / "corpus.db") as store:

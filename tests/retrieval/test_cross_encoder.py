@@ -101,7 +101,7 @@ def test_scores_do_not_depend_on_threads(single: CrossEncoder, home: Path) -> No
 def test_windows_fit_are_the_fewest_and_cut_no_statement_that_the_overlap_holds(
     single: CrossEncoder, length: int, asked: int
 ) -> None:
-    """Numbered words tell where a window stands: each is within the model's tokens, and the question is whole."""
+    """Numbered words show where a window is: each is within the model's tokens, and the question is whole."""
     room = 40 - 3 - asked
     overlap = room // 4
     ids = [4 + at % 59 for at in range(length)]

@@ -190,7 +190,7 @@ def test_an_altered_or_missing_model_file_is_refused(monkeypatch: pytest.MonkeyP
     ],
 )
 def test_a_passage_is_embedded_under_its_filings_facts(facts: tuple[str, str, str], expected: str) -> None:
-    """Known facts stand on a line of their own; unknown ones leave no trace."""
+    """Known facts have their own line; unknown ones leave no trace."""
     stated = dict(zip(("company", "form", "filed"), facts, strict=True))
     assert expected == headed("Net sales rose.", " ".join(named(Vocabulary.shipped().heading, stated)))
 

@@ -150,7 +150,7 @@ def test_what_is_found_is_what_the_sets_admit(built: Built, session: Session) ->
 def test_what_was_known_is_read_over_the_sets_of_then(
     built: Built, session: Session, data: st.DataObject
 ) -> None:
-    """A filing that came again about others is, as known before, about whom it was."""
+    """A filing that came again about others is, as known before, about the same entities."""
     known_at, abouts = data.draw(st.sampled_from(built.instants))
     instant = datetime.fromtimestamp(known_at / 1_000_000, UTC)
     then = Session(
@@ -190,7 +190,7 @@ def test_the_lists_prove_something(built: Built) -> None:
 
 
 def test_a_set_that_was_changed_in_the_store_stops_the_answer(built: Built) -> None:
-    """The index's number stands for the set it was given for; the store's word on it is asked again at every hit."""
+    """The index's number stands for a set; the store is asked again at every hit."""
     session = Session(role="compliance", purpose="surveil", restricted=frozenset({5}))
     hit = next(chunk_id for chunk_id in sorted(found(built, session)) if len(built.abouts[chunk_id]) > 1)
     number = built.store.chunk(hit).entity

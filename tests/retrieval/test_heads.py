@@ -119,7 +119,7 @@ def ask(path: Path, decision: Decision, k: int = 1, where: Where = EVERYWHERE) -
 
 
 def test_the_head_rows_come_word_for_word_from_the_passages_before(home: Path) -> None:
-    """From the one right before it, or through it from the one before that; and who lent them is told."""
+    """From the one right before it, or through it from the one before that; the lender is named."""
     evidence = ask(stored(home, pieces()), decided(), 2)
     document = "\n".join(TEXTS)
     for passage, number in zip(evidence.passages, (2, 1), strict=True):

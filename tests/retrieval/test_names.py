@@ -220,7 +220,7 @@ ASKED = st.lists(
 def test_names_that_a_session_may_not_know_change_nothing(
     question: str, admissible: list, hidden: list, others: list
 ) -> None:
-    """The table is made of what is admissible alone; what else the store holds, or no longer holds, is not seen."""
+    """The table is made from what is admissible alone; nothing else in the store, now or before, is seen."""
 
     def read_in(store: list) -> object:
         rows = [row for row, is_admissible in store if is_admissible]

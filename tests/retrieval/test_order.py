@@ -138,7 +138,7 @@ def test_columns_say_of_many_what_is_said_of_one(every: list[Described], questio
 
 @given(several())
 def test_what_is_the_latest_is_each_entitys_own(every: list[Described]) -> None:
-    """Of Amcor and Pfizer, the newest of either: nothing newer of the same one stands beside it."""
+    """The newest of Amcor and the newest of Pfizer: neither has a newer one."""
     reading = read("the latest of Amcor, and of Pfizer")
     found = tiers(reading, Documents(every)) >= 1.5
     for cik in (1, 3):
@@ -193,7 +193,7 @@ def test_latest_alone_is_a_word_like_others() -> None:
 
 
 def test_an_amendment_is_no_newer_than_what_it_amends() -> None:
-    """It may hold a part alone, so what was filed last does not stand before the report itself."""
+    """It may hold only a part, so what was filed last does not come before the report itself."""
     first = report(1, 1, "2020-06-30", dated=date(2020, 8, 20))
     amended = report(2, 1, "2020-06-30", dated=date(2020, 10, 1))
     assert of("Amcor's latest 10-K", first, amended) == [1.7, 1.7]
@@ -208,7 +208,7 @@ def test_an_event_of_last_week_is_not_the_latest_quarter() -> None:
 
 
 def test_of_documents_without_periods_the_newest_is_by_date() -> None:
-    """And what reports for a period stands before what has a date alone."""
+    """And what reports for a period comes before what has only a date."""
     menus = [Described(number, f"m{number}", dated=date(2024, number, 1)) for number in (5, 6)]
     assert of("the latest canteen menu", *menus) == [1, 1.5]
     letter = Described(9, "letter", "8-K", (1,), dated=date(2024, 1, 1))

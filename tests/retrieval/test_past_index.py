@@ -1,4 +1,4 @@
-"""The same question, day and knowledge find the same ids, whatever the store has learnt since."""
+"""The same question, day and knowledge find the same ids, whatever the store has learned since."""
 
 from __future__ import annotations
 

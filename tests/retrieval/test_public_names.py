@@ -61,7 +61,7 @@ def test_a_table_is_kept_as_it_was_read_in_whatever_order(
 
 
 def test_secs_own_file_is_read() -> None:
-    """A company with two tickers stands there twice."""
+    """A company with two tickers is listed twice."""
     table = PublicNames.parse(json.dumps(SEC).encode())
     assert table.rows == (
         PublicName(320193, "Apple Inc.", ("AAPL",)),

@@ -316,7 +316,7 @@ def test_the_report_of_a_quarter_fits_it_whatever_the_fiscal_year(
 
 @given(st.integers(1900, 2090), st.integers(1, 4))
 def test_the_annual_report_of_a_year_always_satisfies_its_quarters(year: int, number: int) -> None:
-    """FY2022's second quarter may be told in the annual report alone: refusing for want of a 10-Q would be wrong."""
+    """FY2022's second quarter may be in the annual report alone: declining for lack of a 10-Q would be wrong."""
     assert QUARTER(year, number).fits(date(year, 12, 31), "1231", "annual") > 0
 
 
@@ -393,7 +393,7 @@ def test_no_question_takes_long_to_read(piece: str) -> None:
 def test_every_company_that_a_development_question_names_is_resolved_to_the_right_filer(
     shared_data: Path,
 ) -> None:
-    """Of 70 whose filer is known 66 name one, over 7,917 companies; the others speak of "the company", or not even."""
+    """Of 70 with a known filer 66 name one, over 7,917 companies; the others say "the company", or not even that."""
     companies = [
         (row["name"], row.get("tickers") or [], int(row["cik"]))
         for row in json_lines(shared_data / "edgar" / "companies.jsonl.gz")
@@ -435,5 +435,5 @@ def test_what_is_out_of_a_periods_reach_fits_it_in_no_way(
 
 
 def test_an_abbreviation_does_not_cut_a_question_in_two() -> None:
-    """All of it asks, also what stands before the full stop."""
+    """All of it asks, the part before the full stop included."""
     assert asking("I lend. What may Acme Inc. lend?\nAnswer in Rs. only.") == "What may Acme Inc. lend?"

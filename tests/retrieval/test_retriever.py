@@ -230,7 +230,7 @@ def test_above_the_exact_limit_nothing_inadmissible_comes_and_none_too_few(sessi
 
 
 def test_the_exact_limit_is_of_rows_that_are_admissible() -> None:
-    """Of few among many the answer is exact, whatever the size of the index."""
+    """With few admissible among many the answer is exact, whatever the size of the index."""
     corpus = Corpus(7)
     decision = Decision("r", "p", Policy(Mask(required=PolicyBit.OFFERING)), NOW, None, False, "")
     size = retriever_over(corpus).retrieve("a", decision, 1).admissible
@@ -261,7 +261,7 @@ def test_each_search_of_a_decision_runs_its_own_plan_and_the_record_names_them()
 
 
 def test_sessions_differ_so_that_the_loop_proves_something() -> None:
-    """Each but the last-listed empties and narrows otherwise."""
+    """Each but the last narrows in its own way."""
     corpus = Corpus(7)
     admissible = {
         name: sum(
@@ -283,7 +283,7 @@ def test_sessions_differ_so_that_the_loop_proves_something() -> None:
 )
 @pytest.mark.parametrize("cooling", [0, NOW // 2], ids=["now", "cooled"])
 def test_a_store_that_would_not_admit_a_hit_stops_everything(changes: dict[str, Any], cooling: int) -> None:
-    """Two statements of one rule: whom it is about, window and word are all tested again."""
+    """Two statements of one rule: entities, window and word are all tested again."""
     corpus = Corpus(7)
     retriever = retriever_over(corpus)
     decision = replace(infer(SESSIONS["denied"], TABLE, now=moment(NOW)), cooling=cooling)
@@ -295,7 +295,7 @@ def test_a_store_that_would_not_admit_a_hit_stops_everything(changes: dict[str, 
 
 
 def test_what_was_closed_since_the_index_was_read_makes_room_and_before_is_a_disagreement() -> None:
-    """Of a search that began at an instant: a label closed later was open to it, and is still not emitted."""
+    """In a search that began at an instant, a label closed later was open, but is still not returned."""
     corpus = Corpus(7)
     retriever = retriever_over(corpus)  # at the instant 0
     decision = infer(SESSIONS["denied"], TABLE, now=moment(NOW))
@@ -375,7 +375,7 @@ def test_what_was_closed_since_and_lies_near_is_told_of_with_its_reason() -> Non
 def test_the_index_is_asked_once_for_both_and_never_for_what_may_not_be_known(
     session: Session, limit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As often as the decision has searches; hidden rows beside the first of them, where they may be known."""
+    """Once for each search of the decision; the first one also finds hidden rows, if they may be known."""
     asked: list[int] = []
     search = Index.search
     monkeypatch.setattr(

@@ -72,7 +72,7 @@ class Shop:
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Shop:
-    """A store with some filings, and nothing beside it."""
+    """A store with some filings, and no other file."""
     made = Shop(tmp_path)
     with made.store() as store:
         made.grow(store)

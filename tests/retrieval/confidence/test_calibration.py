@@ -1,4 +1,4 @@
-"""Split conformal: of new answerable questions the stated share at most is declined, whatever their similarities."""
+"""Split conformal: at most the stated share of new answerable questions is declined, whatever their similarities."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_what_is_no_cosine_is_refused(wrong: float) -> None:
 
 @given(st.lists(st.floats(-1, 1), min_size=1, max_size=60), ERRORS)
 def test_the_sample_itself_declines_fewer_than_the_rank(similarities: list[float], error: Fraction) -> None:
-    """So a gate never declines the question whose similarity became its threshold, rounding included."""
+    """So a gate never declines the question that set its threshold, rounding included."""
     if len(similarities) < questions_wanted(error):
         return
     gate = ConfidenceGate(conformal_threshold(similarities, error) / 1_000_000)

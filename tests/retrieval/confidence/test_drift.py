@@ -1,4 +1,4 @@
-"""Drift of what is asked is noticed, and without it a false alarm has the stated probability at most, ever."""
+"""Drift of questions is detected; without it a false alarm ever has the stated probability at most."""
 
 from __future__ import annotations
 

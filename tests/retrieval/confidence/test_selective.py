@@ -1,4 +1,4 @@
-"""Of new questions that are answered the stated share at most is answered wrongly, whatever the similarities."""
+"""At most the stated share of new answers is wrong, whatever the similarities."""
 
 from __future__ import annotations
 

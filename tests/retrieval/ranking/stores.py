@@ -92,7 +92,7 @@ class Histories(dict[str, tuple[StateSpan, ...]]):
 
 
 def draw_chunk(rng: Generator, cik: int) -> StoredChunk:
-    """Draw a passage: words of the questions' vocabulary, a window, whom it is about, what a narrowing asks for."""
+    """Draw a passage: words of the questions' vocabulary, a window, entities, and metadata for a narrowing."""
     text = " ".join(rng.choice(worlds.WORDS, int(rng.integers(1, 9))))
     bits = int((rng.random(27) < 0.03) @ (1 << np.arange(27)))
     bits |= int(rng.choice([0, PolicyBit.MATERIAL, PolicyBit.OFFERING | PolicyBit.EGC]))

@@ -76,7 +76,7 @@ def test_2_the_order_in_which_documents_came_matters_to_nothing(seed: int) -> No
 @given(seeds)
 @settings(max_examples=examples(40), deadline=None)
 def test_3_a_word_that_only_hidden_text_has_is_one_that_nobody_wrote(seed: int) -> None:
-    """Asked for beside others: the same scores and the same share, to the last bit."""
+    """Together with others: the same scores and the same share, to the last bit."""
     world = draw_world(np.random.default_rng(seed))
     asked = world.question.removesuffix("?")
     hidden = Document("h", "", 0, "8-K", "", None, (Text(("xylograph",), world.query, {9_999: HIDDEN}),))
@@ -88,7 +88,7 @@ def test_3_a_word_that_only_hidden_text_has_is_one_that_nobody_wrote(seed: int) 
 
 
 def test_4_and_6_a_score_is_in_units_of_the_best_admissible_one() -> None:
-    """The best by words has all of the words' weight, whatever hidden passage would have more."""
+    """The best by words has the full weight of words, even if a hidden passage would have more."""
     plain = a_world(("royalty", 0.5), ("royalty sales sales sales sales", 0.5), ("sales", 0.5))
     hidden = Document(
         "h", "Amcor plc", 5, "10-K", "", None, (Text(("royalty",) * 50, vector(1.0), {9: HIDDEN}),)
@@ -150,7 +150,7 @@ def test_5_both_ways_of_finding_the_rest_are_taken(monkeypatch: pytest.MonkeyPat
 
 
 def test_5_as_many_rows_of_a_kind_as_are_wanted_leave_room_for_words() -> None:
-    """Only rows about whom the question names come before all others; rows of a kind that it names need not."""
+    """Only rows about the entity named come before all others; rows of a kind that is named need not."""
     of_kind = a_world(("sales", 0.2), ("sales", 0.2), question="What royalty do annual reports state?", k=2)
     texts = tuple(Text(("royalty",), vector(0.0), {key: OPEN}) for key in (8, 9))
     other = Document("o", "Target Corp", 7, "8-K", "", None, texts)

@@ -27,7 +27,7 @@ OPEN = [Search(Policy(Mask()), NEVER - 1)]
 
 
 class Told:
-    """A ranker that finds what it is told."""
+    """A ranker that finds what it is given."""
 
     name, fingerprint = "told", None
 
@@ -113,7 +113,7 @@ def test_of_two_that_say_the_same_the_second_gives_way() -> None:
 
 
 def test_what_the_question_names_comes_before_what_differs() -> None:
-    """A generator is shown the first passages, those about it; a passage about another must not stand among them."""
+    """A generator reads the first passages, those about it; a passage about another must not be among them."""
     vectors = np.eye(4, dtype=np.float32)[[0, 0, 1]]
     with index_of(vectors) as index:
         told = Told([0, 1, 2], [1.9, 1.9, 0.5], frozenset({0, 1}))

@@ -147,7 +147,7 @@ def run_evidence(seed: int, home: Path) -> int:
 def test_evidence_tells_of_hidden_passages_what_a_second_search_would(
     seed: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """By name and reason, in their order, now and as of then; all else is what who may not know is told."""
+    """By name and reason, in order, now and as of then; everything else is as for a session that must not know."""
     run_evidence(seed, tmp_path_factory.mktemp("evidence"))
 
 

@@ -280,7 +280,7 @@ def draw_decision(rng: Generator, as_of: int = AS_OF) -> Decision:
 
 
 def wide(decision: Decision) -> Decision:
-    """Admit whatever is public, to whom it may concern."""
+    """Admit everything public."""
     return replace(decision, policy=Policy(Mask()), reopened=None, cooling=0)
 
 
@@ -318,7 +318,7 @@ def keys_of(rng: Generator, low: int) -> Iterator[int]:
 
 
 def draw_world(rng: Generator, documents: int = 8) -> World:
-    """Draw documents, of whose labels a drawn session may use some."""
+    """Draw documents, some of which a drawn session may use."""
     profile = "edgar" if rng.random() < 0.7 else "generic"
     keys = keys_of(rng, 0)
     named = rng.choice(SUBJECTS if profile == "edgar" else TITLED)
@@ -344,7 +344,7 @@ def draw_world(rng: Generator, documents: int = 8) -> World:
 
 
 def with_other_hidden(rng: Generator, world: World) -> World:
-    """Put into a world that all is visible of what its session may not use, and what would change most if it counted.
+    """Add to a fully visible world what its session must not use, and what would change most if it counted.
 
     Terms that nothing else holds, documents of other lengths, many of one frequent term, companies with names that can
     be taken for the others', newer reports, further passages and windows of the documents that are there.
