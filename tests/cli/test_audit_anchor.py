@@ -106,7 +106,7 @@ def test_a_log_that_was_put_back(store, witness, capsys, tmp_path):
         (["ftp://x"], "names no anchor"),
         (["tsa:http://tsa.example"], "certificates"),
         (["witness:http://w.example"], "policy file"),
-        (["witness:w.example"], "no address"),
+        (["witness:w.example"], "not the address"),
         (["s3://x"], "s3://bucket/prefix"),
         (["s3://bucket/x", "s3://bucket/x"], "twice"),
     ],

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import datetime
 import subprocess
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from tests.audit.anchors.served import served
 
 CONFIG = """
 [tsa]
@@ -54,26 +55,15 @@ class Authority:
     def serve(self, change=lambda query, answer: answer(query)):
         """Serve timestamps; ``change(query, answer)`` may return other bytes, or (status, type, bytes)."""
 
-        make = self.reply
+        def answer(_method, _target, headers, query):
+            sent = change(query, self.reply)
+            status, kind, data = (
+                sent if isinstance(sent, tuple) else (200, "application/timestamp-reply", sent)
+            )
+            right = headers["Content-Type"] == "application/timestamp-query"
+            return status if right else 415, {"Content-Type": kind}, data
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self):
-                query = self.rfile.read(int(self.headers["Content-Length"]))
-                sent = change(query, make)
-                right = self.headers["Content-Type"] == "application/timestamp-query"
-                status, kind, data = (
-                    sent if isinstance(sent, tuple) else (200, "application/timestamp-reply", sent)
-                )
-                self.send_response(status if right else 415)
-                self.send_header("Content-Type", kind)
-                self.send_header("Content-Length", str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
-
-            def log_message(self, *_):
-                pass
-
-        return ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        return served(answer)
 
 
 def _certificate(name, key, issuer_key, issuer, purpose=None):

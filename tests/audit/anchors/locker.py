@@ -12,7 +12,6 @@ import base64
 import datetime
 import hashlib
 import re
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 from xml.sax.saxutils import escape
 
@@ -22,9 +21,11 @@ from botocore.credentials import Credentials
 from botocore.session import get_session
 from botocore.validate import ParamValidator
 
+from tests.audit.anchors.served import served
+
 REGION = "eu-west-3"
 ACCESS_KEY = "NOBODYS-KEY-ID"
-SIGNING_KEY = "nobody signs with this outside these tests"
+SIGNING_KEY = "signs in these tests only"
 OPERATIONS = {("PUT", True): "PutObject", ("GET", True): "GetObject", ("GET", False): "ListObjectsV2"}
 OF_THE_CLIENT = {"x-amz-date", "x-amz-content-sha256", "x-amz-user-agent"}
 
@@ -145,42 +146,19 @@ class Locker:
             self.faults.append(f"{name} never answers so: {report.generate_report()}")
 
     def serve(self):
-        locker = self
+        return served(self.handle)
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def handle_any(self):
-                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-                try:
-                    _check_signature(self.command, self.path, self.headers, body)
-                    name, found = locker.parse(self.command, self.path, self.headers, body)
-                    answer = locker.answer(name, found)
-                except Refused as refusal:
-                    text = (
-                        f"<Error><Code>{refusal.code}</Code><Message>{escape(str(refusal))}</Message></Error>"
-                    )
-                    self.send(refusal.status, {"Content-Type": "application/xml"}, text.encode())
-                except (ValueError, KeyError) as fault:
-                    locker.faults.append(repr(fault))
-                    self.send(400, {}, b"<Error><Code>MalformedRequest</Code></Error>")
-                else:
-                    self.send(200, *_wire(name, answer))
-
-            do_PUT = do_GET = handle_any  # noqa: N815 # as http.server names them
-
-            def send(self, status, headers, data):
-                self.send_response(status)
-                for header, value in headers.items():
-                    self.send_header(header, value)
-                self.send_header("Content-Length", str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
-
-            def log_message(self, *_):
-                pass
-
-        return ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    def handle(self, method, target, headers, body):
+        try:
+            _check_signature(method, target, headers, body)
+            name, found = self.parse(method, target, headers, body)
+            return 200, *_wire(name, self.answer(name, found))
+        except Refused as refusal:
+            text = f"<Error><Code>{refusal.code}</Code><Message>{escape(str(refusal))}</Message></Error>"
+            return refusal.status, {"Content-Type": "application/xml"}, text.encode()
+        except (ValueError, KeyError) as fault:
+            self.faults.append(repr(fault))
+            return 400, {}, b"<Error><Code>MalformedRequest</Code></Error>"
 
 
 def _typed(kind, text):

@@ -88,7 +88,7 @@ def ask(log, build):
 
 
 def test_without_anchors_nothing_changes(log, build, make, tmp_path, clocks):
-    """No file, no record, no refusal; the exposure says that there is none."""
+    """No file, no record, no refusal; the exposure says that no anchor is configured."""
     with make(window=Window(1, 1)) as anchoring:
         for _ in range(5):
             ask(log, build)
@@ -213,7 +213,7 @@ def test_the_window_in_seconds(log, build, make, clocks):
 
 @pytest.mark.parametrize("shift", [-10_000, 0])
 def test_a_clock_set_back_hides_nothing(log, build, make, clocks, shift):
-    """Exposure is measured by the clock nobody sets too."""
+    """Exposure is also measured by a clock that cannot be set."""
     ledger = Ledger()
     with make(ledger, window=Window(seconds=900)) as anchoring:
         ledger.down = True
@@ -311,7 +311,7 @@ def test_a_contradiction_in_the_thread_stops_the_log(log, build, make):
             ask(log, build)
 
 
-def test_evidence_beside_the_log_convicts_it(log, build, make, tmp_path, clocks):
+def test_evidence_in_the_directory_convicts_the_log(log, build, make, tmp_path, clocks):
     """A log put back to an earlier copy, with its evidence left: it does not start."""
     ask(log, build)
     shutil.copytree(tmp_path / "log", tmp_path / "early")
@@ -355,7 +355,7 @@ def damaged_evidence(evidence):
     ),
 )
 def test_damaged_evidence_is_said(log, build, make, name):
-    """Evidence that cannot be read, is elsewhere's, or nobody signed, does not pass for any."""
+    """Evidence that cannot be read, belongs elsewhere, or is not signed by the log is refused."""
     ask(log, build)
     (evidence,) = make(Ledger()).anchor()
     (make(Ledger())._shelf.directory / evidence.name).write_bytes(damaged_evidence(evidence)[name])
@@ -378,7 +378,7 @@ def test_law_the_newest_evidence_is_found(tmp_path_factory, sizes, data):
 
 
 def test_a_disk_that_is_full_says_so(log, build, make, monkeypatch):
-    """Evidence that cannot be kept is no confirmation."""
+    """Evidence that cannot be stored confirms nothing."""
     from carag.audit.anchors import evidence as module
 
     def full(*_, **__):
@@ -407,14 +407,14 @@ def test_an_mldsa_line_goes_out_with_the_checkpoint(log, build, make):
 
 @pytest.mark.parametrize("bad", [{"every_seconds": 0}, {"every_records": 0}])
 def test_a_rhythm_is_positive(make, bad):
-    """Zero is no rhythm."""
+    """Zero is refused."""
     with pytest.raises(InvalidArgument):
         make(**bad)
 
 
 @pytest.mark.parametrize("bad", [{"seconds": 0}, {"records": 0}, {"seconds": float("nan")}])
 def test_a_window_is_positive(bad):
-    """Nor is nothing a window."""
+    """A window of zero is refused."""
     with pytest.raises(InvalidArgument):
         Window(**bad)
 

@@ -87,7 +87,7 @@ def lines_that_prove_nothing():
 
 @pytest.mark.parametrize("name", lines_that_prove_nothing())
 def test_no_other_line_verifies(name):
-    """Whatever is altered, the cosignature is none."""
+    """Whatever is altered, the cosignature does not verify."""
     key = WitnessKey("w.example/1", WitnessSigningKey("w.example/1", b"w" * 32).verifier.public)
     assert not key.verifies(NOTE)
     assert not key.verifies(NOTE.signed_also([lines_that_prove_nothing()[name]]))

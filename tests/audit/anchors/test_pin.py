@@ -1,4 +1,4 @@
-"""Receipts as anchors: whoever kept one notices a rollback and a rewrite, by somebody with the key too."""
+"""Receipts as anchors: the holder of one notices a rollback and a rewrite, even by a thief of the key."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_rollback_and_a_rewrite_with_the_key_are_noticed(log, build, tmp_path)
 
 
 def test_what_says_nothing_of_this_log_is_undecided(log, build, tmp_path):
-    """Another log's receipt, a checkpoint nobody signed, rubbish: no verdict on this log."""
+    """Another log's receipt, an unsigned checkpoint, rubbish: no verdict on this log."""
     with build.open_log(tmp_path / "other", origin="audit.example/other") as other:
         foreign = build.ask(other).to_bytes()
     stranger = SigningKey(log.origin, b"s" * 32).sign(Note.parse(log.checkpoint()).text).to_text().encode()
@@ -155,7 +155,7 @@ class Keeper:
     [
         (None, Verdict.VERIFIED),
         (CorruptFile("not what it was"), Verdict.FAILED),
-        (AnchorUnavailable("nobody there"), Verdict.UNDECIDED),
+        (AnchorUnavailable("no answer"), Verdict.UNDECIDED),
     ],
 )
 def test_evidence_is_judged_by_log_and_anchor(log, build, tmp_path, answer, verdict):

@@ -164,7 +164,7 @@ def test_a_changed_or_missing_object_confirms_nothing(log, s3, outside, field):
 
 
 def test_evidence_of_elsewhere_is_refused(log, s3, outside):
-    """Another key, another bucket, a checkpoint nobody signed."""
+    """Another key, another bucket, a checkpoint that the log did not sign."""
     submission, anchor = outside.submission(log), s3.anchor()
     evidence = anchor.submit(submission)
     stranger = SigningKey(log.origin, b"s" * 32).sign(evidence.checkpoint.text)
@@ -179,7 +179,7 @@ def test_evidence_of_elsewhere_is_refused(log, s3, outside):
             anchor.confirm(wrong, submission.keys)
 
 
-# -- what is no confirmation
+# -- what does not confirm
 
 
 def without(field, value=None):
@@ -249,7 +249,7 @@ def test_who_writes_beside_cannot_convict_the_log(log, s3, outside, data):
         s3.anchor().submit(outside.submission(log))
 
 
-def test_nobody_there_is_said(log, credentials, outside):
+def test_no_connection_is_reported(log, credentials, outside):
     """No connection: unavailable, soon."""
     anchor = S3Anchor("s3://anchors/x", region="eu-west-3", endpoint_url="http://127.0.0.1:9", timeout=1)
     with pytest.raises(AnchorUnavailable, match="cannot be reached"):
@@ -265,7 +265,7 @@ def test_a_place_is_a_bucket(place):
 
 @pytest.mark.parametrize("days", [0, -1, 36501])
 def test_retention_is_some_days(days):
-    """Nothing is locked for no time, and nothing for ever."""
+    """From one day to a hundred years."""
     with pytest.raises(InvalidArgument, match="days"):
         S3Anchor("s3://anchors/x", retain_days=days)
 

@@ -87,7 +87,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("text", BROKEN.values(), ids=BROKEN)
 def test_a_broken_policy_is_refused(text):
-    """Nothing is guessed: a policy that cannot be read trusts nobody."""
+    """A policy that cannot be read is refused, and nothing is guessed."""
     with pytest.raises(InvalidArgument):
         TrustPolicy.parse(text)
 

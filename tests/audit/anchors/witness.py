@@ -7,7 +7,6 @@ that do not continue each other are never both cosigned.
 from __future__ import annotations
 
 import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import NamedTuple
 
 from carag.audit.tlog.checkpoint import Checkpoint
@@ -16,6 +15,7 @@ from carag.audit.tlog.log_verifier import signed_by_known
 from carag.audit.tlog.merkle import EMPTY_ROOT, verify_consistency
 from carag.audit.tlog.proof import ConsistencyProof
 from carag.errors import CaragError
+from tests.audit.anchors.served import served
 
 _SIZE_TYPE = "text/x.tlog.size"
 
@@ -80,19 +80,9 @@ def _continues(known, new, hashes):
 def serve(witness):
     """Bind a witness to a free port of this machine; call ``serve_forever`` on what is returned."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self):
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            known = self.path == "/add-checkpoint"
-            answer = witness.add_checkpoint(body) if known else Answer(404, "want POST /add-checkpoint\n")
-            data = answer.text.encode()
-            self.send_response(answer.status)
-            self.send_header("Content-Type", answer.content_type)
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
+    def answer(method, target, _headers, body):
+        known = (method, target) == ("POST", "/add-checkpoint")
+        given = witness.add_checkpoint(body) if known else Answer(404, "want POST /add-checkpoint\n")
+        return given.status, {"Content-Type": given.content_type}, given.text.encode()
 
-        def log_message(self, *_):
-            pass
-
-    return ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    return served(answer)

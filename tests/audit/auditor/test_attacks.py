@@ -35,7 +35,7 @@ LATER = 1_900_000_000_000_000
 
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory):
-    """Grow a log of sixty records, of which nobody has touched any."""
+    """Grow a log of sixty records, none of them altered."""
     return attacks.stage(tmp_path_factory.mktemp("scene"))
 
 
@@ -58,7 +58,7 @@ def test_each_auditor_notices_what_is_written_down(scene, tmp_path, number):
 
 
 def test_with_an_anchor_outside_every_attack_is_noticed():
-    """Fifteen of fifteen; eight without; seven by whoever must take the key from the same directory."""
+    """Fifteen of fifteen; eight without; seven with the key from the same directory."""
     assert len({attack.name for attack in attacks.ATTACKS}) == 15
     columns = zip(*(attack.noticed for attack in attacks.ATTACKS), strict=True)
     assert [column.count("D") for column in columns] == [7, 8, 15]
@@ -73,7 +73,7 @@ def test_the_page_has_the_table_of_the_list():
 
 
 def test_a_thief_is_not_noticed_after_the_last_anchor(scene, tmp_path):
-    """What nobody outside has seen yet, whoever holds the key can still write as he likes."""
+    """Records that no outsider has seen can still be rewritten by a holder of the key."""
     attacked = attacks.again(scene, tmp_path)
     bodies = attacked.bodies()
     attacked.rewrite([*bodies, encoding.encode({**encoding.load(bodies[-1]), "seq": 60, "id": "A" * 22})])
@@ -105,7 +105,7 @@ def test_a_record_of_another_log_is_none_of_this_one(scene, tmp_path):
 
 
 def test_a_line_under_a_checkpoint_is_no_attack_unless_it_says_it_is_the_logs(scene, tmp_path):
-    """What unknown keys sign is not judged; a second line of the log's own key is false, whoever wrote it."""
+    """What unknown keys sign is not judged; a false second line by the log's own key fails."""
     note = Note.parse(scene.notes[attacks.RECORDS])
     (ours,) = note.signatures
     stranger = SigningKey("witness.example/w", b"w" * 32).sign(note.text).signatures[0]
@@ -144,7 +144,7 @@ def test_a_machine_put_back_and_used_again_contradicts_its_own_receipts(tmp_path
     ],
 )
 def test_a_call_that_was_begun_and_never_ended_cannot_be_dropped(scene, tmp_path, how, noticed, says):
-    """A process died after a question had left the machine; whoever holds the begin's receipt knows it did."""
+    """A process died after a question had left the machine; the holder of the begin's receipt knows it."""
     attacked, size = attacks.again(scene, tmp_path), attacks.RECORDS
     begin = Begin(
         started=1_763_755_555_123_456,

@@ -69,7 +69,7 @@ def test_a_running_log_can_be_examined_and_goes_on(tmp_path, build):
 
 
 def test_another_process_can_examine_a_running_log(tmp_path, build):
-    """The writer's lock is no obstacle."""
+    """The writer's lock does not stop a reader."""
     with build.open_log(tmp_path) as log:
         build.grow(log, 3)
         code = "import sys; from carag.audit.auditor.examine import examine_log as e; print(e(sys.argv[1]).verdict)"
@@ -80,7 +80,7 @@ def test_another_process_can_examine_a_running_log(tmp_path, build):
 
 
 def test_a_log_written_to_while_it_is_read_cannot_be_told(copy, build, grown):
-    """A file nobody seemed to write is read without locks, so whoever writes after all is noticed."""
+    """A file without a writer is read without locks, so a late write is noticed."""
     with LogReader(copy, vkey=grown[1]) as reader:
         with build.open_log(copy) as log:
             build.grow(log, 2)
@@ -170,7 +170,7 @@ def test_no_such_directory_is_made(tmp_path):
 
 ALTERED = {
     "no checkpoint": ("DELETE FROM cp", "no checkpoint"),
-    "a checkpoint that is none": ("UPDATE cp SET note = 'x'", "cannot be read"),
+    "a malformed checkpoint": ("UPDATE cp SET note = 'x'", "cannot be read"),
     "a blob for a checkpoint": ("UPDATE cp SET note = x'00'", "no checkpoint"),
     "a checkpoint under another size": ("UPDATE cp SET size = 29", "covers 30"),
     "a missing last record": ("DELETE FROM rec WHERE seq = 29", "there are 29 records"),
@@ -250,7 +250,7 @@ def test_a_tree_that_differs_is_noticed_by_the_stored_nodes_alone(grown):
 
 
 def test_a_consistency_proof_starts_where_the_checkpoint_kept_ends(grown):
-    """A proof from another size is no answer, and one between unlike trees does not hold."""
+    """A proof from another size is refused, and one between different trees does not hold."""
     directory, vkey, receipts = grown
     key = VerifierKey.parse(vkey)
     old = [InclusionProof.parse(receipt.proof).checkpoint for receipt in receipts]
@@ -265,7 +265,7 @@ def test_a_consistency_proof_starts_where_the_checkpoint_kept_ends(grown):
 
 
 def test_a_signed_record_that_says_it_stands_elsewhere_fails(build):
-    """The path holds and the signature too; the record belongs to another place or log, or is none."""
+    """The path holds and the signature too; the record belongs to another place or log, or is malformed."""
     for changes, verdict in (
         ({}, Verdict.VERIFIED),
         ({"seq": 0}, Verdict.FAILED),
@@ -341,7 +341,7 @@ def test_pymerkle_is_shown_every_node(copy, grown, build):
 
 @pytest.mark.parametrize("version", ["6.1.0", "8.0.0", None])
 def test_no_other_version_is_asked(monkeypatch, grown, version):
-    """Before 7 a proof can be forged; after it nobody has looked."""
+    """Before 7 a proof can be forged; later versions are unknown."""
     from carag.audit.auditor import second_opinion
 
     def found(name):

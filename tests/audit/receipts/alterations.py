@@ -89,8 +89,8 @@ FAILED = {
     "salts swapped": (salt_swap, Check.COMMITMENTS),
     "openings swapped": (openings_swap, Check.COMMITMENTS),
     "short salt": (lambda f: f["openings"]["query"].update(salt="QUJD"), Check.COMMITMENTS),
-    "salt that is no text": (lambda f: f["openings"]["query"].update(salt=5), Check.COMMITMENTS),
-    "value that is no text": (lambda f: f["openings"]["query"].update(value=5), Check.COMMITMENTS),
+    "salt that is a number": (lambda f: f["openings"]["query"].update(salt=5), Check.COMMITMENTS),
+    "value that is a number": (lambda f: f["openings"]["query"].update(value=5), Check.COMMITMENTS),
     "opening with more in it": (lambda f: f["openings"]["query"].update(more=5), Check.COMMITMENTS),
     "opening that is a list": (lambda f: f["openings"].update(query=["salt", "value"]), Check.COMMITMENTS),
     "opening of nothing": (lambda f: f["openings"].update(colour=f["openings"]["query"]), Check.COMMITMENTS),
@@ -119,7 +119,7 @@ FAILED = {
             "a side turned": lambda f: f["hits"][0]["proof"].update(
                 sides=f["hits"][0]["proof"]["sides"].translate({ord("L"): "R", ord("R"): "L"})
             ),
-            "a side that is none": lambda f: f["hits"][0]["proof"].update(sides="X"),
+            "an unknown side": lambda f: f["hits"][0]["proof"].update(sides="X"),
             "a side missing": lambda f: f["hits"][0]["proof"].update(
                 sides=f["hits"][0]["proof"]["sides"][1:]
             ),
@@ -209,8 +209,8 @@ BROKEN_RULES = {
     "no models": without("models"),
     "no hits": without("hits"),
     "a member more": lambda fields: fields.update(colour="red"),
-    "a kind that is none": lambda fields: fields.update(kind="anything"),
-    "a minute that is none": lambda fields: fields.update(as_of=1_795_380_520_493_381),
+    "an unknown kind": lambda fields: fields.update(kind="anything"),
+    "a minute in microseconds": lambda fields: fields.update(as_of=1_795_380_520_493_381),
     "a minute of 33 bits": lambda fields: fields.update(as_of=1 << 32),
     "an instant past 2**53": lambda fields: fields.update(t0=1 << 53),
     "a role in prose": lambda fields: fields.update(role="ana, who asked"),
@@ -264,7 +264,7 @@ BROKEN_LAWS = {
     ),
     "a hold placed by another": ("hold", lambda it: it.update(action="placed", placed=3)),
     "a hold released from nothing": ("hold", lambda it: it.update(action="released", placed=None)),
-    "values opened to nobody": ("disclosure", lambda it: it.update(outcome="answer", role=None)),
+    "values opened without a role": ("disclosure", lambda it: it.update(outcome="answer", role=None)),
     "values refused to an auditor": ("disclosure", lambda it: it.update(outcome="refuse", role="auditor")),
     "values declined": ("disclosure", lambda it: it.update(outcome="decline", role=None)),
     "a key of another length": ("key", lambda it: it.update(public="AAAA")),
@@ -282,7 +282,7 @@ BROKEN_LAWS = {
     "a test passed twice": ("evaluation", lambda it: it.update(passed=2)),
     "an empty list of begins that is written": ("recovery", lambda it: it.update(begins=[])),
     "a commitment that no such record has": ("anchor", lambda it: it["commitments"].update(query="A" * 43)),
-    "a label that nobody can read": ("ingest", lambda it: it.update(embed="a\u202eb")),
+    "a label with a hidden character": ("ingest", lambda it: it.update(embed="a\u202eb")),
     "a digest of 31 bytes": ("index", lambda it: it.update(before="A" * 42)),
     "a digest in another spelling": ("policy", lambda it: it.update(table=it["table"][:-1] + "R")),
 }
@@ -290,8 +290,8 @@ BROKEN_LAWS = {
 
 FALSE_HEADS = {
     "past the end of the lender's text": [[1, 2, 0, 99]],
-    "of what is no hit": [[3, 1, 0, 9]],
-    "from something that is not a hit": [[1, 3, 0, 9]],
+    "of a hit that does not exist": [[3, 1, 0, 9]],
+    "from a hit that does not exist": [[1, 3, 0, 9]],
     "of their own hit": [[1, 1, 0, 9]],
     "twice": [[1, 2, 0, 9], [1, 2, 0, 9]],
     "out of order": [[2, 1, 0, 9], [1, 2, 0, 9]],

@@ -31,7 +31,7 @@ def test_a_terminal_without_a_character_is_no_failed_check(monkeypatch):
 
 
 def test_a_terminal_that_has_gone_is_no_check(monkeypatch):
-    """What nobody reads ends in 70, whatever the verdict was."""
+    """Output that cannot be written ends in 70, whatever the verdict was."""
 
     class Gone(io.RawIOBase):
         writable = lambda self: True  # noqa: E731

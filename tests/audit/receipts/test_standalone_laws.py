@@ -82,7 +82,7 @@ def test_a_passage_is_proved_by_a_name_of_any_script(build, judge):
 
 @pytest.mark.parametrize("as_of", [0xFFFFFFFF, 0xFFFFFFFE])
 def test_a_sealed_end_may_be_the_end_of_time(build, judge, as_of):
-    """Whoever asks about the last minute there is learns that the word held."""
+    """A question about the last minute of all is answered: the word held."""
     labels = [build.label(passage) for passage in build.passages(5)]
     receipt, vkey = build.forge_over(labels, as_of=as_of)
     sealed = dataclasses.replace(receipt, proofs=tuple(proof.sealed() for proof in receipt.proofs))
@@ -183,7 +183,7 @@ def vkey_of(data, name="log.example"):
 
 
 def test_a_key_is_of_a_known_type_and_a_point():
-    """Whatever else its own key id stands for is no key."""
+    """Any other key is refused, though its key id is right."""
     point = script.point_encode(script.BASE)
     name, key = script.parse_vkey(vkey_of(b"\x01" + point))
     assert ("log.example", "log.example", point) == (name, key.name, key.data)
@@ -220,7 +220,7 @@ def opened(text, *keys):
 
 
 def test_a_checkpoint_is_a_signed_note_of_three_lines():
-    """Signed by the right key, whatever has other lines is none."""
+    """Any other lines are refused, though the right key signed them."""
     assert ("log.example", 6, bytes(32)) == opened(KEY.sign(f"log.example\n6\n{ROOT_LINE}\n").to_text())
     for other in (
         f"log.example 6\n{ROOT_LINE}\n",

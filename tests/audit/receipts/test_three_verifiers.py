@@ -467,7 +467,7 @@ def test_points_are_decoded_alike(page):
 
 
 def test_what_an_engine_might_let_through_is_refused_before_it(issued):
-    """S from L on, a signature of another length, an R that is no point: even where the browser takes everything."""
+    """S from L on, a signature of another length, an R that is not a point: even where the browser takes everything."""
     page = Page()
     page.call("(crypto.subtle.verify = async () => true, true)")
     good, low = bytes.fromhex(f"{'58' + '66' * 31}"), bytes(32)
@@ -548,7 +548,7 @@ def test_every_rule_has_the_same_edges(page):
 
 @pytest.mark.parametrize(("count", "code"), [(99, 0), (100, 2)])
 def test_a_note_has_a_hundred_signatures_for_all(agreed, issued, count, code):
-    """And one that says nothing after its key id is none."""
+    """And a signature line must have something after its key id."""
     data, vkey, *_ = issued
     lines = "".join(f"\u2014 other{n} AAAAAAA=\n" for n in range(count))
     assert agreed(altered(data, lambda f: f.update(proof=f["proof"] + lines)), vkey) == code
@@ -557,7 +557,7 @@ def test_a_note_has_a_hundred_signatures_for_all(agreed, issued, count, code):
 
 @pytest.mark.parametrize(("count", "code"), [(63, 1), (64, 2)])
 def test_a_proof_has_sixty_three_hashes_for_all(agreed, issued, count, code):
-    """With one more it is none."""
+    """With one more it cannot be read."""
     hashes = f"{base64.b64encode(bytes(32)).decode()}\n" * count
     assert agreed(altered(issued[0], in_proof(r"(index \d+\n)(\S+\n)+", rf"\1{hashes}")), issued[1]) == code
 

@@ -61,7 +61,7 @@ def shown(fields):
 
 
 def drawn(make, originals, count):
-    """Draw so many files that are none of the originals."""
+    """Draw files that differ from every original."""
     rng, known = random.Random(SEED), set(originals)  # noqa: S311
     return itertools.islice((data for data in iter(lambda: make(rng), None) if data not in known), count)
 
@@ -201,7 +201,7 @@ def test_what_nobody_foresaw_ends_in_70(monkeypatch, capsys, error):
 
 
 def test_usage_and_terminals_end_as_documented(originals, key, tmp_path):
-    """A misspelt command is 64; a terminal that has no such character, or has gone, is no failed check."""
+    """A misspelt command is 64; a terminal that has no such character, or has gone, is not a failed check."""
     (tmp_path / "r.json").write_bytes(originals[0].replace("\u2014".encode(), "\u2014\u2014".encode()))
     assert subprocess.run([sys.executable, SCRIPT], capture_output=True, check=False).returncode == 64
     done = subprocess.run(

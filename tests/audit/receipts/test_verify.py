@@ -126,7 +126,7 @@ def test_a_line_by_an_unknown_key_is_ignored(issued):
 
 @pytest.mark.parametrize("vkey", ["", "log.example", "a+00000000+AAAA"])
 def test_a_malformed_key_is_the_callers_mistake(issued, vkey):
-    """A key that is none is an argument error, not a verdict."""
+    """A malformed key is an argument error, not a verdict."""
     with pytest.raises(InvalidArgument):
         verify_receipt(issued[0], vkey)
 

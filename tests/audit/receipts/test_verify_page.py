@@ -1,4 +1,4 @@
-"""scripts/verify.html: one file that asks nobody, judges only where it can, and shows texts as text."""
+"""scripts/verify.html: one file that contacts no host, judges only where it can, and shows texts as text."""
 
 from __future__ import annotations
 

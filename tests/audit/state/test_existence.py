@@ -1,4 +1,4 @@
-"""Whoever may not know that a passage exists cannot tell from his own receipts."""
+"""A person's own receipts do not reveal that a hidden passage exists."""
 
 from __future__ import annotations
 

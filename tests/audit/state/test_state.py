@@ -140,7 +140,7 @@ def test_any_change_moves_the_root(labels):
 
 @given(LABELS)
 def test_a_sealed_proof_tells_no_end_and_a_neighbour_nothing(labels):
-    """Sealed, the end of the window is nowhere; and whoever guesses a neighbour whole cannot tell from its hash."""
+    """Sealed, the end of the window is nowhere; and its hash does not confirm a right guess of a neighbour."""
     view = StateView.of(leaves(labels))
     label = labels[0]
     sealed = prove(view, label).sealed()
@@ -290,7 +290,7 @@ def test_a_file_that_cannot_be_written_leaves_the_state(tmp_path):
 
 
 def test_the_file_is_its_owner_s_alone(tmp_path):
-    """Places and hashes are no secret key, but nobody else's business either."""
+    """Places and hashes are not secret keys, but only the owner may read them."""
     StateTree(tmp_path / "index.state").close()
     assert (tmp_path / "index.state").stat().st_mode & 0o777 == 0o600
     with pytest.raises(CaragError, match="permissions"):

@@ -386,7 +386,7 @@ def test_who_holds_only_the_old_key_cannot_tell_and_is_told_what_to_do(log, cloc
 
 
 def test_another_key_that_no_record_announces_is_tampering(log, tmp_path, build):
-    """A checkpoint signed anew by a stranger under the log's name; also where the log was rotated, but not to him."""
+    """A checkpoint signed by a stranger under the log's name; also where the log was rotated, to another key."""
     old = log.vkey
     rotate(log, overlap=0)
     log.append(Recovery("AFTER"))

@@ -179,7 +179,7 @@ MALFORMED_CHECKPOINTS = {
     "Arabic digits": BODY.replace("\n12\n", "\n١٢\n"),
     "a negative size": BODY.replace("\n12\n", "\n-1\n"),
     "a size of 2**63": BODY.replace("\n12\n", f"\n{2**63}\n"),
-    "a size that is no number": BODY.replace("\n12\n", "\ntwelve\n"),
+    "a size that is not a number": BODY.replace("\n12\n", "\ntwelve\n"),
     "an extension line": BODY + "extension\n",
     "an extra blank line": BODY + "\n",
     "a missing newline": BODY[:-1],

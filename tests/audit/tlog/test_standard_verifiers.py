@@ -1,4 +1,4 @@
-"""Others agree with us: Go's sumdb packages, the standalone verifier and pymerkle, on a random log and on 2,000 lies.
+"""Others agree with us: Go's sumdb packages, the standalone verifier and pymerkle, on a random log and its lies.
 
 Go's ``note`` and ``tlog`` verify the Go checksum database; Debian packages them. Without them these tests are
 skipped, and where ``CARAG_REQUIRE_GO`` is set, as in ``.ci/run``, that is a failure.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import random
 from collections import Counter
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -22,18 +21,18 @@ from carag.audit.tlog import merkle
 from carag.audit.tlog.log_verifier import LogVerifier
 from carag.audit.tlog.note import NoteSignature
 from tests.audit.go_judge import as_bytes, built
+from tests.audit.receipts.page import script
 from tests.audit.tlog.lies import lie, split, with_note
-from tests.loaded import loaded
+from tests.sizes import examples
 
-HERE = Path(__file__).parents[1]
-RECORDS = 1000
-EACH = 170
+RECORDS = min(1000, examples(1000))
+EACH = min(170, examples(170))
 CLASSES = 12
 
 
 @pytest.fixture(scope="module")
 def log(tmp_path_factory, build):
-    """Grow a random log of 1,000 records and keep every checkpoint, as its users would."""
+    """Grow a random log and keep every checkpoint, as its users would."""
     rng = random.Random(20261122)  # noqa: S311
     directory = tmp_path_factory.mktemp("random")
     with build.open_log(directory) as log:
@@ -116,9 +115,6 @@ def ours(questions, vkey):
 @pytest.fixture(scope="session")
 def standalone():
     """Ask scripts/verify_receipt.py; signatures seen before are not computed again."""
-    path = HERE.parents[1] / "scripts" / "verify_receipt.py"
-    script = loaded(path, "scripts.verify_receipt")
-    script.ed25519_verify = functools.cache(script.ed25519_verify)
 
     def one(q, keys):
         try:
@@ -138,16 +134,14 @@ def standalone():
 
 @pytest.fixture(scope="module")
 def lies(log, honest):
-    """2,040 altered proofs: 170 of each class."""
+    """Altered proofs, as many of each class."""
     return lie(log, honest, EACH)
 
 
-def test_there_are_two_thousand_lies_of_twelve_classes(lies):
-    """At least 50 of each class."""
+def test_there_are_as_many_lies_of_each_of_twelve_classes(lies):
+    """So that no class is missing where all are rejected; a release tries 2,040."""
     counts = Counter(name for name, _ in lies)
-    assert (len(counts), counts.total()) == (CLASSES, CLASSES * EACH)
-    assert min(counts.values()) >= 50
-    assert counts.total() >= 2000
+    assert (len(counts), set(counts.values())) == (CLASSES, {EACH})
 
 
 @pytest.fixture(params=["go", "standalone", "ours"])
@@ -157,14 +151,14 @@ def verifier(request):
 
 
 def test_every_honest_proof_is_accepted(log, honest, verifier):
-    """Every checkpoint, inclusion proof and consistency proof of a random log of 1,000 records."""
+    """Every checkpoint, inclusion proof and consistency proof of the random log."""
     answers = verifier(honest, log.vkey)
     refused = [q for q, accepted in zip(honest, answers, strict=True) if not accepted]
     assert refused == []
 
 
 def test_every_lie_is_rejected(log, lies, verifier):
-    """None of 2,040 mutations, in any class."""
+    """No mutation, in any class."""
     answers = verifier([q for _, q in lies], log.vkey)
     assert [lie for lie, accepted in zip(lies, answers, strict=True) if accepted] == []
 
@@ -188,7 +182,7 @@ def successor(log):
 
 
 def test_lines_of_unknown_keys_are_ignored(log, honest, successor, verifier):
-    """A witness's, the log's next key's, and what nobody could have signed: none of them is judged."""
+    """A witness's, the log's next key's, and a random one: none of them is judged."""
     rng = random.Random(17)  # noqa: S311
     witness = SigningKey("witness.example/w", b"w" * 32)
     questions = []
@@ -225,7 +219,7 @@ def test_no_lie_of_a_hundred_thousand_is_accepted(log, honest, verifier):
 
 
 def test_pymerkle_agrees_on_every_root_and_path(log):
-    """Every root from 1 to 1,000 records, every path under the newest and one under each size."""
+    """Every root of every size, every path under the newest and one under each size."""
     from carag.audit.auditor.second_opinion import disagreements, node_tree
 
     assert disagreements(log.reader, range(RECORDS)) == []
@@ -239,7 +233,7 @@ def test_pymerkle_agrees_on_every_root_and_path(log):
 
 @pytest.mark.full
 def test_pymerkle_agrees_on_every_path_under_every_size(log):
-    """All 500,500 pairs."""
+    """All pairs of a record and a size."""
     from carag.audit.auditor.second_opinion import node_tree
 
     tree, node = node_tree(log.reader), functools.cache(log.reader.node)
