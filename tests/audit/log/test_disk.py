@@ -80,7 +80,7 @@ def acknowledged(home, **disk):
 
 @pytest.mark.parametrize("failing", [8, 9, 14, 23])
 def test_a_sync_that_fails_is_the_last(tmp_path, failing):
-    """EIO from the n-th sync on, of either file: nobody is told of a record after it, none before it is gone."""
+    """EIO from the n-th sync on, of either file: no record is acknowledged after it, and none before it is lost."""
     acks = acknowledged(tmp_path / "log", fail_sync=failing, count=tmp_path / "syncs")
     assert len(acks) < 160
     with AuditLog.open(tmp_path / "log") as log:

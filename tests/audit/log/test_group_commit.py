@@ -51,7 +51,7 @@ def submitting(group, items):
 
 
 def waiting(group, count):
-    """Wait until so many items are queued."""
+    """Wait until this many items are queued."""
     until = time.monotonic() + 30
     while len(group._waiting) < count:
         assert time.monotonic() < until
@@ -151,7 +151,7 @@ def test_one_bad_item_does_not_take_the_others_along():
 
 
 def test_a_commit_that_answers_too_few_fails_them_all():
-    """A bug in the commit is no success of anybody."""
+    """After a bug in the commit no caller succeeds."""
     group = GroupCommit(lambda items: [])
     with pytest.raises(AuditUnavailable, match="could not be written"):
         group.submit(1)
@@ -159,7 +159,7 @@ def test_a_commit_that_answers_too_few_fails_them_all():
 
 
 def test_closing_writes_what_waits_and_refuses_what_comes():
-    """Every caller gets an answer; none waits for ever."""
+    """Every caller gets an answer; none waits without end."""
     gate = Gate()
     group = GroupCommit(gate, most=2)
     answers, threads = submitting(group, [1])
@@ -248,7 +248,7 @@ def test_an_interrupted_caller_does_not_keep_those_behind_it():
 
 
 def test_whoever_should_let_the_next_go_may_be_lost():
-    """An interrupt at the worst moment costs the rest a moment, not for ever."""
+    """An interrupt at the worst moment delays the others only for a moment."""
     gate = Gate()
     group = GroupCommit(gate)
     let_go, lost = group._let_go, threading.Event()
@@ -357,7 +357,7 @@ def test_a_failed_batch_fails_everyone_and_moves_nothing(tmp_path, build):
         log._private.sync = sync
         with pytest.raises(AuditUnavailable, match="open the log again"):
             build.ask(log)
-    with build.open_log(tmp_path) as log:  # one record got there, and nobody was told: it is whole and counts
+    with build.open_log(tmp_path) as log:  # one record got there unacknowledged: it is whole and counts
         assert log.size == 4
         assert log.verify().size == 4
 

@@ -443,7 +443,7 @@ def test_a_closed_connection_is_refused(tmp_path, build):
 @pytest.mark.parametrize("name", ["audit.db", "audit.db-wal", "private.db", "private.db-wal"])
 @pytest.mark.parametrize("instead", ["nothing", "a directory", "a copy"])
 def test_a_replaced_file_is_refused(tmp_path, build, name, instead):
-    """If a file's name leads elsewhere, the record would be written where nobody finds it."""
+    """If a file's name leads elsewhere, the record would be written where no reader finds it."""
     with build.open_log(tmp_path) as log:
         build.ask(log)
         path = tmp_path / name

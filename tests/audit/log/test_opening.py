@@ -64,7 +64,7 @@ def test_every_earlier_checkpoint_is_accepted(tmp_path, build, count):
 
 
 def test_a_stranger_checkpoint_is_the_callers_mistake(tmp_path, build):
-    """Garbage, another log's checkpoint, or one that somebody else signed is no evidence of a rollback."""
+    """Garbage, another log's checkpoint, or one that somebody else signed does not prove a rollback."""
     with build.open_log(tmp_path / "other", origin="audit.example/other") as other:
         build.ask(other)
         foreign = other.checkpoint()
@@ -194,7 +194,7 @@ def test_a_text_that_looks_like_a_place_is_only_a_text(tmp_path, build):
 
 
 def test_the_scrub_keeps_to_its_rate_and_stops_when_told():
-    """So many records a second, by a clock of its own; a stop ends it between two steps."""
+    """At a limited rate, by its own clock; a stop ends it between two steps."""
     pauses = []
 
     def wait(seconds):

@@ -18,7 +18,7 @@ pytest.importorskip(
 
 @pytest.fixture
 def url(server, tmp_path, monkeypatch):
-    """A schema that nobody has set up; commands run in a directory of their own."""
+    """A schema that is not set up yet; commands run in their own directory."""
     monkeypatch.chdir(tmp_path)
     server.new()  # the role, though not for this schema
     server.schemas[str(tmp_path / "store")] = server.url("log_cli")
@@ -52,7 +52,7 @@ def test_a_store_moves_in_and_everything_after_is_verified(tmp_path, server, url
 
 
 def test_a_dropped_trigger_and_a_row_that_differs_are_tampering(tmp_path, server, url, capsys):
-    """Exit code 1, and the reason names it; a server that cannot be asked is no verdict."""
+    """Exit code 1, and the reason names it; a server that cannot be asked gives no verdict."""
     run(["audit", "postgres", "--store", "store", "--url", url, "--admin", server.admin])
     with carag.Engine.open("store", embedder="wordllama") as engine:
         engine.ask("Who pays?", carag.Session(role="compliance", purpose="surveil"))

@@ -150,7 +150,7 @@ def test_many_at_once_lose_and_double_nothing(two):
 
 
 def test_values_of_either_are_opened_and_erased_by_one_alone(two):
-    """They are one store; its key file is replaced by an erasure, so nobody else may have it open."""
+    """They are one store; its key file is replaced by an erasure, so no other process may have it open."""
     with two.opened() as (one, other):
         receipt = two.build.ask(one)
         opened = other.private.openings(receipt.seq)
@@ -275,7 +275,7 @@ def test_a_turn_that_fails_is_undone_whole(two, monkeypatch):
 
 
 def test_without_the_server_there_is_no_record_and_with_it_both_go_on(two, sharing):
-    """A lost connection is made anew; what may or may not have been written is read first."""
+    """A lost connection is replaced; what may or may not have been written is read first."""
     with two.opened() as (one, other):
         two.build.ask(one)
         two.build.ask(other)
@@ -312,7 +312,7 @@ def test_a_commit_in_doubt_is_found_by_the_next_turn(two, monkeypatch):
 
 
 def test_an_account_with_other_rights_is_refused(two, sharing):
-    """Whoever could alter or delete a record is no application."""
+    """A role that could alter or delete a record is refused."""
     sharing.alter(f"GRANT DELETE ON {two.log}.record TO {ROLE}")
     with pytest.raises(AuditUnavailable, match="may DELETE in record"):
         AuditLog.open(two.homes[0])

@@ -75,7 +75,7 @@ TAMPERED = {
         "record 1 was altered",
     ),
     "an edited body with its leaf hash": ([edit_with_leaf_hash], "was altered"),
-    "a body that is no record": (["UPDATE rec SET body = x'7b7d' WHERE seq = 3"], "not a record"),
+    "a body that is not a record": (["UPDATE rec SET body = x'7b7d' WHERE seq = 3"], "not a record"),
     "two rows swapped": (
         [renumbered(1, 99), renumbered(2, 1), renumbered(99, 2)],
         "record 1 says it is record 2",

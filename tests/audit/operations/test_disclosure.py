@@ -29,7 +29,7 @@ def test_values_open_to_a_role_and_the_record_says_so(tmp_path, build, role):
 
 
 def test_a_receipt_made_again_opens_nothing_and_reads_nothing_private(tmp_path, build, monkeypatch):
-    """Whoever may make receipts again is not thereby told what was asked; no role was named, and nothing recorded."""
+    """Making a receipt again does not reveal what was asked; no role was named, and nothing recorded."""
     texts = [(passage.chunk, passage.text) for passage in build.passages()]
     with build.open_log(tmp_path) as log:
         first = build.ask(log)
@@ -110,7 +110,7 @@ def test_a_malformed_request_changes_nothing(tmp_path, build, changes):
     ids=str,
 )
 def test_a_disclosure_that_contradicts_itself_is_refused(changes):
-    """Opened to nobody, or refused to somebody who may."""
+    """Opened without a role, or refused to a role that may."""
     values = {"record": 0, "fields": ("query",), "role": "auditor", "outcome": Outcome.ANSWER, "why": "X"}
     assert Disclosure.from_json(Disclosure(**values).to_json()) == Disclosure(**values)
     with pytest.raises(InvalidArgument):

@@ -63,7 +63,7 @@ def test_a_hold_goes_before_an_erasure(tmp_path, build, scope, reopened):
 
 
 def test_a_hold_on_a_person_covers_what_is_yet_to_come(tmp_path, build):
-    """Also a person nobody has heard of so far."""
+    """Also on a person who is not recorded yet."""
     with build.open_log(tmp_path) as log:
         place_hold(log, "MATTER-1", actor="counsel", subject=ANA)
         ask(log, build, ANA)
@@ -73,7 +73,7 @@ def test_a_hold_on_a_person_covers_what_is_yet_to_come(tmp_path, build):
 
 
 def test_a_hold_whose_person_is_lost_holds_everything(tmp_path, build):
-    """With private.db destroyed nobody can say whom it covers: closed until it is released."""
+    """With private.db destroyed its subject is unknown: everything is held until it is released."""
     with build.open_log(tmp_path) as log:
         placed = place_hold(log, "MATTER-1", actor="counsel", subject=ANA).seq
     for path in tmp_path.glob("private.db*"):

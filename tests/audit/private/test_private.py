@@ -96,7 +96,7 @@ class Failing:
 
 @pytest.mark.parametrize("statement", ["DELETE FROM value", "INSERT INTO holder", "INSERT INTO value"])
 def test_a_batch_is_kept_whole_or_not_at_all(tmp_path, statement):
-    """After a failed statement the old values are there, and the keys of the failed attempt are nobody's."""
+    """After a failed statement the old values are there, and the keys of the failed attempt are gone."""
     with private(tmp_path) as store:
         store.put({0: {"subject": opening("ana")}})
         store._db = Failing(store._db, statement)
@@ -187,14 +187,14 @@ def test_erasing_a_subject_leaves_everybody_else(tmp_path):
     """What is deleted is gone; the rest opens as before, also after reopening."""
     rows = {n: {"subject": opening("ana" if n % 2 else "bo"), "query": opening(f"q{n}")} for n in range(8)}
     with private(tmp_path) as store:
-        store.put({**rows, 8: {"query": opening("nobody's")}})
+        store.put({**rows, 8: {"query": opening("other")}})
         store.erase(store.of_subject("ana"), 9)
         store.erase([Target(1, "query")], 9)  # again: harmless
     with private(tmp_path) as store:
         for n in range(8):
             assert store.openings(n) == ({} if n % 2 else rows[n])
             assert store.erased_by(n) == ({"query": 9, "subject": 9} if n % 2 else {})
-        assert store.openings(8)["query"].value == "nobody's"
+        assert store.openings(8)["query"].value == "other"
         assert store.of_subject("ana") == []
 
 
@@ -243,7 +243,7 @@ def all_live_keys(store):
 
 
 def opened_with(path, keys):
-    """Return what a copy of the file gives away to whoever has these keys, unwrapping as far as they lead."""
+    """Return what a copy of the file gives away to a holder of these keys, unwrapping as far as they lead."""
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
     from carag.audit.private.keys import unseal, unwrap
@@ -350,7 +350,7 @@ def test_whatever_is_erased_the_rest_opens(tmp_path_factory, people, erased):
 
 
 def test_a_checkpoint_that_was_cut_off_is_mended_from_the_log(tmp_path):
-    """Half a page in the file is no damage while the write-ahead log has the whole one."""
+    """Half a page in the file does no harm while the write-ahead log has the whole one."""
     (tmp_path / "live").mkdir()
     with private(tmp_path / "live") as store:
         store.put({0: {"query": opening("zero")}})

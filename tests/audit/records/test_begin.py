@@ -88,7 +88,7 @@ def test_the_most_begins_a_record_names_fit(build):
 
 @pytest.mark.parametrize("begun", [0, 1, 7], ids=["an ended one", "no begin", "none yet"])
 def test_only_an_open_begin_can_be_ended(tmp_path, build, begun):
-    """A record cannot end a begin twice, nor a record that is none; nothing is written."""
+    """A record cannot end a begin twice, nor a record that is not a begin; nothing is written."""
     with build.open_log(tmp_path) as log:
         start(log, build)
         log.append(build.access(begun=0), secrets=build.SECRETS, passages=build.passages())
@@ -135,7 +135,7 @@ def test_a_begin_struck_from_the_list_is_noticed(tmp_path, build):
 
 @pytest.mark.parametrize("table", ["begun", "node"])
 def test_a_missing_table_is_damage(tmp_path, build, table):
-    """Also that of the begins without an end: an empty one in its place would say that there are none."""
+    """Also that of the begins without an end: an empty one in its place would hide them."""
     with build.open_log(tmp_path) as log:
         build.ask(log)
     build.edit(tmp_path / "audit.db", f"DROP TABLE {table}")

@@ -74,7 +74,7 @@ BAD_EVENTS = {
     "one denial twice": lambda: Denial(first=1, last=2, count=1, why="TOKEN_SIGNATURE"),
     "denials that end before they began": lambda: Denial(first=2, last=1, count=2, why="TOKEN_SIGNATURE"),
     "a denial in prose": lambda: Denial(first=1, last=1, count=1, why="ana@bank.example had none"),
-    "a threshold that is no integer": lambda: _evaluation(thresholds={"recall": 0.99}),
+    "a threshold that is not an integer": lambda: _evaluation(thresholds={"recall": 0.99}),
     "a threshold under a bad name": lambda: _evaluation(thresholds={"Recall @ 8": 1}),
     "a suite in prose": lambda: _evaluation(suite="the suite of last week"),
     "a short result": lambda: _evaluation(result=b"R"),
@@ -82,7 +82,7 @@ BAD_EVENTS = {
         at=1, models=Models(), gate=1_000_001, before=None, before_gate=None, why="X"
     ),
     "a short table hash": lambda: PolicyChange(at=1, table=b"T", before=None, why="X"),
-    "a move that is none": lambda: Move(
+    "a move to the same place": lambda: Move(
         at=1, before=None, after=None, rows=1, root=b"O" * 32, why="SWITCHED"
     ),
     "a collection on two lines": lambda: RowsIn("postgresql", "a\nb", 1),

@@ -32,7 +32,7 @@ def test_an_integer_is_a_plain_one_or_numpys_from_the_least_to_the_greatest(kind
 
 @pytest.mark.parametrize("pair", [(1 << 27, 0), (0, 1 << 27), (-1, 0), (0, -1), (1, 1)])
 def test_a_pair_is_of_policy_bits_alone_and_of_none_twice(pair):
-    """Version, quarantine and tombstone are nobody's to require or to forbid."""
+    """Version, quarantine and tombstone can be neither required nor forbidden."""
     for masks in ({"masks": (pair,)}, {"masks": (), "reopened": (pair,)}):
         with pytest.raises(InvalidArgument, match="bits"):
             PolicyApplied(b"T" * 32, **masks)
