@@ -64,7 +64,7 @@ class Counting(Few):
 
 @pytest.mark.parametrize(("once", "asked"), [(True, 5), (False, 7)])
 def test_a_slow_model_is_asked_the_same_thing_once(once: bool, asked: int) -> None:
-    """Another question, passage, head or withheld kind is another thing; the time is that of the first asking."""
+    """Another question, passage, head or withheld kind makes a new call; the time is that of the first call."""
     counting = Counting()
     recorded = RecordingGenerator(counting, once=once)
     kinds = Withheld((Reason(Rule.FORBIDDEN, (), "drafts"),))

@@ -284,7 +284,7 @@ def test_an_embedder_on_another_machine_is_sent_no_question(tmp_path: Path) -> N
 def test_a_store_that_changes_meanwhile_is_refused(
     made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The labels by which it would be judged are no longer those that are searched."""
+    """It would be judged by labels that are no longer the ones searched."""
     home = Path(shutil.copytree(made, tmp_path / "own"))
     was = run_store.__globals__["own_pairs"]
 

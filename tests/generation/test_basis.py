@@ -1,4 +1,4 @@
-"""Claims about what is said of the documents that an answer is from."""
+"""Claims about what an answer says of the documents that it comes from."""
 
 from __future__ import annotations
 

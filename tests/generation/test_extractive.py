@@ -139,7 +139,7 @@ def test_the_sentence_or_row_that_answers_is_quoted(
 
 
 def test_a_figure_is_quoted_with_its_currency_and_its_sentence(passages: Build, withheld: Withheld) -> None:
-    """The sentence whole: it does not end behind ``Rs.``, and the next one is not quoted with it."""
+    """The sentence whole: it does not end after ``Rs.``, and the next one is not quoted with it."""
     fined = passages(
         "A member shall pay a penalty of Rs. 2,500 per day. The registrar is Acme Ltd. It keeps a list."
     )
@@ -240,7 +240,7 @@ def test_the_share_is_on_record() -> None:
 
 
 def test_of_two_filings_the_one_asked_about_is_quoted(passages: Build, withheld: Withheld) -> None:
-    """What a filing says of itself answers part of the question, wherever it ranks."""
+    """A filing's own name and date answer part of the question, wherever it ranks."""
     first, second = passages("Net sales rose 5 %.", "Net sales rose 6 %.")
     asked = (first, replace(second, company="Nail Makers Inc"))
     draft = Extractive().generate("What was the rate of Nail Makers' net sales?", asked, withheld)

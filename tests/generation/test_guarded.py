@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Scripted:
-    """A generator that says what it is told to, and counts how often it was asked."""
+    """A generator that gives scripted answers, and counts how often it was asked."""
 
     name = "scripted"
     remote = False

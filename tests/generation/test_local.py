@@ -70,7 +70,7 @@ def test_the_model_is_on_record(llama: LocalLlama) -> None:
 
 
 class Engine:
-    """Answers what it is told to, and keeps what it was asked."""
+    """Gives a scripted answer, and keeps what it was asked."""
 
     def __init__(self, text: str, finish: str) -> None:
         self.asked: list[dict[str, Any]] = []

@@ -1,4 +1,4 @@
-"""Claims about what the quoting generator shows: whole sentences that hold what is asked, with what they need."""
+"""Claims about what the quoting generator shows: whole sentences that answer, with the context that they need."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ FAQ = (
 
 @pytest.fixture
 def answered(passages: Build, withheld: Withheld) -> Callable[..., list[str]]:
-    """Ask of passages, and return the lines without their marks."""
+    """Ask a question of passages, and return the lines without their marks."""
 
     def ask(question: str, *texts: str, source: str = "") -> list[str]:
         given = tuple(replace(one, source=source) for one in passages(*texts))
@@ -53,7 +53,7 @@ def answered(passages: Build, withheld: Withheld) -> Callable[..., list[str]]:
 
 
 def test_neither_title_nor_reference_is_quoted(answered: Callable[..., list[str]]) -> None:
-    """However much of the question they hold; the sentence behind that answers is."""
+    """However much of the question they hold; the sentence after them that answers is."""
     said = answered("What deposit is due for storage of nails in public halls?", NOTICE)
     assert said[0] == "Anyone who stores nails there pays a deposit of Rs. 500."
     assert not any("Please refer" in line or TITLE in line for line in said)
@@ -63,7 +63,7 @@ def test_neither_title_nor_reference_is_quoted(answered: Callable[..., list[str]
 def test_a_title_is_known_by_the_name_of_its_document(
     answered: Callable[..., list[str]], closing: str
 ) -> None:
-    """A full stop behind it makes it no sentence."""
+    """A full stop after it does not make it a sentence."""
     text = f"{TITLE}{closing}\n\nA deposit of Rs. 500 is due."
     said = answered("What deposit is due for storage of nails?", text, source=f"Circular 7, {TITLE}, 2024")
     assert said == ["A deposit of Rs. 500 is due."]
@@ -106,7 +106,7 @@ def test_a_rule_keeps_its_proviso(answered: Callable[..., list[str]], qualifies:
     ],
 )
 def test_an_item_comes_with_its_lead_in(answered: Callable[..., list[str]], question: str, item: str) -> None:
-    """And the item behind a list within the list with that of its own."""
+    """An item that follows a nested list comes with the outer list's lead-in."""
     said = answered(question, LISTED)
     assert said[:2] == ["3. A hall is dry enough for nails if:", item]
 
@@ -118,7 +118,7 @@ def test_an_item_of_a_list_in_a_list_comes_with_both_lead_ins(answered: Callable
     assert lines == [line for line in said if line in lines]
 
 
-def test_a_paragraph_behind_a_list_is_none_of_its_items(answered: Callable[..., list[str]]) -> None:
+def test_a_paragraph_after_a_list_is_not_one_of_its_items(answered: Callable[..., list[str]]) -> None:
     """Its number goes on from the lead-in's."""
     assert answered("How often is the keeper of the hall paid?", LISTED)[0] == (
         "4. The keeper of the hall is paid monthly."
@@ -153,7 +153,7 @@ def test_an_answer_comes_with_its_question_and_no_question_comes_alone(
     ],
 )
 def test_a_figure_is_shown_with_its_change(answered: Callable[..., list[str]], change: str) -> None:
-    """What recalls the old figure is never quoted without the sentence that changes it."""
+    """A sentence that recalls the old figure is never quoted without the one that changes it."""
     recalls = "The deposit for nails was Rs. 500."
     said = "\n".join(answered("What is the deposit for nails?", f"{recalls} {change} The hall is dry."))
     assert recalls in said
@@ -161,13 +161,13 @@ def test_a_figure_is_shown_with_its_change(answered: Callable[..., list[str]], c
 
 
 def test_a_figure_is_not_quoted_where_only_a_lead_in_changes_it(answered: Callable[..., list[str]]) -> None:
-    """A table behind the lead-in says to what, and the text has lost it."""
+    """The new figure stood in a table below the lead-in, and the text has lost it."""
     lost = "The deposit for nails was Rs. 500. It is now increased as under:\n\nTable content"
     assert answered("What is the deposit for nails?", lost, "Nails are dear.") == ["Nails are dear."]
 
 
 def test_items_of_a_reference_are_not_quoted(answered: Callable[..., list[str]]) -> None:
-    """They name documents; the rule stands behind them."""
+    """They name documents; the rule comes after them."""
     text = (
         "Attention of keepers is invited to the following rules for nails:\n"
         "(a) Rules for Nails in Halls;\n(b) Rules for Nails in Cellars.\n"
@@ -197,19 +197,19 @@ def test_what_changes_a_figure_goes_before_what_recalls_it(answered: Callable[..
 def test_a_sentence_that_holds_what_is_asked_for_is_quoted(
     answered: Callable[..., list[str]], question: str, answer: str
 ) -> None:
-    """It stands beside the one that holds the question's words, and holds few of them or none itself."""
+    """It follows the one that holds the question's words, and itself holds few of them or none."""
     told = "The nails are stored in a hall, where someone looks after them, turns them and pays for rust."
     assert answer in answered(question, f"{told} {answer}")
 
 
-def test_a_heading_says_what_the_sentences_under_it_are_of(answered: Callable[..., list[str]]) -> None:
-    """Where they hold what is asked for, such as a duration, they are quoted though they repeat none of its words."""
+def test_a_heading_says_what_the_sentences_under_it_are_about(answered: Callable[..., list[str]]) -> None:
+    """Where they state what is asked for, such as a duration, they are quoted though they repeat none of its words."""
     others = [f"Screw {number} is blue." for number in range(4)]
     said = answered("How long are iron nails stored?", "Iron nails\nThey are kept for ninety days.", *others)
     assert ["They are kept for ninety days."] == said
 
 
-def test_what_stands_before_a_question_of_no_words_tells_what_is_asked(
+def test_the_sentence_before_a_question_without_content_words_tells_what_is_asked(
     answered: Callable[..., list[str]],
 ) -> None:
     others = [f"Screw {number} is blue." for number in range(4)]
@@ -238,7 +238,7 @@ def test_what_stands_before_a_question_of_no_words_tells_what_is_asked(
 def test_what_no_quote_states_is_said(
     answered: Callable[..., list[str]], question: str, text: str, kind: str
 ) -> None:
-    """In a line of its own without a mark, where the question says what kind of thing it asks for."""
+    """On a line of its own without a mark, where the question says what kind of thing it asks for."""
     assert answered(question, text) == [text, *([f"No sentence quoted states {kind}."] if kind else [])]
 
 

@@ -1,4 +1,4 @@
-"""A generator reads only about those whom the question names; a hidden one is declined like an absent one."""
+"""A generator reads only about the companies that the question names; a hidden one is declined like an absent one."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Fond:
 
 
 def stored(home: Path, visible: Sequence[Any], hidden: Sequence[Any] = (), *, table: bool) -> CorpusStore:
-    """A store with three passages of each company; those of hidden ones are in quarantine."""
+    """A store with three passages of each company; hidden companies' passages are in quarantine."""
     store = CorpusStore.open(home / "corpus.db", clock=Clock())
     if table:
         PUBLIC.keep(store)

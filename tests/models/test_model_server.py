@@ -100,7 +100,7 @@ def test_a_slow_server_is_left_in_time(server: Server) -> None:
 
 @pytest.mark.parametrize("part", ["headers", "body"])
 def test_a_server_that_drips_is_left_in_time(server: Server, part: str) -> None:
-    """Each byte comes before the socket's own time-out, and there is no last one."""
+    """Each byte comes before the socket's own time-out, and they never end."""
 
     def drips(handler: Any, released: threading.Event) -> None:
         if part == "headers":

@@ -1,4 +1,4 @@
-"""An embedder and a generator behind an OpenAI-compatible server: whole, checked, on record, or not at all."""
+"""An embedder and a generator on an OpenAI-compatible server: answers are complete, checked and on record, or refused."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def test_an_answer_without_its_numbers_is_held_nowhere() -> None:
 
 
 def test_gold_is_found_for_every_question_with_evidence(small: Small) -> None:
-    """Of the shipped questions each quote stands in some chunk, and in the filing it names."""
+    """Each quote of the shipped questions is in some chunk, and in the filing that it names."""
     asked = {one.id: one for one in small.built.questions}
     for name, pieces in small.built.gold.items():
         if name not in asked:

@@ -24,7 +24,7 @@ SUPPORTS, CONTRADICTS, NEUTRAL = (0.9, 0.05, 0.05), (0.05, 0.9, 0.05), (0.05, 0.
 
 
 class Toward(Embedder):
-    """Places each text at a stated cosine from one direction, which is that of queries not named."""
+    """Places each text at a stated cosine from one direction, the direction of every query not named."""
 
     def __init__(
         self, cosines: Mapping[str, float], queries: Mapping[str, Sequence[float]] | None = None

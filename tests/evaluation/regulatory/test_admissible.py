@@ -121,7 +121,7 @@ def test_stretches_of_a_document_with_mixed_labels_are_searched_apart() -> None:
 def test_what_is_hidden_changes_nothing(
     given_labels: list[tuple[int, int, int]], other: int, variant: str
 ) -> None:
-    """Whatever stands in a hidden document, and whether it is there at all: the verdict is the same, byte for byte."""
+    """Whatever a hidden document says, and whether it exists at all, the verdict is the same byte for byte."""
 
     def measured(hidden_text: str | None) -> str:
         documents = [RegulatoryDocument("The public act.", "act")]

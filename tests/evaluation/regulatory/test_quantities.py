@@ -135,8 +135,8 @@ def test_what_names_something_is_no_quantity(text: str) -> None:
     assert [] == quantities(text)
 
 
-def test_a_notes_mark_is_no_part_of_a_figure() -> None:
-    """Readers write it behind the figure."""
+def test_a_footnote_mark_is_not_part_of_a_figure() -> None:
+    """PDF readers write it right after the figure."""
     said = [quantities(one) for one in ("at least 15[^2] per cent", "at least 15 per cent")]
     assert [(one.kind, one.low, one.high) for one in said[0]] == [
         (one.kind, one.low, one.high) for one in said[1]

@@ -134,7 +134,7 @@ class _Held(CorpusConnector):
 
 
 def test_a_claim_leads_to_the_sentence_in_its_document() -> None:
-    """Offsets are those of the document, whose white space the passage has not."""
+    """Offsets count in the document, whose white space the passage does not have."""
     from carag.retrieval import embedder_by_name
 
     metric = Regulatory(_Held(), embedder_by_name("wordllama"), HEAD, Settings(variant=Variant.STANCE))

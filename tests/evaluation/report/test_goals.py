@@ -71,7 +71,7 @@ def judged(metadata: RunMetadata | None = AT_PAPER_SIZE, rows: list[Row] = ROWS)
 
 
 def test_figures_once_measured_are_judged_as_the_report_does() -> None:
-    """So are those measured without the systems that a goal is not about."""
+    """Also where the systems that a goal is not about were left out."""
     assert judged() == clean()
     late = slow("carag-certified", 5.5)
     assert judged(rows=late) == results(late)

@@ -208,7 +208,7 @@ def test_without_stated_gold_it_is_unknown_whether_to_answer() -> None:
     assert BY_NAME["over_refusal"].sums(said, None).count == 0
 
 
-def test_rows_of_before_have_no_new_figures_and_the_split_of_refusal_all_the_same() -> None:
+def test_older_rows_have_no_newer_figures_but_the_split_of_refusals() -> None:
     """What cannot be told from a row is not counted: neither for a system nor against it."""
     old = [
         row(system="vanilla", split="reported"),

@@ -1,4 +1,4 @@
-"""What is said of the paper's table can be computed from it."""
+"""What the report says of the paper's table can be computed from it."""
 
 from __future__ import annotations
 

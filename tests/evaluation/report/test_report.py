@@ -1,4 +1,4 @@
-"""The report is a function of the rows: any order gives the same bytes, and what is missing is said to be."""
+"""The report is a function of the rows: any order gives the same bytes, and what is missing is reported as missing."""
 
 from __future__ import annotations
 
@@ -362,7 +362,7 @@ def test_a_failure_stands_in_the_headline_and_beside_every_count() -> None:
 
 
 def test_words_of_closed_passages_are_held_against_a_system_that_reports_its_own_retrieval() -> None:
-    """Answers are read: more closed words than the yardstick's chance ones are no clearance; as many are."""
+    """Its answers are read: it is cleared only with no more closed words than chance gives the yardstick."""
     own = [replace(one, system="own:x") for one in ROWS if one.system == "oracle"]
     assert sentence(first_page([*ROWS, *own]), "own:x")[0] == "no leak seen"
     words = [replace(own[0], ngram_overlap=0.25), *own[1:]]
@@ -424,7 +424,7 @@ def test_a_system_of_the_readers_own_stands_beside_the_others() -> None:
 
 
 def test_a_leak_stands_in_the_headline() -> None:
-    """Of whichever way of searching leaked most; nothing is then said to be proved."""
+    """It names the way of searching that leaked most, and the report then claims no proof."""
     at = next(at for at, one in enumerate(ROWS) if one.system == "carag-auto")
     leak = replace(ROWS[at], retrieved=("hidden",), retrieved_admissible=(False,))
     first, _, _ = page_of([*ROWS[:at], leak, *ROWS[at + 1 :]]).partition("## Contents")

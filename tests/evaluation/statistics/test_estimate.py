@@ -114,7 +114,7 @@ def test_questions_that_all_have_the_same_mean_still_leave_doubt() -> None:
 
 
 def test_clusters_make_the_interval_wider() -> None:
-    """The same 400 rows: apart, or forty filers each of whom always agrees with itself."""
+    """The same 400 rows: independent, or of forty filers whose rows always agree."""
     values = [SCALE if filer % 2 else 0 for filer in range(40) for _ in range(10)]
     apart = one({(at, "q"): Sums.of(value) for at, value in enumerate(values)})
     together = one({(filer, "q"): Sums.of(*values[filer * 10 : filer * 10 + 10]) for filer in range(40)})

@@ -1,4 +1,4 @@
-"""A system's output is scored by the ground truth, whatever the system says of itself."""
+"""A system's output is scored by the ground truth, whatever the system reports about itself."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def test_the_judge_does_not_believe_a_system(small: Small, systems: Systems, pairs: list[Pair]) -> None:
-    """A search that lets one hidden chunk through is seen, whatever it says of itself."""
+    """A search that lets one hidden chunk through is caught, whatever it reports about itself."""
     pair = next(one for one in pairs if one.stratum.share == "void" and one.gold_rows)
     oracle = systems.ask("oracle", pair)
     hidden = pair.gold_rows[0]

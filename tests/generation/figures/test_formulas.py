@@ -144,7 +144,7 @@ def test_a_mean_over_years_is_that_of_each_years_ratio() -> None:
     ],
 )
 def test_growth_from_a_year_to_the_next_is_one_growth(question: str) -> None:
-    """Both years are those of the change; two years apart are not one year's growth."""
+    """The change spans both years; over two years it is not one year's growth."""
     assert "growth of revenue 2018 = (12,000 - 10,000) / 10,000 = 20.0 %" in worked(question)
     assert ask(question.replace("2017", "2016")) is None or "from" not in question
 
