@@ -1,4 +1,4 @@
-"""An embedder and a generator on an OpenAI-compatible server: answers are complete, checked and on record, or refused."""
+"""An embedder and a generator on an OpenAI-compatible server: complete, checked and recorded answers, or an error."""
 
 from __future__ import annotations
 

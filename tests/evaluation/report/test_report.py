@@ -270,7 +270,7 @@ def test_the_first_page_says_what_was_found_cited_and_refused() -> None:
     assert ["system", "---", *SYSTEMS] == ["system", "---", *(name for name in found if name in SYSTEMS)]
 
 
-def test_rows_of_before_read_not_measured() -> None:
+def test_older_rows_read_not_measured() -> None:
     old = [replace(one, cited=None, cited_elsewhere=None, figure_right=None) for one in ROWS]
     (words,) = re.findall(r"^In words, for carag-certified\. (.*)$", first_page(old), re.MULTILINE)
     for said in (
