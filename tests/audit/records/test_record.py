@@ -74,7 +74,7 @@ BACKENDS = st.builds(
 ACCESSES = st.builds(
     lambda known, **rest: Access(source=known[0], issuer=known[1], audience=known[2], **rest),
     known=SOURCES,
-    kind=st.sampled_from([RecordKind.QUERY, RecordKind.RETRIEVE, RecordKind.EXPLAIN]),
+    kind=st.sampled_from(Access.KINDS),
     started=COUNTS,
     ended=COUNTS,
     role=st.none() | CODES,
@@ -115,10 +115,12 @@ DENIALS = st.builds(
     audience=st.none() | LABELS,
 )
 HELD = st.builds(RowsIn, LABELS, LABELS, COUNTS)
-CHANGES = (
-    INGESTS
-    | st.builds(PolicyChange, at=COUNTS, table=DIGESTS, before=st.none() | DIGESTS, why=CODES)
-    | st.builds(
+CHANGES = {
+    RecordKind.INGEST: INGESTS,
+    RecordKind.POLICY: st.builds(
+        PolicyChange, at=COUNTS, table=DIGESTS, before=st.none() | DIGESTS, why=CODES
+    ),
+    RecordKind.MODEL: st.builds(
         ModelChange,
         at=COUNTS,
         models=MODELS,
@@ -126,10 +128,14 @@ CHANGES = (
         before=st.none() | MODELS,
         before_gate=st.none() | GATES,
         why=CODES,
-    )
-    | st.builds(IndexChange, at=COUNTS, snapshot=DIGESTS, before=DIGESTS, rows=COUNTS, why=CODES)
-    | st.builds(Move, at=COUNTS, before=st.none() | HELD, after=HELD, rows=COUNTS, root=DIGESTS, why=CODES)
-    | st.builds(
+    ),
+    RecordKind.INDEX: st.builds(
+        IndexChange, at=COUNTS, snapshot=DIGESTS, before=DIGESTS, rows=COUNTS, why=CODES
+    ),
+    RecordKind.MOVE: st.builds(
+        Move, at=COUNTS, before=st.none() | HELD, after=HELD, rows=COUNTS, root=DIGESTS, why=CODES
+    ),
+    RecordKind.EVALUATION: st.builds(
         Evaluation,
         started=COUNTS,
         ended=COUNTS,
@@ -144,8 +150,10 @@ CHANGES = (
             st.integers(-(2**53) + 1, 2**53 - 1),
             max_size=4,
         ),
-    )
-)
+    ),
+}
+ALONE = {RecordKind.RECOVERY: st.builds(Recovery, CODES), RecordKind.DENIAL: DENIALS}
+"""Events of records that commit to nothing."""
 ENVELOPE = {"log": CODES, "seq": COUNTS, "id": st.binary(min_size=16, max_size=16), "committed": COUNTS}
 RECORDS = (
     st.builds(
@@ -155,8 +163,13 @@ RECORDS = (
         commitments=st.dictionaries(st.sampled_from(["subject", "query", "answer", "entities"]), DIGESTS),
         hits=st.lists(HITS, max_size=4).map(tuple),
     )
-    | st.builds(Record, **ENVELOPE, event=CHANGES, commitments=st.dictionaries(st.just("subject"), DIGESTS))
-    | st.builds(Record, **ENVELOPE, event=st.builds(Recovery, CODES) | DENIALS)
+    | st.builds(
+        Record,
+        **ENVELOPE,
+        event=st.one_of(*CHANGES.values()),
+        commitments=st.dictionaries(st.just("subject"), DIGESTS),
+    )
+    | st.builds(Record, **ENVELOPE, event=st.one_of(*ALONE.values()))
 )
 
 
@@ -224,11 +237,12 @@ def test_round_trip(record):
 OTHERS = {"BEGIN", "ANCHOR", "KEY", "ERASURE", "HOLD", "DISCLOSURE"}  # in files and tests of their own
 
 
-@pytest.mark.parametrize("kind", [kind for kind in RecordKind if kind.name not in OTHERS])
-def test_every_kind_of_record_is_tried(kind):
+def test_every_kind_of_record_is_tried():
     """The strategy above makes every kind there is; a new kind without one shows here."""
-    drawn = settings(max_examples=5_000, phases=[Phase.generate], database=None)  # found, and not made small
-    assert find(RECORDS, lambda record: record.kind is kind, settings=drawn).kind is kind
+    assert {*Access.KINDS, *CHANGES, *ALONE} == {kind for kind in RecordKind if kind.name not in OTHERS}
+    drawn = settings(max_examples=10, phases=[Phase.generate], database=None)
+    for kind, events in (CHANGES | ALONE).items():
+        assert find(events, lambda _: True, settings=drawn).kind is kind
 
 
 OPTIONAL = (
