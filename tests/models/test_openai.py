@@ -201,7 +201,7 @@ CUT = {
 @pytest.mark.parametrize("raw", CUT.values(), ids=CUT.keys())
 def test_a_stream_that_is_not_whole_gives_no_answer(server: Server, raw: bytes) -> None:
     server.gives(raw)
-    with pytest.raises(ModelUnavailable, match=r"stream .*; none of it is used") as raised:
+    with pytest.raises(ModelUnavailable, match=r"stream .*, and none of it is used") as raised:
         drafted(server)
     assert "May" not in str(raised.value)
 
