@@ -23,6 +23,11 @@ def may_read_otherwise(facts: Mapping[str, Any]) -> bool:
     """Tell whether a stored document was read from a file by another version of its reader.
 
     Stores before 0.3 did not keep the reader: a document with pages, or whose id ends like such a file, had one.
+
+    Examples
+    --------
+    >>> [may_read_otherwise(one) for one in ({"id": "a.pdf"}, {"id": "a.pdf", "read_by": "pdf/2"}, {"id": "a.md"})]
+    [True, False, False]
     """
     read_by = facts.get("read_by")
     if read_by is not None:
