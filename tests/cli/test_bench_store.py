@@ -94,7 +94,7 @@ def test_no_module_of_a_store_is_run(
     monkeypatch.chdir(home / "store")
     words = ["bench", "store", "../q.jsonl", "--store", ".", "--out", "../out", "--system", "evil_rag:make"]
     assert run(words) == Exit.BAD_INPUT
-    assert "evil_rag lies in the store" in " ".join(capsys.readouterr().err.split())
+    assert "evil_rag is inside the store" in " ".join(capsys.readouterr().err.split())
     assert "evil_rag" not in sys.modules
 
 

@@ -260,7 +260,7 @@ def test_a_module_within_the_store_is_not_imported_even_if_it_is_named(house: Ho
     (house.store / "evil.py").write_text(f"open({str(house.marker)!r}, 'w').close()\n")
     ask = ("ask", "When?", "--store", house.store, *SESSION, "--embedder", "evil:boom")
     done = house.run(*ask, PYTHONPATH=os.pathsep.join((str(ROOT), str(house.store))))
-    assert (65, True) == (done.returncode, "evil lies in the store" in done.stderr), done.stderr
+    assert (65, True) == (done.returncode, "evil is inside the store" in done.stderr), done.stderr
     assert not house.marker.exists()
     (house.store / "evil.py").rename(house.home / "models" / "evil.py")
     assert 65 == house.run(*ask).returncode

@@ -14,7 +14,7 @@ from carag.errors import AnchorUnavailable, AuditUnavailable
 if TYPE_CHECKING:
     from pathlib import Path
 
-SESSION = Session(role="nobody", purpose="invest")
+SESSION = Session(role="stranger", purpose="invest")
 
 
 class Ledger:

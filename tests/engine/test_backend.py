@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -95,27 +94,6 @@ def test_a_record_names_the_backend_and_verifies_with_both(tmp_path: Path) -> No
         assert 0 == script.main([str(tmp_path / "receipt.json"), "--key", engine.vkey])
 
 
-def test_a_record_of_the_native_index_names_none(tmp_path: Path) -> None:
-    """It is encoded as it always was."""
-    with opened(tmp_path / "store") as engine:
-        filled(engine)
-        receipt = engine.retrieve(QUESTION, READER).receipt
-    assert {"admissible", "known", "plan", "snapshot"} == json.loads(receipt.record)["index"].keys()
-
-
-def test_what_is_closed_is_closed_for_the_next_question(tmp_path: Path) -> None:
-    """A new version takes the place of the old one, which is deleted from the backend."""
-    backend = NativeBackend(DIM)
-    with opened(tmp_path / "store", backend) as engine:
-        filled(engine)
-        engine.add([document(0, text="Branches report on another day.")])
-        assert "Branches report on another day." in {
-            one.text for one in engine.retrieve(QUESTION, READER, 100).passages
-        }
-        engine._collection.check()
-        assert 12 == len(engine._collection.index)
-
-
 def test_a_store_is_opened_over_its_own_rows(tmp_path: Path) -> None:
     """Not without them, nor over those of another store or collection; and it can take them back."""
     own, other = NativeBackend(DIM, collection="own"), NativeBackend(DIM, collection="other")
@@ -144,14 +122,16 @@ def test_a_store_is_opened_over_its_own_rows(tmp_path: Path) -> None:
 
 def test_a_restored_store_has_no_part_in_the_rows_of_the_original(tmp_path: Path) -> None:
     """Its index is made here, and the original's collection is another's to it."""
-    own = NativeBackend(DIM, collection="own")
-    with opened(tmp_path / "store", own) as engine:
+    own, second = NativeBackend(DIM, collection="own"), NativeBackend(DIM, collection="next")
+    with opened(tmp_path / "store", own, shadow=second) as engine:
         filled(engine)
         before = ids(engine, REVIEW)
     back_up(tmp_path / "store", tmp_path / "data", keys=tmp_path / "keys")
     restore(tmp_path / "data", tmp_path / "keys", tmp_path / "copy")
     with pytest.raises(InvalidArgument, match="rows of another store"):
         opened(tmp_path / "copy", own)
+    with pytest.raises(InvalidArgument, match="that are not from"):
+        opened(tmp_path / "copy", shadow=second)
     with opened(tmp_path / "copy") as engine:
         assert before == ids(engine, REVIEW)
 

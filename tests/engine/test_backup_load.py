@@ -108,7 +108,7 @@ def test_no_acknowledged_record_is_lost_and_no_restore_behind_an_anchor_goes_unn
 
 
 def opened_and_closed(home: Path, numbers: list[int]) -> int:
-    """Open a restored store, ask it, and tell how many values it cannot open, though nobody erased them."""
+    """Open a restored store, ask it, and count the values that it cannot open although they were not erased."""
     with Engine.open(home, create=False) as engine:
         assert engine.retrieve(
             "When does branch 3 report?", Session(role="employee", purpose="work")

@@ -53,7 +53,7 @@ def test_an_answer_about_nobody_has_no_basis(engine: Engine) -> None:
 def test_what_is_no_answer_has_no_basis(engine: Engine) -> None:
     for question, session in (
         ("What did Boeing earn in 1950?", BUY_SIDE),
-        (PARTLY, Session(role="nobody", purpose="invest")),
+        (PARTLY, Session(role="stranger", purpose="invest")),
     ):
         answer = engine.ask(question, session)
         assert answer.outcome is not Outcome.ANSWER

@@ -12,6 +12,7 @@ import pytest
 
 from carag import Engine, Outcome, Session
 from carag.audit import Verdict, verify_receipt
+from tests.sizes import examples
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -92,7 +93,7 @@ def ask_beside_ingests(home: Path, *, asks: int, ingests: int) -> None:
             asker.start()
         for edition in range(1, ingests + 1):
             file = home / f"{edition}.jsonl"
-            # A few filings anew each time, so that some are replaced and some are the same as before.
+            # A few filings each time, so that some are replaced and some are the same as before.
             write_filings(file, range(edition % FILINGS, min(edition % FILINGS + 3, FILINGS)), edition)
             assert engine.ingest(file).changed
             for _ in range(asks // ingests):
@@ -109,8 +110,8 @@ def ask_beside_ingests(home: Path, *, asks: int, ingests: int) -> None:
 
 
 def test_asking_beside_an_ingest_never_fails_and_shows_nothing_closed_before(tmp_path: Path) -> None:
-    """Each answer is of one state of the store, which its receipt proves; what a commit closes goes with it."""
-    ask_beside_ingests(tmp_path, asks=240, ingests=24)
+    """Each answer comes from one state of the store, which its receipt proves; what a commit closes goes with it."""
+    ask_beside_ingests(tmp_path, asks=examples(240), ingests=examples(24))
 
 
 @pytest.mark.parametrize("session", SESSIONS, ids=lambda one: one.role)

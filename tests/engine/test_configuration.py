@@ -14,7 +14,6 @@ import pytest
 from carag import Engine, Session
 from carag.audit import Evaluation, IndexChange, Record, Verdict, verify_receipt
 from carag.errors import CorruptFile, InvalidArgument
-from carag.policy import PolicyTable
 from carag.retrieval import ConfidenceGate
 
 if TYPE_CHECKING:
@@ -49,20 +48,6 @@ def test_a_new_store_begins_with_what_is_in_force(tmp_path: Path) -> None:
     assert (policy.why, models.why) == ("FIRST_TABLE", "FIRST_MODELS")  # type: ignore[union-attr]
     assert policy.table.hex() == engine._table.sha256  # type: ignore[union-attr]
     assert (models.gate, models.models.embed) == (390_000, "wordllama")  # type: ignore[union-attr]
-
-
-def test_another_table_is_on_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before anything is answered under it, with the one before; and back again, once more."""
-    open_store(tmp_path).close()
-    read = PolicyTable.from_toml
-    with monkeypatch.context() as changed:
-        changed.setattr(PolicyTable, "from_toml", lambda text, said: read(f"{text}\n# stricter\n", said))
-        with open_store(tmp_path) as engine:
-            (first,) = records(engine, 2)
-    with open_store(tmp_path) as engine:
-        (second,) = records(engine, 3)
-    assert [one.event.why for one in (first, second)] == ["TABLE_CHANGED"] * 2  # type: ignore[union-attr]
-    assert first.event.table == second.event.before != second.event.table == first.event.before  # type: ignore[union-attr]
 
 
 def test_other_models_and_another_gate_are_on_record(tmp_path: Path) -> None:
@@ -145,15 +130,6 @@ def test_a_run_killed_after_its_record_opens_again(tmp_path: Path, amended: Path
         engine._collection.store.meta_update({"recorded_snapshot": "", "recorded_known": "7"})
     with open_store(tmp_path) as engine:
         assert "INGEST_RESUMED" == engine._log.record(engine._log.size - 1).event.why  # type: ignore[union-attr]
-
-
-@pytest.mark.parametrize("note", ["99", "-1", "two", "1"])
-def test_a_note_that_leads_nowhere_costs_a_record_and_no_more(tmp_path: Path, note: str) -> None:
-    """A number past the end, no number, or that of another kind."""
-    with open_store(tmp_path) as engine:
-        engine._collection.store.meta_set("recorded_policy", note)
-    with open_store(tmp_path) as engine:
-        assert [one.event.why for one in records(engine, 2)] == ["FIRST_TABLE"]  # type: ignore[union-attr]
 
 
 def test_an_evaluation_is_on_record(tmp_path: Path) -> None:

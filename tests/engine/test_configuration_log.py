@@ -158,7 +158,7 @@ def test_a_note_that_leads_to_no_record_of_its_kind_costs_a_record(
 
 
 def test_labels_of_which_nothing_is_on_record_are_taken(configuration: ConfigurationLog, log: Log) -> None:
-    """No state is named by an empty log, by what is no answer, or by a question about the past."""
+    """An empty log, a record without an answer and a question about the past name no state."""
     labels(configuration, state())
     log += [Recovery("DRILL"), access(None), access(TWO, known_at=NOW - 1)]
     labels(configuration, state())

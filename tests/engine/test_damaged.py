@@ -96,7 +96,7 @@ def test_the_command_line_ends_in_65_over_a_damaged_store(
 
 @pytest.mark.parametrize("is_there", [True, False])
 def test_an_ingest_that_fails_leaves_no_new_store_behind(tmp_path: Path, *, is_there: bool) -> None:
-    """Nothing to ingest: 65, and where no store was there is none, and no directory; one that was is kept."""
+    """Nothing to ingest: 65, no new store and no directory remain, and an existing store is kept."""
     folder, store = tmp_path / "folder", tmp_path / "new" / "store"
     if is_there:
         folder.mkdir()

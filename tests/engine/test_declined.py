@@ -58,7 +58,7 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
     "below the gate": ({"question": "q 0.1"}, "BELOW_GATE"),
     "it has no answer": ({"question": "q 0.9", "says": ""}, "MODEL_DECLINED"),
     "it cites what it was not given": ({"question": "q 0.9", "says": "So [99]."}, "BAD_CITATION"),
-    "refused": ({"question": "q 0.9", "session": Session(role="nobody", purpose="work")}, "UNKNOWN_ROLE"),
+    "refused": ({"question": "q 0.9", "session": Session(role="stranger", purpose="work")}, "UNKNOWN_ROLE"),
 }
 
 
@@ -104,7 +104,7 @@ def test_without_anything_admissible_there_is_no_similarity_and_nothing_is_named
 def test_a_decline_names_up_to_three_passages_that_are_on_its_record(
     tmp_path: Path, says: str, gate: float
 ) -> None:
-    """Whoever declined, the gate or the model; and an answer names none, for it cites."""
+    """Whether the gate or the model declined; an answer names none, because it cites."""
     declined, _ = asked(tmp_path, "q 0.1", says=says, gate=gate)
     assert declined.outcome is Outcome.DECLINE
     named = declined.to_json()["nearest"]

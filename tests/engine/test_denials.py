@@ -84,7 +84,7 @@ def test_what_was_counted_elsewhere_is_counted_whole(log: AuditLog, clock: Clock
 
 
 def test_what_cannot_be_recorded_is_an_error(log: AuditLog, clock: Clock) -> None:
-    """A refusal nobody would see again is not passed over."""
+    """A refusal that would leave no trace is an error."""
     denials = Denials(log, clock)
     log.close()
     with pytest.raises(AuditUnavailable):

@@ -93,7 +93,7 @@ def test_a_record_has_the_fields_that_it_had(dense: Engine) -> None:
 
 
 def test_by_similarity_alone_nobody_is_declined_for_whom_it_names(dense: Engine) -> None:
-    """Neither for a name that nobody has, nor for words that nothing holds: it reads neither."""
+    """Neither for an unknown name nor for words that occur nowhere, because it reads neither."""
     answer = dense.ask("What royalty rate does Gringotts Holdings pay on net sales of LMF-204?", BUY_SIDE)
     assert answer.why not in ("NOTHING_ABOUT_IT", "TOO_FEW_WORDS")
 

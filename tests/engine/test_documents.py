@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import carag.engine.documents
-from carag import Document, Engine, Outcome, PolicyBit, Session
+from carag import Document, Engine, PolicyBit, Session
 from carag.audit import Record, Verdict, verify_receipt
 from carag.engine.documents import _label, _row
 from carag.engine.policy_replay import ReplayVerdict, replay
@@ -122,7 +122,7 @@ def test_what_is_found_is_what_is_admissible(data: st.DataObject, documents: lis
 
 def test_adding_twice_changes_nothing(engine: Engine, embedder: Counting) -> None:
     documents = [document(n, metadata={"title": f"Circular {n}"}, entities=[n]) for n in range(20)]
-    first = engine.add(documents)
+    first = engine.add([*documents, *documents])
     assert (20, 0, 0, 0, []) == (
         first.added,
         first.changed,
@@ -140,15 +140,15 @@ def test_adding_twice_changes_nothing(engine: Engine, embedder: Counting) -> Non
     )
 
 
-def test_of_a_thousand_only_what_changed_is_embedded(engine: Engine, embedder: Counting) -> None:
-    documents = [document(n) for n in range(1000)]
+def test_only_what_changed_is_embedded(engine: Engine, embedder: Counting) -> None:
+    documents = [document(n) for n in range(100)]
     engine.add(documents)
     embedder.texts.clear()
-    for n in range(0, 1000, 100):
+    for n in range(0, 100, 10):
         documents[n] = document(n, text=f"Branches no longer report on day {n}.")
     report = engine.add(documents)
-    assert (0, 10, 990) == (report.added, report.changed, report.unchanged)
-    assert sorted(documents[n].text for n in range(0, 1000, 100)) == sorted(embedder.texts)
+    assert (0, 10, 90) == (report.added, report.changed, report.unchanged)
+    assert sorted(documents[n].text for n in range(0, 100, 10)) == sorted(embedder.texts)
 
 
 def test_passages_are_embedded_in_batches(
@@ -229,14 +229,6 @@ def test_an_id_may_hold_colons_and_a_passage_names_its_ordinal_last(engine: Engi
         assert ("urn:x:00001", "urn:x:00001") == (name, passage.accession_number)
         assert ordinal.isdecimal()
         assert text[passage.start : passage.end] == passage.text
-
-
-def test_windows_are_kept(engine: Engine) -> None:
-    engine.add([document(public_at=at(5), expires_at=at(9))])
-    seen = {
-        day: ids(engine, Session(role="compliance", purpose="surveil", as_of=at(day))) for day in (4, 5, 8, 9)
-    }
-    assert {4: set(), 5: {"d/0"}, 8: {"d/0"}, 9: set()} == seen
 
 
 def test_a_title_is_embedded_and_not_shown(engine: Engine, embedder: Counting) -> None:
@@ -324,41 +316,11 @@ def test_a_profile_may_have_documents_cut_at_their_clauses_which_citations_name(
         (rules[rules.index("2.") :], "clause 2, page 2, d/1"),
     ]
     longer = whole.replace("target = 80, limit = 90", "target = 20, limit = 30, whole = 90")
-    assert parts(longer) == parts(longer.replace("whole = 90", "whole = 91"))  # each added anew
+    assert parts(longer) == parts(longer.replace("whole = 90", "whole = 91"))  # each added again
     assert parts(longer.replace("whole = 90", "whole = 92"))[0][0] == rules[: rules.index("\n2.")]
     torn = whole.replace("target = 80, limit = 90", "target = 20, limit = 20, overlap = 8")
     assert {source for _, source in parts(torn)} >= {"clause 1(a), page 1, d/1", "clause 2, page 2, d/1"}
     assert parts(torn.replace("overlap = 8", "overlap = 7"))
-
-
-def test_the_store_keeps_what_a_citation_and_a_rule_need(engine: Engine) -> None:
-    engine.add([document(metadata={"title": "Circular"}, language="de", pages=[0, 9], entities=[7])])
-    kept = engine._collection.store.filing("d/0")
-    assert ("", "", "") == (kept.form, kept.company, kept.filed)
-    facts = {name: kept.facts[name] for name in ("metadata", "facts", "language", "pages", "supersedes")}
-    assert facts == {
-        "metadata": {"title": "Circular"},
-        "facts": None,
-        "language": "de",
-        "pages": [0, 9],
-        "supersedes": None,
-    }
-
-
-def test_explain_names_the_bits_and_where_they_come_from(engine: Engine) -> None:
-    engine.add([document(bits=["PD_SPECIAL"], public_at=at(0))])
-    told = engine.explain("d/0:00000", COMPLIANCE)
-    assert (Outcome.ANSWER, "HIDDEN") == (told.outcome, told.why)
-    assert ["FORBIDDEN:PD_SPECIAL"] == [one.reason.code for one in told.reasons]
-    assert "PD_SPECIAL: bits: stated with the document" in told.causes
-    assert "NOTHING_TO_EXPLAIN" == engine.explain("d/0:00000", PUBLIC).why
-
-
-def test_an_answer_cites_the_document(engine: Engine) -> None:
-    engine.add([document(text="Branches report liquidity by the fifth of May.")])
-    answer = engine.ask("By when do branches report liquidity?", PUBLIC)
-    assert (Outcome.ANSWER, "d/0") == (answer.outcome, answer.citations[0].accession_number)
-    assert verify_receipt(answer.receipt.to_bytes(), engine.vkey).verdict is Verdict.VERIFIED
 
 
 # --- what is refused, before anything is stored ---
@@ -409,10 +371,6 @@ def test_a_source_that_fails_midway_stores_nothing(engine: Engine) -> None:
     assert 0 == engine._collection.store.epoch
 
 
-def test_identical_ones_count_once(engine: Engine) -> None:
-    assert 1 == engine.add([document(), document()]).added
-
-
 def test_a_document_without_text_is_stored_and_reported(engine: Engine) -> None:
     report = engine.add([document(text=" \n ")])
     assert 1 == report.added
@@ -446,7 +404,7 @@ def test_a_store_of_filings_takes_no_documents(engine: Engine, small_corpus: Pat
 
 
 def test_an_empty_store_may_still_become_either(engine: Engine, tmp_path: Path) -> None:
-    """A call that stored nothing binds nobody."""
+    """A call that stored nothing commits the store to nothing."""
     (tmp_path / "empty").mkdir()
     engine.ingest(tmp_path / "empty")
     assert 1 == engine.add([document()]).added

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -41,9 +42,8 @@ class Scripted:
 
 
 @pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory, small_corpus: Path) -> Iterator[Engine]:
-    with Engine.open(tmp_path_factory.mktemp("durable") / "store", embedder="wordllama") as opened:
-        opened.ingest(small_corpus)
+def engine(tmp_path_factory: pytest.TempPathFactory, ingested: Path) -> Iterator[Engine]:
+    with Engine.open(shutil.copytree(ingested, tmp_path_factory.mktemp("durable") / "store")) as opened:
         yield opened
 
 
@@ -58,7 +58,7 @@ def paths(passage: Any) -> dict[str, Callable[[Engine], Any]]:
         "ask": lambda engine: engine.ask(QUESTION, SESSION),
         "retrieve": lambda engine: engine.retrieve(QUESTION, SESSION),
         "explain": lambda engine: engine.explain(passage.chunk_id, SESSION),
-        "refused": lambda engine: engine.ask(QUESTION, Session(role="nobody", purpose="invest")),
+        "refused": lambda engine: engine.ask(QUESTION, Session(role="stranger", purpose="invest")),
     }
 
 
@@ -226,20 +226,18 @@ def test_a_question_may_have_lines_and_the_length_that_is_stated(engine: Engine)
 
 
 @pytest.fixture
-def store(engine: Engine, tmp_path: Path, small_corpus: Path) -> Iterator[Callable[..., Engine]]:
-    """Opens one store of its own with the generator given."""
-    opened: list[Engine] = []
+def store(tmp_path: Path, ingested: Path) -> Iterator[Callable[..., Engine]]:
+    """Open a copy of a store with the generator given."""
+    home, opened = shutil.copytree(ingested, tmp_path / "store"), list[Engine]()
 
     def open_with(generator: Scripted) -> Engine:
         for earlier in opened:
             earlier.close()
-        one = Engine.open(tmp_path / "store", embedder="wordllama", generator=generator, gate=None)
+        one = Engine.open(home, generator=generator)
         generator.log = one._log
         opened.append(one)
         return one
 
-    with Engine.open(tmp_path / "store", embedder="wordllama") as one:
-        one.ingest(small_corpus)
     yield open_with
     for one in opened:
         one.close()

@@ -61,7 +61,7 @@ def surveil(**lists: frozenset[int]) -> Session:
 
 @pytest.mark.parametrize("role", ["dpo", "counsel"])
 def test_an_access_request_finds_what_was_filed_about_an_owner(engine: Engine, role: str) -> None:
-    """Issuer and owner are both named in the header of a Form 4, and each may ask for it; nobody else may."""
+    """Issuer and owner are both named in the header of a Form 4, and each may ask for it, but no one else may."""
     for who, wanted in ((OWNER, {FORM_4}), (ISSUER, {FORM_4}), (OTHER, set())):
         session = Session(role=role, purpose="dsar", allow_entities=frozenset({who}))
         assert accessions(engine, session) == wanted
@@ -90,7 +90,7 @@ def test_behind_a_wall_both_must_be_clients(engine: Engine) -> None:
 
 
 def test_an_exchange_is_not_what_its_delisting_is_about(engine: Engine) -> None:
-    """Whoever may not read of the exchange may read of the company that left it."""
+    """A session that may not read about the exchange may read about the company that left it."""
     everything = accessions(engine, surveil())
     assert EXCHANGE in everything
     assert accessions(engine, surveil(restricted=frozenset({OTHER}))) == everything
@@ -122,7 +122,7 @@ def test_explain_names_who_was_listed_to_whom_it_may(engine: Engine) -> None:
 
 
 def test_a_filing_that_names_more_comes_as_a_new_version(tmp_path: Path) -> None:
-    """The text is the same, whom it is about is not: the passages are stored anew, and the lists reach them."""
+    """The text is the same but the parties differ: the passages are stored again, and the lists reach them."""
     file = tmp_path / "filing.txt"
     session = surveil(restricted=frozenset({OTHER}))
     with Engine.open(tmp_path / "store", embedder="wordllama") as engine:

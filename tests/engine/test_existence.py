@@ -85,7 +85,7 @@ def test_an_explanation_names_no_filing_that_the_session_may_not_see(engine: Eng
     filings = {chunk.split(":")[0].split(".v")[0] for chunk in shown}
     causes = {
         cause.split("set by ")[1]
-        for chunk in shown[:: max(1, len(shown) // 60)]
+        for chunk in shown[:: max(1, len(shown) // 20)]
         for cause in engine.explain(chunk, session).causes
         if "set by" in cause
     }
@@ -137,7 +137,7 @@ def test_hidden_and_absent_run_the_same_lines_to_the_end(
 
 
 def test_the_receipts_of_a_real_store_tell_nothing_of_a_hidden_filing(engine: Engine) -> None:
-    """Whoever gathers the proofs of 360 open passages, and guesses the hidden report's accession number and minute."""
+    """An attacker has the proofs of 360 open passages, and guesses the hidden report's accession number and minute."""
     known: dict[str, Known] = {}
     for n in range(OPEN_FILINGS):
         found = engine.retrieve(f"What did plant 1 of filer {9_999_000 + n} make?", PUBLIC, 400)
@@ -150,5 +150,5 @@ def test_the_receipts_of_a_real_store_tell_nothing_of_a_hidden_filing(engine: En
     attack = TrieAttack(known.values(), bare_place)
     absent = [(f"0009999998-24-{n:06d}:{chunk[-5:]}", since) for n in range(40) for chunk, since in hidden]
     area = area_under_curve(*([attack.score(*guess) for guess in guesses] for guesses in (hidden, absent)))
-    # One store, and its key is drawn anew: more than five standard errors. Bare places reach 0.82.
+    # One store with a fixed key: more than five standard errors. Bare places reach 0.82.
     assert area.at_most < 0.75

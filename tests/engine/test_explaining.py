@@ -1,4 +1,4 @@
-"""What the store says of a passage to a session: every question is of the session's instant and knowledge."""
+"""What the store tells a session about a passage: every query is for the session's instant and knowledge."""
 
 from __future__ import annotations
 

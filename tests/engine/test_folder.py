@@ -21,7 +21,7 @@ REVIEW = Session(role="compliance", purpose="review")
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Three that state what they are, one that does not, one that cannot be read, one that is no document."""
+    """Three files with a classification, one without, one that cannot be read, and one that is not a document."""
     folder = tmp_path / "docs"
     (folder / "hr").mkdir(parents=True)
     (folder / "lunch.md").write_text(
@@ -45,7 +45,7 @@ def opened(home: Path) -> Engine:
 
 
 def test_what_files_state_decides_who_finds_them(tmp_path: Path, folder: Path) -> None:
-    """And what states no classification nobody finds."""
+    """And no one finds a file without a classification."""
     with opened(tmp_path / "store") as engine:
         report = engine.ingest(folder)
         assert (report.added, report.newly_quarantined, len(report.problems)) == (4, 1, 3)
@@ -125,7 +125,7 @@ def test_a_file_that_supersedes_what_is_not_there_keeps_no_other_out(tmp_path: P
     """It is named, with those that supersede it in turn; two that supersede each other are left out, too."""
     head = "---\nclassification: internal\nsupersedes: {}\n---\nThe canteen opens at {}.\n"
     for name, old in (
-        ("new", "nobody"),
+        ("new", "unknown"),
         ("newer", "new.md"),
         ("a", "b.md"),
         ("b", "a.md"),

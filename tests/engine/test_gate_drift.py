@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -43,17 +44,23 @@ def calibrate(engine: Engine, home: Path) -> Any:
     return engine.calibrate_gate(home / "questions.jsonl", EMPLOYEE)
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    with opened(tmp_path) as engine:
+@pytest.fixture(scope="module")
+def founded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("calibrated")
+    with opened(home) as engine:
         engine.add(
             [
                 Document(id="open", text="open", facts={"classification": "public"}, metadata={"kind": "A"}),
                 Document(id="secret", text="secret", facts={"classification": "secret"}),
             ]
         )
-        calibrate(engine, tmp_path)
-    return tmp_path
+        calibrate(engine, home)
+    return home
+
+
+@pytest.fixture
+def home(founded: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(founded, tmp_path, dirs_exist_ok=True)
 
 
 def changes(engine: Engine) -> list[str]:
@@ -66,12 +73,17 @@ def odd(engine: Engine, session: Session = EMPLOYEE, **settings: Any) -> Iterato
         yield engine.ask(f"odd {one}", session, **settings)
 
 
-@pytest.fixture
-def drifted(home: Path) -> Path:
+@pytest.fixture(scope="module")
+def once_drifted(founded: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = shutil.copytree(founded, tmp_path_factory.mktemp("drifted"), dirs_exist_ok=True)
     with opened(home) as engine:
-        for _ in odd(engine):
-            pass
+        list(odd(engine))
     return home
+
+
+@pytest.fixture
+def drifted(once_drifted: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(once_drifted, tmp_path, dirs_exist_ok=True)
 
 
 def test_drift_shuts_the_gate_to_what_is_closer_and_puts_it_on_record(home: Path) -> None:
@@ -141,7 +153,7 @@ def test_a_gate_given_sets_it_aside_and_does_not_make_it_forgotten(drifted: Path
 
 
 def test_nobody_is_watched_where_the_gate_is_not_the_calibrated_one(home: Path) -> None:
-    """A gate given, and one that nobody calibrated."""
+    """A gate given for one opening, and one that was never calibrated."""
     with opened(home, gate=ConfidenceGate(0.3)) as engine:
         list(odd(engine))
         assert ConfidenceGate(0.3) == engine.gate
@@ -155,7 +167,7 @@ def test_nobody_is_watched_where_the_gate_is_not_the_calibrated_one(home: Path) 
     ("session", "settings"),
     [
         (REVIEW, {}),
-        (Session(role="nobody", purpose="work"), {}),
+        (Session(role="stranger", purpose="work"), {}),
         (EMPLOYEE, {"where": {"kind": "A"}}),
         (Session(role="employee", purpose="work", allow_entities=frozenset({7})), {}),
     ],
@@ -227,7 +239,7 @@ def test_of_a_gate_that_was_high_more_than_the_baseline_is_wanted(tmp_path: Path
 
 
 def test_show_says_that_it_drifted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """And of a gate that nobody calibrated here, that no drift is watched for."""
+    """And that there is no watch for drift if the gate was not calibrated here."""
     store = tmp_path / "store"
     with Engine.open(store, profile="generic", embedder="wordllama") as engine:
         engine.add([Document(id="open", text="The gym opens at nine.", facts={"classification": "public"})])

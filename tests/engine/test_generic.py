@@ -9,7 +9,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import carag
 from carag import Document, Engine, Session
 from carag.audit import Record, Verdict, verify_receipt
 from carag.errors import InvalidArgument
@@ -120,11 +119,6 @@ def test_a_refused_question_about_a_day_is_on_record_with_that_days_end(engine: 
     refused = engine.retrieve("Lunch?", Session(role="visitor", purpose="work", as_of=date(2026, 1, 1)))
     event = Record.parse(refused.receipt.record).event
     assert event.as_of == int(datetime(2026, 1, 1, 23, 59, tzinfo=UTC).timestamp()) // 60  # type: ignore[union-attr]
-
-
-def test_names_stand_at_the_top() -> None:
-    """What an engineer imports first."""
-    assert {"Document", "Engine", "Session"} <= set(carag.__all__)
 
 
 def test_a_folder_is_no_name(tmp_path: Path) -> None:

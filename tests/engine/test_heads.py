@@ -123,7 +123,7 @@ def test_a_passage_that_only_lends_heads_is_none_of_those_found(engine: Engine) 
 
 
 def test_what_is_read_without_heads_is_recorded_as_it_always_was(engine: Engine) -> None:
-    """No member of the record says that there are none."""
+    """The record has no empty member for them."""
     found = engine.retrieve(OTHER, BUY_SIDE, 1)
     assert [f"{NUMBER}:00000"] == [one.chunk_id for one in found.passages]
     assert "heads" not in json.loads(found.receipt.record)

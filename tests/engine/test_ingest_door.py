@@ -38,7 +38,7 @@ def row(accession: object, **more: object) -> str:
     ids=["long", "control", "bidi", "surrogate", "version", "text", "no JSON"],
 )  # fmt: skip
 def test_a_bad_row_costs_itself_and_no_later_question(engine: Engine, tmp_path: Path, bad: str) -> None:
-    """It is a problem with its place, its neighbours are stored, and whoever asks is answered, on record."""
+    """It is a problem with its place, its neighbours are stored, and later questions are answered, on record."""
     file = tmp_path / "rows.jsonl"
     file.write_text("\n".join([row("0009999999-24-000001"), bad, row("0009999999-24-000002")]))
     report = engine.ingest(file)

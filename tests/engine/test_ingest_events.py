@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -138,16 +139,20 @@ def test_any_order_with_text_ends_as_the_text_alone(opened: Opened, small_corpus
         assert collection.known_at == known
 
 
+@pytest.mark.parametrize("is_one_run", [False, True])
 @pytest.mark.parametrize("text_first", [True, False])
 def test_a_row_that_contradicts_the_text_closes_it(
-    opened: Opened, small_corpus: Path, tmp_path: Path, text_first: bool
+    opened: Opened, small_corpus: Path, tmp_path: Path, text_first: bool, is_one_run: bool
 ) -> None:
-    """Whichever came first, and what was known before stays known."""
-    original = small_corpus / f"{ORIGINAL}.txt"
+    """Whichever came first, also while the text waits to be embedded; and what was known before stays known."""
+    folder = tmp_path / "given"
+    folder.mkdir()
+    original = folder / ("0.txt" if text_first else "x.txt")  # sorts before CIK, or after it
+    shutil.copy(small_corpus / f"{ORIGINAL}.txt", original)
     filing = read(original)
-    wrong = submissions(tmp_path, filing.ciks[0], [row(filing, reportDate="2019-12-31")])
+    wrong = submissions(folder, filing.ciks[0], [row(filing, reportDate="2019-12-31")])
     collection = opened()
-    run(collection, *((original, wrong) if text_first else (wrong, original)))
+    run(collection, *((folder,) if is_one_run else (original, wrong) if text_first else (wrong, original)))
     assert words(collection, ORIGINAL)
     assert all(word & QUARANTINE for word in words(collection, ORIGINAL))
     code, said = collection.store.filing(ORIGINAL).quarantine or ("", "")
@@ -159,27 +164,10 @@ def test_a_row_that_contradicts_the_text_closes_it(
         assert (report.unchanged, report.quarantined) == (1, {"FACTS_DISAGREE": 1})
 
 
-def test_a_text_and_its_row_in_one_run_are_compared(
-    opened: Opened, small_corpus: Path, tmp_path: Path
-) -> None:
-    """Also while the text still waits to be embedded."""
-    text = (small_corpus / f"{ORIGINAL}.txt").read_text()
-    for name in ("0.txt", "x.txt"):  # sorts before CIK, and after it
-        folder = tmp_path / name[0]
-        folder.mkdir()
-        (folder / name).write_text(text)
-        filing = read(folder / name)
-        submissions(folder, filing.ciks[0], [row(filing, reportDate="2019-12-31")])
-        collection = opened()
-        assert run(collection, folder).quarantined == {"FACTS_DISAGREE": 1}
-        assert all(word & QUARANTINE for word in words(collection, ORIGINAL))
-
-
-@pytest.mark.parametrize("step", ["__init__", "apply", "_relabel", "_close", "_open"])
 def test_a_kill_inside_the_transaction_stores_no_event(
-    opened: Opened, small_corpus: Path, listed: Path, monkeypatch: pytest.MonkeyPatch, step: str
+    opened: Opened, small_corpus: Path, listed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And the next run makes it good."""
+    """And the next run makes it good; at each step of a transaction: ``test_ingest.py``."""
 
     def killed(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
@@ -187,7 +175,7 @@ def test_a_kill_inside_the_transaction_stores_no_event(
     collection = opened()
     run(collection, small_corpus / f"{ORIGINAL}.txt")
     with monkeypatch.context() as patched:
-        patched.setattr(LabelChange, step, killed)
+        patched.setattr(LabelChange, "_open", killed)
         with pytest.raises(KeyboardInterrupt):
             Ingestor(collection).run(listed, progress=no_progress)
     assert collection.store.counts().metadata_only == 0
@@ -197,7 +185,7 @@ def test_a_kill_inside_the_transaction_stores_no_event(
 
 
 def test_bad_rows_are_named_and_cost_no_others(opened: Opened, small_corpus: Path, tmp_path: Path) -> None:
-    """An impossible date, a number that is none, another accession number: each has its line, the rest is read."""
+    """An impossible date, a missing accession number, contradicting rows: each has its line, the rest is read."""
     amended = read(small_corpus / f"{AMENDED}.txt")
     rows = [
         row(amended, accessionNumber="0009999999-24-000001", reportDate="2024-02-30"),

@@ -1,4 +1,4 @@
-"""A store names its profile for ever, opens under it without being told, and under no other."""
+"""A store keeps its profile permanently, opens under it without being told, and under no other."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from carag import Engine, Session
-from carag.audit import PolicyChange, Record
+from carag.audit import PolicyChange
 from carag.errors import CorruptFile, InvalidArgument
 from carag.policy import Profile
 from carag.policy.shipped import shipped_text
@@ -64,7 +64,7 @@ def test_a_profile_of_ones_own_opens_where_its_folder_is_gone(tmp_path: Path) ->
 
 
 def test_other_roles_are_put_in_force_on_record(tmp_path: Path) -> None:
-    """By whoever says so; the next opening needs no word."""
+    """If the caller accepts them; the next opening needs no argument."""
     opened(tmp_path / "store", profile=write(tmp_path / "office")).close()
     wider = write(tmp_path / "wider", ROLES.replace('"SECRET", "PERSONAL", "LEGAL"', '"SECRET", "LEGAL"'))
     opened(tmp_path / "store", profile=wider, accept_policy=True).close()
@@ -89,7 +89,12 @@ def test_roles_changed_in_the_file_do_not_open(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("note", "value"),
-    [("profile", "generic"), ("profile", "nobody"), ("profile_bits", "00" * 32), ("profile_texts", "[1, 2]")],
+    [
+        ("profile", "generic"),
+        ("profile", "unknown"),
+        ("profile_bits", "00" * 32),
+        ("profile_texts", "[1, 2]"),
+    ],
 )
 def test_a_note_that_was_changed_does_not_open(tmp_path: Path, note: str, value: str) -> None:
     """What a bit means never changes under a store."""
@@ -98,15 +103,6 @@ def test_a_note_that_was_changed_does_not_open(tmp_path: Path, note: str, value:
         connection.execute("UPDATE meta SET value = ? WHERE name = ?", (value, note))
     with pytest.raises(CorruptFile):
         opened(tmp_path / "store")
-
-
-def test_a_receipt_is_of_the_profiles_masks(tmp_path: Path) -> None:
-    """The record names its table and the pairs that were applied."""
-    with opened(tmp_path / "store", profile="generic") as engine:
-        receipt = engine.retrieve("Anything?", Session(role="employee", purpose="work")).receipt
-    policy = Record.parse(receipt.record).event.policy  # type: ignore[union-attr]
-    assert policy.table.hex() == Profile.open("generic").table.sha256
-    assert policy.masks == ((0, 0b101100),)
 
 
 READING = 'schema = 1\nkind = "kind"\nkinds = "kinds.tsv"\n'
@@ -120,7 +116,7 @@ def with_tables(folder: Path, table: str) -> Path:
 
 
 def test_tables_for_reading_questions_are_kept_and_replaced_on_the_same_word(tmp_path: Path) -> None:
-    """They are no policy: its hash stays, and yet nobody changes them by opening a store."""
+    """They are not policy, so its hash stays; but opening a store does not change them either."""
     first, second = (with_tables(tmp_path / name, f"\\b{name}\\b\tmemo\n") for name in ("notes", "minutes"))
     opened(tmp_path / "store", profile=first).close()
     shutil.rmtree(first)

@@ -45,7 +45,7 @@ def test_every_record_of_an_engine_has_the_class_it_was_opened_with(home: Path, 
     with Engine.open(home, retain=code) as engine:
         engine.ask(QUESTION, BUY_SIDE)
         engine.retrieve(QUESTION, BUY_SIDE)
-        engine.ask(QUESTION, Session(role="nobody", purpose="invest"))
+        engine.ask(QUESTION, Session(role="stranger", purpose="invest"))
         engine.explain("0000000000-00-000000:00000", BUY_SIDE)
     after = classes(home)
     assert after[: len(before)] == before
@@ -97,7 +97,7 @@ def test_a_scrub_without_pause_is_refused(home: Path, every: float) -> None:
 
 
 def test_the_command_line_says_both(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Class and checkpoint; a class nobody knows and a store put back are bad input."""
+    """Class and checkpoint; an unknown class and a store put back are bad input."""
     older = shutil.copytree(home, tmp_path / "older")
     receipt = str(tmp_path / "r.json")
     ask = ["ask", QUESTION, *ASKED, "--store"]

@@ -98,7 +98,7 @@ def test_a_damaged_vector_ends_the_searches(home: Path) -> None:
 
 
 def test_damage_is_never_saved_under_a_new_checksum(home: Path) -> None:
-    """What is added meanwhile stays in the store, and the index built anew has it."""
+    """What is added meanwhile stays in the store, and the rebuilt index has it."""
     before = damage(home, "codes")
     new = Document(id="memo/60", text="Which branch? The fifth.", bits=())
     with pytest.raises(CorruptFile, match="delete"), Engine.open(home) as engine:

@@ -284,7 +284,7 @@ def test_a_store_that_cannot_be_shared_is_not_moved(source: Source, sharing: Sha
         moved(source, sharing, schema)
     with Engine.open(source.home, embedder="wordllama", backend="native"):
         pass
-    (source.home / "evidence.url").write_text("postgresql://nobody@localhost:1/none\n")
+    (source.home / "evidence.url").write_text("postgresql://stranger@localhost:1/none\n")
     with pytest.raises(InvalidArgument, match="which a shared store cannot"):
         moved(source, sharing, schema)
     (source.home / "evidence.url").unlink()

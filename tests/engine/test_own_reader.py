@@ -21,7 +21,7 @@ MODULE = """
 from carag import Document
 def read(path):
     yield Document(id="one", text=path.name, facts={"classification": "internal"})
-    yield "two\\x1b[2J: is no letter"
+    yield "two\\x1b[2J: not a letter"
 """
 
 
@@ -40,7 +40,7 @@ def test_documents_go_in_and_all_else_is_named(engine: Engine, tmp_path: Path) -
         yield Document(id="open", text="Seen.", facts={"classification": "internal"})
         yield Document(id="closed", text="Hidden.", facts={"classification": "secret"})
         yield Document(id="unstated", text="Unstated.", facts={})
-        yield Document(id="lost", text="Lost.", bits=(), supersedes="nobody")
+        yield Document(id="lost", text="Lost.", bits=(), supersedes="unknown")
         yield "letter 5\x1b[2J: torn\nin two"
 
     report = engine.ingest(tmp_path, reader=read)
@@ -78,7 +78,7 @@ def test_the_command_line_names_it_and_no_store_does(
     assert run([*words, "--reader", "own_letters:read"]) == Exit.OK
     shown = capsys.readouterr()
     assert "1 documents added" in shown.out
-    assert "two[2J: is no letter" in shown.err
+    assert "two[2J: not a letter" in shown.err
     for wrong, why in (("own_letters:none", "no callable none"), ("own_letters", "want MODULE:FUNCTION")):
         assert run([*words, "--reader", wrong]) == Exit.BAD_INPUT
         assert why in capsys.readouterr().err.replace("\n", " ")

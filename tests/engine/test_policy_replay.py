@@ -175,7 +175,7 @@ def test_a_cooling_time_that_the_purpose_has_not_differs() -> None:
 
 
 def test_an_answer_to_whom_the_table_refuses_differs() -> None:
-    """An unknown role, a cell that is none, a missing allow-list: masks on record or not."""
+    """An unknown role, a missing cell, a missing allow-list: with masks on record or without."""
     for role, purpose in ((None, "invest"), ("buy_side", None), ("buy_side", "surveil"), ("dpo", "dsar")):
         event = dataclasses.replace(recorded(INVEST).event, role=role, purpose=purpose)  # type: ignore[type-var]
         found = replay(dataclasses.replace(recorded(INVEST), event=event), TABLE)

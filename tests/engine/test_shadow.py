@@ -13,7 +13,6 @@ from carag.audit import Record
 from carag.backends import Checked, NativeBackend, Shadowed, ShadowReport
 from carag.cli import Exit
 from carag.cli.app import run
-from carag.engine.backup import back_up, restore
 from carag.engine.collection import Collection
 from carag.engine.rows.moving import switch_backend
 from carag.errors import BackendUnavailable, InvalidArgument
@@ -57,11 +56,6 @@ def test_a_shadow_follows_and_nothing_differs(tmp_path: Path, first: str) -> Non
         receipt = engine.retrieve(QUESTION, READER).receipt
         named = Record.parse(receipt.record).event.index.backend
         assert (None if own is None else "own") == (named and named.collection)
-
-
-def test_a_store_without_a_shadow_has_no_report(tmp_path: Path) -> None:
-    with opened(tmp_path / "store") as engine:
-        assert engine.shadow is None
 
 
 HARMS = {
@@ -142,7 +136,7 @@ def test_a_shadow_that_is_away_harms_no_answer_and_makes_up_for_what_it_missed(
 
 
 def test_a_shadow_that_is_away_when_a_store_is_opened_is_refused(tmp_path: Path) -> None:
-    """Whoever names one wants it; whoever cannot have it leaves it out."""
+    """Naming a shadow demands it; to do without, leave it out."""
     second = Away(shadow())
     second.is_away = True
     with pytest.raises(BackendUnavailable):
@@ -189,7 +183,7 @@ WITHOUT_IT = {
         _command("explain", "d/0:00000", "--role", "compliance", "--purpose", "review"),
     ],
 }
-"""What is done to a store while nobody names its shadow: most commands of administrators cannot."""
+"""What is done to a store without naming its shadow, as most administrative commands cannot."""
 
 
 @pytest.mark.parametrize("acts", WITHOUT_IT.values(), ids=WITHOUT_IT)
@@ -259,17 +253,6 @@ def test_only_an_empty_collection_or_the_stores_own_copy_becomes_a_shadow(tmp_pa
     opened(tmp_path / "store", "native").close()
     with pytest.raises(InvalidArgument, match="carag backend switch"):
         opened(tmp_path / "store", second)
-
-
-def test_a_restored_store_has_no_part_in_the_shadow_of_the_original(tmp_path: Path) -> None:
-    """Its rows are the original's, as those of a backend are."""
-    second = shadow()
-    with opened(tmp_path / "store", shadow=second) as engine:
-        filled(engine)
-    back_up(tmp_path / "store", tmp_path / "data", keys=tmp_path / "keys")
-    restore(tmp_path / "data", tmp_path / "keys", tmp_path / "copy")
-    with pytest.raises(InvalidArgument, match="that are not from"):
-        opened(tmp_path / "copy", shadow=second)
 
 
 def test_plans_that_may_miss_rows_are_compared_by_their_count_alone() -> None:

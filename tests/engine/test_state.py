@@ -70,20 +70,20 @@ def store(grown: tuple[Path, dict[int, bytes]], tmp_path: Path) -> Iterator[Corp
         yield opened
 
 
-def anew(store: CorpusStore, path: Path) -> StoreState:
+def refreshed(store: CorpusStore, path: Path) -> StoreState:
     snapshot = StoreState(store, path)
     snapshot.refresh()
     return snapshot
 
 
-def test_step_by_step_is_the_same_as_anew(
+def test_step_by_step_is_the_same_as_all_at_once(
     store: CorpusStore, grown: tuple[Path, dict[int, bytes]], tmp_path: Path
 ) -> None:
     """Six runs with changed filings end in the state that one pass over the store gives."""
     roots = list(grown[1].values())
     assert len(set(roots)) == 6
-    built = anew(store, tmp_path / "anew.state")
-    kept = anew(store, tmp_path / "index.state")
+    built = refreshed(store, tmp_path / "again.state")
+    kept = refreshed(store, tmp_path / "index.state")
     assert built.root == kept.root == roots[-1]
     built.close()
     kept.close()
@@ -93,7 +93,7 @@ def test_every_past_state_comes_back(
     store: CorpusStore, grown: tuple[Path, dict[int, bytes]], tmp_path: Path
 ) -> None:
     """At each instant, in any order, the root is the one that was named then; in between it is the one before."""
-    snapshot = anew(store, tmp_path / "index.state")
+    snapshot = refreshed(store, tmp_path / "index.state")
     instants = list(grown[1])
     for known in random.Random(3).sample(instants, len(instants)):  # noqa: S311
         assert snapshot.root_at(known) == grown[1][known]
@@ -106,7 +106,7 @@ def test_every_label_is_proved_at_every_instant(
     store: CorpusStore, grown: tuple[Path, dict[int, bytes]], tmp_path: Path
 ) -> None:
     """A proof of each label that was open then leads to the root of then; closed ones have none."""
-    snapshot = anew(store, tmp_path / "index.state")
+    snapshot = refreshed(store, tmp_path / "index.state")
     rows = {known: {Label(*row) for row in store.snapshot_rows(known_at=known)} for known in grown[1]}
     for known, labels in rows.items():
         root, proofs = snapshot.prove(labels, known)
@@ -139,37 +139,37 @@ def test_a_file_behind_catches_up(
 SPOILT = {
     "its key is another's": "UPDATE note SET value = 'aa' WHERE name = 'placed_by'",
     "it was killed half-way": "UPDATE note SET value = '' WHERE name = 'placed_by'",
-    "it is of an instant the store has not": "UPDATE note SET value = '1700000000000001' WHERE name = 'known'",
+    "it names an instant unknown to the store": "UPDATE note SET value = '1700000000000001' WHERE name = 'known'",
     "it is ahead of the store": "UPDATE note SET value = '1900000000000000' WHERE name = 'known'",
 }
 
 
 @pytest.mark.parametrize("statement", SPOILT.values(), ids=SPOILT)
-def test_a_file_of_another_store_is_built_anew(
+def test_a_file_of_another_store_is_built_again(
     store: CorpusStore, grown: tuple[Path, dict[int, bytes]], tmp_path: Path, statement: str
 ) -> None:
     """What does not belong to this store and instant is not trusted."""
     with sqlite3.connect(tmp_path / "index.state") as connection:
         connection.execute(statement)
     connection.close()
-    snapshot = anew(store, tmp_path / "index.state")
+    snapshot = refreshed(store, tmp_path / "index.state")
     assert snapshot.root == list(grown[1].values())[-1]
     snapshot.close()
 
 
 def test_each_store_has_its_own_key(grown: tuple[Path, dict[int, bytes]], tmp_path: Path) -> None:
-    """The same labels in another store are another state: nobody can compare or guess from outside."""
+    """The same labels in another store are another state: no one can compare or guess from outside."""
     shutil.copy(grown[0] / "corpus.db", tmp_path)
     with CorpusStore.open(tmp_path / "corpus.db") as store:
         store.meta_set("state_key", "00" * 32)
-        snapshot = anew(store, tmp_path / "index.state")
+        snapshot = refreshed(store, tmp_path / "index.state")
         assert snapshot.root not in set(grown[1].values())
         snapshot.close()
 
 
 def test_a_label_that_differs_from_the_store_s_is_not_proved(store: CorpusStore, tmp_path: Path) -> None:
     """Where search and state disagree about word or text, nothing is proved and so nothing returned."""
-    snapshot = anew(store, tmp_path / "index.state")
+    snapshot = refreshed(store, tmp_path / "index.state")
     row = next(iter(store.snapshot_rows()))
     for label in (Label(row[0], row[1], row[2] ^ 1, *row[3:]), Label(row[0], bytes(32), *row[2:])):
         with pytest.raises(CorruptFile, match="another label"):

@@ -64,7 +64,7 @@ def moved(to: str, status: int = 301) -> Answer:
 
 @dataclass
 class Site:
-    """What is published, by path and query; a list answers in turn, and its last for ever."""
+    """What is published, by path and query; a list answers in turn, and then with its last."""
 
     clock: Clock
     pages: dict[str, Answer | list[Answer] | Callable[[], Answer]]

@@ -128,7 +128,7 @@ def test_only_addresses_of_the_public_internet_are_asked(place: str, is_public: 
 
 @pytest.mark.parametrize("places", [["127.0.0.1"], ["93.184.216.34", "10.0.0.1"], ["::1"]])
 def test_a_name_that_leads_within_is_not_asked(monkeypatch: pytest.MonkeyPatch, places: list[str]) -> None:
-    """Not even if it was given as the start: whoever owns the name chose the address."""
+    """Not even as the start: the owner of the name chose the address."""
 
     def found(host: str, port: int, **_: Any) -> list[Any]:
         return [(socket.AF_INET, socket.SOCK_STREAM, 0, "", (place, port)) for place in places]

@@ -387,7 +387,7 @@ def test_a_limit_that_is_none_is_refused(wrong: dict[str, Any]) -> None:
 def test_documents_come_into_the_folder_during_a_long_run(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With their facts; so that a run of hours is of use before it ends."""
+    """With their facts, so that a run of hours is useful before it ends."""
     monkeypatch.setattr(mirror, "_BATCH", 3)
     seen = []
 

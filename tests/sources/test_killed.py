@@ -88,7 +88,7 @@ def texts(folder: Path) -> dict[str, str]:
 def test_a_run_that_is_killed_at_any_point_is_gone_on_with(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_first: bool
 ) -> None:
-    """Whatever was noted is not asked for again, and the folder is in the end that of a run that nobody killed."""
+    """What was noted is not requested again, and the folder ends as after an undisturbed run."""
     monkeypatch.setattr(mirror, "_BATCH", 2)
 
     def prepared(folder: Path) -> dict[str, str]:
@@ -119,7 +119,7 @@ def test_a_run_that_is_killed_at_any_point_is_gone_on_with(
                 break
             except Killed:
                 pass
-        # Whoever reads the folder now finds each document whole, with its facts, as it was or as it is.
+        # A reader of the folder now finds each document whole, with its facts, as it was or as it is.
         for url, text in _found(folder).items():
             assert text in {begun.get(url), wanted[url]}
         then = {*site.paths()}

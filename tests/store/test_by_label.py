@@ -49,7 +49,7 @@ def test_a_key_that_is_not_there_is_refused(store: CorpusStore, keys: list[int])
 
 
 def test_a_text_is_read_of_passages_alone(store: CorpusStore, keys: list[int]) -> None:
-    """One that was altered outside fails whoever reads it, and nobody who asks for its label."""
+    """A text altered by another program fails its readers, but not a query for its label."""
     with sqlite3.connect(store.path) as sql:
         sql.execute("UPDATE chunks SET text = 'altered' WHERE key = 1")
     sql.close()

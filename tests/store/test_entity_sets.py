@@ -57,7 +57,7 @@ def stated(sql: sqlite3.Connection, number: int) -> tuple[str | None, str | None
 
 @given(st.lists(abouts, max_size=12))
 def test_every_set_has_one_number_for_good(sets: list[About]) -> None:
-    """And gives all back: nobody stated is nobody, and one CIK of EDGAR's is its own number."""
+    """And gives everything back: an empty set stays empty, and one CIK of EDGAR's is its own number."""
     sql = a_database()
     numbers = {one: numbered(sql, one) for one in sets}
     assert numbers == {one: numbered(sql, one) for one in reversed(sets)}
@@ -68,7 +68,7 @@ def test_every_set_has_one_number_for_good(sets: list[About]) -> None:
         assert again.metadata == dict(metadata)
         if len(ciks) == 1 and max(ciks) < FIRST_SET and not metadata:
             assert {number} == ciks
-    # Beside metadata, somebody unnamed and nobody stated have two numbers; every list reads both alike.
+    # With metadata, an unnamed party and no party have two numbers; every list reads both alike.
     told_apart = {(ciks if metadata else ciks or frozenset({0}), metadata) for ciks, metadata in sets}
     assert len(told_apart) == len(set(numbers.values()))
 
@@ -163,7 +163,7 @@ ROW = {"accession": "0009999999-24-000007", "form": "4", "text": "x", "cik": 7}
 def test_a_row_that_counts_more_parties_than_it_names_is_about_somebody_unstated(
     more: dict[str, object], whom: tuple[int, ...]
 ) -> None:
-    """Whoever that is may be on a list."""
+    """The unstated party may be on a list."""
     assert filing_of_row({**ROW, **more}).subjects == whom
 
 

@@ -255,7 +255,7 @@ def test_no_two_changes_are_known_at_one_instant(tmp_path: Path) -> None:
 
 
 def test_a_passage_keeps_its_own_window(store: CorpusStore) -> None:
-    """Events divide it and do not widen it; one that is never open has one label, which nobody sees."""
+    """Events divide it and do not widen it; one that is never open has one label, which no one sees."""
     one = facts("a", "10-K", 0)
     filing = StoredFiling(
         accession_number="a", form="10-K", company="", filed="", content_hash="", facts=one.to_json(),
@@ -301,7 +301,7 @@ def test_a_history_out_of_order_is_refused(store: CorpusStore) -> None:
 
 
 def test_filings_without_settled_labels_are_not_stored(store: CorpusStore) -> None:
-    """A passage without a label would be a row nobody can find; and a transaction of nothing is none."""
+    """A passage without a label could never be found; and an empty transaction is refused."""
     with pytest.raises(InvalidArgument, match="relabel"), store.writing() as transaction:
         transaction.put(*one_passage())
     with pytest.raises(InvalidArgument, match="at least one"), store.writing() as transaction:

@@ -43,17 +43,3 @@ def test_a_history_keeps_what_was_known_and_says_what_changed_it(tmp_path: Path,
         assert engine.counts().chunks > 200
     with pytest.raises(InvalidArgument, match="closed"):
         engine.label_history(CHUNK)
-
-
-def test_every_open_label_is_the_last_of_its_passage_s_history(tmp_path: Path, small_corpus: Path) -> None:
-    """The history and the labels that are searched say the same, for each passage of the small corpus."""
-    with Engine.open(tmp_path / "store", embedder="wordllama") as engine:
-        engine.ingest(small_corpus)
-        store = engine._collection.store
-        found: dict[str, list[tuple[int, int, int]]] = {}
-        for chunk_id, _, word, since, until in store.snapshot_rows():
-            found.setdefault(chunk_id, []).append((word, since, until))
-        assert len(found) > 200
-        for chunk_id, labels in found.items():
-            known = [one for one in store.history(chunk_id) if one.known_to is None]
-            assert labels == [(one.word, one.valid_from, one.valid_to) for one in known]

@@ -32,7 +32,7 @@ def two(sharing: SharedServer, schema: str) -> Iterator[tuple[PostgresStore, Pos
 
 
 def test_what_one_writes_the_other_reads_next(two: tuple[PostgresStore, PostgresStore]) -> None:
-    """A label that is closed is closed for the next statement of whoever reads."""
+    """A label that is closed is closed for the next statement of every reader."""
     one, other = two
     for n in range(50):
         writer, reader = (one, other) if n % 2 else (other, one)
@@ -89,7 +89,7 @@ def test_notes_of_a_process_s_own_files_are_its_own(two: tuple[PostgresStore, Po
 
 
 def test_a_turn_is_one_process_s(two: tuple[PostgresStore, PostgresStore]) -> None:
-    """Whoever comes second waits until the first is done, and a thread may take its own turn again."""
+    """The second process waits until the first is done, and a thread may take its own turn again."""
     one, other = two
     said: list[str] = []
 
@@ -144,7 +144,7 @@ def test_what_is_no_store_is_refused(sharing: SharedServer) -> None:
 
 
 def test_a_lost_server_is_told_and_found_again(sharing: SharedServer, schema: str) -> None:
-    """Whoever asks meanwhile gets an error that says so, and nothing half."""
+    """A query meanwhile gets an error that says so, and nothing partial."""
     with sharing.opened(schema, HERE) as store:
         put(store, a_filing("one"), "first")
         ended: Any = sharing.alter(

@@ -137,7 +137,7 @@ def test_counts_tell_quarantine_apart(store: CorpusStore) -> None:
 
 
 def test_a_changed_filing_supersedes_and_keeps_the_old_text(store: CorpusStore) -> None:
-    """The old passage is readable by its id and admissible to nobody; the new one has a new id and key."""
+    """The old passage is readable by its id and admissible to no one; the new one has a new id and key."""
     old = put(store, a_filing("one", company="Old"), "old text")
     new = put(store, a_filing("one", company="New", content_hash="cd" * 32), "new text")
     assert ("old text", "new text") == (store.chunk("one:00000").text, store.chunk("one.v2:00000").text)

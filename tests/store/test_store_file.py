@@ -1,12 +1,10 @@
-"""The store's file: private, whole after any kill, closed to what is no store, and shared by threads and readers."""
+"""The store's file: private, whole after any kill, closed to other files, and shared by threads and readers."""
 
 from __future__ import annotations
 
 import os
 import sqlite3
 import stat
-import subprocess
-import sys
 import threading
 from contextlib import closing
 from dataclasses import replace
@@ -21,6 +19,7 @@ from carag.store._entity_sets import FIRST_SET
 from carag.store._schema import PAGE_BYTES
 from carag.store.store import CorpusStore
 from tests.store.filings import DIM, a_filing, put, some_chunks, some_vectors
+from tests.warm import Child
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -134,7 +133,7 @@ def test_a_store_of_version_1_is_brought_up_with_all_it_holds(tmp_path: Path) ->
 
 
 def test_a_store_of_version_2_has_no_vector_to_take_until_it_embeds(tmp_path: Path) -> None:
-    """What its vectors are of was not kept, and a heading may have changed since; so nothing is taken for the same."""
+    """The texts of its vectors were not kept, and a heading may have changed since; so none of them is reused."""
     path, hashes = tmp_path / "corpus.db", [bytes([n]) * 32 for n in range(2)]
     with CorpusStore.open(path) as store:
         store.put(a_filing(), some_chunks("one"), some_vectors(1))
@@ -152,7 +151,7 @@ def test_a_store_of_version_2_has_no_vector_to_take_until_it_embeds(tmp_path: Pa
 
 
 def test_a_store_of_version_1_with_tables_of_its_own_stays_as_it_is(tmp_path: Path) -> None:
-    """A trigger is no part of any version: nothing is brought up."""
+    """No version has a trigger: nothing is upgraded."""
     path = tmp_path / "corpus.db"
     CorpusStore.open(path).close()
     as_version_1(path, "CREATE TRIGGER spy AFTER INSERT ON labels BEGIN UPDATE labels SET word = 0; END")
@@ -236,21 +235,14 @@ def test_threads_may_share_a_store(store: CorpusStore) -> None:
 
 WRITER = """
 import sys
-import numpy as np
 from carag.store.store import CorpusStore
-from carag.store.values import StoredChunk, StoredFiling
-from carag.policy import VERSION_WORD
+from tests.store.filings import a_filing, some_chunks, some_vectors
 
 with CorpusStore.open(sys.argv[1]) as store:
     first = store.epoch
     for n in range(first, first + 10_000):
-        filing = StoredFiling(
-            accession_number=f"f{n % 50}", form="", company="", filed="", content_hash=str(n),
-            facts={}, causes={}, public_at_source="",
-        )
-        chunk = StoredChunk(document="10-K", start=0, end=900, text="x" * 900, word=VERSION_WORD, public_at=0)
-        chunks = [chunk] * 20
-        store.put(filing, chunks, np.ones((20, 64), np.float32))
+        filing = a_filing(f"f{n % 50}", content_hash=str(n))
+        store.put(filing, some_chunks(*["x" * 900] * 20), some_vectors(20, 64))
         print(n, flush=True)
 """
 
@@ -259,16 +251,11 @@ def test_a_kill_loses_nothing_acknowledged(tmp_path: Path) -> None:
     """After SIGKILL in the middle of puts: every acknowledged filing is whole, and no other is half there."""
     path = tmp_path / "corpus.db"
     for killed_after in (1, 7, 60, 3):
-        writer = subprocess.Popen(
-            [sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True
-        )
-        assert writer.stdout is not None
-        for _ in range(killed_after):
-            acknowledged = int(writer.stdout.readline())
-        writer.kill()
-        rest = writer.stdout.read().split()
-        writer.wait()
-        writer.stdout.close()
+        with Child(WRITER, path) as writer:
+            for _ in range(killed_after):
+                acknowledged = int(writer.stdout.readline())
+            writer.kill()
+            rest = writer.stdout.read().split()
         acknowledged = max([acknowledged, *map(int, rest)])
         with CorpusStore.open(path, create=False) as store:
             assert store.epoch - 1 in (acknowledged, acknowledged + 1)

@@ -60,7 +60,7 @@ def held(engine: Engine) -> dict[str, list[str]]:
 
 
 def sound(engine: Engine) -> None:
-    """Index, words and state are of the store's last instant, the state is on record, and no passage is there twice."""
+    """Index, words and state match the store's last instant, the state is on record, and no passage occurs twice."""
     collection = engine._collection
     collection.check()
     assert engine._configuration.is_recorded(collection.state)

@@ -119,12 +119,7 @@ def finished_by_the_next(begun: Path, store: Path, undisturbed: Any) -> None:
 
 SEVERAL = {"before a batch is embedded": 3, "before the transaction": 3, "before the state": 2}
 SEVERAL["in it, before it is committed"] = 3  # the last is the withdrawal's
-FEW = {
-    "after the note of the folder",
-    "in it, before it is committed",
-    "before the index",
-    "before the record",
-}
+FEW = {"in it, before it is committed", "before the record"}
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def test_an_edited_clause_is_embedded_and_no_other(engine: Engine, embedder: Cou
 
 
 def test_a_new_heading_is_another_text(engine: Engine, folder: Path) -> None:
-    """A passage is embedded below its document's title, so that another title embeds all its passages anew."""
+    """A passage is embedded below its document's title, so that another title embeds all its passages again."""
     engine.sync(folder)
     edit(folder / "c1.md", "title: Circular 1", "title: Master direction 1")
     report = engine.sync(folder)
