@@ -44,13 +44,14 @@ SIZES: Final = (1, 3, 30, 300, 800)
 DRAWS: Final = 20
 MOST_DECLINED: Final = 0.05
 HEADER: Final = """\
-# The confidence gate's thresholds for an embedder that the store's profile does not name, until the gate is calibrated
-# on the store (docs/how-to/calibrate-the-gate.md). They depend on how many passages a session may use, because the
-# nearest of many is nearer than that of few; between two points they are interpolated by the logarithm. Each is the
-# highest multiple of 0.01 that declined at most 5 % of the questions in scope of every corpus with at least this number
-# of passages; the shares are over all corpora together. Out of scope are the questions of the other corpora, and some on
-# other subjects. The corpora are filings with the SEC, circulars of the RBI, the EU's AI Act, rules of the ADGM, and
-# thirty short documents with thirty passages at most. Measured by python -m bench.first_day.baseline.
+# The confidence gate's thresholds for an embedder that the store's profile does not name, until the gate is
+# calibrated on the store (docs/how-to/calibrate-the-gate.md). They depend on how many passages a session may use,
+# because the nearest of many is nearer than that of few; between two points they are interpolated by the logarithm.
+# Each is the highest multiple of 0.01 that declined at most 5 % of the questions in scope of every corpus with at
+# least this number of passages; the shares are over all corpora together. Out of scope are the questions of the
+# other corpora, and some on other subjects. The corpora are filings with the SEC, circulars of the RBI, the EU's AI
+# Act, rules of the ADGM, and thirty short documents with thirty passages at most. Measured by python -m
+# bench.first_day.baseline.
 """
 
 
