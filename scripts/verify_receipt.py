@@ -285,7 +285,7 @@ def open_checkpoint(text: str, keys: Keys) -> Checkpoint:
         signers = ", ".join(f"{one.name}+{one.id.hex()}" for one in signatures)
         given = ", ".join(f"{key.name}+{key.id.hex()}" for key in keys.keys)
         raise CannotTell(
-            f"the checkpoint is signed by {signers}, not by {given}; if its key was rotated, give all keys"
+            f"the checkpoint is signed by {signers}, not by {given}; give all keys if it was rotated"
         )
     for one in ours:
         if not ed25519_verify(known[one.name, one.id].data, (body + "\n").encode(), one.data):
@@ -601,10 +601,8 @@ def check_record(fields: Fields) -> None:
         "a chunk is listed twice": len({one.digest for one in hits}) < len(hits),
         "an intent is listed twice": len(set(intents)) < len(intents),
         "the fields of where are out of order or repeated": where != sorted(set(where)),
-        "its heads are out of order or repeated": headed != sorted(set(headed)),
-        "its heads are a passage's own, or of no passage": any(
-            max(a, b) > len(hits) or a == b for a, b, *_ in heads
-        ),
+        "its heads are out of order or twice": headed != sorted(set(headed)),
+        "its heads are its own, or of no passage": any(max(a, b) > len(hits) or a == b for a, b, *_ in heads),
         "its heads end before they begin": any(start >= end for *_, start, end in heads),
         "it has more passages than the index had admissible rows": kind != "explain" and len(hits) > rows,
         "its begin is not an earlier record": fields.get("begun", -1) >= fields["seq"],
@@ -613,7 +611,7 @@ def check_record(fields: Fields) -> None:
         "it commits to an answer that was not given": "answer" in said and not answers,
         "it commits to no question": "query" not in said,
         "it commits to lists that it lacks, or the reverse": asked and ("entities" in said) != bool(lists),
-        "it commits to a narrowing that it lacks, or the reverse": asked and ("where" in said) != bool(where),
+        "it commits to a narrowing it lacks, or the reverse": asked and ("where" in said) != bool(where),
     }
     for contradiction, is_so in contradictions.items():
         if is_so:
@@ -669,7 +667,7 @@ def check_receipt(data: bytes, keys: Keys) -> str:
         raise CannotTell(f"not a receipt of format {FORMAT}")
     kinds = {"format": str, "hits": list, "openings": dict, "proof": str, "record": str}
     if receipt.keys() != kinds.keys() or not all(isinstance(receipt[k], kind) for k, kind in kinds.items()):
-        raise CannotTell("a receipt must have a record, a proof, openings and hits, and nothing else")
+        raise CannotTell("want a record, a proof, openings and hits, and nothing else")
     body = receipt["record"].encode()
     checkpoint, index = check_inclusion(body, receipt["proof"], keys)
     fields = read_record(body)
@@ -725,9 +723,7 @@ def check_export(path: Path, keys: Keys) -> str:
             if (fields["log"], fields["seq"]) != (keys.name, seq) or not line.endswith(b"\n"):
                 raise Failed(f"line {seq + 1} is not record {seq} of {keys.name}")
             if fields["id"] in ids or fields["tc"] < before:
-                raise Failed(
-                    f"record {seq} has the id of an earlier record, or an earlier commit time than the one before"
-                )
+                raise Failed(f"record {seq} repeats an earlier id, or has a time before the last one")
             ids.add(fields["id"])
             before = fields["tc"]
             leaves.append(leaf_hash(line[:-1]))
@@ -879,9 +875,7 @@ def main(arguments: list[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     code, note = 0, ""
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(
-            errors="backslashreplace"
-        )  # a character that the terminal lacks is not a failed check
+        sys.stdout.reconfigure(errors="backslashreplace")  # a missing character is not a failed check
     try:
         keys, note = find_keys(given.key, Path(given.path))
         said = f"verified: {judge(Path(given.path), keys, given.old)}"

@@ -255,7 +255,7 @@ def test_who_signed_is_told_from_who_was_expected():
     note = f"{first.sign(text).to_text()}{second.sign(text).signatures[0].to_line()}\n"
     with pytest.raises(script.CannotTell) as refused:
         opened(note, third, KEY)
-    said = f"signed by {ids[0]}, {ids[1]}, not by {ids[2]}, {ids[3]}; if"
+    said = f"signed by {ids[0]}, {ids[1]}, not by {ids[2]}, {ids[3]}; give"
     assert said in str(refused.value)
 
 
