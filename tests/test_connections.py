@@ -12,7 +12,7 @@ from tests.test_package import ROOT
 
 psycopg = pytest.importorskip("psycopg", reason="needs psycopg: pip install carag-engine[postgres]")
 
-from bench.service.shared import _backends  # noqa: E402 - what follows imports psycopg
+from bench.service.shared import _one_backend  # noqa: E402 - what follows imports psycopg
 from carag.audit._postgres import SHARED_AT, Place, remember, security_of  # noqa: E402
 from carag.audit._shared import LOG, SharedLink, reading  # noqa: E402
 from carag.audit.log.postgres import EvidenceReader, PostgresEvidence  # noqa: E402
@@ -45,7 +45,7 @@ DOORS = {
     "a shared log, read": lambda url, _: reading(Place.parse(url), LOG, "SELECT 1"),
     "rows": lambda url, _: PostgresBackend(url),
     "epochs": lambda url, _: PostgresEpochs(url).bind(()),
-    "the benchmark of sharing": lambda url, _: _backends(url),
+    "the benchmark of sharing": lambda url, _: _one_backend(url),
 }
 """Each way in which a connection is opened, given an address and an empty directory."""
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "profile.md"
 SCHEMAS: dict[str, type[BaseModel]] = {
-    "profile.toml": vocabulary._Document,
+    "profile.toml": vocabulary._ProfileFile,
     "[words]": vocabulary.Words,
     "[[bit]]": vocabulary.BitMeaning,
     "[[impossible]]": vocabulary._Impossible,
@@ -29,11 +29,11 @@ SCHEMAS: dict[str, type[BaseModel]] = {
     "[chunking]": vocabulary._Chunking,
     "[[intent]]": vocabulary._Intent,
     "[intents]": vocabulary._NotMeant,
-    "roles.toml": table._Document,
+    "roles.toml": table._RolesFile,
     "[[cell]]": table.Cell,
     "masks": table.Pair,
-    "reading.toml": declared._Document,
-    "gate.toml": shipped._Document,
+    "reading.toml": declared._ReadingFile,
+    "gate.toml": shipped._GateFile,
     "[embedder]": shipped.Calibration,
 }
 
@@ -106,7 +106,7 @@ def test_every_key_has_its_type(section: str) -> None:
 @pytest.mark.parametrize("section", ["groups", "lifecycle", "purposes"])
 def test_every_group_is_there(section: str) -> None:
     """Those that the code knows by meaning."""
-    names = get_args(vocabulary._Document.model_fields[section].annotation)[0]
+    names = get_args(vocabulary._ProfileFile.model_fields[section].annotation)[0]
     assert list(PAGES[f"[{section}]"]) == list(get_args(names))
 
 
