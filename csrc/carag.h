@@ -8,9 +8,9 @@
  * Contract for every function here
  *   - The result is a carag_status. On anything but CARAG_OK outputs are untouched and the index is as
  *     before the call; *out_fault (may be NULL) says what was wrong and where.
- *   - Any threads may call anything at any time. Writers (add, relabel, delete, consolidate, save) take turns;
+ *   - Any thread may call any function at any time. Writers (add, relabel, delete, consolidate, save) take turns;
  *     searches and counts take no lock and never wait. Those of an index of texts share a lock, and wait for the few
- *     stores that make a change visible. Freeing is the exception: no other thread may hold the index.
+ *     stores that make a change visible. The exception is freeing: no other thread may hold the index.
  *   - Same calls, same seed: same file bytes and same answers, for any number of threads, on every kernel and machine.
  *     (Which plan CARAG_PLAN_AUTO takes depends on timings of this machine.)
  *   - All memory comes from the allocator hooks; nothing is printed, no signal raised, no process ended.
@@ -157,8 +157,8 @@ typedef struct carag_results {
     double nanoseconds[CARAG_PLANS];   /* predicted for one query by plan; 0: was not considered */
 } carag_results;
 
-/* A second predicate, whose nearest rows the same call finds: of a wider one, those are known that the first refuses. They
- * are looked for when the first answer is written, which is the same with and without them. Arrays of the caller. */
+/* A second, wider predicate whose nearest rows the same call finds, so that those refused by the first are known. It is
+ * searched after the first answer is written, which it does not change. Arrays of the caller. */
 typedef struct carag_wider {
     const carag_predicate *predicate;
     size_t k;               /* rows wanted per query, >= 1 */
@@ -194,7 +194,7 @@ void carag_index_free(carag_index *index);
 void carag_index_info(carag_index *index, carag_info *out_info);
 
 /* Change. out_keys (count,) receives the keys given to the new rows; may be NULL.
- * reserve makes room for so many rows in all, so that adding them copies none; there is no more room after consolidate.
+ * reserve makes room for a total number of rows, so that adding them copies none; consolidate releases the spare room.
  * relabel_where gives every row the predicate admits the word (word & ~clear) | set; policy bits only.
  * consolidate drops deleted rows, orders the rest by class and builds graph and one-bit codes again. */
 carag_status carag_index_add(carag_index *index, const carag_rows *rows, int64_t *out_keys,
@@ -208,9 +208,9 @@ carag_status carag_index_delete(carag_index *index, const int64_t *keys, size_t 
                                 carag_fault *out_fault);
 carag_status carag_index_consolidate(carag_index *index, uint32_t threads, carag_fault *out_fault);
 
-/* Ask. carag_index_search_both is carag_index_search, and finds the rows of `wider`, too, unless that is NULL.
- * carag_index_similarities writes what a search would answer for live rows, whatever their words and terms: it is
- * for a caller who has asked already what is admissible. carag_index_keys writes the keys of live rows, ascending, at most
+/* Search. carag_index_search_both is carag_index_search and also finds the rows of `wider`, unless that is NULL.
+ * carag_index_similarities writes the similarities that a search would report for live rows, whatever their words and
+ * terms: for a caller that already knows what is admissible. carag_index_keys writes the keys of live rows, ascending, at most
  * `room`, and returns their number. */
 carag_status carag_index_search(carag_index *index, const float *queries, size_t nq,
                                 const carag_predicate *predicate, const carag_search_params *params,
@@ -227,17 +227,18 @@ carag_status carag_index_similarities(carag_index *index, const float *query, co
 size_t carag_index_keys(carag_index *index, int64_t *out_keys, size_t room);
 int carag_index_contains(carag_index *index, int64_t key);
 
-/* Materialised views. One is an index of its own, of the rows alone that a predicate admits, made for a predicate that is
- * asked again and again: where few rows are admissible, it finds them as an unfiltered index of few rows would.
+/* Materialised views. A view is a separate index of the rows that a predicate admits, made for a predicate that is asked
+ * repeatedly: where few rows are admissible, it is as fast as an unfiltered index of few rows.
  *
- * It answers under that predicate alone, at all instants between which no row opens or expires, and only until the
- * index changes: CARAG_BEHIND otherwise, what was written is void, and the index is to be asked. Every row it finds is tested in the index before
- * it is answered with, so that nothing inadmissible leaves even a view that is behind.
+ * It answers only under that predicate, at instants between which no row opens or expires, and only until the index
+ * changes. Otherwise the status is CARAG_BEHIND, the output is void, and the caller asks the index. Every row found is
+ * tested against the index before it is returned, so even an outdated view returns nothing inadmissible.
  *
- * _bytes says what a view of so many rows takes. _copy takes the rows, in a small part of a second, in which changes that replace arrays wait and searches do not;
- * CARAG_FULL if the view would take more than max_bytes, CARAG_BEHIND if the index changed meanwhile, or nothing is
- * admissible. _build, which takes long, touches nothing of the index; before it a view answers nothing. Searches of a
- * view may run beside each other and beside changes of the index, not beside _build. It must not outlive the index. */
+ * _bytes tells how much memory a view of a number of rows takes. _copy copies the rows in a fraction of a second, while
+ * changes that replace arrays wait and searches do not; CARAG_FULL if the view would take more than max_bytes,
+ * CARAG_BEHIND if the index changed meanwhile or nothing is admissible. _build takes long and does not touch the index;
+ * a view cannot answer before it. Searches of a view may run concurrently with each other and with changes of the index,
+ * but not with _build. A view must not outlive its index. */
 typedef struct carag_materialised carag_materialised;
 
 carag_status carag_materialised_copy(carag_index *index, const carag_predicate *predicate, uint64_t max_bytes,
@@ -251,15 +252,15 @@ uint64_t carag_materialised_bytes(const carag_index *index, uint32_t rows);
 uint32_t carag_materialised_rows(const carag_materialised *view);
 void carag_materialised_free(carag_materialised *view);
 
-/* Keep. Saving replaces `path` atomically; loading trusts nothing it reads. A mapped index reads vectors, codes and
- * graph from the file as they are needed: their checksums wait for carag_index_verify. preload copies codes and links
- * into memory, their checksums compared, beside searches; it does nothing where all is in memory. */
+/* Files. Saving replaces `path` atomically; loading trusts nothing it reads. A mapped index reads vectors, codes and
+ * graph from the file as needed, and leaves their checksums to carag_index_verify. preload copies codes and links into
+ * memory and compares their checksums, while searches run; it does nothing if everything is in memory. */
 carag_status carag_index_save(carag_index *index, const char *path, carag_fault *out_fault);
 carag_status carag_index_load(const char *path, int map, carag_index **out_index, carag_fault *out_fault);
 carag_status carag_index_preload(carag_index *index, carag_fault *out_fault);
 carag_status carag_index_verify(carag_index *index, carag_fault *out_fault);
 
-/* Prove. One bit per broken invariant, 0 when sound; carag_invariant_name(bit) puts it in words. */
+/* Check. One bit per broken invariant, 0 when sound; carag_invariant_name(bit) describes it. */
 uint32_t carag_index_check(carag_index *index, carag_fault *out_fault);
 const char *carag_invariant_name(uint32_t bit);
 
@@ -357,13 +358,13 @@ carag_status carag_text_new(carag_text **out_text, carag_fault *out_fault);
 void carag_text_free(carag_text *text);
 void carag_text_get_info(carag_text *text, carag_text_info *out_info);
 
-/* Change. Deleting a chunk closes its labels; its words stay in memory, seen by nobody, until carag_text_compact. */
+/* Change. Deleting a chunk closes its labels; its words stay in memory, unsearchable, until carag_text_compact. */
 carag_status carag_text_add(carag_text *text, const carag_text_batch *batch, carag_fault *out_fault);
 carag_status carag_text_label(carag_text *text, const carag_text_labels *labels, carag_fault *out_fault);
 carag_status carag_text_delete(carag_text *text, const int64_t *chunks, size_t count, carag_fault *out_fault);
 carag_status carag_text_compact(carag_text *text, carag_fault *out_fault);
 
-/* Ask. carag_text_count writes for each term of the query how many admissible chunks hold it. carag_text_documents
+/* Search. carag_text_count writes for each term of the query how many admissible chunks hold it. carag_text_documents
  * lists each document with an admissible chunk once, ascending, and one such chunk; its keys are the documents.
  * carag_text_admissible lists the admissible chunks of some documents, ascending by the keys of their labels; a
  * document that is not there has none. Neither reads a posting. The key functions write the keys of live chunks, or
@@ -382,8 +383,8 @@ carag_status carag_text_admissible(carag_text *text, const carag_predicate *pred
 size_t carag_text_chunks(carag_text *text, int64_t *out_keys, size_t room);
 size_t carag_text_label_keys(carag_text *text, int64_t *out_keys, size_t room);
 
-/* Keep. Saving compacts first, so a file holds no word of a deleted chunk. Loading checks every checksum, and unless it
- * maps, all that carag_text_verify does. */
+/* Files. Saving compacts first, so a file holds no word of a deleted chunk. Loading checks every checksum and, unless it
+ * maps, everything that carag_text_verify does. */
 carag_status carag_text_save(carag_text *text, const char *path, carag_fault *out_fault);
 carag_status carag_text_load(const char *path, int map, carag_text **out_text, carag_fault *out_fault);
 carag_status carag_text_verify(carag_text *text, carag_fault *out_fault);

@@ -1,7 +1,7 @@
-/* carag_internal.h - what every .c file of the core needs: memory, faults, and the number of no row.
+/* carag_internal.h - what every .c file of the core needs: memory, faults, and CARAG_NONE.
  *
- * Memory comes from carag_allocate and goes through carag_release: the libc names are poisoned below, so a
- * slip does not compile, and tests can fail every single allocation.
+ * Memory comes from carag_allocate and goes through carag_release: the libc names are poisoned below, so a mistake
+ * does not compile, and tests can fail every single allocation.
  */
 #ifndef CARAG_INTERNAL_H
 #define CARAG_INTERNAL_H
@@ -23,7 +23,7 @@
 #pragma GCC poison malloc calloc realloc free
 #endif
 
-#define CARAG_NONE UINT32_MAX            /* in place of a row, class or link number: there is none */
+#define CARAG_NONE UINT32_MAX            /* no row, class or link */
 #define CARAG_MAX_ROWS (UINT32_MAX - 64) /* rows of an index */
 #define CARAG_BLOCK 256                  /* rows handed to a kernel at a time: their numbers and scores stay in L1 */
 

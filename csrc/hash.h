@@ -20,7 +20,7 @@ static inline uint64_t carag_mix(uint64_t x)
     return x ^ (x >> 31);
 }
 
-/* So many bits of a hash that costs next to nothing: Fibonacci hashing (Knuth, vol. 3, 6.4). */
+/* The top bits of a very cheap hash: Fibonacci hashing (Knuth, vol. 3, 6.4). */
 static inline uint32_t carag_scatter(uint32_t x, unsigned bits)
 {
     return (x * UINT32_C(0x9E3779B1)) >> (32 - bits);

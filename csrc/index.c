@@ -144,7 +144,7 @@ size_t carag_index_keys(carag_index *index, int64_t *out_keys, size_t room)
     return count;
 }
 
-/* The slow way, where the map cannot be made. */
+/* The slow way, if the map cannot be made. */
 static bool is_among_live(carag_index *index, int64_t key)
 {
     const carag_reader reader = carag_read_begin(index);

@@ -303,7 +303,7 @@ static bool dictionary_is_sound(const carag_catalog *catalog, uint32_t rows)
 }
 
 /* Postings ascend within their class, and hold rows of it; those moved since are as many as are listed. A row that was
- * not moved is of one class, so it is posted once at most. */
+ * not moved has one class, so it is posted at most once. */
 static bool postings_are_sound(const carag_view *view)
 {
     const carag_catalog *catalog = view->catalog;

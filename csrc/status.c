@@ -19,7 +19,7 @@ const char *carag_status_text(carag_status status)
     case CARAG_CORRUPT: return "corrupt file";
     case CARAG_BAD_KERNEL: return "no such kernel here";
     case CARAG_OVERLAP: return "overlapping windows";
-    case CARAG_BEHIND: return "view of other rows than are admissible now";
+    case CARAG_BEHIND: return "view that is not current";
     }
     return "unknown status";
 }

@@ -169,7 +169,7 @@ def _one(bit: object, name: str, flags: type[PolicyFlag]) -> int:
     if isinstance(bit, str):
         return _named(bit, name, flags)
     raise InvalidArgument(
-        f"{name} holds {quoted(bit)}; a number in a list could be a bit's number or a vector, so list {flags.__name__} "
+        f"{name} holds {quoted(bit)}; a number in a list could be a bit's number or a vector: want {flags.__name__} "
         "members or their names"
     )
 

@@ -62,7 +62,7 @@ def infer(
     if cell.allow_list == "mandatory" and not session.allow_entities:
         raise Refused(
             "ALLOW_LIST_REQUIRED",
-            f"{cell.role}/{cell.purpose} needs an allow list of persons or entities; set the session's "
+            f"{cell.role}/{cell.purpose} needs an allow-list of persons or entities; set the session's "
             "allow_entities",
         )
     basis, kinds = session.legal_basis, table.vocabulary.kinds

@@ -16,8 +16,8 @@
  *
  * The table. The query is quantised to LEVELS + 1 levels a coordinate, so that sums over four coordinates fit a byte, and
  * sixteen of them a register (Andre et al., VLDB 2015: the fast scan): a pack of rows is scored by table look-up in
- * registers, in integers, the same on every kernel. estimate() in kernel/kernel.h then gives the estimate plus so many
- * standard deviations: rows whose upper estimate is below what has been found are passed over.
+ * registers, in integers, the same on every kernel. estimate() in kernel/kernel.h then gives the estimate plus a number
+ * of standard deviations: rows whose upper estimate is below what has been found are skipped.
  *
  * Rotation. Signs by hash, then a fast Hadamard transform over the first 2^p coordinates, signs, one over the last
  * 2^p, twice over: orthogonal for every dimension, and O(D log D).
@@ -259,8 +259,8 @@ static void take_mean(const carag_index *index, carag_view *view, uint32_t rows,
     view->bits.centred = rows;
 }
 
-/* Make the codes of positions first .. rows - 1; of all, about a mean taken anew, where first is 0. Nothing is written
- * when there is no memory. Requires the cells that the view will have. */
+/* Make the codes of positions first .. rows - 1; if first is 0, about a newly computed mean. On failure nothing is
+ * written. Requires the cells that the view will have. */
 carag_status carag_bits_encode(const carag_index *index, carag_view *view, uint32_t first, uint32_t rows,
                                uint32_t threads)
 {
@@ -281,7 +281,7 @@ carag_status carag_bits_encode(const carag_index *index, carag_view *view, uint3
     return status;
 }
 
-/* The code of a row, from one position to another. */
+/* Copy the code of a row from one position to another. */
 void carag_bits_move(const carag_bits *to, uint32_t position, const carag_bits *from, uint32_t old)
 {
     uint8_t *pack = pack_of(to, position) + position % CARAG_PACK;

@@ -95,7 +95,7 @@ static float encode(const float *unit, size_t padded, uint8_t *out_bytes, size_t
     return scale;
 }
 
-/* The code of a unit vector that is no row; returns its scale. */
+/* Encode a unit vector that is not a row; returns its scale. */
 float carag_encode_unit(const float *unit, size_t padded, uint8_t *out_bytes, size_t stride)
 {
     float error;
@@ -114,7 +114,7 @@ void carag_keep_vector(const carag_index *index, carag_view *view, uint32_t row,
         break;
     case CARAG_FLOAT16: {
         uint16_t *halves = (uint16_t *)view->vectors + (size_t)row * index->stride;
-        double moved = 0.0; /* the code is of the unit vector, the answer over the halves */
+        double moved = 0.0; /* the code describes the unit vector, but answers use the halves */
         for (size_t i = 0; i < index->stride; i++) {
             halves[i] = carag_half(unit[i]);
             const double off = (double)unit[i] - (double)carag_widen(halves[i]);

@@ -25,7 +25,7 @@ typedef struct carag_bits {
     uint32_t centred; /* rows it is the mean of */
 } carag_bits;
 
-/* Where a query is as seen from a centre. */
+/* The position of a query relative to a centre. */
 typedef struct carag_sight {
     float near; /* their dot product */
     float away; /* the distance between them */
@@ -46,7 +46,7 @@ typedef struct carag_query {
     carag_sight of_mean;
 } carag_query;
 
-/* Packs that so many positions take. */
+/* The number of packs for a number of positions. */
 static inline size_t carag_packs(uint32_t rows)
 {
     return ((size_t)rows + CARAG_PACK - 1) / CARAG_PACK;

@@ -50,7 +50,7 @@ static double now(void)
     return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
 }
 
-/* For whole searches, which are long enough to be interrupted: what other processes do meanwhile is no cost of theirs. */
+/* Processor time, for whole searches, which are long enough to be interrupted by other processes. */
 static double spent_by_now(void)
 {
     struct timespec time;

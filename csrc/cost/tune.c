@@ -67,7 +67,7 @@ static void search_exactly(carag_sampling *job, float setting)
 static void search_cells(carag_sampling *job, float reach)
 {
     carag_effort effort = {0};
-    job->reader.view->cells->reach = reach; /* nobody else has the view yet */
+    job->reader.view->cells->reach = reach; /* the view is not shared yet */
     carag_sample_scan(job, CARAG_SAMPLE_K, &effort);
 }
 

@@ -1,7 +1,7 @@
 /* file/crc32c.h - the Castagnoli CRC (RFC 3720, appendix B.4): by the processor's instruction, else eight bytes a step.
  *
- * Against accidents: any single flipped bit and any burst up to 32 bits is found. It is no defence against an
- * adversary, who can recompute it; the loader checks structure as well. The tables (12 KB) are made per file.
+ * It detects accidents: any single flipped bit and any burst up to 32 bits. It does not protect against an adversary,
+ * who can recompute it; the loader checks structure as well. The tables (12 KB) are made per file.
  *
  * The instruction takes three cycles and can begin every cycle, so three pieces are summed side by side; what stands
  * before a piece is moved past it by a table, which is what that many zeros do to a sum.

@@ -1,6 +1,6 @@
 /* file/disk.c - read, write and replace whole files.
  *
- * Replacing writes a temporary file beside the target, syncs it, renames it over the target and syncs the directory: a
+ * Replacing writes a temporary file next to the target, syncs it, renames it over the target and syncs the directory: a
  * reader sees the old file or the new one, whatever fails.
  */
 #include "carag_internal.h"
@@ -66,7 +66,7 @@ static bool sync_directory(const char *path, char *room)
     return synced;
 }
 
-/* `write_to` says what stands in the file; it returns false, with errno, when it could not. */
+/* `write_to` writes the content; it returns false, with errno, on failure. */
 carag_status carag_replace_file(const char *path, carag_write_fn write_to, const void *context, carag_fault *out_fault)
 {
     static const char suffix[] = ".XXXXXX";
@@ -79,7 +79,7 @@ carag_status carag_replace_file(const char *path, carag_write_fn write_to, const
     memcpy(temporary + length, suffix, sizeof suffix);
     int file = mkstemp(temporary);
     if (file < 0) {
-        status = carag_io_failed(out_fault, "", "cannot make a temporary file beside the target");
+        status = carag_io_failed(out_fault, "", "cannot create a temporary file next to the target");
         goto done;
     }
     if (!write_to(file, context) || fsync(file) != 0) {

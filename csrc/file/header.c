@@ -153,9 +153,9 @@ carag_status carag_parse_header(carag_reading *job, const unsigned char *bytes, 
         return carag_corrupt(out_fault, "header", "the file ends too early");
     memcpy(header, bytes, sizeof *header);
     if (memcmp(header->magic, carag_magic, sizeof carag_magic) != 0)
-        return carag_corrupt(out_fault, "header", "this is no CARAG index");
+        return carag_corrupt(out_fault, "header", "not a CARAG index");
     if (header->version != CARAG_FILE_VERSION)
-        return carag_corrupt(out_fault, "header", "the format version is none that this library reads");
+        return carag_corrupt(out_fault, "header", "the format version is not one that this library reads");
     if (header->crc != carag_crc(&job->tables, 0, header, offsetof(carag_header, crc)))
         return carag_corrupt(out_fault, "header", "the checksum does not match");
     if (header->section_count != SECTIONS || header->zero != 0 ||
@@ -179,7 +179,7 @@ carag_status carag_verify_layout(const carag_reading *job, const carag_index *in
         (header->cells == 0) != (header->listed == 0) || !(header->slack >= 0.0F && header->slack <= CARAG_MAX_SLACK))
         return carag_corrupt(out_fault, "header", "a number is out of its range");
     if (!carag_lay_out(index, header, expected, &end))
-        return carag_corrupt(out_fault, "header", "sections larger than any file");
+        return carag_corrupt(out_fault, "header", "the sections are larger than any file");
     for (int section = 0; section < SECTIONS; section++) {
         expected[section].crc = header->sections[section].crc;
         if (memcmp(&expected[section], &header->sections[section], sizeof *expected) != 0)

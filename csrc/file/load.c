@@ -23,9 +23,9 @@ static carag_status read_header(carag_reading *job, carag_fault *out_fault)
     struct stat stat;
     carag_crc_tables_init(&job->tables);
     if (fstat(job->file, &stat) != 0)
-        return carag_io_failed(out_fault, "", "cannot look at the file");
+        return carag_io_failed(out_fault, "", "cannot read the file's status");
     if (!S_ISREG(stat.st_mode))
-        return carag_corrupt(out_fault, "", "this is no regular file");
+        return carag_corrupt(out_fault, "", "not a regular file");
     job->length = (uint64_t)stat.st_size;
     const ssize_t got = carag_read_all(job->file, bytes, sizeof bytes);
     if (got < 0)
@@ -117,7 +117,7 @@ static carag_status make_catalog(const carag_header *header, carag_view *view, c
             return carag_corrupt(out_fault, "words", "a word has a schema version that this library does not know");
     }
     if (live != header->live)
-        return carag_corrupt(out_fault, "words", "not as many live rows as the header counts");
+        return carag_corrupt(out_fault, "words", "the number of live rows differs from the header's");
     return CARAG_OK;
 }
 

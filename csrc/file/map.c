@@ -3,10 +3,9 @@
  * Mapping reads little: the header and its table, and with their checksums the sections that decide what may be
  * answered, or end a loop: words, terms, keys, levels, cells, centre. Words, terms, levels and cells are copied, so
  * that a later change of the file does not reach them; the members of cells, so that a scan need not look twice at each.
- * All else is read from the file as it is needed, and those who use it expect anything: a link is compared with the
- * number of rows before it is followed, a score that is no number comes last, and every row's word is tested before it
- * is emitted. carag_index_verify makes up
- * for the rest, and so does the first change that builds on it (carag_verify_if_mapped). Keys are found in a map made
+ * Everything else is read from the file as needed and not trusted: a link is compared with the number of rows before it
+ * is followed, a score that is not a number ranks last, and every row's word is tested before it is emitted.
+ * carag_index_verify checks the rest, and so does the first change that builds on it (carag_verify_if_mapped). Keys are found in a map made
  * when one is first asked for (row/keymap.c).
  *
  * Searches jump about in codes and links, and wait longer for the addresses of a file's small pages than for those of
@@ -14,8 +13,8 @@
  * the file is opened, which then takes seconds a gigabyte; advising the system to use large pages for the mapping, which
  * changed a fifth of it, on the newest kernels and file systems alone.
  *
- * The mapping is never written to, and keeps the file alive when another is saved over it. A file that is cut short
- * while it is mapped ends the process (SIGBUS): replace files, as saving does, and never edit them.
+ * The mapping is never written to, and keeps the file alive when another is saved over it. A file that is
+ * truncated while it is mapped ends the process (SIGBUS): replace files, as saving does, and never edit them.
  */
 #include "carag_internal.h"
 #include "cost/cost.h"
@@ -113,7 +112,7 @@ carag_status carag_map_view(const carag_reading *job, carag_index *index, carag_
         status = take_section(job, index, of_cells[i], carag_section_data(view, of_cells[i]), out_fault);
     view->bits.centred = job->header.centred;
     if (status == CARAG_OK && !carag_centre_is_sound(&view->bits, rows))
-        status = carag_corrupt(out_fault, "centre", "it is no mean of unit vectors");
+        status = carag_corrupt(out_fault, "centre", "not a mean of unit vectors");
     return status;
 }
 

@@ -43,13 +43,13 @@ _Static_assert(CARAG_MAX_LEAF_ROWS <= MAX_LEADERS && MAX_LEADERS % CARAG_RANK_ST
 
 /* Working memory of one thread. */
 typedef struct carver {
-    int32_t *dots;       /* [BLOCK * LEADERS_MOST] */
+    int32_t *dots;       /* [BLOCK * MAX_LEADERS] */
     void *workspace;     /* of gram8 */
     uint32_t *a;         /* [BLOCK] rows */
-    uint32_t *b;         /* [LEADERS_MOST] rows */
-    float *scales;       /* [LEADERS_MOST] of b */
-    float *similarities; /* [LEADERS_MOST] of one row to the columns */
-    uint64_t *best;      /* [LEADERS_MOST] ranks */
+    uint32_t *b;         /* [MAX_LEADERS] rows */
+    float *scales;       /* [MAX_LEADERS] of b */
+    float *similarities; /* [MAX_LEADERS] of one row to the columns */
+    uint64_t *best;      /* [MAX_LEADERS] ranks */
     uint32_t *copies;    /* [CARAG_MAX_LEAF_ROWS] */
 } carver;
 

@@ -2,7 +2,7 @@
  *
  * Where this differs from the paper
  *   - Pinned links. A new row and its parent on a layer, the nearest row found that has room for a child,
- *     keep their two-way link for ever (the spanning tree of hnsw/graph.h). A row takes children for at most half
+ *     keep their two-way link permanently (the spanning tree of hnsw/graph.h). A row takes children for at most half
  *     its slots, so hubs keep the other half for navigation. Rejected: repairing unreachable rows after the
  *     build (hnswlib leaves 0.1 to 2 % of them on hard data), because the result then depends on how rows
  *     were cut into batches.

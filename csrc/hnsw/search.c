@@ -12,7 +12,7 @@
  *      cells (search/scan.c), with the floor that those gave. A descent through the upper layers ends in one region, and
  *      where clusters lie far apart, or the nearest rows in several places, no width of the pool leads out of it: of 150
  *      queries on a million rows 38 found nothing at ef 48, and 2 still at ef 512. Rows, not centres: clusters of many
- *      dimensions are hollow, and a centre is no nearer than rows of other clusters are. Rejected: the best rows of any
+ *      dimensions are hollow, and their centres are as far away as rows of other clusters. Rejected: the best rows of any
  *      word, of each cell, beside them; recall stayed the same, and a walk cost half as much again. Rows too few for cells
  *      are reached through the upper layers, which linking a new row needs in any case (hnsw/insert.c).
  *   3. Adaptive ef. With a pass rate p near the query, a pool of ef holds only about p ef admissible rows, so the
@@ -29,8 +29,8 @@
  *   5. Budget. When as much has been spent as the rest of the scan would cost, the search gives up (returns false) and
  *      the scan goes on. However queries and policies are correlated, the worst case is thus about twice the scan. A walk
  *      that was asked for gives up early when far fewer rows pass near the query than everywhere: there the graph is slow
- *      and misses most. One that was chosen does when it ends because the pool was spent: isolated rows, which are nobody's
- *      neighbours, lie beyond it.
+ *      and misses most. One that was chosen does when it ends because the pool was spent: isolated rows, which no row has
+ *      as a neighbour, lie beyond it.
  *
  * The pool is one sorted array that serves as candidates and as beam: inserting moves a few cache lines, and the next
  * row to expand is the first not yet expanded.
@@ -47,8 +47,8 @@
 
 #define PRIOR_TESTS 64 /* word tests that the share of admissible rows stands for when a search begins */
 
-/* The row that a slot names; CARAG_NONE after the last. In a mapped file, whose links were not verified, what is no row
- * ends the list, too: one comparison finds both. */
+/* The row that a slot names; CARAG_NONE after the last. In a mapped file, whose links were not verified, an invalid row
+ * number also ends the list: one comparison detects both. */
 static inline uint32_t link_at(const carag_view *view, const _Atomic(uint32_t) *links, uint32_t i)
 {
     const uint32_t link = atomic_load_explicit(&links[i], memory_order_acquire);

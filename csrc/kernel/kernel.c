@@ -40,11 +40,11 @@ static carag_status find(const char *name, const carag_kernel **out_kernel, cara
         if (strcmp(name, kernels[i]->name) == 0) {
             if (!is_runnable(kernels[i]))
                 return carag_fail(out_fault, CARAG_BAD_KERNEL, 0,
-                                  "this processor cannot run the kernel asked for");
+                                  "this processor cannot run the requested kernel");
             *out_kernel = kernels[i];
             return CARAG_OK;
         }
-    return carag_fail(out_fault, CARAG_BAD_KERNEL, 0, "no kernel has the name asked for");
+    return carag_fail(out_fault, CARAG_BAD_KERNEL, 0, "no kernel has this name");
 }
 
 static carag_status choose(const carag_kernel **out_kernel, carag_fault *out_fault)

@@ -41,7 +41,7 @@ typedef struct carag_pack_query {
     float step, shift;
 } carag_pack_query;
 
-/* Where the query is as seen from what each row of a pack is coded about: most often the same for all of them. */
+/* The query relative to the centre of each row of a pack: most often the same for all. */
 typedef struct carag_pack_sight {
     _Alignas(64) float near[CARAG_PACK]; /* their dot product */
     float away[CARAG_PACK]; /* the distance between them, times what the error of an estimate is to count */

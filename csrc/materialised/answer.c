@@ -1,9 +1,9 @@
-/* materialised/answer.c - answer over a materialised view, if it is of the rows that are admissible now.
+/* materialised/answer.c - answer over a materialised view, if it is current.
  *
  * The reader that the call enters as holds the arrays of the index, as in any search; its generation is read after it
  * entered. A change that begins later runs beside the search, and what it closes is found closed at emission: every row
- * is tested where it is now, under its key, with acquire order. One that is not open spoils the whole answer, for a row
- * that the view does not know may be nearer than the next that it has: the index is asked instead.
+ * is tested where it is now, under its key, with acquire order. One that is not open voids the whole answer, because
+ * a row that the view lacks may be nearer than its next one: the index is asked instead.
  */
 #include "carag_internal.h"
 #include "materialised/materialised.h"
@@ -54,14 +54,14 @@ carag_status carag_materialised_search(carag_materialised *view, const float *qu
     static const carag_predicate everything = {.pairs = {{CARAG_CONTROL, CARAG_VERSION_WORD}}, .pair_count = 1};
     if (!carag_predicate_is_closed(predicate))
         return carag_fail(out_fault, CARAG_BAD_PREDICATE, 0, CARAG_CLOSED_PREDICATE);
-    carag_status status = carag_fail(out_fault, CARAG_BEHIND, 0, "the view is not of what is admissible now");
+    carag_status status = carag_fail(out_fault, CARAG_BEHIND, 0, "the view is not of the rows that are admissible now");
     const carag_reader reader = carag_read_begin(view->of);
     if (!view->rows && is_of_now(view, &reader) && is_of_predicate(view, predicate)) {
         carag_test test = view->test;
         test.predicate = predicate;
         status = carag_index_search(view->index, queries, nq, &everything, params, results, out_fault);
         if (status == CARAG_OK && !emit(view, &reader, &test, nq, params->k, results))
-            status = carag_fail(out_fault, CARAG_BEHIND, 0, "a row that the view found is not admissible any more");
+            status = carag_fail(out_fault, CARAG_BEHIND, 0, "a row that the view found is no longer admissible");
     }
     if (status == CARAG_OK) {
         results->rows = atomic_load_explicit(&view->of->live, memory_order_relaxed);
@@ -72,7 +72,7 @@ carag_status carag_materialised_search(carag_materialised *view, const float *qu
     return status;
 }
 
-/* Of the rows that there are now; what is asked of it is another matter. */
+/* Whether it has the rows that are admissible now, for its own predicate and span of instants. */
 int carag_materialised_is_current(const carag_materialised *view)
 {
     return atomic_load(&view->of->view) == view->from && atomic_load(&view->of->generation) == view->generation;

@@ -103,7 +103,7 @@ static carag_status take(const carag_reader *reader, carag_materialised *view, u
     if (view->count == 0 || view->generation % 2 != 0)
         return carag_fail(out_fault, CARAG_BEHIND, 0, "nothing is admissible, or the index is being changed");
     if (carag_materialised_bytes(of, view->count) > max_bytes)
-        return carag_fail(out_fault, CARAG_FULL, 0, "a view of the admissible rows takes more memory than views may");
+        return carag_fail(out_fault, CARAG_FULL, 0, "a view of the admissible rows takes more memory than views are allowed");
     view->rows = carag_view_new(view->index, view->count, (uint32_t)carag_upper_slots(&of->params, 0, view->count));
     view->origins = carag_allocate(view->count, sizeof *view->origins);
     if (!view->rows || !view->origins)
@@ -180,7 +180,7 @@ carag_status carag_materialised_build(carag_materialised *view, uint32_t threads
     if (threads < 1 || threads > CARAG_MAX_THREADS)
         return carag_fail(out_fault, CARAG_BAD_ARGUMENT, 0, "threads must be 1 to 1024");
     if (!view->rows)
-        return carag_fail(out_fault, CARAG_BAD_ARGUMENT, 0, "the view is built already");
+        return carag_fail(out_fault, CARAG_BAD_ARGUMENT, 0, "the view is already built");
     const carag_status status = carag_complete(view->index, view->rows, view->count, threads);
     if (status != CARAG_OK)
         return carag_fail(out_fault, status, 0, "");

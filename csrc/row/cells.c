@@ -12,7 +12,7 @@
  * (cost/tune.c). Rejected: probing a fixed number of cells, as inverted files do; it must be set for the worst policy.
  * Rejected: a reach for each cell, learned from sampled queries; too few of them meet a cell.
  *
- * One-bit codes are about the centres of cells (code/bits.c), so whoever makes cells makes codes.
+ * One-bit codes are about the centres of cells (code/bits.c), so new cells need new codes.
  *
  * A cell lists rows whatever their words, so relabelling and deleting leave cells alone. Rows added later belong to no
  * cell until there are many: then they join the nearest, and centres are computed again when rows have doubled. Like

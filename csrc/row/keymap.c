@@ -107,8 +107,8 @@ static carag_status make_map(carag_index *index, const carag_view *view, uint32_
     return CARAG_OK;
 }
 
-/* Make the map of an index opened from a file, once, when a key is first asked for: a million of them take longer
- * than all else that opening a mapped file does. Writers call it before they change words or keys. */
+/* Make the map of an index opened from a file, once, when a key is first looked up: a million keys take longer than
+ * everything else that opening a mapped file does. Writers call it before they change words or keys. */
 carag_status carag_map_ready(carag_index *index, carag_fault *out_fault)
 {
     if (!atomic_load_explicit(&index->map_waits, memory_order_acquire))

@@ -1,14 +1,14 @@
 /* row/sorted.c - the one-bit codes of rows in cells a second time, in the order of their words.
  *
- * In the order of cells, a pack of thirty-two rows holds those of many words: where a twentieth of the rows is admissible,
- * most packs hold one that is, and nearly all that is read of them is of rows that are not. Here the rows of a word lie
- * together, those of a cell next to each other, so that a scan reads the words that pass and nothing else
- * (search/scan.c). A row's code is the same as in its cell, about whose centre it is; the cell is written beside it.
+ * In the order of cells, a pack of thirty-two rows has many words: if a twentieth of the rows is admissible, most packs
+ * hold an admissible row, and nearly everything read belongs to inadmissible ones. Here the rows of a word lie together,
+ * those of a cell next to each other, so that a scan reads only the words that pass (search/scan.c). A row's code is the
+ * same as in its cell, relative to the cell's centre; the cell is stored with it.
  *
  * Made from classes and cells as they are when a view is made, and in memory alone: a file does not hold it. Afterwards
- * it does not change. A relabel leaves a row at its old word, so what it says of words is where to look, and no more: who
- * reads it tests the word and the terms of every row that comes through, and looks at the rows that were moved since the
- * catalog was made, or added since this was, beside it.
+ * it does not change. A relabel leaves a row at its old word, so what it says of words is where to look, and no more: a
+ * reader tests the word and the terms of every row that comes through, and also reads the rows that were moved since the
+ * catalog was made, or added since this was.
  *
  * It takes dim / 8 + 12 bytes a row, and a tenth of a second for a million rows of 128 dimensions on one thread. It pays
  * where words have many rows. Where they have few, it is not made.
@@ -22,14 +22,14 @@
 #if !defined(CARAG_WORD_ROWS)
 #define CARAG_WORD_ROWS 128 /* rows of a word, on the mean, below which there is no copy; tests make it less */
 #endif
-#define MAX_ROWS (UINT32_MAX / 2) /* rows beyond which there is none, either: places have 32 bits, */
-#define MAX_CELLS (UINT16_MAX + 1) /* and cells 16 */
+#define MAX_ROWS (UINT32_MAX / 2) /* greatest number of rows, as places have 32 bits, */
+#define MAX_CELLS (UINT16_MAX + 1) /* and of cells, which have 16 */
 
 /* What one is made with. */
 typedef struct sorting {
     const carag_view *view;
     carag_sorted *sorted;
-    uint32_t *table;   /* [slots] number of a word, by hash; CARAG_NONE where there is none */
+    uint32_t *table;   /* [slots] number of a word, by hash, or CARAG_NONE */
     size_t slots;
     uint32_t *numbers; /* [classes] number of the word of a class */
     uint32_t limit;    /* words beyond which there is no copy */

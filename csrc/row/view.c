@@ -148,8 +148,8 @@ void carag_read_end(const carag_reader *reader)
     atomic_fetch_sub(&reader->index->readers[reader->side], 1);
 }
 
-/* Make `view` the one that readers find, and release what only its predecessor held. The writer's. The generation
- * changes before, for those who still read the other one, and after, for those who began between the two. */
+/* Make `view` the one that readers find, and release what only its predecessor held. For the writer. The generation
+ * changes before, for readers of the old view, and after, for readers that began in between. */
 void carag_publish(carag_index *index, carag_view *view)
 {
     atomic_fetch_add(&index->generation, 2);

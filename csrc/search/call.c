@@ -33,7 +33,7 @@
 #include <math.h>
 
 /* Times that an exact search is repeated because a relabel closed a row under it. Each needs a fresh relabel in the few
- * microseconds before emission; the bound only keeps a hostile writer from holding a reader for ever. */
+ * microseconds before emission; the bound only keeps a hostile writer from blocking a reader. */
 #define EMISSION_ROUNDS 64
 
 /* Times the admissible share of all rows: the pass rate near the query below which a walk that was asked for is given up.
@@ -124,7 +124,7 @@ static bool walk(const search_call *call, carag_scan *begun, uint64_t budget)
     limits.ef = call->ef;
     limits.is_sure = may_fall_back && !is_asked;
     limits.least_rate = may_fall_back && is_asked ? MIN_RATE_FACTOR * share : 0.0;
-    if (call->params->ef_search) /* who names a width wants it spent */
+    if (call->params->ef_search) /* a width that is named is used in full */
         limits.slack = INFINITY;
     return carag_search_graph(begun, call->limit, &limits);
 }
@@ -214,7 +214,7 @@ static bool is_unchanged(const search_call *call)
     return atomic_load_explicit(&call->reader.index->generation, memory_order_relaxed) == call->generation;
 }
 
-/* Answer from what the first search of this query knows; false where that does not do. What it cost is counted. */
+/* Answer from the results of this query's first search; false if they do not suffice. The cost is counted. */
 static bool take_over(const search_call *call, carag_scratch *scratch, size_t q, const outcome *first, outcome *done)
 {
     const search_call *before = call->first;

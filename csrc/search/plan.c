@@ -45,7 +45,7 @@ static double opened_packs(const carag_reader *reader, const carag_selection *se
     return 1.0 - pow(1.0 - fmin((double)selection->labelled / (double)reader->rows, 1.0), RUNS);
 }
 
-/* Nanoseconds of looking at so many rows by cells. */
+/* Nanoseconds to read a number of rows by cells. */
 static double cells_cost(const carag_reader *reader, const carag_selection *selection, double reached)
 {
     const carag_costs *costs = &reader->view->costs;
@@ -59,14 +59,14 @@ bool carag_plan_stops(const carag_reader *reader, const carag_selection *selecti
     return (double)selection->admissible * FEW_SHARE >= reader->rows || rate * FEW_SHARE >= 1.0;
 }
 
-/* Nanoseconds of looking at all rows by words; no end of them without a copy in that order. */
+/* Nanoseconds to read all rows by words; infinite without a copy in that order. */
 static double words_cost(const carag_reader *reader, const carag_selection *selection)
 {
     const carag_view *view = reader->view;
     return view->sorted ? WORD_FACTOR * (double)selection->labelled * view->costs.pack / CARAG_PACK : INFINITY;
 }
 
-/* Nanoseconds of a scan that looks at so many rows. */
+/* Nanoseconds of a scan that reads a number of rows. */
 static double scan_cost(const carag_reader *reader, const carag_selection *selection, size_t wanted, double reached)
 {
     const carag_costs *costs = &reader->view->costs;

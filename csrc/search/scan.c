@@ -22,8 +22,8 @@
  * nearest cells were not enough and there is no copy by word, from the classes: their rows are marked, and no other word
  * is read.
  *
- * By words. Where a tenth of the rows is admissible, half of the packs hold one, and most of what is read of them is of rows
- * that are not. So when the nearest cells have given a floor, and the words that pass have fewer rows than the packs that
+ * By words. If a tenth of the rows is admissible, half of the packs hold one, and most of what is read belongs to
+ * inadmissible rows. So when the nearest cells have given a floor, and the words that pass have fewer rows than the packs that
  * the other cells would open, all rows of those words are read instead, from a copy of their codes (row/sorted.c): on a
  * million rows, a tenth or a twentieth of them admissible, in half the time. No cell is passed over then: a pack holds
  * rows of five or six, one of which is nearly always within reach. Rejected: codes row by row, class by class; they were
@@ -83,7 +83,7 @@ static void score_codes(carag_scan *job, const uint32_t *rows, size_t count)
 }
 
 /* Of those waiting, the admissible ones that were not met before, and that the floor, which may have risen meanwhile,
- * still lets through. While there is none, the most promising first, which make one. */
+ * still lets through. Without a floor yet, the most promising first, which give one. */
 static void score_waiting(carag_scan *job)
 {
     uint64_t ranks[CARAG_BLOCK];
@@ -197,7 +197,7 @@ static carag_pack_sight look_at(const carag_scratch *scratch, const uint16_t cel
     return sight;
 }
 
-/* The rows at these places, which are of one word. */
+/* Scan the rows at these places, which all have the same word. */
 static void scan_places(carag_scan *job, uint32_t place, uint32_t end)
 {
     const carag_sorted *sorted = job->reader->view->sorted;

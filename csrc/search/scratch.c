@@ -81,7 +81,7 @@ static carag_scratch *scratch_new(const carag_index *index, const carag_view *vi
     return scratch;
 }
 
-/* Memory for one thread of a call; NULL when there is none. Contents are undefined but for an empty visited set. */
+/* Memory for one thread of a call; NULL when out of memory. Contents are undefined except for an empty visited set. */
 carag_scratch *carag_scratch_take(carag_index *index, const carag_view *view, const carag_room *room)
 {
     for (size_t slot = 0; slot < SLOTS; slot++) {

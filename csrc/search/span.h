@@ -66,7 +66,7 @@ static inline uint32_t carag_span_lanes(const carag_span *span)
     return (uint32_t)(((uint64_t)1 << span->count) - 1) << span->first;
 }
 
-/* The same for all rows of a pack, where an error of an estimate counts so many deviations. */
+/* The same for all rows of a pack, with the error of an estimate multiplied by `confidence`. */
 static inline carag_pack_sight carag_sight_of_pack(carag_sight centre, float confidence)
 {
     carag_pack_sight sight;
@@ -85,7 +85,7 @@ static inline uint32_t carag_span_estimate(const carag_span *span, uint32_t lane
     return carag_kernel_get()->estimate(span->pack, 8 * bits->words, &query->lookup, lanes, sight, floor, out_uppers);
 }
 
-/* The query, which is of unit length, as seen from the centre of a cell. Requires cells ranked. */
+/* The unit query relative to the centre of a cell. Requires cells ranked. */
 static inline carag_sight carag_sight_of(const carag_cells *cells, const carag_scratch *scratch, uint32_t cell)
 {
     const float near = scratch->nears[cell];

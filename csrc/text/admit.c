@@ -13,7 +13,7 @@
 carag_status carag_predicates_verify(const carag_predicate *predicates, size_t count, carag_fault *out_fault)
 {
     if (count < 1 || count > CARAG_MAX_PREDICATES)
-        return carag_fail(out_fault, CARAG_BAD_ARGUMENT, 0, "a question has 1 to 8 predicates");
+        return carag_fail(out_fault, CARAG_BAD_ARGUMENT, 0, "want 1 to 8 predicates");
     for (size_t i = 0; i < count; i++)
         if (!carag_predicate_is_closed(&predicates[i]))
             return carag_fail(out_fault, CARAG_BAD_PREDICATE, i, CARAG_CLOSED_PREDICATE);

@@ -77,7 +77,7 @@ static carag_status take_terms(carag_asking *job)
 
 /* ---------------------------------------------------------------- working memory */
 
-/* At most so many runs have the terms. CARAG_CORRUPT where a mapped file's ends are not in order. */
+/* An upper bound on the runs of the terms. CARAG_CORRUPT if a mapped file's ends are not in order. */
 static carag_status count_runs(const carag_asking *job, uint64_t *out_runs)
 {
     *out_runs = 0;

@@ -72,7 +72,7 @@ static carag_status verify_batch(const carag_text_batch *batch, carag_fault *out
 
 /* ---------------------------------------------------------------- adding */
 
-/* Write the chunks and parts where nobody looks yet. */
+/* Write the chunks and parts beyond what readers see. */
 static carag_status write_records(carag_shelf *shelf, const carag_text_batch *batch, carag_fault *out_fault)
 {
     uint32_t at = 0;
@@ -162,7 +162,7 @@ static carag_status insert_keys(carag_shelf *shelf, const carag_text_batch *batc
             continue;
         for (size_t j = 0; j < i; j++)
             carag_lookup_remove(&shelf->chunk_of, batch->keys[j]);
-        return carag_fail(out_fault, CARAG_DUPLICATE_KEY, i, "a chunk has it, or another of the batch");
+        return carag_fail(out_fault, CARAG_DUPLICATE_KEY, i, "it is the key of another chunk, in the index or the batch");
     }
     return CARAG_OK;
 }

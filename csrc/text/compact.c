@@ -1,4 +1,4 @@
-/* text/compact.c - make the shelf anew from what lives: one segment, no gap in any array.
+/* text/compact.c - rebuild the shelf from live chunks: one segment, no gap in any array.
  *
  * Deleting hides a chunk at once, but its words stay in postings and in the list of terms. Compacting writes both again
  * without them, and overwrites the memory of before as it is released. What comes out depends on the live chunks, their

@@ -90,7 +90,7 @@ static carag_status verify_counts(const carag_text_header *header, uint64_t leng
         header->classes > header->labels || header->terms > header->streams[CARAG_WORDS])
         return carag_corrupt(out_fault, "header", "a count is out of its range");
     if (!carag_text_lay_out(header, expected, &end))
-        return carag_corrupt(out_fault, "header", "sections larger than any file");
+        return carag_corrupt(out_fault, "header", "the sections are larger than any file");
     for (int section = 0; section < TEXT_SECTIONS; section++) {
         expected[section].crc = header->sections[section].crc;
         if (memcmp(&expected[section], &header->sections[section], sizeof *expected) != 0)
@@ -111,9 +111,9 @@ carag_status carag_text_header_verify(const unsigned char *bytes, uint64_t size,
         return carag_corrupt(out_fault, "header", "the file ends too early");
     memcpy(header, bytes, sizeof *header);
     if (memcmp(header->magic, carag_text_magic, sizeof carag_text_magic) != 0)
-        return carag_corrupt(out_fault, "header", "this is no CARAG index of texts");
+        return carag_corrupt(out_fault, "header", "not a CARAG index of texts");
     if (header->version != CARAG_TEXT_VERSION)
-        return carag_corrupt(out_fault, "header", "the format version is none that this library reads");
+        return carag_corrupt(out_fault, "header", "the format version is not one that this library reads");
     if (header->crc != carag_crc(&tables, 0, header, offsetof(carag_text_header, crc)))
         return carag_corrupt(out_fault, "header", "the checksum does not match");
     if (header->section_count != TEXT_SECTIONS || !carag_are_zero(header->zeros, sizeof header->zeros) ||

@@ -112,7 +112,7 @@ static void settle_if_due(const carag_shelf *shelf, uint32_t chunk)
 
 /* ---------------------------------------------------------------- classes */
 
-/* Room for so many classes more: in a new dictionary, which leaves those out that have no label any more. */
+/* Reserve room for more classes, in a new dictionary without those that no longer have a label. */
 static carag_status reserve_classes(carag_text *text, size_t count)
 {
     carag_shelf *shelf = &text->shelf;
@@ -211,7 +211,7 @@ static carag_status check_label(labelling *job, size_t i, carag_fault *out_fault
         return fail_at(out_fault, CARAG_UNKNOWN_KEY, i, "chunks", "no chunk has the key");
     if (carag_lookup_find(&shelf->label_of, labels->keys[i]) != CARAG_NONE ||
         !carag_lookup_insert(&job->keys, labels->keys[i], 0))
-        return fail_at(out_fault, CARAG_DUPLICATE_KEY, i, "keys", "a live label has it, or another of the batch");
+        return fail_at(out_fault, CARAG_DUPLICATE_KEY, i, "keys", "it is the key of another label, live or in the batch");
     const int64_t chunk = job->chunks[i];
     job->before[i] = carag_lookup_find(&job->last, chunk);
     if (job->before[i] != CARAG_NONE)
@@ -227,7 +227,7 @@ static carag_status check_label(labelling *job, size_t i, carag_fault *out_fault
             return fail_at(out_fault, CARAG_OVERLAP, i, "keys", "");
     if (others >= CARAG_MAX_LABELS)
         return fail_at(out_fault, CARAG_FULL, i, "keys",
-                       "a chunk has at most 4,096 labels, those that close in the call included");
+                       "a chunk has at most 4,096 labels, including those closed in the call");
     return CARAG_OK;
 }
 

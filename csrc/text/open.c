@@ -3,9 +3,9 @@
  * Loading trusts nothing. The layout computed from the header's counts must equal the table and the length of the file
  * before anything is allocated; every byte is under a checksum that is compared, or must be zero; chunks, parts, labels
  * and classes are copied, and checked as they are. Terms and postings stay where they were read, or mapped: read whole,
- * all of them are verified (text/sound.c); mapped, whoever reads them expects anything.
+ * all of them are verified (text/sound.c); mapped, their readers trust nothing.
  *
- * A file that is cut short while it is mapped ends the process (SIGBUS): replace files, as saving does, and never edit
+ * A file that is truncated while it is mapped ends the process (SIGBUS): replace files, as saving does, and never edit
  * them.
  */
 #include "carag_internal.h"
@@ -37,9 +37,9 @@ static carag_status get_bytes(opening *job, int file, bool map, carag_fault *out
     unsigned char first[sizeof(carag_text_header)];
     struct stat stat;
     if (fstat(file, &stat) != 0)
-        return carag_io_failed(out_fault, "", "cannot look at the file");
+        return carag_io_failed(out_fault, "", "cannot read the file's status");
     if (!S_ISREG(stat.st_mode))
-        return carag_corrupt(out_fault, "", "this is no regular file");
+        return carag_corrupt(out_fault, "", "not a regular file");
     const size_t size = (size_t)stat.st_size;
     const ssize_t got = carag_read_all(file, first, sizeof first);
     if (got < 0)
@@ -103,11 +103,11 @@ static carag_status read_parts(const opening *job, carag_fault *out_fault)
             .document = documents[i], .first = (uint32_t)first, .size = size, .live = size, .shortest = UINT32_MAX};
         first += size;
         if (part->document < 0 || size < 1 || size > CARAG_MAX_PART || first > shelf->chunk_room)
-            return carag_corrupt(out_fault, "sizes", "a part has a negative document, or not its chunks");
+            return carag_corrupt(out_fault, "sizes", "a part has a negative document, or the wrong number of chunks");
         shelf->widest = size > shelf->widest ? size : shelf->widest;
     }
     if (first != shelf->chunk_room)
-        return carag_corrupt(out_fault, "sizes", "the parts have not all the chunks");
+        return carag_corrupt(out_fault, "sizes", "the parts do not hold all the chunks");
     return CARAG_OK;
 }
 
@@ -126,7 +126,7 @@ static carag_status read_chunks(const opening *job, carag_fault *out_fault)
             part->length += length;
             part->shortest = length < part->shortest ? length : part->shortest;
             if (key < 0 || !carag_lookup_insert(&shelf->chunk_of, key, chunk))
-                return carag_corrupt(out_fault, "keys", "a key is negative, or of two chunks");
+                return carag_corrupt(out_fault, "keys", "a key is negative, or belongs to two chunks");
         }
     }
     shelf->chunk_count = shelf->chunk_room;
@@ -163,16 +163,16 @@ static carag_status read_label(const opening *job, uint32_t slot, carag_fault *o
         return carag_corrupt(out_fault, "on", "labels are not in the order of their chunks");
     if (!enter_class(job, class))
         return carag_corrupt(out_fault, "classes",
-                             "a class is not numbered where it first occurs, or its word is none that this library knows");
+                             "a class is not numbered where it first occurs, or its word is not one that this library knows");
     const bool is_first = slot == 0 || shelf->labels[slot - 1].chunk != chunk;
     if (key < 0 || (!is_first && key <= shelf->labels[slot - 1].key) ||
         !carag_lookup_insert(&shelf->label_of, key, slot))
-        return carag_corrupt(out_fault, "labels", "a key is negative, out of order, or of two labels");
+        return carag_corrupt(out_fault, "labels", "a key is negative, out of order, or belongs to two labels");
     for (uint32_t other = slot; !is_first && other > 0 && shelf->labels[other - 1].chunk == chunk; other--)
         if (slot - other >= CARAG_MAX_LABELS ||
             carag_windows_overlap(shelf->classes->terms[class],
                                   shelf->classes->terms[shelf->labels[other - 1].class]))
-            return carag_corrupt(out_fault, "labels", "two labels of a chunk hold at one instant, or it has too many");
+            return carag_corrupt(out_fault, "labels", "two labels of a chunk are valid at one instant, or it has too many");
     shelf->label_count++;
     shelf->labels[slot] = (carag_label){.key = key, .chunk = chunk, .class = class, .next = CARAG_NONE};
     if (is_first)

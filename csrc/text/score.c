@@ -8,7 +8,7 @@
  *
  * Of a part that remains, light terms wait: those of the least weight, which together cannot add a third of the floor, and
  * which have most of the postings. Where no chunk reaches the floor with the most that they could add, they are not read;
- * what is left is scored anew, in the order of bytes (MaxScore, Turtle & Flood 1995, a part at a time). A term's frequency
+ * what is left is scored again, in the order of bytes (MaxScore, Turtle & Flood 1995, a part at a time). A term's frequency
  * and weight are complete before anything is scored, so no bound rests on what was left out.
  */
 #include "carag_internal.h"

@@ -11,7 +11,7 @@
  * So the count of a run, and whether to read its postings, are known without them. Nothing that depends on other parts
  * is kept: no frequency in the whole, no weight, no order of terms but that of their bytes.
  *
- * The streams of a file that is mapped may hold anything: whoever reads one asks whether it went well.
+ * The streams of a file that is mapped may hold anything: every read reports whether it succeeded.
  */
 #include "carag_internal.h"
 #include "text/text.h"
@@ -71,11 +71,11 @@ bool carag_segment_find(const carag_segment *segment, const unsigned char *word,
 
 /* ---------------------------------------------------------------- writing */
 
-/* Words are text: not even memory that is given back keeps them. */
+/* Words are text, which must not remain even in released memory. */
 static void wipe(unsigned char *bytes, size_t size)
 {
     memset(bytes, 0, size);
-    __asm__ volatile("" : : "r"(bytes) : "memory"); /* else it may be left out, since nobody reads what is released */
+    __asm__ volatile("" : : "r"(bytes) : "memory"); /* otherwise the compiler may drop the store to memory that is released */
 }
 
 typedef struct builder {
@@ -318,7 +318,7 @@ static carag_status build(sorting *job, builder *to, uint32_t first_part, carag_
     return finish(to, out);
 }
 
-/* Requires a batch that was verified (text/write.c). */
+/* Requires a batch that was verified (text/chunks.c). */
 carag_status carag_segment_build(const carag_text_batch *batch, uint32_t first_part, carag_segment **out)
 {
     uint32_t widest = 0;

@@ -61,12 +61,12 @@ static carag_status verify_segment(checking *job, const carag_segment *segment, 
         if (size == 0 || size > CARAG_MAX_TERM || order > 0 || (order == 0 && other >= size))
             return carag_corrupt(out_fault, "vocab", "the terms are not in the order of their bytes");
         if (!runs_are_sound(job, streams[CARAG_RUNS], streams[CARAG_POSTINGS]))
-            return carag_corrupt(out_fault, "postings", "runs or postings are malformed, or of no chunk");
+            return carag_corrupt(out_fault, "postings", "runs or postings are malformed, or name no chunk");
         before = streams[CARAG_WORDS];
     }
     for (int which = 0; which < 3; which++)
         if ((segment->terms ? segment->ends[which][segment->terms - 1] : 0) != segment->sizes[which])
-            return carag_corrupt(out_fault, "postings", "there is more than the terms account for");
+            return carag_corrupt(out_fault, "postings", "there are more postings than the terms account for");
     return CARAG_OK;
 }
 
@@ -77,7 +77,7 @@ static carag_status verify_lengths(const checking *job, carag_fault *out_fault)
     for (uint32_t chunk = 0; chunk < shelf->chunk_count; chunk++)
         if (shelf->chunks[chunk].key >= 0 &&
             job->tokens[chunk] + job->headings[shelf->chunks[chunk].part] != shelf->lengths[chunk])
-            return carag_corrupt(out_fault, "lengths", "a chunk has not as many tokens as its length says");
+            return carag_corrupt(out_fault, "lengths", "the number of tokens of a chunk differs from its length");
     return CARAG_OK;
 }
 
@@ -100,7 +100,7 @@ static carag_status verify_parts(const carag_shelf *shelf, carag_fault *out_faul
         if (part->is_even && live > 0)
             carag_part_settle(shelf, &again);
         if (live != part->live || length != part->length || is_short || again.is_even != part->is_even)
-            return carag_corrupt(out_fault, "parts", "a part is not what its chunks make it");
+            return carag_corrupt(out_fault, "parts", "a part does not match its chunks");
     }
     return CARAG_OK;
 }

@@ -38,7 +38,7 @@ carag_status carag_text_new(carag_text **out_text, carag_fault *out_fault)
     }
     pthread_rwlockattr_t fair;
     pthread_rwlockattr_init(&fair);
-#if defined(__GLIBC__) /* else readers that never pause would keep a writer out */
+#if defined(__GLIBC__) /* otherwise continuous readers would keep a writer out */
     pthread_rwlockattr_setkind_np(&fair, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
 #endif
     pthread_mutex_init(&text->writer, NULL); /* none of these fails on Linux */
@@ -60,7 +60,7 @@ void carag_text_free(carag_text *text)
     carag_release(text);
 }
 
-/* Let readers see another shelf, and release the one of before. The writer's. */
+/* Publish another shelf, and release the previous one. For the writer. */
 void carag_text_replace(carag_text *text, carag_shelf *shelf)
 {
     carag_shelf before = text->shelf;
@@ -93,7 +93,7 @@ static void *larger(const void *array, size_t count, size_t room, size_t wanted,
     return more;
 }
 
-/* Room for so many chunks, parts and labels more, in arrays and maps. The writer's; readers may go on meanwhile. */
+/* Reserve room for more chunks, parts and labels, in arrays and maps. For the writer, while readers go on. */
 carag_status carag_text_reserve(carag_text *text, size_t chunks, size_t parts, size_t labels)
 {
     const carag_shelf *have = &text->shelf;

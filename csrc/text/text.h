@@ -126,7 +126,7 @@ typedef struct carag_run {
     uint32_t most;    /* how often it stands in one of the chunks at most; likewise */
 } carag_run;
 
-/* The next number of a stream: false at its end, or when it is no number of 32 bits. */
+/* The next number of a stream; false at its end, or if it exceeds 32 bits. */
 static inline bool carag_next_number(carag_stream *stream, uint32_t *out)
 {
     if (stream->at < stream->end && *stream->at < 128) {

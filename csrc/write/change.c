@@ -147,7 +147,7 @@ carag_status carag_index_relabel_where(carag_index *index, const carag_predicate
     if (!carag_predicate_is_closed(predicate))
         return carag_fail(out_fault, CARAG_BAD_PREDICATE, 0, CARAG_CLOSED_PREDICATE);
     if (((set | clear) & (CARAG_CONTROL)) != 0 || (set & clear) != 0)
-        return carag_fail(out_fault, CARAG_BAD_ARGUMENT, 0, "set and clear take policy bits, none in both");
+        return carag_fail(out_fault, CARAG_BAD_ARGUMENT, 0, "set and clear take policy bits, and no bit may be in both");
     carag_test test;
     carag_test_init(&test, predicate);
     pthread_mutex_lock(&index->writer);

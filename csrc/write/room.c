@@ -1,8 +1,8 @@
 /* write/room.c - room for rows: make it before they come, copy those that are there, and draw the levels of the new.
  *
  * An index grows by making a view with more room and copying all rows into it, so for a moment both are in memory; at
- * least doubling keeps that rare. Who knows how many rows will come reserves the room first: then nothing but one-bit
- * codes and links is ever there twice, when a large batch has them made again. Memory that no row was written to is
+ * least doubling keeps that rare. Reserving room for the final number of rows avoids it: then only one-bit
+ * codes and links are ever there twice, when a large batch has them made again. Memory that no row was written to is
  * not taken from the machine.
  */
 #include "carag_internal.h"

@@ -1,4 +1,4 @@
-/* write/write.h - what those who change an index share; every function is the writer's. */
+/* write/write.h - what the code that changes an index shares; every function is for the writer. */
 #ifndef CARAG_WRITE_H
 #define CARAG_WRITE_H
 
@@ -10,7 +10,7 @@ void carag_copy_rows(const carag_index *index, carag_view *to, const carag_view 
 size_t carag_upper_slots(const carag_params *params, uint32_t first, uint32_t end);
 void carag_draw_levels(const carag_params *params, carag_graph *graph, uint32_t first, uint32_t end);
 
-/* write/complete.c: of a view that no one else has yet */
+/* write/complete.c: for a view that is not shared yet */
 void carag_take_rows(const carag_index *index, carag_view *to, uint32_t first, const carag_view *from,
                      const uint32_t *rows, size_t count);
 carag_status carag_complete(const carag_index *index, carag_view *view, uint32_t rows, uint32_t threads);

@@ -288,8 +288,9 @@ static void the_estimate_is_unbiased(uint32_t dim, float common, uint32_t rows)
     free(queries);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argc, (void)argv;
     the_rotation_is_orthonormal();
     the_rotation_spreads();
     every_kernel_makes_the_same_codes();

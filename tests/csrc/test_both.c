@@ -251,8 +251,9 @@ static void a_bad_second_predicate_is_refused(void)
     carag_index_free(index);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argc, (void)argv;
     every_pair_of_predicates_obeys(N, CARAG_FLOAT32);
     every_pair_of_predicates_obeys(60, CARAG_INT8);
     both_exact_searches_read_a_row_once();

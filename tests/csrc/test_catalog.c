@@ -318,8 +318,9 @@ static void one_difference_makes_a_class(void)
     free(terms);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argc, (void)argv;
     after_any_changes(1);
     after_any_changes(20);
     after_any_changes(ENTITIES);

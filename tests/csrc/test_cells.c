@@ -368,8 +368,9 @@ static void a_query_chooses_by_the_rows_near_it(const float *vectors)
     carag_index_free(index);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argc, (void)argv;
     float *vectors = grouped_vectors(9, N);
     cells_do_not_depend_on_threads_or_kernel(vectors);
     the_order_of_a_scan_does_not_show(vectors);

@@ -269,8 +269,9 @@ static void consolidating_drops_only_what_is_deleted(void)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argc, (void)argv;
     any_order_of_changes_leaves_what_was_put_in();
     rows_added_one_by_one_are_all_there();
     rows_relabelled_one_by_one_are_all_there();

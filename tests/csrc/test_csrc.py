@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.sizes import examples
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -18,14 +20,14 @@ HERE = Path(__file__).parent
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
-    """``made(target)`` makes a target of the Makefile and returns what it said; it fails as the target did."""
+    """``made(target)`` makes a target of the Makefile and returns its output; it fails as the target did."""
     if not shutil.which("make") or not shutil.which("gcc"):
         pytest.skip("make and gcc build the core's tests")
     out = tmp_path_factory.mktemp("csrc")
 
     def make(target: str) -> str:
         done = subprocess.run(
-            ["make", "-s", "-j2", target, f"OUT={out}"],
+            ["make", "-s", "-j2", target, f"OUT={out}", f"MUTATIONS={examples(300)}"],
             cwd=HERE,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -58,19 +60,19 @@ def calls_between_files(symbols: str) -> dict[str, set[str]]:
 
 @pytest.mark.release
 def test_compiles_without_a_warning(made):
-    """Every header compiles alone, and the core at -O3, with warnings as errors."""
+    """Every header compiles on its own, and the core at -O3, with warnings as errors."""
     made("headers")
 
 
 def test_calls_between_files_go_one_way(made):
-    """No file of the core needs, directly or by way of others, a file that needs it."""
+    """No file of the core depends, directly or through others, on a file that depends on it."""
     calls = calls_between_files(made("symbols"))
     assert "view" in calls["call"]  # row/view.c, search/call.c
     TopologicalSorter(calls).prepare()
 
 
 def test_a_circle_of_calls_is_found():
-    """The check can fail: two files that call each other are named."""
+    """Two files that call each other are named."""
     symbols = "out/a.o:0000 T carag_a\nout/a.o: U carag_b\nout/b.o:0000 T carag_b\nout/b.o: U carag_a\n"
     with pytest.raises(CycleError, match=r"\['a', 'b', 'a'\]|\['b', 'a', 'b'\]"):
         TopologicalSorter(calls_between_files(symbols)).prepare()
@@ -88,7 +90,7 @@ def test_under_thread_sanitizer(made):
 
 
 def test_the_loader_survives_mutations(made):
-    """The fuzz corpus, and thousands of seeded mutations of it with checksums put right, load soundly or not at all."""
+    """The fuzz corpus and seeded mutations of it with corrected checksums are loaded soundly or refused."""
     assert "read whole: " in made("fuzz")
 
 

@@ -455,8 +455,9 @@ static void the_check_sees_what_is_broken(void)
     free(vectors);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argc, (void)argv;
     every_row_is_reachable_on_hard_data();
     the_graph_finds_nearly_all(1500);
     the_graph_finds_nearly_all(250);

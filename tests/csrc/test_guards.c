@@ -469,8 +469,9 @@ static void rows_are_closed_until_they_are_published(carag_index *index)
     free(vectors);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argc, (void)argv;
     carag_index *index = make_index();
     const carag_predicate few = marked(3, 20);
     uint64_t relabelled;

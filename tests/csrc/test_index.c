@@ -400,8 +400,9 @@ static void relabel_where_changes_the_admissible_rows(void)
     free(words);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argc, (void)argv;
     every_plan_is_complete_and_admissible();
     an_empty_index_and_an_empty_policy_answer_nothing();
     a_batch_answers_as_its_queries_do();

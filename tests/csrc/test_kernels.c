@@ -400,8 +400,9 @@ static const carag_kernel *kernel_named(const char *name)
     return kernel;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argc, (void)argv;
     open_rooms();
     halves_round_to_nearest_even();
     a_name_that_cannot_be_honoured_is_an_error();

@@ -440,8 +440,9 @@ static void instants_are_asked_of_the_row_itself(void)
     carag_index_free(index);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argc, (void)argv;
     vectors = random_vectors(1, N, DIM);
     words = random_words(2, N, 3);
     for (size_t i = N / 2; i < N; i++) /* ties */

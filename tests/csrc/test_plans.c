@@ -349,8 +349,9 @@ static void the_scan_finds_nearly_all(void)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argc, (void)argv;
     every_dimension_obeys();
     every_shape_obeys();
     every_count_obeys();

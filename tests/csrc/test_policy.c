@@ -282,8 +282,9 @@ static void listed_entities_ascend(void)
                 }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argc, (void)argv;
     a_word_passes_the_pair_it_meets();
     any_pair_within_the_count_is_enough();
     a_deleted_word_has_the_highest_bit();

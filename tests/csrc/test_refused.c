@@ -254,8 +254,9 @@ static void parameters_out_of_range_are_refused(void)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argc, (void)argv;
     a_bad_row_changes_nothing();
     a_bad_row_late_in_a_bulk_changes_nothing();
     a_bad_change_changes_nothing();

@@ -1,4 +1,4 @@
-"""Builders the index tests share."""
+"""Builders shared by the tests of the index."""
 
 from __future__ import annotations
 
@@ -34,6 +34,6 @@ def build() -> Callable[..., Index]:
 
 @pytest.fixture
 def bench(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], ModuleType]:
-    """``bench("conformance")`` imports ``bench.ann.conformance``, which is no part of the package."""
+    """``bench("conformance")`` imports ``bench.ann.conformance``, which is not part of the package."""
     monkeypatch.syspath_prepend(str(ROOT))
     return lambda name: importlib.import_module(f"bench.ann.{name}")

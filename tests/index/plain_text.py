@@ -56,7 +56,7 @@ def meets(label: Label, search: Search) -> bool:
 
 
 class World:
-    """A plain account of chunks and labels, in the order in which they came."""
+    """A plain model of chunks and labels, in the order in which they were added."""
 
     def __init__(self) -> None:
         self.chunks: dict[int, Chunk] = {}
@@ -110,7 +110,7 @@ class World:
         return world
 
     def indexed(self, *, batches: int = 1, reverse: bool = False) -> TextIndex:
-        """An index of it, added in so many calls; in reverse, the last chunk and label first."""
+        """Index it in a number of calls; in reverse, the last chunk and label first."""
         index = TextIndex()
         for some in np.array_split(np.array(list(self.chunks), np.int64)[:: -1 if reverse else 1], batches):
             chunks = {key: self.chunks[key] for key in some.tolist()}
@@ -145,7 +145,7 @@ def label(index: TextIndex, labels: dict[int, Label], closes: Sequence[int] = ()
 
 
 def hits(result: TextResult) -> list[Hit]:
-    """A result as the plain account gives it."""
+    """Return a result in the form of the plain model."""
     columns = result.keys, result.chunks, result.documents, result.scores
     return [Hit(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
 
@@ -176,7 +176,7 @@ def draw_policy(rng: Generator) -> Policy:
 
 
 def draw_searches(rng: Generator) -> list[Search]:
-    """Draw searches, of which several may admit one label, and one chunk by different labels."""
+    """Draw searches; several may admit one label, or one chunk by different labels."""
     searches = []
     for _ in range(int(rng.integers(1, 5))):
         as_of, later = sorted(rng.choice(AS_OF, 2).tolist())
@@ -185,7 +185,7 @@ def draw_searches(rng: Generator) -> list[Search]:
 
 
 def draw_terms(rng: Generator, most: int) -> tuple[str, ...]:
-    """Draw words of which a few are frequent."""
+    """Draw words, a few of them frequent."""
     ranks = np.minimum(rng.zipf(1.4, int(rng.integers(0, most + 1))), len(WORDS)) - 1
     return tuple(WORDS[rank] for rank in ranks)
 

@@ -1,4 +1,4 @@
-"""Scans that go by cells: complete, admissible, the same from memory and from a file, whatever the file says."""
+"""Scans by cells are complete, admissible and the same from memory and from a file; forged files are refused."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_scan_looks_at_a_part_and_finds_nearly_all(grouped):
 
 @pytest.mark.parametrize("summed", [1, 2, 4])
 def test_a_walk_finds_what_lies_in_several_places(grouped, summed):
-    """Near a row, between two, and amid four, whose groups lie far apart: the graph alone, and no question fails."""
+    """Near a row, between two, and among four from distant groups: the graph alone answers every query."""
     index, *_ = grouped
     rng = np.random.default_rng(summed)
     rows = rng.integers(0, ROWS, (1_000, summed))
@@ -70,7 +70,7 @@ def test_a_walk_begins_in_the_nearest_cells(grouped):
 
 
 def test_terms_are_tested_inside_the_cells(grouped):
-    """Instants and deny lists hold for what a scan by cells finds, and nothing is lost to them."""
+    """Instants and deny lists apply to what a scan by cells finds, and no row is lost because of them."""
     index, queries, bits, entities, public_at = grouped
     policy = Policy(Mask(OPEN), deny_entities=range(0, 1_000, 5))
     result = index.search(queries, 10, policy, as_of=2, plan="scan")
@@ -83,7 +83,7 @@ def test_terms_are_tested_inside_the_cells(grouped):
 
 
 def test_a_policy_of_the_query_s_neighbourhood_reads_little(grouped):
-    """Rows admissible near the query only: the first cells hold them, and the rest are left alone."""
+    """If all admissible rows are near the query, the first cells hold them and the others are not read."""
     index, queries, *_ = grouped
     near = index.search(queries, 10, Mask(OPEN | 1), as_of=9, plan="scan")
     assert near.stats.estimates.min() < 0.3 * near.stats.admissible
@@ -120,7 +120,7 @@ def test_cells_are_kept_in_the_file(grouped, saved, tmp_path, mmap):
 
 @pytest.mark.parametrize("mmap", [False, True], ids=["read", "mapped"])
 def test_forged_members_are_refused(saved, mmap):
-    """Cells that name rows that do not exist, or one row again and again: a scan follows them unseen."""
+    """Members that do not exist or are repeated must not reach a scan, which trusts them."""
     forged = bytearray(saved.read_bytes())
     entry = forged.find(b"members\0")
     at = int.from_bytes(forged[entry + 8 : entry + 16], "little")
@@ -133,7 +133,7 @@ def test_forged_members_are_refused(saved, mmap):
 
 
 def test_same_rows_same_cells(tmp_path):
-    """For any number of threads, byte for byte."""
+    """The file is the same for any number of threads, byte for byte."""
     rng = np.random.default_rng(1)
     vectors, words = rng.standard_normal((4_500, 9)), policy_word(rng.integers(0, 4, 4_500))
     for threads in (1, 3):

@@ -1,4 +1,4 @@
-"""Changes: by policy as by key, in one go as in many, on one thread as on several."""
+"""Changes have the same result by policy or by key, at once or in steps, on one thread or several."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from carag.errors import InvalidArgument
 from carag.index import DType, Index, Plan
 from carag.policy import Mask, Policy, policy_word
+from tests.sizes import examples
 
 masks = st.builds(lambda r, f: Mask(r, f & ~r), st.integers(0, 7), st.integers(0, 7))
 policies = st.builds(
@@ -39,7 +40,7 @@ def answers(index, k=8, plan="exact"):
 
 @given(st.integers(0, 80), policies, st.integers(0, 7), st.integers(0, 7), st.integers(0, 99))
 def test_relabelling_by_policy_equals_relabelling_by_key(n, policy, on, off, seed):
-    """Each admitted row gets (word & ~clear) | set, each other keeps its word, and the number is told."""
+    """Each admitted row gets (word & ~clear) | set, every other keeps its word, and the number is returned."""
     by_policy, by_key = random_index(n, seed), random_index(n, seed)
     keys, off = by_key.keys(), off & ~on
     rows = zip(by_key.words(keys).tolist(), by_key.entities(keys).tolist(), strict=True)
@@ -52,7 +53,7 @@ def test_relabelling_by_policy_equals_relabelling_by_key(n, policy, on, off, see
 
 
 def test_relabelling_by_policy_is_seen_by_the_next_query(build):
-    """A class that is closed is closed for whoever asks next, on every plan."""
+    """A closed class is closed for the next query, on every plan."""
     index = build(500, 8)
     index.relabel_where(Mask(required=1), set=1 << 20)
     for plan in Plan:
@@ -62,12 +63,12 @@ def test_relabelling_by_policy_is_seen_by_the_next_query(build):
 
 
 def test_many_small_relabels_equal_one():
-    """Thousands of relabels one by one leave what one batch leaves: counts, words, answers."""
-    one, many = random_index(3_000, 1, M=2, ef_construction=1), random_index(3_000, 1, M=2, ef_construction=1)
+    """Hundreds of small relabels give the same counts, words and answers as one batch."""
+    one, many = random_index(800, 1, M=2, ef_construction=1), random_index(800, 1, M=2, ef_construction=1)
     keys = one.keys()
     words = policy_word(np.random.default_rng(2).integers(0, 16, keys.size))
     one.relabel(keys, words)
-    for part in np.array_split(np.random.default_rng(3).permutation(keys.size), 1_500):
+    for part in np.array_split(np.random.default_rng(3).permutation(keys.size), 400):
         many.relabel(keys[part], words[part])
     assert one.words(keys).tolist() == many.words(keys).tolist()
     tally = Counter(words.tolist())
@@ -79,10 +80,10 @@ def test_many_small_relabels_equal_one():
 
 @pytest.mark.parametrize("dim", [1, 2, 3, 5, 8, 33, 128])
 def test_what_an_index_keeps_is_kept_again(dim):
-    """Vectors read from one and added to another are the same to the last bit; another length is made one."""
-    rng = np.random.default_rng(dim)
+    """Vectors read from one index and added to another keep every bit; other lengths are normalised to 1."""
+    rng, rows = np.random.default_rng(dim), examples(2_000)
     one, other = (Index(dim, M=2, ef_construction=1) for _ in range(2))
-    keys = one.add(rng.standard_normal((2_000, dim)) ** 3, np.full(2_000, policy_word(1)))
+    keys = one.add(rng.standard_normal((rows, dim)) ** 3, np.full(rows, policy_word(1)))
     kept = one.vectors(keys)
     other.add(kept, one.words(keys))
     assert kept.tobytes() == other.vectors(keys).tobytes()
@@ -94,7 +95,7 @@ def test_what_an_index_keeps_is_kept_again(dim):
 
 @given(st.integers(0, 120), st.integers(0, 99), st.sampled_from(DType), st.data())
 def test_consolidating_changes_no_exact_answer(n, seed, dtype, data):
-    """Deleted rows leave, the rest stays: keys, columns, counts and exact answers, byte for byte."""
+    """Deleted rows are removed; keys, columns, counts and exact answers of the rest stay, byte for byte."""
     index = random_index(n, seed, dtype=dtype)
     keys = index.keys()
     index.delete(keys[np.random.default_rng(seed).random(n) < data.draw(st.sampled_from([0.0, 0.3, 1.0]))])
@@ -117,7 +118,7 @@ def test_consolidating_changes_no_exact_answer(n, seed, dtype, data):
 
 
 def test_consolidating_forgets_the_deleted(build, tmp_path):
-    """After it the file holds the live rows only."""
+    """Afterwards the file holds only the live rows."""
     index = build(400, 8)
     index.save(tmp_path / "before")
     index.delete(index.keys()[100:])
@@ -129,25 +130,25 @@ def test_consolidating_forgets_the_deleted(build, tmp_path):
 
 @pytest.mark.parametrize("dtype", DType)
 def test_the_file_does_not_depend_on_threads(tmp_path, dtype):
-    """Any number of threads in add and consolidate: the same bytes."""
+    """Any number of threads in add and consolidate gives the same bytes; another seed gives another graph."""
     rng = np.random.default_rng(4)
-    vectors, words = rng.standard_normal((1_500, 24)), policy_word(rng.integers(0, 8, 1_500))
+    vectors, words = rng.standard_normal((700, 24)), policy_word(rng.integers(0, 8, 700))
     files = []
-    for threads in (1, 2, 5):
-        index = Index(24, M=8, ef_construction=30, dtype=dtype)
-        index.add(vectors[:700], words[:700], threads=threads)
-        index.add(vectors[700:], words[700:], threads=threads)
-        index.delete(np.arange(0, 1_500, 7))
+    for threads, seed in ((1, 0), (5, 0), (1, 1)):
+        index = Index(24, M=8, ef_construction=20, dtype=dtype, seed=seed)
+        index.add(vectors[:300], words[:300], threads=threads)
+        index.add(vectors[300:], words[300:], threads=threads)
+        index.delete(np.arange(0, 700, 7))
         index.save(tmp_path / "grown")
         index.consolidate(threads=threads)
         index.save(tmp_path / "consolidated")
         files.append([(tmp_path / name).read_bytes() for name in ("grown", "consolidated")])
-    assert files[0] == files[1] == files[2]
+    assert files[0] == files[1] != files[2]
 
 
 @pytest.mark.parametrize("room", [0, 150, 300, 1_000])
 def test_the_file_does_not_depend_on_room_that_was_reserved(tmp_path, room):
-    """Before any row, and with some there; more rows than room come in as well."""
+    """Whether reserved before any row or later, and also when more rows are added than reserved."""
     rng = np.random.default_rng(3)
     vectors, words = rng.standard_normal((400, 8)), policy_word(rng.integers(0, 8, 400))
     plain, roomy = Index(8, M=4), Index(8, M=4)
@@ -163,7 +164,7 @@ def test_the_file_does_not_depend_on_room_that_was_reserved(tmp_path, room):
 
 
 def test_what_was_preloaded_answers_and_changes_as_before(tmp_path):
-    """Of a mapped file; an index that is in memory, and one that was closed, are told apart."""
+    """A mapped index is preloaded, one in memory is unchanged, and a closed one raises."""
     index = random_index(500, 1)
     index.save(tmp_path / "index")
     mapped = Index.load(tmp_path / "index", mmap=True)
@@ -184,13 +185,13 @@ def test_what_was_preloaded_answers_and_changes_as_before(tmp_path):
 
 @pytest.mark.parametrize("rows", [-1, 2**32 - 64, 1.5, "many"])
 def test_room_is_for_a_number_of_rows(rows):
-    """What an index cannot hold is refused, and what is no number."""
+    """A number that an index cannot hold, or a value that is not an integer, is refused."""
     with pytest.raises(InvalidArgument, match="want an integer from 0 to 4294967231"):
         Index(2).reserve(rows)
 
 
 def test_rows_added_one_by_one_are_all_found():
-    """A row is found from the call after its own on, by every plan, whatever the number of rows before."""
+    """A row is found as soon as it is added, by every plan, whatever the number of rows before it."""
     rng = np.random.default_rng(6)
     vectors = rng.standard_normal((150, 6))
     index = Index(6, M=3, ef_construction=10)

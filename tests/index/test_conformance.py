@@ -1,4 +1,4 @@
-"""The long counts: random worlds judged by the oracle, certified worlds built twice, and recall beside hnswlib's."""
+"""Random worlds judged by the oracle, certified worlds built twice, and recall compared with hnswlib's."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from carag.policy import Mask, Policy
 pytestmark = pytest.mark.filterwarnings("ignore::carag.errors.UnlabelledWarning")
 
 
-@pytest.mark.parametrize("pairs", [200, pytest.param(1_000, marks=pytest.mark.release)])
+@pytest.mark.parametrize("pairs", [100, pytest.param(1_000, marks=pytest.mark.release)])
 def test_random_worlds(bench, pairs):
-    """A hundredth of the full count, or a part of that, asked by all plans after every change: no violation."""
+    """Every plan, asked after every change of an index, gives no violation."""
     outcome = bench("conformance").run(worlds=21 * pairs // 100, seed=1)
     assert "" == outcome.first
     assert 0 == outcome.violations.total()
@@ -33,9 +33,9 @@ def test_all_random_worlds(bench):
     assert outcome.searches >= 10**7
 
 
-@pytest.mark.parametrize("worlds", [200, pytest.param(1_000, marks=pytest.mark.release)])
+@pytest.mark.parametrize("worlds", [100, pytest.param(1_000, marks=pytest.mark.release)])
 def test_certified_worlds(bench, worlds):
-    """Worlds built again with other inadmissible rows: certified answers byte for byte the same."""
+    """Certified answers are byte for byte the same in a world rebuilt with other inadmissible rows."""
     outcome = bench("conformance").run_certified(worlds=worlds, seed=1)
     assert "" == outcome.first
     assert {"certified"} == set(outcome.plans)
@@ -44,13 +44,13 @@ def test_certified_worlds(bench, worlds):
 
 @pytest.mark.full
 def test_all_certified_worlds(bench):
-    """100,000 of them."""
+    """100,000 certified worlds."""
     assert "" == bench("conformance").run_certified(worlds=100_000, seed=0).first
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.release) for seed in (1, 2))])
 def test_searching_beside_writers(bench, seed):
-    """Relabels, deletes, adds and consolidations beside 600 searches: nothing closed returned, nothing sure missed."""
+    """During relabels, deletes, adds and consolidations, 600 searches return no closed row and miss no steady one."""
     outcome = bench("concurrency").run(searches=600, seed=seed)
     assert "" == outcome.first
     assert 600 <= outcome.searches
@@ -67,7 +67,7 @@ def test_searching_beside_writers_for_long(bench):
 
 @pytest.mark.parametrize("violation", range(1, 8))
 def test_the_judge_can_fail(bench, violation):
-    """Each kind of violation, made on purpose, is seen for what it is."""
+    """Each kind of violation, made on purpose, is detected as that kind."""
     oracle = bench("oracle")
     vectors = np.array([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.5, 0.5]], dtype=np.float32)
     words = np.array([1 << 27, 1 << 27, 1 << 27, 0], dtype=np.uint32)  # the last is unlabelled
@@ -98,7 +98,7 @@ def test_the_judge_can_fail(bench, violation):
 
 
 @pytest.mark.parametrize("term", ["words", "public_at", "expires_at", "entities"])
-def test_the_oracle_minds_every_term(bench, term):
+def test_the_oracle_tests_every_term(bench, term):
     """A row that fails by its word, its time or its entity alone is inadmissible to the oracle."""
     oracle = bench("oracle")
     columns = {"words": 1 << 27, "public_at": 5, "expires_at": 7, "entities": 3}
@@ -115,7 +115,7 @@ def test_the_oracle_minds_every_term(bench, term):
 
 
 def test_the_account_of_a_world_can_differ(bench):
-    """A world whose index is changed behind its back says so."""
+    """A world whose index is changed without it reports a difference."""
     worlds = bench("worlds")
     world = worlds.World(np.random.default_rng(0), (20, 21), 4)
     world.index.relabel(world.rows.keys[:1], [int(world.rows.words[0]) ^ 1], allow_quarantine=True)

@@ -1,4 +1,4 @@
-"""Results are read per query, take the room that rows need, and rows that nobody will find are told of."""
+"""Results are read per query and take only the memory they need; storing rows that no policy admits warns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carag.errors import InvalidArgument, UnlabelledWarning
-from carag.index import Hits, Index, SearchResult
+from carag.index import Index, SearchResult
 from carag.policy import QUARANTINE, Mask, Policy, PolicyBit, policy_word
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def filled(rows: int = 4) -> Index:
 
 @given(st.integers(0, 4), st.integers(1, 9), st.lists(st.integers(0, 3), min_size=1, max_size=3))
 def test_a_result_is_its_queries_each_its_rows_without_padding(rows: int, k: int, queries: list[int]) -> None:
-    """As many as were counted, the nearest first, in the shape that arrays of several queries need."""
+    """As many rows as counted, the nearest first; the arrays are padded."""
     result = filled(rows).search(AXES[queries], k, Mask(required="J_US"))
     assert result.keys.shape == result.similarities.shape == (len(queries), k)
     assert len(result) == len(queries) == len(list(result))
@@ -48,23 +48,12 @@ def test_a_result_is_its_queries_each_its_rows_without_padding(rows: int, k: int
         assert [similarity for _, similarity in hits] == sorted(hits.similarities.tolist(), reverse=True)
 
 
-def test_what_is_printed_is_short() -> None:
-    """However many rows were found, and none of what the core keeps."""
-    index = Index(4, M=2)
-    index.add(np.tile(AXES, (100, 1)), np.full(400, policy_word(PolicyBit.J_US)))
-    result = index.search(AXES[:1], 300, Mask())
-    assert repr(result) == "<SearchResult of 1 queries: 300 rows, 400 of 400 admissible>"
-    assert [repr(hits) for hits in result] == ["<Hits 0: 1.000, 4: 1.000, 8: 1.000, ...>"]
-    assert repr(next(iter(index.search(AXES[:1], 3, Policy())))) == "<Hits none>"
-    assert repr(Hits(np.array([7]), np.array([0.5], np.float32))) == "<Hits 7: 0.500>"
-
-
 @pytest.mark.parametrize("k", [2**20 + 1, 10**9, 2**31 - 1])
 def test_more_rows_than_there_can_be_are_refused_before_room_is_made_for_them(k: int) -> None:
-    """An error that says how many there are, and no memory for what cannot come."""
+    """The error states how many rows there are, and no memory is taken."""
     index = filled()
     tracemalloc.start()
-    with pytest.raises(InvalidArgument, match=r"want at most 1,048,576, or the 4 rows there are"):
+    with pytest.raises(InvalidArgument, match=r"want at most 1,048,576, or the 4 rows of the index"):
         index.search(AXES, k, Mask())
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
@@ -82,7 +71,7 @@ def test_more_rows_than_there_can_be_are_refused_before_room_is_made_for_them(k:
     ],
 )
 def test_words_that_no_policy_admits_are_stored_with_a_warning(words: list[int], closed: int) -> None:
-    """Bits taken for words close their rows without an error; whoever stores them hears of it, here and at once."""
+    """Bits used as words close their rows without an error, so the call that stores them warns."""
     index = Index(4, M=2)
     with pytest.warns(UnlabelledWarning, match=f"{closed} of 3 words .* carag.policy_word") as told:
         keys = index.add(AXES[:3], words, allow_quarantine=True)
@@ -93,7 +82,7 @@ def test_words_that_no_policy_admits_are_stored_with_a_warning(words: list[int],
 
 
 def test_words_that_are_refused_or_right_are_not_warned_of() -> None:
-    """One voice: an error needs no warning beside it, and a quarantined word is closed on purpose."""
+    """An error needs no warning as well, and a quarantined word is closed on purpose."""
     index = Index(4, M=2)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -104,7 +93,7 @@ def test_words_that_are_refused_or_right_are_not_warned_of() -> None:
 
 
 def parts(result: SearchResult) -> tuple[bytes, ...]:
-    """All that a result says, read now."""
+    """Read everything that a result holds."""
     stats = result.stats
     arrays = (
         result.keys,
@@ -119,7 +108,7 @@ def parts(result: SearchResult) -> tuple[bytes, ...]:
 
 @given(st.lists(st.tuples(st.integers(1, 66), st.integers(0, 3), st.integers(0, 3)), max_size=30))
 def test_a_result_stays_what_it_was_whatever_is_searched_after_it(asked: list[tuple[int, int, int]]) -> None:
-    """Read at once, or when others for as many rows, more or fewer were found."""
+    """Whether read at once or after other searches for as many, more or fewer rows."""
     index = filled()
     policies = Mask("J_US"), Mask("J_EU"), Mask(), Policy()
     searched = [
@@ -132,8 +121,8 @@ def test_a_result_stays_what_it_was_whatever_is_searched_after_it(asked: list[tu
 
 
 @pytest.mark.parametrize("k", [1, 64, 65])
-def test_threads_have_their_results_each_alone(k: int) -> None:
-    """However many search at once; a result of one never holds a row of another's."""
+def test_threads_do_not_share_results(k: int) -> None:
+    """Whatever the number of threads, a result never holds a row of another thread's search."""
     index = filled()
     masks = Mask("J_US"), Mask("J_EU"), Mask(), Mask(forbidden="J_US")
     alone = [parts(index.search(AXES[2], k, mask)) for mask in masks]
@@ -147,7 +136,7 @@ def test_threads_have_their_results_each_alone(k: int) -> None:
 
 
 def test_a_result_is_made_of_arrays_that_are_the_readers_own() -> None:
-    """Aligned, in order and writable, each the same at every look; the result itself is frozen."""
+    """They are aligned, contiguous, writable and stable; the result itself is frozen."""
     result = filled().search(AXES, 3, Mask())
     for name in ("keys", "similarities", "counts"):
         array = getattr(result, name)
@@ -164,7 +153,7 @@ def test_a_result_is_made_of_arrays_that_are_the_readers_own() -> None:
 
 @pytest.mark.parametrize("search", [AXES[0], AXES], ids=["one", "several"])
 def test_a_result_can_be_copied_and_sent(search: NDArray[np.float32]) -> None:
-    """Read before or not, and one made by hand, too."""
+    """Whether read before or not, and also one made by hand."""
     for is_read in (False, True):
         result = filled().search(search, 3, Mask())
         said = parts(result) if is_read else None
@@ -178,7 +167,7 @@ def test_a_result_can_be_copied_and_sent(search: NDArray[np.float32]) -> None:
 
 @pytest.mark.parametrize("k", [True, 1.0, "1", None, np.array([1, 2])])
 def test_what_was_checked_before_is_checked_again_of_another_kind(k: object) -> None:
-    """Equal to a number that was right is not enough."""
+    """Equality with a valid number seen before is not enough."""
     index = filled()
     one = index.search(AXES[0], 1, Mask(), ef_search=1, exact_limit=1)
     right = {"k": 1, "policy": Mask(), "ef_search": 1, "exact_limit": 1}
@@ -190,7 +179,7 @@ def test_what_was_checked_before_is_checked_again_of_another_kind(k: object) -> 
 
 
 def test_a_number_that_changes_is_read_at_each_search() -> None:
-    """Its owner may count on: nothing is remembered of it but what it was."""
+    """An object whose value changes is not cached."""
 
     class Counter:
         value = 0
@@ -220,12 +209,12 @@ def test_a_number_that_changes_is_read_at_each_search() -> None:
     ids=["double", "other order", "half", "byte", "strided", "unaligned", "list", "of one", "a column"],
 )
 def test_a_query_is_the_numbers_it_holds(query: Any) -> None:
-    """However they lie in memory."""
+    """Whatever their layout in memory."""
     assert parts(filled().search(query, 3, Mask())) == parts(filled().search(AXES[1], 3, Mask()))
 
 
 def while_noting(note: Callable[[str], object], call: Callable[[], _Made]) -> _Made:
-    """Return what a call makes; at each step of it, before or after a function, ``note`` runs."""
+    """Return the result of a call; ``note`` runs before and after every function in it."""
     sys.setprofile(lambda frame, event, _: note(event))
     try:
         return call()
@@ -235,7 +224,7 @@ def while_noting(note: Callable[[str], object], call: Callable[[], _Made]) -> _M
 
 @pytest.mark.parametrize("k", [3, 65])
 def test_a_search_amid_a_search_disturbs_neither(k: int) -> None:
-    """As the handler of a signal may search: whole, at every step of another."""
+    """A signal handler may search at any step of another search."""
     index = filled()
     alone, other = (parts(index.search(AXES[at], k, Mask())) for at in (2, 0))
     within: list[SearchResult] = []
@@ -248,7 +237,7 @@ def test_a_search_amid_a_search_disturbs_neither(k: int) -> None:
 
 
 def test_a_call_takes_few_steps() -> None:
-    """Functions of Python that run, counted and not timed, once each has run; most callers make a policy a time."""
+    """The Python functions that run are counted, not timed; most callers make a policy for each call."""
     index, kept = filled(), Policy(Mask(required=8))
     most: dict[int, Callable[[], object]] = {
         14: lambda: Policy(Mask(required=8)),

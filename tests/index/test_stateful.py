@@ -1,4 +1,4 @@
-"""The index against a dict: any sequence of changes, and after each the same rows and the same answers."""
+"""The index compared with a dict: after any sequence of changes, the same rows and the same answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a row is public and about whom: windows and entities, counted and searched as the policy says."""
+"""When a row is public and which entity it is about: windows and entities, counted and searched by the policy."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ instants = st.sampled_from([0, 9, 10, 15, 20, NEVER - 2, NEVER - 1])
 
 @given(rows, policies, instants, st.none() | instants, st.sampled_from(Plan))
 def test_what_is_counted_and_found_is_what_the_policy_admits(drawn, policy, as_of, later, plan):
-    """Word, window and entity, each row asked by itself: the count is exact and the answer is those rows."""
+    """By word, window and entity of each row: the count is exact and the answer is those rows."""
     index = filled(drawn)
     alive_at = None if later is None else max(as_of, later)
     admitted = {
@@ -74,14 +74,14 @@ def test_what_is_counted_and_found_is_what_the_policy_admits(drawn, policy, as_o
 
 @given(rows)
 def test_terms_are_kept(drawn):
-    """The terms a row came with can be read."""
+    """The terms of a row can be read."""
     index = filled(drawn)
     for position, column in enumerate((index.words, index.public_at, index.expires_at, index.entities)):
         assert [row[position] for row in drawn] == column(np.arange(len(drawn))).tolist()
 
 
-def test_by_default_a_row_is_public_for_ever_and_about_nobody():
-    """Rows without terms are open at every instant; rows about nobody pass any deny list and no allow list."""
+def test_by_default_a_row_is_always_public_and_about_no_entity():
+    """Rows without terms are open at every instant; without an entity they pass any deny list and no allow list."""
     index = Index(2)
     index.add(np.eye(2), [OPEN] * 2)
     assert ([0, 0], [NEVER] * 2, [0, 0]) == (
@@ -129,7 +129,7 @@ def test_long_lists_of_entities():
 
 @pytest.mark.parametrize("plan", Plan)
 def test_a_policy_may_be_asked_again_under_another_instant(plan):
-    """What is kept of a policy between calls keeps its instants apart."""
+    """The cache of compiled policies distinguishes instants."""
     index = Index(2)
     index.add(np.eye(2), [OPEN] * 2, public_at=[0, 100])
     policy = Policy(Mask(), deny_entities=[1])
@@ -138,7 +138,7 @@ def test_a_policy_may_be_asked_again_under_another_instant(plan):
 
 
 def test_what_was_public_then_and_has_not_expired_now():
-    """Two instants, each to the minute, in every form that an instant has."""
+    """Both instants are exact to the minute, in every form of an instant."""
     index = Index(2)
     index.add(np.eye(2), [OPEN] * 2, public_at=[5, 6], expires_at=[9, 9])
     assert [1, 1, 0] == [index.count(Mask(), as_of=5, alive_at=minute) for minute in (5, 8, 9)]
@@ -151,7 +151,7 @@ def test_what_was_public_then_and_has_not_expired_now():
 @pytest.mark.parametrize(
     ("alive_at", "message"),
     [
-        (8, "alive_at is minute 8; want minute 9"),
+        (8, "alive_at is minute 8, before as_of; want minute 9"),
         (None, ""),
         (NEVER, "alive_at is"),
         ("now", "alive_at is"),
@@ -160,7 +160,7 @@ def test_what_was_public_then_and_has_not_expired_now():
     ],
 )
 def test_alive_at_is_an_instant_not_before_as_of(alive_at, message):
-    """A row that had expired by then was never asked for."""
+    """Otherwise rows that had already expired would be asked for."""
     index = Index(2)
     index.add(np.eye(2), [OPEN] * 2)
     calls = [
@@ -179,7 +179,7 @@ def test_alive_at_is_an_instant_not_before_as_of(alive_at, message):
 
 @pytest.mark.parametrize("rule", ["allow_entities", "deny_entities"])
 def test_a_list_of_numbers_that_no_row_can_have_is_refused(rule: str) -> None:
-    """A CIK has ten digits, a row's entity 32 bits: whoever lists the one must put it into the other first."""
+    """A CIK has ten digits, a row's entity 32 bits."""
     index = Index(2)
     index.add([[1, 0]], policy_word(1), entities=7)
     with pytest.raises(InvalidArgument, match="4294967296"):

@@ -1,4 +1,4 @@
-"""A search by words in some documents is the search in all of them, without the others: no number changes."""
+"""A search by words in some documents is the search in all of them, without the others; no number changes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ seeds = st.integers(0, 2**32 - 1)
 @given(seeds, st.lists(st.integers(0, 31), max_size=12), st.none() | st.integers(1, 6))
 @settings(max_examples=examples(150))
 def test_it_finds_what_a_filter_leaves_of_the_whole(seed, documents, k):
-    """Ids, order and bits of scores; in any order, named twice, with documents that nobody added, k and a floor."""
+    """Ids, order and score bits, with documents in any order, repeated or unknown, with k and a floor."""
     rng = np.random.default_rng(seed)
     index, terms = draw_world(rng, 40).indexed(batches=3), draw_terms(rng, 5)
     policy, as_of = (draw_policy(rng), int(rng.choice(AS_OF))) if seed % 2 else (draw_searches(rng), None)
@@ -45,7 +45,7 @@ def test_it_finds_what_a_filter_leaves_of_the_whole(seed, documents, k):
 
 @given(seeds, st.integers(1, 8))
 def test_parts_that_are_left_out_do_not_raise_the_bar(seed, k):
-    """Where the best of all are elsewhere and would let a part be skipped, those of the documents named are found."""
+    """Hits in the named documents are found even if better ones elsewhere would let their part be skipped."""
     rng = np.random.default_rng(seed)
     ranks = rng.zipf(1.2, (240, 12)).clip(max=300)
     texts = [[f"r{rank}" for rank in row[: rng.integers(0, 13)]] for row in ranks.tolist()]
@@ -62,8 +62,8 @@ def test_parts_that_are_left_out_do_not_raise_the_bar(seed, k):
         )
 
 
-def test_no_documents_are_some_too():
-    """Of which nothing is found; None is all of them. Neither changes what is counted of the admissible."""
+def test_an_empty_list_of_documents_finds_nothing():
+    """None means all documents; neither changes the counts of admissible chunks."""
     index = simple([["net", "sales"], ["sales"]])
     nothing = index.search(["sales"], None, OPEN, documents=[])
     assert (len(nothing), nothing.stats.matched) == (0, 0)
@@ -72,8 +72,8 @@ def test_no_documents_are_some_too():
     assert 0 == len(TextIndex().search(["sales"], 3, OPEN, documents=[1, 2]))
 
 
-def test_a_document_that_is_not_there_or_hidden_has_nothing():
-    """The same answer to the last number that a session is told, so a document's number tells nobody that it exists."""
+def test_a_hidden_document_answers_like_an_absent_one():
+    """Every number that a session sees is the same, so a document's number does not reveal that it exists."""
     index = simple([["sales"], ["sales", "net"]])
     index.add([5], [5], [["sales"]])
     index.label([5], [5], [CLOSED])
@@ -85,7 +85,7 @@ def test_a_document_that_is_not_there_or_hidden_has_nothing():
 
 
 def test_a_document_added_in_two_calls_is_found_whole():
-    """Its parts lie in two segments; a deleted chunk of it is gone."""
+    """Its parts are in two segments; a deleted chunk of it is not found."""
     index = TextIndex()
     index.add([1, 2], [7, 8], [["sales"], ["sales"]])
     index.add([3, 4], [7, 8], [["sales", "sales"], ["sales"]])
@@ -98,7 +98,7 @@ def test_a_document_added_in_two_calls_is_found_whole():
 
 
 def test_many_documents_are_named_at_once():
-    """More than the smallest table has room for, and as many as there are."""
+    """More than the smallest table can hold, and as many as there are."""
     count = 5_000
     index = simple([["sales"]] * count)
     some = np.random.default_rng(0).permutation(count)[: count // 2]
@@ -119,8 +119,8 @@ def test_many_documents_are_named_at_once():
         ([2**64], "documents"),
     ],
 )
-def test_what_is_no_document_is_refused_with_its_place(documents, message):
-    """And the index answers as before."""
+def test_a_bad_document_is_refused_with_its_position(documents, message):
+    """The index answers as before."""
     index = simple([["sales"], ["net"]])
     with pytest.raises(InvalidArgument, match=message):
         index.search(["sales"], 1, [Search(Policy(OPEN), 0)], documents=documents)

@@ -37,7 +37,7 @@ def golden_index():
 
 @pytest.mark.parametrize("mmap", [False, True], ids=["read", "mapped"])
 def test_the_committed_file_stays_readable(mmap):
-    """It loads, is sound and answers."""
+    """It loads, passes verify() and answers."""
     index = TextIndex.load(GOLDEN, mmap=mmap)
     index.verify()
     assert (22, 44) == (len(index), index.label_count)
@@ -47,14 +47,14 @@ def test_the_committed_file_stays_readable(mmap):
 
 
 def test_the_golden_file_is_made_again(tmp_path):
-    """As committed, byte for byte."""
+    """The recipe gives the committed bytes."""
     golden_index().save(tmp_path / "again")
     assert GOLDEN.read_bytes() == (tmp_path / "again").read_bytes()
 
 
 @pytest.mark.parametrize("mmap", [False, True], ids=["read", "mapped"])
 def test_a_loaded_index_goes_on_like_the_one_that_was_saved(tmp_path, mmap):
-    """The same changes, the same bytes; the file that is mapped is replaced under it."""
+    """The same changes give the same bytes, also when the mapped file is replaced."""
     index = golden_index()
     index.save(tmp_path / "a")
     loaded = TextIndex.load(tmp_path / "a", mmap=mmap)
@@ -68,7 +68,7 @@ def test_a_loaded_index_goes_on_like_the_one_that_was_saved(tmp_path, mmap):
 
 @given(st.data())
 def test_an_altered_file_is_refused(tmp_path_factory, data):
-    """Any byte changed, any cut, any byte too many: CorruptFile with the section, read or mapped."""
+    """A changed, missing or extra byte is a CorruptFile that names the section, read or mapped."""
     original = GOLDEN.read_bytes()
     at = data.draw(st.integers(0, len(original) - 1))
     flipped = original[:at] + bytes([original[at] ^ data.draw(st.integers(1, 255))]) + original[at + 1 :]
@@ -81,7 +81,7 @@ def test_an_altered_file_is_refused(tmp_path_factory, data):
 
 
 def test_nothing_is_built_on_a_mapped_file_that_is_damaged(tmp_path):
-    """Damage after it was opened: a search raises or answers, and no file is written from it."""
+    """If it is damaged after it was opened, no file is written from it."""
     golden_index().save(tmp_path / "a")
     whole = (tmp_path / "a").read_bytes()
     mapped = TextIndex.load(tmp_path / "a", mmap=True)
@@ -97,20 +97,20 @@ def test_nothing_is_built_on_a_mapped_file_that_is_damaged(tmp_path):
 
 
 def test_the_files_of_vectors_and_of_words_are_not_mistaken_for_each_other(tmp_path):
-    """Each says what it is not."""
+    """The error says what the file is not."""
     Index(3).save(tmp_path / "vectors")
-    with pytest.raises(CorruptFile, match="no CARAG index of texts"):
+    with pytest.raises(CorruptFile, match="not a CARAG index of texts"):
         TextIndex.load(tmp_path / "vectors")
-    with pytest.raises(CorruptFile, match="no CARAG index"):
+    with pytest.raises(CorruptFile, match="not a CARAG index"):
         Index.load(GOLDEN)
 
 
 def test_files_that_cannot_be_read_or_written(tmp_path):
-    """The system's refusals arrive as OSError, and a failed save leaves the old file and no litter."""
+    """The system's errors arrive as OSError, and a failed save leaves the old file and nothing else."""
     index = golden_index()
     with pytest.raises(FileNotFoundError):
         TextIndex.load(tmp_path / "nothing")
-    with pytest.raises(CorruptFile, match="no regular file"):
+    with pytest.raises(CorruptFile, match="not a regular file"):
         TextIndex.load(tmp_path)
     with pytest.raises(FileNotFoundError):
         index.save(tmp_path / "no" / "where")

@@ -1,4 +1,4 @@
-"""What a search by words may depend on: the nine conditions under which an answer is certified, and what is refused."""
+"""What a search by words may depend on: the conditions under which an answer is certified, and what is refused."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def draw_world(rng, chunks=25):
 
 
 def of_bytes(result):
-    """All that a caller may see, and that must not depend on what is hidden."""
+    """Return everything that a caller may see, which must not depend on hidden rows."""
     arrays = (result.keys, result.chunks, result.documents, result.scores)
     stats = result.stats
     return *(a.tobytes() for a in arrays), result.frequencies, stats.admissible, stats.length, stats.matched
 
 
 def simple(tokens, word=1, **more):
-    """An index of chunks 0, 1, ... in documents of their own, each with a label of its key."""
+    """Make an index of chunks 0, 1, ... in separate documents, each with a label of the same key."""
     index = TextIndex()
     keys = np.arange(len(tokens))
     index.add(keys, keys, tokens)
@@ -66,7 +66,7 @@ def simple(tokens, word=1, **more):
 
 @given(seeds)
 def test_1_scores_are_those_of_an_index_rebuilt_with_admissible_chunks_alone(seed):
-    """Byte for byte, with all statistics that are not about hidden text."""
+    """Byte for byte, with all statistics that do not concern hidden text."""
     rng = np.random.default_rng(seed)
     world, policy, as_of = draw_world(rng), draw_policy(rng), int(rng.choice(AS_OF))
     terms = draw_terms(rng, 5)
@@ -80,7 +80,7 @@ def test_1_scores_are_those_of_an_index_rebuilt_with_admissible_chunks_alone(see
 
 @given(seeds, st.permutations(range(5)))
 def test_2_neither_the_order_of_terms_nor_that_of_chunks_matters(seed, order):
-    """Terms are summed by their bytes, whatever came first."""
+    """Terms are summed in the order of their bytes."""
     rng = np.random.default_rng(seed)
     world, policy, as_of = draw_world(rng), draw_policy(rng), int(rng.choice(AS_OF))
     terms = [*draw_terms(rng, 5), "w0", "w1", "a", "é", "w2"][:5]
@@ -91,7 +91,7 @@ def test_2_neither_the_order_of_terms_nor_that_of_chunks_matters(seed, order):
 
 
 def test_3_a_term_that_no_admissible_chunk_holds_does_not_exist():
-    """Not even as an empty addend: the same bytes with it, without it, and with one that nobody ever wrote."""
+    """The answer has the same bytes with it, without it, and with a term that was never indexed."""
     index = simple([["net", "sales"], ["sales"], ["net"]])
     index.add([9], [9], [["secret", "sales"]], headings={9: ["project"]})
     index.label([9], [9], [CLOSED])
@@ -105,8 +105,8 @@ def test_3_a_term_that_no_admissible_chunk_holds_does_not_exist():
 
 
 @given(seeds)
-def test_4_no_statistic_is_of_the_whole(seed):
-    """Whatever is hidden comes and goes, any number of times the text that is open: no bit moves."""
+def test_4_no_statistic_covers_the_whole_index(seed):
+    """Hidden text of many times the open text is added and removed, and no bit changes."""
     rng = np.random.default_rng(seed)
     index = simple([draw_terms(rng, 8) for _ in range(12)])
     terms = draw_terms(rng, 5)
@@ -124,7 +124,7 @@ def test_4_no_statistic_is_of_the_whole(seed):
 
 @given(seeds, st.integers(1, 30))
 def test_5_what_is_left_out_lies_strictly_below_and_ties_go_to_the_smaller_key(seed, k):
-    """The k best are the first k of all, where parts are left out and scores are equal by the dozen."""
+    """The k best are the first k of all, though parts are left out and many scores are equal."""
     rng = np.random.default_rng(seed)
     texts = [
         ["w"] * int(n) + ["v"] * int(m) for n, m in zip(*rng.integers(0, [[6], [2]], (2, 300)), strict=True)
@@ -142,7 +142,7 @@ def test_5_what_is_left_out_lies_strictly_below_and_ties_go_to_the_smaller_key(s
 
 @given(seeds, st.integers(1, 12), st.booleans())
 def test_5_light_terms_that_are_not_read_change_nothing(seed, k, headed):
-    """Frequent and rare terms, many parts: the k best are the first k of all, under a mask and a floor, too."""
+    """With frequent and rare terms and many parts, the k best are the first k of all, also with a mask and a floor."""
     rng = np.random.default_rng(seed)
     ranks = rng.zipf(1.2, (240, 20)).clip(max=400)
     texts = [[f"r{rank}" for rank in row[: rng.integers(0, 21)]] for row in ranks.tolist()]
@@ -165,7 +165,7 @@ def test_5_light_terms_that_are_not_read_change_nothing(seed, k, headed):
 
 
 def test_5_parts_are_left_out_at_all():
-    """The bound is of use: most of a few hundred parts are not scored. What matched is told where it is asked for."""
+    """Most of a few hundred parts are not scored, and matches are counted only on request."""
     rng = np.random.default_rng(1)
     index = simple([["w"] * int(n) + ["v"] * 20 for n in rng.zipf(1.5, 500).clip(max=40)])
     found = index.search(["w"], 3, OPEN)
@@ -175,7 +175,7 @@ def test_5_parts_are_left_out_at_all():
 
 
 def test_6_a_scale_for_fusion_can_be_made_of_admissible_chunks_alone():
-    """The most that any chunk can score, from counts: it bounds the best score, and no hidden chunk moves it."""
+    """The highest possible score, computed from counts, bounds the best score, and no hidden chunk changes it."""
     rng = np.random.default_rng(3)
     index = simple([draw_terms(rng, 12) for _ in range(80)])
     terms = ["w1", "w2", "ab"]
@@ -192,7 +192,7 @@ def test_6_a_scale_for_fusion_can_be_made_of_admissible_chunks_alone():
 
 
 def test_7_terms_are_taken_as_they_are():
-    """No list made from the index cuts, corrects, drops or adds a term: not of text, and not of a question."""
+    """No list derived from the index splits, corrects, drops or adds a term, of a text or of a query."""
     index = simple([["the", "the", "sales"], ["the"], ["sale"]])
     assert {0, 1} == set(index.search(["the"], None, OPEN).keys.tolist())
     assert [2] == index.search(["sale"], None, OPEN).keys.tolist()
@@ -203,7 +203,7 @@ def test_7_terms_are_taken_as_they_are():
 
 
 def test_8_what_is_skipped_moves_counts_of_work_and_nothing_else():
-    """Runs of hidden parts are read over: their number says so, and is no part of what a session is told."""
+    """Runs of hidden parts are skipped; their number is counted, and is not part of what a session sees."""
     index = simple([["sales"], ["sales", "net"]])
     before = index.search(["sales"], 5, OPEN)
     index.add(np.arange(10, 30), np.arange(10, 30), [["sales"]] * 20)
@@ -216,7 +216,7 @@ def test_8_what_is_skipped_moves_counts_of_work_and_nothing_else():
 
 
 def test_9_an_earlier_instant_has_the_statistics_of_then():
-    """A superseded version is found at its time by its own label, and counts at no other; its postings stay."""
+    """A superseded version is found at its own time by its own label, and counts at no other time."""
     index = TextIndex()
     index.add([1, 2, 3], [5, 5, 6], [["old", "sales"], ["new", "sales"], ["sales"]])
     word = policy_word(1)
@@ -232,14 +232,14 @@ def test_9_an_earlier_instant_has_the_statistics_of_then():
 
 
 def test_10_erasure_takes_words_out_of_memory_and_files(tmp_path):
-    """A word that stood in deleted chunks alone is in no term after compact(), and in no file at all."""
+    """A word that occurred only in deleted chunks is in no term after compact(), and in no saved file."""
     index = simple([["sales", "whistleblower"], ["sales"], ["net", "whistle"]])
     index.save(tmp_path / "before")
     assert b"whistleblower" in (tmp_path / "before").read_bytes()
     terms, size = index.term_count, index.nbytes
     index.delete([0])
     assert 0 == len(index.search(["whistleblower"], None, OPEN))
-    assert terms == index.term_count  # still there, seen by nobody
+    assert terms == index.term_count  # still stored, but not searchable
     index.compact()
     assert terms - 1 == index.term_count
     assert size > index.nbytes
@@ -255,7 +255,7 @@ def test_10_erasure_takes_words_out_of_memory_and_files(tmp_path):
 
 
 def test_a_heading_counts_in_each_chunk_of_its_document():
-    """As if it stood at the beginning of each: in frequencies, lengths and scores, to the last bit."""
+    """As if it stood at the beginning of each, in frequencies, lengths and scores, to the last bit."""
     plain, headed = TextIndex(), TextIndex()
     top, texts = ["acme", "sales", "acme"], [["net", "sales"], ["cost"], []]
     plain.add([1, 2, 3, 4], [7, 7, 7, 8], [top + text for text in texts] + [["net"]])
@@ -270,14 +270,14 @@ def test_a_heading_counts_in_each_chunk_of_its_document():
 
 
 def test_a_term_that_is_named_twice_counts_twice():
-    """Its part of the score doubles; the others' do not."""
+    """Its part of the score doubles."""
     index = simple([["a", "b"], ["b"], ["c"]])
     once, twice = (index.search(terms, None, OPEN).scores.tolist() for terms in (["a"], ["a", "a"]))
     assert [2 * one for one in once] == twice
 
 
 def test_a_chunk_with_several_labels_counts_once_by_the_one_that_admits_it():
-    """Windows follow each other; the result names the label of the instant."""
+    """The result names the label that is valid at the instant."""
     index = TextIndex()
     index.add([1], [1], [["sales"]])
     index.label([7, 8], [1, 1], [policy_word(1)] * 2, public_at=[0, 50], expires_at=[50, NEVER])
@@ -287,7 +287,7 @@ def test_a_chunk_with_several_labels_counts_once_by_the_one_that_admits_it():
 
 
 def test_of_several_searches_a_chunk_counts_once_by_its_smallest_label():
-    """Admitted by two searches through one label, and by two labels through one search each: one chunk, one length."""
+    """Whether two searches admit one label or two labels of one chunk, it counts once."""
     index = simple([["sales", "net"], ["sales"], ["cost"]], public_at=0, expires_at=10)
     index.label([7, 9], [0, 1], [policy_word(1), policy_word(2)], public_at=[10, 10], expires_at=[20, 20])
     early, late = Search(Policy(OPEN), 5), Search(Policy(OPEN), 15)
@@ -304,7 +304,7 @@ def test_of_several_searches_a_chunk_counts_once_by_its_smallest_label():
 
 
 def test_lists_of_some_documents_take_each_once():
-    """A document that was added twice has one entry, one that is asked for twice too; what is hidden has none."""
+    """A document added or asked for twice has one entry; a hidden one has none."""
     index = TextIndex()
     index.add([5, 4], [8, 7], [["x"], ["y"]])
     index.add([3, 2, 1], [8, 8, 6], [["x"], ["x"], ["z"]])
@@ -320,7 +320,7 @@ def test_lists_of_some_documents_take_each_once():
 
 
 def test_windows_of_a_chunk_do_not_overlap():
-    """In one call or in two; closing the other in the same call makes room, and an empty window takes none."""
+    """In one call or two; closing the other in the same call makes room, and an empty window needs none."""
     index = simple([["sales"], ["sales"]])
     word = policy_word(1)
     with pytest.raises(InvalidArgument, match=r"label 5 \(position 0\) overlaps"):
@@ -333,7 +333,7 @@ def test_windows_of_a_chunk_do_not_overlap():
 
 
 def test_a_chunk_has_as_many_labels_as_it_may_and_no_more(tmp_path):
-    """4,096 windows, each another minute; one more is refused, and changes nothing."""
+    """4,096 windows of one minute each; one more is refused, and changes nothing."""
     index = TextIndex()
     index.add([1], [1], [["sales"]])
     minutes = np.arange(4_096)
@@ -348,7 +348,7 @@ def test_a_chunk_has_as_many_labels_as_it_may_and_no_more(tmp_path):
 
 
 def test_relabelling_all_of_a_part_one_by_one_makes_it_even_again():
-    """What is read of postings to count tells: an even part's chunks are not asked one by one."""
+    """The counts stay right at every step."""
     index = TextIndex()
     index.add(range(50), [1] * 50, [["sales"]] * 50)
     index.label(range(50), range(50), [policy_word(1)] * 50)
@@ -361,18 +361,18 @@ def test_relabelling_all_of_a_part_one_by_one_makes_it_even_again():
 
 
 def test_answers_do_not_change_while_labels_are_replaced():
-    """A relabel is one step: searches beside thousands of them find every chunk, each once."""
+    """A relabel is one step: searches during many of them find every chunk, each once."""
     index = simple([["sales"]] * 40)
 
     def relabel():
-        for round_ in range(400):
+        for round_ in range(150):
             old = np.arange(40) + 1_000 * round_
             index.label(
                 old + 1_000, np.arange(40), policy_word(1 | (np.arange(40) * round_ % 4) << 1), closes=old
             )
 
     def search():
-        for _ in range(400):
+        for _ in range(150):
             found = index.search(["sales"], None, OPEN)
             assert list(range(40)) == sorted(found.chunks.tolist())
             assert 40 == found.stats.admissible
@@ -392,16 +392,16 @@ def test_answers_do_not_change_while_labels_are_replaced():
         (lambda i: i.add([5, 5], [0, 0], [["x"], ["y"]]), r"key 5 \(position 1\) is a duplicate"),
         (lambda i: i.add([-1], [0], [["x"]]), "negative"),
         (lambda i: i.add([5], [-1], [["x"]]), "numbered 0 or more"),
-        (lambda i: i.add([5], [0], [["x"], ["y"]]), "2 lists of tokens for 1 chunks"),
+        (lambda i: i.add([5], [0], [["x"], ["y"]]), "2 lists of tokens were given for 1 chunks"),
         (lambda i: i.add([5], [0], ["net sales"]), "tokenize"),
         (lambda i: i.add([5], [0], [[""]]), "empty string"),
-        (lambda i: i.add([5], [0], [[3]]), "no text"),
-        (lambda i: i.add([5], [0], [["\ud800"]]), "no text"),
+        (lambda i: i.add([5], [0], [[3]]), "not text"),
+        (lambda i: i.add([5], [0], [["\ud800"]]), "not text"),
         (lambda i: i.add([5], [0], [["x" * 65_536]]), "65,535 bytes"),
-        (lambda i: i.add([5], [0], [["x"]], headings={1: ["y"]}), "document 1, of which no chunk"),
+        (lambda i: i.add([5], [0], [["x"]], headings={1: ["y"]}), "document 1, but no chunk"),
         (lambda i: i.label([5], [9], [policy_word(1)]), r"key 9 \(position 0\) is not in"),
         (lambda i: i.label([0], [1], [policy_word(1)], closes=[1]), "duplicate"),
-        (lambda i: i.label([5], [0, 1], [policy_word(1)]), "2 chunks for 1 labels"),
+        (lambda i: i.label([5], [0, 1], [policy_word(1)]), "2 chunks were given for 1 labels"),
         (lambda i: i.label([5], [0], [1 << 31], closes=[0]), "control bits"),
         (lambda i: i.label([5], [0], [policy_word(1) | 1 << 30], closes=[0]), "control bits"),
         (lambda i: i.close_labels([7]), r"key 7 \(position 0\) is not in"),
@@ -417,17 +417,20 @@ def test_answers_do_not_change_while_labels_are_replaced():
         (lambda i: i.search(["x"], 1, OPEN, floor=float("nan")), "want a number"),
         (lambda i: i.search(["x"], 1, OPEN, floor=float("inf")), "floor must be"),
         (lambda i: i.search(["x"] * 4_097, 1, OPEN), "at most 4096 terms"),
-        (lambda i: i.search(["x"], 1, []), r"0 searches; want 1 to 8: Policy\(\) admits nothing"),
+        (lambda i: i.search(["x"], 1, []), r"0 searches; want 1 to 8 .to admit nothing, pass Policy\(\)"),
         (lambda i: i.count(["x"], [Search(Policy(OPEN), 0)] * 9), "9 searches; want 1 to 8"),
         (
             lambda i: i.documents([Search(Policy(OPEN), 0), OPEN]),
             r"policy\[1\] is .*want a carag.policy.Search",
         ),
         (lambda i: i.documents((Search(None, 0),)), "nothing is searched without one"),
-        (lambda i: i.search(["x"], 1, [Search(Policy(OPEN), 5, 4)]), "alive_at is minute 4; want minute 5"),
+        (
+            lambda i: i.search(["x"], 1, [Search(Policy(OPEN), 5, 4)]),
+            "alive_at is minute 4, before as_of; want",
+        ),
         (lambda i: i.search(["x"], 1, [Search(Policy(OPEN), -1)]), "as_of is -1"),
-        (lambda i: i.search(["x"], 1, [Search(Policy(OPEN), 0)], as_of=0), "beside a list of searches"),
-        (lambda i: i.admissible([Search(Policy(OPEN), 0)], [0], alive_at=0), "beside a list of searches"),
+        (lambda i: i.search(["x"], 1, [Search(Policy(OPEN), 0)], as_of=0), "with a list of searches"),
+        (lambda i: i.admissible([Search(Policy(OPEN), 0)], [0], alive_at=0), "with a list of searches"),
         (lambda i: i.search(["x"], 1, {1: OPEN}), "nothing is searched without one"),
         (lambda i: i.count(["x"], OPEN, as_of=5, alive_at=4), "alive_at is minute 4"),
         (lambda i: i.admissible(OPEN, [0, -1]), "negative"),
@@ -437,7 +440,7 @@ def test_answers_do_not_change_while_labels_are_replaced():
     ],
 )
 def test_what_is_refused_says_why_and_changes_nothing(call, message):
-    """Every bad input, with the index as it was."""
+    """The error names the fault, and the index is unchanged."""
     index = simple([["net", "sales"], ["sales"]])
     with pytest.raises(InvalidArgument, match=message):
         call(index)
@@ -447,7 +450,7 @@ def test_what_is_refused_says_why_and_changes_nothing(call, message):
 
 
 def test_no_policy_admits_what_has_no_label():
-    """A chunk without a label, a word without a version, a policy of no masks: nothing."""
+    """A chunk without a label, a word without a version, or any chunk under a policy without masks."""
     index = simple([["sales"]])
     index.add([5], [5], [["sales"]])
     with pytest.warns(UnlabelledWarning):
@@ -457,9 +460,8 @@ def test_no_policy_admits_what_has_no_label():
 
 
 def test_a_closed_index_says_so():
-    """And a repr tells nothing but numbers."""
+    """Every call on it raises."""
     with TextIndex() as index:
-        assert "<TextIndex: 0 chunks, 0 labels>" == repr(index)
-    assert "<TextIndex: closed>" == repr(index)
+        pass
     with pytest.raises(InvalidArgument, match="closed"):
         index.search(["x"], 1, OPEN)

@@ -1,4 +1,4 @@
-"""A text index against its plain definition: after any history, the same answers to the last bit."""
+"""A text index compared with its plain definition: after any history, the same answers to the last bit."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ seeds = st.integers(0, 2**32 - 1)
 
 
 class History:
-    """An index that anything happens to, and the account of what it must hold."""
+    """An index under random changes, and the model of what it must hold."""
 
     def __init__(self, seed: int, directory: Path) -> None:
         self.rng = np.random.default_rng(seed)
@@ -55,7 +55,7 @@ class History:
         self.next_key += 1 + len(chunks)
 
     def label(self):
-        """Close some labels and open some, by chunk or by whole document, as far as windows allow."""
+        """Close some labels and open others, by chunk or by document, as far as windows allow."""
         closes = self.some(self.world.labels)
         for key in closes:
             del self.world.labels[key]
@@ -107,7 +107,7 @@ class History:
         steps[int(self.rng.integers(0, len(steps)))]()
 
     def ask(self):
-        """One question, asked in every way: all, the k best, those above a floor, and how often terms stand."""
+        """Ask one question in every way: all, the k best, those above a floor, and term counts."""
         rng, index = self.rng, self.index
         terms = draw_terms(rng, 6)
         policy, as_of = draw_policy(rng), int(rng.choice(AS_OF))
@@ -131,7 +131,7 @@ class History:
         self.ask_for_lists(policy, as_of, admitted)
 
     def ask_for_lists(self, policy, as_of, admitted):
-        """The documents that have something admissible, and all of it in some of them."""
+        """Compare the documents with admissible chunks, and all such chunks of some of them."""
         document = {chunk: self.world.chunks[chunk].document for chunk in admitted}
         assert sorted(set(document.values())) == self.index.documents(policy, as_of=as_of).tolist()
         asked = self.rng.integers(0, 31, int(self.rng.integers(0, 12)))
@@ -159,14 +159,14 @@ def run(seed: int, steps: int, questions: int, directory: Path) -> int:
 @given(seeds)
 @settings(max_examples=examples(40), deadline=None)
 def test_after_any_history_answers_are_those_of_the_definition(tmp_path_factory, seed):
-    """Adds, labels, closes, deletes, compactions, files: scores to the last bit, order, counts."""
+    """After adds, labels, closes, deletes, compactions and saves: scores to the last bit, order, counts."""
     run(seed, 12, 3, tmp_path_factory.mktemp("history"))
 
 
-@pytest.mark.parametrize("cases", [1_000, pytest.param(10_000, marks=pytest.mark.release)])
-def test_a_part_of_the_long_count(tmp_path, cases):
-    """A hundredth of the full count by default, a tenth before a release."""
-    assert cases <= sum(run(seed, 20, 5, tmp_path) for seed in range(cases // 100))
+@pytest.mark.release
+def test_a_part_of_the_long_count(tmp_path):
+    """A tenth of the full count."""
+    assert 10**4 <= sum(run(seed, 20, 5, tmp_path) for seed in range(100))
 
 
 @pytest.mark.full

@@ -1,4 +1,4 @@
-"""Many searchers, relabellers and one writer at once; the GIL is released, so they do meet in C."""
+"""Many threads search, relabel and write at once; the GIL is released, so they run in parallel in C."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HIDDEN, SHOWN = policy_word(0), policy_word(1)
 
 
 def test_search_while_others_relabel_and_add():
-    """Rows that are never opened are never returned, rows that stay open are all found, whatever runs beside."""
+    """Rows that are never opened are never returned, and rows that stay open are always found."""
     rng = np.random.default_rng(0)
     vectors = rng.standard_normal((600, 8))
     index = Index(8, M=4, ef_construction=20)

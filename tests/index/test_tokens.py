@@ -1,4 +1,4 @@
-"""Terms of a text: the same for what is indexed and what is asked, whatever it is written in."""
+"""Terms of a text are the same for indexed texts and queries, in every script."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ texts = st.text(max_size=60) | st.text(alphabet="ab1209.,-/&()§ ²éक्ष�
     ],
 )
 def test_terms(text, terms):
-    """What the table of the module says."""
+    """The table of the module's docstring holds."""
     assert terms == tokenize(text)
 
 
@@ -49,13 +49,13 @@ def test_terms(text, terms):
     ],
 )
 def test_what_is_asked_in_another_form_matches(asked, written):
-    """Every term of the one stands in the other."""
+    """Every term of the query occurs in the text."""
     assert set(tokenize(asked)) <= set(tokenize(written))
 
 
 @given(texts)
 def test_terms_are_words_in_normal_form(text):
-    """Without figures: letters, marks and numbers alone; and what is cut again stays as it is."""
+    """Without figures they contain only letters, marks and numbers, and splitting is idempotent."""
     for term in tokenize(text, figures=False):
         assert term
         assert all(unicodedata.category(c)[0] in "LMN" for c in term), term
@@ -64,26 +64,26 @@ def test_terms_are_words_in_normal_form(text):
 
 @given(texts)
 def test_figures_add_terms_and_take_none_of_the_words(text):
-    """Every letter and number stands in some term, with the switch or without."""
+    """Every letter and number is in some term, with the switch or without."""
     plain = set("".join(tokenize(text, figures=False)))
     assert plain == {c for term in tokenize(text) for c in term if unicodedata.category(c)[0] in "LMN"}
 
 
 @given(texts)
 def test_spelling_that_looks_the_same_gives_the_same_terms(text):
-    """Composed or decomposed, upper case or folded."""
+    """Composed or decomposed."""
     assert tokenize(text) == tokenize(unicodedata.normalize("NFD", text))
     assert tokenize(text) == tokenize(unicodedata.normalize("NFC", text))
 
 
 @given(st.text(alphabet="ab1209.,-/&()§ $", max_size=40))
 def test_text_beside_it_in_another_script_changes_no_term(text):
-    """The three ways to cut, by what a text is written in, agree."""
+    """The patterns for different scripts agree."""
     assert [*tokenize(text), "é"] == tokenize(f"{text} é")
     assert [*tokenize(text), "日"] == tokenize(f"{text} 日")
 
 
 def test_only_text_is_cut():
-    """Bytes have an encoding that nobody knows."""
+    """The encoding of bytes is unknown."""
     with pytest.raises(InvalidArgument, match="want a str"):
         tokenize(b"bytes")

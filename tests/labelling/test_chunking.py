@@ -1,12 +1,11 @@
-"""Laws and traps of chunking."""
+"""Laws and special cases of splitting documents into passages."""
 
 from __future__ import annotations
 
 import gzip
 import json
-import os
 from itertools import pairwise
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -14,6 +13,9 @@ from hypothesis import strategies as st
 
 from carag.errors import InvalidArgument
 from carag.labelling.chunking import Boundary, Chunk, boundaries, chunk
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 FRAGMENTS = [
     "Item 7. Management’s Discussion\n",
@@ -62,7 +64,7 @@ def starts(text: str, *, target: int, limit: int) -> list[str]:
 
 @given(DOCUMENTS, st.integers(1, 120), st.integers(0, 80))
 def test_chunks_partition_the_document(text: str, target: int, slack: int) -> None:
-    """Exact offsets, in order, disjoint, trimmed, within the limit, and no character lost or doubled."""
+    """Offsets are exact, in order, disjoint, trimmed and within the limit; no character is lost or repeated."""
     chunks = chunk(text, target=target, limit=target + slack)
     assert [c.text for c in chunks] == [text[c.start : c.end] for c in chunks]
     assert all(0 < len(c.text) <= target + slack and c.text == c.text.strip() for c in chunks)
@@ -72,7 +74,7 @@ def test_chunks_partition_the_document(text: str, target: int, slack: int) -> No
 
 @given(DOCUMENTS, st.integers(2, 120), st.integers(0, 80))
 def test_no_better_boundary_is_passed_over(text: str, target: int, slack: int) -> None:
-    """Within reach of every cut there is no stronger boundary, nor one of its kind nearer to the target."""
+    """Within reach of every split there is no stronger boundary, nor one of its kind nearer to the target."""
     chunks = chunk(text, target=target, limit=target + slack)
     marks = list(boundaries(text))
     end = len(text.rstrip())
@@ -129,7 +131,7 @@ def test_an_item_outranks_a_nearer_paragraph() -> None:
     ],
 )
 def test_kind_of_a_line_end(before: str, after: str, kind: Boundary) -> None:
-    """A line end is as strong as what it separates; references and torn lines are no headings."""
+    """A line end is as strong as the parts it separates; references and broken lines are not headings."""
     text = f"{before}\n{after}"
     assert dict(reversed(list(boundaries(text))))[text.index(after)] == kind
 
@@ -149,8 +151,8 @@ def test_kind_of_a_line_end(before: str, after: str, kind: Boundary) -> None:
         "Smith v. Jones",
     ],
 )
-def test_abbreviations_end_no_sentence(text: str) -> None:
-    """The point of an abbreviation, an initial or a number is not a sentence end."""
+def test_abbreviations_do_not_end_a_sentence(text: str) -> None:
+    """The full stop of an abbreviation, an initial or a number does not end a sentence."""
     assert list(boundaries(f"We paid, {text} again")) == []
 
 
@@ -161,7 +163,7 @@ def test_a_sentence_ends_before_its_quotes_do() -> None:
 
 
 def test_a_page_break_does_not_end_a_sentence() -> None:
-    """Page numbers and running heads are read through."""
+    """Page numbers and running heads are skipped."""
     text = "The facilities are\n\n20\n\nTable of Contents\n\nnot sufficient."
     assert {Boundary.ROW} == {kind for _, kind in boundaries(text)}
 
@@ -181,7 +183,7 @@ def test_a_clause_marker_stays_with_its_clause() -> None:
 
 
 def test_a_table_is_cut_between_rows() -> None:
-    """No row of figures is torn."""
+    """No row of figures is split."""
     rows = [f"Segment {n} | 1,20{n} | (9{n})" for n in range(60)]
     assert rows == [row for c in chunk("\n".join(rows), target=200, limit=300) for row in c.text.split("\n")]
 
@@ -207,7 +209,7 @@ def test_a_table_is_cut_between_rows() -> None:
     ],
 )
 def test_text_without_structure_is_still_cut_whole(text: str) -> None:
-    """Long runs of anything are cut within the limit, and nothing is lost."""
+    """Long runs of anything are split within the limit, and nothing is lost."""
     chunks = chunk(text)
     assert solid(text) == joined(chunks)
     assert max(len(c.text) for c in chunks) <= 1500
@@ -215,19 +217,19 @@ def test_text_without_structure_is_still_cut_whole(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["", " ", "\n\n\t\u00a0\u2028", "\r\n" * 3000])
 def test_whitespace_has_no_chunks(text: str) -> None:
-    """Nothing to say, nothing to store."""
+    """There is nothing to store."""
     assert chunk(text) == []
 
 
 @pytest.mark.parametrize("unit", ["e\u0301", "\ud83d\ude00", "👍\U0001f3fd", "👩\u200d👧\u200d👦"])
 def test_a_hard_cut_leaves_characters_whole(unit: str) -> None:
-    """Accents, surrogate pairs, skin tones and joined emoji are not torn apart."""
+    """Accents, surrogate pairs, skin tones and joined emoji are not split."""
     assert all(len(c.text) % len(unit) == 0 for c in chunk(unit * 300, target=101, limit=150))
 
 
 @pytest.mark.parametrize(("target", "limit"), [(0, 10), (-5, 10), (11, 10)])
 def test_impossible_sizes_are_refused(target: int, limit: int) -> None:
-    """A limit below the target, or a target below one, is the caller's mistake."""
+    """A limit below the target, or a target below one, is an error."""
     with pytest.raises(InvalidArgument, match="1 <= target <= limit"):
         chunk("text", target=target, limit=limit)
 
@@ -235,15 +237,11 @@ def test_impossible_sizes_are_refused(target: int, limit: int) -> None:
 # --- real filings ---
 
 
-def test_real_filings_are_cut_near_the_target() -> None:
-    """Over real filings the mean is within 5 % of the target, and spaces are the last resort."""
-    shared = os.environ.get("CARAG_SHARED_DATA")
-    path = Path(shared or "") / "edgar" / "filings-04.jsonl.gz"
-    if not shared or not path.exists():
-        pytest.skip("CARAG_SHARED_DATA names no directory with edgar/filings-04.jsonl.gz")
+def test_real_filings_are_cut_near_the_target(shared_data: Path) -> None:
+    """Over real filings the mean length is within 5 % of the target, and spaces are the last resort."""
     sizes: list[int] = []
     weak = 0
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
+    with gzip.open(shared_data / "edgar" / "filings-04.jsonl.gz", "rt", encoding="utf-8") as lines:
         for text in (json.loads(line)["text"] for line in lines):
             chunks = chunk(text)
             assert solid(text) == joined(chunks)

@@ -1,4 +1,4 @@
-"""Which headings a clause stands under: traps that circulars taught, on invented text."""
+"""Which headings a clause belongs to: special cases found in circulars, on invented text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HEADED = {
         + "\nAnnex I\n1. A form.\nAnnexure 2\n1. A list.",
         ["clause 1", "clause 2", "Annex I", "Annex I, clause 1", "Annexure 2", "Annexure 2, clause 1"],
     ),
-    "Parts stand in the Chapter in which they begin": (
+    "Parts belong to the Chapter in which they begin": (
         "Chapter I\n1. One.\nChapter II\nPart I\n2. Two.\nPart II\n3. Three.\nChapter III\n4. Four.",
         [
             "Chapter I",
@@ -28,7 +28,7 @@ HEADED = {
             "Chapter III, clause 4",
         ],
     ),
-    "Chapters and clauses go on behind a schedule that stands among them": (
+    "Chapters and clauses continue after a schedule between them": (
         "Chapter I\n1. One.\nSchedule I\n1. A list.\nChapter II\n2. Two.",
         [
             "Chapter I",
@@ -55,7 +55,7 @@ HEADED = {
         "A.\n\nScope\n\n1. One.\nB.\n\nRules\n\n2. Two.",
         ["A", "A, clause 1", "B", "B, clause 2"],
     ),
-    "a cited section is no heading": (
+    "a cited section is not a heading": (
         "5.1 One.\n5.2 Power to remit\n\nSection 20A(1) of the Act says it.\n5.3 Three.",
         ["clause 5.1", "clause 5.2", "clause 5.3"],
     ),

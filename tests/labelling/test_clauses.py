@@ -1,4 +1,4 @@
-"""Laws and traps of cutting rules at their clauses."""
+"""Laws and special cases of splitting rules at their clauses."""
 
 from __future__ import annotations
 
@@ -92,29 +92,20 @@ def test_chunks_are_verbatim_in_order_within_the_limit_and_lose_no_character(
     assert chunks == cut()
 
 
-@given(DOCUMENTS, st.integers(1, 120), st.integers(0, 80))
-def test_without_overlap_chunks_are_disjoint(text: str, target: int, slack: int) -> None:
-    chunks = chunk_by_clauses(text, target=target, limit=target + slack)
-    assert all(left.end <= right.start for left, right in pairwise(chunks))
-
-
-@given(st.lists(st.integers(1, 200), min_size=1, max_size=30), st.integers(1, 150), st.integers(0, 80))
-def test_a_clause_that_fits_is_never_cut(lengths: list[int], target: int, slack: int) -> None:
+@given(
+    st.lists(st.integers(1, 200), min_size=1, max_size=30),
+    st.integers(1, 150),
+    st.integers(0, 80),
+    st.integers(0, 100),
+)
+def test_a_clause_is_whole_if_and_only_if_it_fits_its_own_limit(
+    lengths: list[int], target: int, slack: int, more: int
+) -> None:
     clauses = [f"{number}. {'Word ' * (length // 5)}Ends." for number, length in enumerate(lengths, start=1)]
-    text, limit = "\n".join(clauses), target + slack
-    spans = [(one.start, one.end) for one in chunk_by_clauses(text, target=target, limit=limit)]
+    limit, most = target + slack, target + slack + more
+    chunks = chunk_by_clauses("\n".join(clauses), target=target, limit=limit, whole=most)
     for clause in clauses:
-        start = text.index(clause)
-        is_whole = any(a <= start and start + len(clause) <= b for a, b in spans)
-        assert is_whole == (len(clause) <= limit)
-
-
-@given(st.lists(st.integers(1, 200), min_size=1, max_size=30), st.integers(1, 150), st.integers(0, 100))
-def test_a_longer_clause_is_whole_up_to_its_own_limit(lengths: list[int], limit: int, more: int) -> None:
-    clauses = [f"{number}. {'Word ' * (length // 5)}Ends." for number, length in enumerate(lengths, start=1)]
-    chunks = chunk_by_clauses("\n".join(clauses), target=limit, limit=limit, whole=limit + more)
-    for clause in clauses:
-        assert any(clause in one.text for one in chunks) == (len(clause) <= limit + more)
+        assert any(clause in one.text for one in chunks) == (len(clause) <= most)
     longer = [one for one in chunks if len(one.text) > limit]
     assert all(one.part.startswith("clause ") for one in longer)  # each is a single clause
 
@@ -137,6 +128,7 @@ def test_hostile_text_takes_linear_time(hostile: str) -> None:
     assert_linear(lambda size: hostile * (size // len(hostile)))
 
 
+@pytest.mark.release
 @pytest.mark.parametrize("before", ["", "Annex", "Article 5", "1.", "(a)", "a", "page 3", "x|", "Provided"])
 @pytest.mark.parametrize("run", [" ", "\t", ".", "-", "1", "a\t", ". 1", "–", "“"])
 def test_one_long_line_takes_linear_time(before: str, run: str) -> None:
@@ -150,8 +142,8 @@ def assert_linear(text_of: Callable[[int], str]) -> None:
         chunk_by_clauses(text)
         return time.process_time() - begun
 
-    short, long = min(seconds(10_000) for _ in range(3)), seconds(80_000)
-    assert long < 8 * 4 * short + 0.5
+    short, long = min(seconds(2_000) for _ in range(3)), seconds(16_000)
+    assert long < 8 * 4 * short + 0.1
 
 
 @pytest.mark.full
@@ -163,7 +155,7 @@ def test_a_million_letters_are_cut() -> None:
 @pytest.mark.parametrize(
     "sizes", [(0, 5, 5, 0), (6, 5, 9, 0), (5, 5, 5, 5), (5, 5, 5, -1), (3, 5, 4, 0), (3, 5, 0, 0)]
 )
-def test_sizes_that_cannot_be_are_refused(sizes: tuple[int, int, int, int]) -> None:
+def test_impossible_sizes_are_refused(sizes: tuple[int, int, int, int]) -> None:
     target, limit, most, overlap = sizes
     with pytest.raises(InvalidArgument, match="want"):
         chunk_by_clauses("text", target=target, limit=limit, whole=most, overlap=overlap)
@@ -237,7 +229,7 @@ PATHS = [
 
 
 def pieces(text: str) -> list[tuple[int, str]]:
-    """Where every clause begins and its name."""
+    """Return where every clause begins, and its name."""
     from carag.labelling.clauses import _pieces
     from carag.labelling.furniture import furniture
 
@@ -298,7 +290,7 @@ def test_numbers_are_read_by_what_came_before(text: str, paths: list[str]) -> No
         "The bank shall keep these sums in its books for the whole time.",
     ],
 )
-def test_a_number_in_a_sentence_is_no_clause(above: str, line: str) -> None:
+def test_a_number_in_a_sentence_does_not_begin_a_clause(above: str, line: str) -> None:
     text = f"1. One shall pay.\n{above}\n{line}"
     assert [path for _, path in pieces(text)] == ["clause 1"]
 
@@ -306,7 +298,7 @@ def test_a_number_in_a_sentence_is_no_clause(above: str, line: str) -> None:
 @pytest.mark.parametrize(
     "line", ["2. of that direction", "2 (a) above", "Section 35A of the Act", "Chapter IV of it"]
 )
-def test_a_reference_torn_by_a_line_end_is_no_clause(line: str) -> None:
+def test_a_reference_broken_by_a_line_end_does_not_begin_a_clause(line: str) -> None:
     wrapped = "The bank shall obey what the Reserve Bank has said of this matter under\n"
     assert [path for _, path in pieces(f"1. One.\n{wrapped}{line}, as it stands.")] == ["clause 1"]
 
@@ -396,7 +388,7 @@ def test_a_sentence_that_a_footnote_interrupts_goes_on_in_its_clause() -> None:
 
 
 def test_a_clause_over_the_limit_is_cut_with_an_overlap_and_others_are_not() -> None:
-    text = "1. Short one.\n2. " + "This sentence is of forty characters.  " * 20 + "\n3. Short one."
+    text = "1. Short one.\n2. " + "This sentence has forty characters too. " * 20 + "\n3. Short one."
     chunks = chunk_by_clauses(text, target=200, limit=250, overlap=50)
     again = [left.end - right.start for left, right in pairwise(chunks)]
     assert [one.part for one in chunks] == ["clause 1", *["clause 2"] * (len(chunks) - 2), "clause 3"]
@@ -441,8 +433,3 @@ def test_one_long_paragraph_is_cut_as_passages_are() -> None:
 def test_ranges_are_named(first: tuple[str, ...], last: tuple[str, ...], named: str) -> None:
     assert between(Path((), first), Path((), last)) == named
     assert between(Path(("Annex",), first), Path(("Annex",), last)) == f"Annex, {named}"
-
-
-def test_chunks_are_values() -> None:
-    assert chunk_by_clauses("1. One.") == [ClauseChunk(0, 7, "1. One.", "clause 1")]
-    assert chunk_by_clauses(" \n\f ") == []

@@ -1,4 +1,4 @@
-"""Facts become bits by a profile's rules; what is missing, unknown or misspelt is quarantined, never open."""
+"""Facts become bits by a profile's rules; a missing, unknown or misspelt fact quarantines, and never opens."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def names(facts: dict[str, object]) -> set[str]:
     st.sampled_from(list(LEVELS)),
     st.fixed_dictionaries({}, optional={"personal_data": truths, "draft": truths}),
 )
-def test_the_generic_rules_say_what_they_say(level: str, more: dict[str, object]) -> None:
-    """A higher level has the bits of the lower ones; the other bits follow their own facts alone."""
+def test_the_generic_rules_set_their_bits(level: str, more: dict[str, object]) -> None:
+    """A higher level has the bits of the lower ones; the other bits depend on their own facts alone."""
     expected = set(["INTERNAL", "CONFIDENTIAL", "SECRET"][: LEVELS[level]])
     holds = {name for name, value in more.items() if str(value).casefold() in {"true", "yes", "1"}}
     expected |= {{"personal_data": "PERSONAL", "draft": "DRAFT"}[name] for name in holds}
@@ -48,7 +48,7 @@ def test_the_generic_rules_say_what_they_say(level: str, more: dict[str, object]
     ],
 )
 def test_what_gives_no_label_is_quarantined_with_its_reason(facts: dict[str, object], code: str) -> None:
-    """Whatever else it states."""
+    """Its other facts do not matter."""
     said = label_facts(facts, GENERIC)
     assert said.quarantine is not None
     assert (said.quarantine.code, bool(said.word & QUARANTINE)) == (FactProblem(code), True)
@@ -56,7 +56,7 @@ def test_what_gives_no_label_is_quarantined_with_its_reason(facts: dict[str, obj
 
 @given(st.dictionaries(st.text(max_size=12), st.none() | st.text(max_size=9) | st.integers() | st.floats()))
 def test_no_facts_break_the_rules(facts: dict[str, object]) -> None:
-    """They are labelled or quarantined; without a classification they are never open."""
+    """Any facts are labelled or quarantined; without a classification they are never open."""
     said = label_facts(facts, GENERIC)
     assert (said.quarantine is None) <= ("classification" in facts)
 
@@ -81,7 +81,7 @@ def with_rule(rule: str) -> Vocabulary:
     ],
 )
 def test_each_operator_tells_what_holds(rule: str, holding: object, not_holding: object) -> None:
-    """For a fact that is stated; of one that is not, no rule holds."""
+    """A rule about an absent fact does not hold."""
     said = with_rule(rule)
     for value, holds in ((holding, True), (not_holding, False)):
         word = label_facts({"classification": "public", "tags": value}, said).word
@@ -99,7 +99,7 @@ scalars = (
 
 @given(scalars.filter(lambda one: one is not None), st.lists(scalars, max_size=3))
 def test_a_fact_holds_by_its_value_or_by_its_text(wanted: object, stated: list[object]) -> None:
-    """As front matter writes it, or as Python does: 1 is "1", and also 1.0 and true."""
+    """As front matter or Python writes it: 1 equals "1", 1.0 and true."""
 
     def text(value: object) -> str:
         return str(value.strip() if isinstance(value, str) else value).strip().casefold()
@@ -109,8 +109,8 @@ def test_a_fact_holds_by_its_value_or_by_its_text(wanted: object, stated: list[o
 
 
 @pytest.mark.parametrize("stated", ["nan", "-inf", "1e999", "many", "", [], [1, 2], True])
-def test_what_is_no_number_is_never_compared(stated: object) -> None:
-    """Not a number is neither above nor below a bound, so no bit would hide the document."""
+def test_a_value_that_is_not_a_number_is_never_compared(stated: object) -> None:
+    """It is neither above nor below a bound, so no bit would hide the document."""
     said = with_rule("bit='LEGAL'\nfield='tags'\noperator='at_least'\nvalue=2020")
     labelled = label_facts({"classification": "public", "tags": stated}, said)
     assert labelled.quarantine is not None
@@ -131,7 +131,7 @@ def test_what_is_no_number_is_never_compared(stated: object) -> None:
         "bit='LEGAL'\nfield='tags'\noperator='one_of'\nvalue=[]",
     ],
 )
-def test_a_rule_that_means_nothing_is_refused_with_its_profile(rule: str) -> None:
-    """An operator, a bit, a field or a value that there is not."""
+def test_a_meaningless_rule_is_refused_with_its_profile(rule: str) -> None:
+    """Its operator, bit, field or value does not exist or does not fit."""
     with pytest.raises(InvalidArgument):
         with_rule(rule)

@@ -1,4 +1,4 @@
-"""What a text repeats on its pages is told from what it says."""
+"""Text that is repeated on pages is distinguished from content."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from carag.labelling.furniture import furniture
 
 
 def pages(head: str, foot: str, many: int = 6) -> str:
-    """Pages of different text, with the page's number in their head and foot."""
+    """Make pages of different text, with the page number in their head and foot."""
     return "\f".join(
         f"{head.format(page)}\nPage text {'abcdefghij'[page]} says this.\nIt ends so {'abcdefghij'[page]}.\n"
         f"It goes on {'abcdefghij'[page]}.\nAnd on {'abcdefghij'[page]}.\n{foot.format(page)}\n"
@@ -44,7 +44,7 @@ def test_a_head_or_foot_is_furniture_and_what_belongs_to_a_clause_is_not(
     assert furniture(pages(head, foot)) == found
 
 
-def test_a_line_that_two_pages_share_is_no_furniture_and_neither_is_one_in_their_middle() -> None:
+def test_a_line_that_two_pages_share_is_not_furniture_and_neither_is_one_in_their_middle() -> None:
     assert furniture(pages("Rules on Gifts", "", many=2)) == frozenset()
     middle = "One.\nTwo.\nThree.\nRules on Gifts\nFour.\nFive.\nSix."
     assert furniture("\f".join([middle] * 5)) == frozenset()
@@ -53,7 +53,7 @@ def test_a_line_that_two_pages_share_is_no_furniture_and_neither_is_one_in_their
     }  # without pages, repetition is all there is
 
 
-def test_a_number_that_does_not_rise_with_the_pages_is_no_page_number() -> None:
+def test_a_number_that_does_not_rise_with_the_pages_is_not_a_page_number() -> None:
     rising = "\f".join(f"Staff rules of 20{year}\nText {year} is here." for year in (14, 15, 16, 17))
     jumping = "\f".join(f"Staff rules of 20{year}\nText {year} is here." for year in (14, 16, 19, 29))
     assert len(furniture(rising)) == 4

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from carag.labelling.chunking import Boundary, boundaries
 from carag.labelling.sentences import sentence_ends, sentences
+from tests.sizes import examples
 
 PARAGRAPHS = [
     line.split(" ¦ ")
@@ -38,7 +39,7 @@ PIECES = [
 
 
 def test_every_sentence_of_the_table_is_cut_whole() -> None:
-    """No figure is cut off from its unit, its currency or its citation, and no two sentences are one."""
+    """No figure is separated from its unit, currency or citation, and no two sentences are joined."""
     assert sum(map(len, PARAGRAPHS)) == 495
     assert PARAGRAPHS == [
         [text[start:end] for start, end in sentences(text)] for text in map(" ".join, PARAGRAPHS)
@@ -46,7 +47,7 @@ def test_every_sentence_of_the_table_is_cut_whole() -> None:
 
 
 def test_passages_are_cut_where_sentences_end() -> None:
-    """A passage may end behind each sentence of the table, and inside of none at a full stop."""
+    """A passage may end after each sentence of the table, and never at a full stop inside one."""
     for paragraph in PARAGRAPHS:
         text = " ".join(paragraph)
         cuts = [at for at, kind in boundaries(text) if kind in (Boundary.SENTENCE, Boundary.CLAUSE)]
@@ -63,7 +64,7 @@ def test_passages_are_cut_where_sentences_end() -> None:
     ],
 )
 def test_a_sentence_may_go_on_in_the_next_line(text: str, whole: int, each: int) -> None:
-    """Where lines are wrapped, a blank line or a colon ends a sentence; else every line end does."""
+    """In wrapped text, a blank line or a colon ends a sentence; otherwise every line end does."""
     assert (whole, each) == (len(sentences(text, wrapped=True)), len(sentences(text)))
 
 
@@ -74,7 +75,7 @@ def test_a_sentence_may_go_on_in_the_next_line(text: str, whole: int, each: int)
     st.booleans(),
 )
 def test_no_word_is_lost_or_doubled(text: str, wrapped: bool) -> None:
-    """Sentences come in order, disjoint and trimmed, and hold every letter and digit."""
+    """Sentences are in order, disjoint and trimmed, and contain every letter and digit."""
     found = sentences(text, wrapped=wrapped)
     assert all(text[start:end] == text[start:end].strip() != "" for start, end in found)
     assert all(left[1] <= right[0] for left, right in pairwise(found))
@@ -85,6 +86,6 @@ def test_no_word_is_lost_or_doubled(text: str, wrapped: bool) -> None:
 
 @pytest.mark.parametrize("unit", ["a. ", "1. ", "(A.) ", "Rs. ", "[x ", ".”", "!? ", "§ 1. ", "“"])
 def test_odd_text_takes_no_longer_than_other(unit: str) -> None:
-    """Full stops by the thousand are looked at one by one, each with few characters around it."""
-    text = unit * 20_000
+    """Each of thousands of full stops is examined with only a few characters around it."""
+    text = unit * examples(20_000)
     assert len(list(sentence_ends(text))) <= len(text)

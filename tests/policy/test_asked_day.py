@@ -1,4 +1,4 @@
-"""Claims about the day that a question names: it gives no right, and nothing is guessed."""
+"""The day that a question names grants no right, and no day is guessed."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_what_is_not_one_day_that_is_over_is_not_used(named: list[date | None], 
     assert (decision.as_of < as_of_minutes(NOW)) is (expected is DayUse.USED)
 
 
-def test_words_give_no_right_that_the_cell_has_not() -> None:
+def test_words_give_no_right_that_the_cell_lacks() -> None:
     decision = infer(PUBLIC, TABLE, now=NOW, days=[DAY])
     assert decision.asked_day is not None
     assert (decision.asked_day.use, decision.as_of) == (DayUse.NO_RIGHT, as_of_minutes(NOW))
@@ -66,10 +66,6 @@ def test_what_the_session_states_counts_and_is_said_where_it_differs() -> None:
     assert decision.asked_day == (DayUse.STATED, (DAY,))
     assert use(DAY, stated=DAY) is DayUse.USED
     assert use(DAY, date(2024, 4, 1), stated=DAY) is use(None, stated=DAY) is DayUse.STATED
-
-
-def test_without_a_day_nothing_is_decided() -> None:
-    assert infer(ANALYST, TABLE, now=NOW).asked_day is None
 
 
 @given(

@@ -1,4 +1,4 @@
-"""Lists of entities: a list that is known again is refused or accepted as one that is read number by number."""
+"""A list of entities in the cache is refused or accepted exactly as one that is read number by number."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from carag.policy.entities import entity_list, entity_set
 
 
 class Number(int):
-    """An integer that takes itself for any other."""
+    """An integer that claims to equal every other."""
 
     def __eq__(self, other: object) -> bool:
         return True
@@ -42,7 +42,7 @@ containers = st.sampled_from([list, tuple, frozenset, set, iter, lambda them: di
 
 
 def said(read, numbers):
-    """What is read, or what is said against it."""
+    """Return the numbers read, or the error."""
     try:
         return sorted(read("listed", numbers))
     except InvalidArgument as error:
@@ -51,7 +51,7 @@ def said(read, numbers):
 
 @given(st.lists(lists, min_size=1, max_size=4), containers)
 def test_a_list_is_read_as_its_numbers_are_one_by_one(several, container):
-    """Whatever came before it: lists that are equal to it, by their own account, and of other types."""
+    """Whatever lists came before it, even those that claim to be equal or have other types."""
     for numbers in [*several, *several]:
         wanted = said(entity_set, container(numbers))
         found = said(lambda name, given: entity_list(name, given).numbers, container(numbers))
@@ -67,7 +67,7 @@ def test_a_list_is_read_as_its_numbers_are_one_by_one(several, container):
 )
 @pytest.mark.parametrize("container", [list, tuple])
 def test_a_list_that_was_right_may_be_wrong_when_it_comes_again(impostor, container):
-    """The same object with another number in it; and one that Python takes for an equal of the list that was right."""
+    """The same object with another number in it, and a list that Python considers equal to the valid one."""
     numbers = [1, *range(2, 1_000)]
     policy = Policy(Mask(), deny_entities=container(numbers))
     assert policy == Policy(Mask(), deny_entities=container(numbers))
@@ -80,7 +80,7 @@ def test_a_list_that_was_right_may_be_wrong_when_it_comes_again(impostor, contai
 
 
 def test_a_list_that_changes_is_another_list():
-    """What is kept of a list is what it held."""
+    """The cache keys on content, not on the object."""
     numbers = [3, 1, 2]
     before = Policy(Mask(), deny_entities=numbers)
     numbers.append(4)
@@ -90,7 +90,7 @@ def test_a_list_that_changes_is_another_list():
 
 
 def test_numbers_of_numpy_are_not_taken_for_the_bytes_that_they_are_like():
-    """In whatever order they come; bytes are no number."""
+    """In any order; bytes are not numbers."""
     for _ in range(2):
         assert (1,) == entity_list("listed", [np.int64(1)]).numbers
         with pytest.raises(InvalidArgument, match="want integers"):
@@ -103,7 +103,7 @@ def test_numbers_of_numpy_are_not_taken_for_the_bytes_that_they_are_like():
     st.sampled_from([1, 2, -1]),
 )
 def test_an_array_is_read_as_its_numbers_are_one_by_one(dtype, numbers, step):
-    """Whatever its type and strides, and whenever it comes again: what is no integer, or is negative, is refused."""
+    """For every type and stride, and on repetition; a negative number or a non-integer is refused."""
     array = np.array(numbers).astype(dtype)[::step]
     for _ in range(2):
         wanted = said(entity_set, array.tolist())
@@ -112,7 +112,7 @@ def test_an_array_is_read_as_its_numbers_are_one_by_one(dtype, numbers, step):
 
 
 def test_an_array_that_changes_is_another_list():
-    """The same bytes of another type are, too; and of two arguments each is named in what is said against it."""
+    """So are the same bytes with another type; an error names the argument."""
     array = np.array([1, 2], np.int64)
     assert (1, 2) == entity_list("listed", array).numbers
     array[0] = 3
@@ -125,7 +125,7 @@ def test_an_array_that_changes_is_another_list():
 
 
 def test_long_lists_are_read_as_short_ones_are():
-    """Those beyond what is kept, too."""
+    """Also lists too long for the cache."""
     numbers = list(range(30_000, 0, -1))
     for _ in range(2):
         assert tuple(range(1, 30_001)) == entity_list("listed", numbers).numbers

@@ -1,4 +1,4 @@
-"""Session to policy: the table of the specification, cell by cell, and default deny for the rest."""
+"""From session to policy: the specified table, cell by cell, and default deny for everything else."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ DSAR = Policy(*(Mask(required, 0x10000) for required in (0x800, 0x1000, 0x2000, 
 
 @pytest.mark.parametrize(("cell", "forbidden"), SPECIFIED.items())
 def test_each_cell_has_the_specified_mask(cell: tuple[str, str], forbidden: int) -> None:
-    """Bit for bit."""
+    """The masks are those of the specification, bit for bit."""
     role, purpose = cell
     assert Policy(Mask(0, forbidden)) == infer(Session(role=role, purpose=purpose), TABLE, now=NOW).policy
 
 
 @pytest.mark.parametrize("role", ["dpo", "counsel"])
 def test_dsar_cells_refuse_a_session_without_an_allow_list(role: str) -> None:
-    """One person's data, never everybody's."""
+    """A request for access concerns one person's data."""
     cell = TABLE.get(role, "dsar")
     assert cell is not None
     assert cell.policy == DSAR
@@ -48,7 +48,7 @@ def test_dsar_cells_refuse_a_session_without_an_allow_list(role: str) -> None:
 
 
 def test_every_pair_outside_the_table_is_refused() -> None:
-    """Default deny over the whole grid of known roles and purposes."""
+    """Over the whole grid of known roles and purposes, cells not in the table are denied."""
     for role in TABLE.roles:
         for purpose in TABLE.purposes:
             if TABLE.get(role, purpose) is None:
@@ -60,7 +60,7 @@ def test_every_pair_outside_the_table_is_refused() -> None:
 
 
 def test_a_decision_is_that_of_its_cell_and_of_the_instants_asked() -> None:
-    """Whose, what for, by which rule, whether existence may be known, up to when: nothing comes from elsewhere."""
+    """Role, purpose, regulation, knowledge of existence, instants and table come from nowhere else."""
     before = NOW - timedelta(days=1)
     for cell in TABLE.cells:
         allow = frozenset({7}) if cell.allow_list == "mandatory" else None
@@ -69,6 +69,8 @@ def test_a_decision_is_that_of_its_cell_and_of_the_instants_asked() -> None:
         found = infer(session, TABLE, now=NOW)
         assert (cell.role, cell.purpose, cell.regulation) == (found.role, found.purpose, found.regulation)
         assert cell.may_know_existence is found.may_know_existence
+        assert TABLE.sha256 == found.table_sha256
+        assert found == infer(session, TABLE, now=NOW)
         assert as_of_minutes(past.get("as_of", NOW)) == found.as_of
         assert (known_at_microseconds(before) if "known_at" in past else None) == found.known_at
 
@@ -82,23 +84,14 @@ def test_a_decision_is_that_of_its_cell_and_of_the_instants_asked() -> None:
     ],
 )
 def test_unknown_names_are_refused_by_code(role: str, purpose: str, code: str) -> None:
-    """Unknown is never wide open, and case is no alias."""
+    """An unknown name never widens anything, and names are case-sensitive."""
     with pytest.raises(Refused, match="want one of") as refusal:
         infer(Session(role=role, purpose=purpose), TABLE, now=NOW)
     assert code == refusal.value.code
 
 
-def test_inference_is_deterministic_and_takes_its_clock_as_an_argument() -> None:
-    """Same session, table and now: the same decision."""
-    session = Session(role="buy_side", purpose="invest")
-    decision = infer(session, TABLE, now=NOW)
-    assert decision == infer(session, TABLE, now=NOW)
-    assert as_of_minutes(NOW) == decision.as_of
-    assert TABLE.sha256 == decision.table_sha256
-
-
-def test_nobody_asks_from_the_future() -> None:
-    """A session's as_of can only go back: what is embargoed now stays shut."""
+def test_an_instant_in_the_future_is_now() -> None:
+    """A session's as_of can only go back, so that an embargo holds."""
     ahead = Session(role="buy_side", purpose="invest", as_of=NOW + timedelta(days=1))
     assert as_of_minutes(NOW) == infer(ahead, TABLE, now=NOW).as_of
     behind = Session(role="buy_side", purpose="invest", as_of=NOW - timedelta(days=1))
@@ -106,7 +99,7 @@ def test_nobody_asks_from_the_future() -> None:
 
 
 def test_a_plain_session_is_asserted() -> None:
-    """Only a verifier may say otherwise."""
+    """Only a verifier can make it verified."""
     assert Session(role="a", purpose="b").source is SessionSource.ASSERTED
     with pytest.raises(TypeError, match="source"):
         Session(role="a", purpose="b", source=SessionSource.VERIFIED)  # type: ignore[call-arg]
@@ -119,7 +112,7 @@ def test_a_date_means_the_end_of_that_day_eastern() -> None:
 
 
 def test_an_aware_datetime_keeps_its_instant_rounded_down() -> None:
-    """The zone it is written in does not matter."""
+    """Its zone does not matter."""
     india = datetime(2025, 1, 1, 12, 0, 59, tzinfo=timezone(timedelta(hours=5, minutes=30)))
     assert datetime(2025, 1, 1, 6, 30, tzinfo=UTC) == from_minutes(as_of_minutes(india))
 
@@ -133,7 +126,7 @@ def test_ambiguous_times_are_refused_when_the_session_is_made(as_of: object) -> 
 
 @pytest.mark.parametrize("bad", ["", None, 7, "r" * 201, "two\nlines", "\ud800"])
 def test_role_and_purpose_are_text(bad: object) -> None:
-    """An empty role is a programming mistake, not a refusal."""
+    """1 to 200 printable characters; an empty role is a programming error, not a refusal."""
     with pytest.raises(InvalidArgument, match="want 1 to 200 printable"):
         Session(role=bad, purpose="invest")  # type: ignore[arg-type]
 
@@ -156,7 +149,7 @@ CELL = '[[cell]]\nrole = "r"\npurpose = "p"\nregulation = "x"\nmay_know_existenc
         ("schema = 2\n" + CELL + "masks = [{}]", "schema"),
         ("schema = 1\n" + 2 * (CELL + "masks = [{}]\n"), "r/p"),
         ("schema = 1\n" + CELL + 'masks = [{ when = "always" }]', "when"),
-        ("schema = 1\n" + CELL + 'masks = [{ when = "not_participating" }]', "conditional masks only"),
+        ("schema = 1\n" + CELL + 'masks = [{ when = "not_participating" }]', "has only masks with `when`"),
         ("schema = 1\n" + CELL + 'masks = [{}, { when = "not_participating" }]', "overlaps"),
         ('schema = 1\nroles = ["q"]\n' + CELL + "masks = [{}]", "line 4: cell 1 role: .r. is not declared"),
         (
@@ -167,19 +160,19 @@ CELL = '[[cell]]\nrole = "r"\npurpose = "p"\nregulation = "x"\nmay_know_existenc
         ("", "schema"),
     ],
 )
-def test_a_typing_slip_in_the_table_is_refused(text: str, names: str) -> None:
-    """Unknown key, bit, version, double cell or no mask: the message names the place."""
+def test_a_typing_error_in_the_table_is_refused(text: str, names: str) -> None:
+    """For an unknown key, bit or version, a duplicate cell or no mask, the message names the place."""
     with pytest.raises(InvalidArgument, match=names):
         PolicyTable.from_toml(text)
 
 
 def test_a_conflict_in_the_table_is_refused() -> None:
-    """A pair that can admit nothing by mistake never loads."""
+    """A pair that can admit nothing, by mistake, is not loaded."""
     text = "schema = 1\n" + CELL + 'masks = [{ required = ["EGC"], forbidden = ["EGC"] }]'
     with pytest.raises((InvalidArgument, PolicyConflict), match="EGC"):
         PolicyTable.from_toml(text)
 
 
 def test_the_digest_follows_the_text() -> None:
-    """A comment is a change of the reviewed data, too."""
+    """Even a comment is a change of the reviewed data."""
     assert TABLE.sha256 != PolicyTable.from_toml(TEXT + "# reviewed again\n").sha256

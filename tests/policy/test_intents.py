@@ -1,4 +1,4 @@
-"""Intents: found by fixed words, and never wider than what they tighten."""
+"""Intents are found by fixed words, and never widen a policy."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ policies = st.builds(
 
 @given(policies, st.sampled_from(Intent), vectors, st.integers(0, 3))
 def test_tightening_never_widens(policy: Policy, intent: Intent, bits: int, entity: int) -> None:
-    """What a tightened policy admits, the policy admits, and the word has what was asked for; a conflict refuses."""
+    """A tightened policy admits exactly the words that the policy admits and that have what was asked for."""
     adds = MASKS[intent]
     conflict = any(
         (mask.required | adds.required) & (mask.forbidden | adds.forbidden) for mask in policy.masks
@@ -62,7 +62,7 @@ def test_tightening_never_widens(policy: Policy, intent: Intent, bits: int, enti
     ],
 )
 def test_each_intent_has_the_specified_masks(intent: Intent, required: int, forbidden: int) -> None:
-    """Bit for bit."""
+    """The masks are those of the specification, bit for bit."""
     assert (MASKS[intent].required, MASKS[intent].forbidden) == (required, forbidden)
 
 
@@ -91,19 +91,19 @@ def test_each_intent_has_the_specified_masks(intent: Intent, required: int, forb
     ],
 )
 def test_the_word_list(question: str, found: list[str]) -> None:
-    """Each intent by its words, and the traps beside them."""
+    """Each intent by its words, and phrases that only look like one."""
     assert found == [intent.value for intent in intents(question)]
 
 
 @given(st.text())
 def test_any_text_has_its_intents(text: str) -> None:
-    """In order, once each, whatever the case of a query box: nothing raises."""
+    """They come in order, once each, and nothing raises."""
     found = intents(text)
     assert list(found) == [intent for intent in Intent if intent in found]
 
 
 def test_a_question_that_contradicts_its_cell_is_refused() -> None:
-    """Neither side is dropped: no search for less, none for more."""
+    """Neither the question nor the cell is ignored."""
     text = (
         'schema = 1\n[[cell]]\nrole = "r"\npurpose = "p"\nregulation = "x"\nmay_know_existence = false\npast = "none"\n'
         'masks = [{ required = ["NOT_LATEST"] }, {}]'
@@ -124,7 +124,7 @@ def test_who_may_look_persons_up_is_not_tightened_by_a_name() -> None:
 
 
 def test_a_session_names_intents_too_and_only_known_ones() -> None:
-    """Beside those of the question, each once, in one order."""
+    """They are added to those of the question, each once, in a fixed order."""
     session = Session(role="buy_side", purpose="invest", intents=("LATEST", Intent.AUDITED, "LATEST"))
     assert session.intents == (Intent.LATEST, Intent.AUDITED)
     assert infer(session, TABLE, now=NOW, intents=(Intent.US_GAAP,)).intents == (
@@ -140,5 +140,5 @@ def test_a_session_names_intents_too_and_only_known_ones() -> None:
 
 
 def test_what_is_taken_out_of_a_question_leaves_no_name_behind() -> None:
-    """A statute cited in the genitive is nobody whose pay is asked for."""
+    """A statute cited in the genitive is not a person whose pay is asked for."""
     assert intents("What is the Act, as amended's pay ratio?") == ()

@@ -1,4 +1,4 @@
-"""The linter finds what a valid table should not have; comparing tables says exactly what a change lets through."""
+"""The linter finds likely mistakes in a valid table; comparing tables tells exactly what a change admits."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def codes(found: PolicyTable) -> list[tuple[str, str]]:
 
 
 def test_the_shipped_table_is_clean() -> None:
-    """Every bit has somebody who looks at it."""
+    """Every bit is tested by something."""
     assert lint(SHIPPED) == ()
     assert all(users_of(bit, SHIPPED) for bit in PolicyBit)
 
 
-def test_a_bit_nobody_looks_at_is_found() -> None:
-    """Those of sessions and intents are looked at whatever the table says."""
+def test_a_bit_that_nothing_tests_is_found() -> None:
+    """Sessions and intents test their bits whatever the table says."""
     unreachable = {one.where for one in lint(table(cell("{}"))) if one.code == "UNREACHABLE_BIT"}
     assert {"OFFERING", "SHELL", "EGC", "CONF_TREAT"} <= unreachable
     assert not {"J_EU", "MATERIAL", "FPI", "PD_COMP", "FS_AUDITED"} & unreachable
@@ -46,7 +46,7 @@ def test_a_bit_nobody_looks_at_is_found() -> None:
 
 
 def test_a_role_or_purpose_without_a_cell_is_found() -> None:
-    """Declared, and refused whatever it asks."""
+    """Such a role is declared and refused everything."""
     top = 'roles = ["r", "s"]\npurposes = ["p", "q"]'
     assert codes(table(cell("{}"), top=top)) == [("UNUSED_ROLE", "s"), ("UNUSED_PURPOSE", "q")]
 
@@ -69,12 +69,12 @@ ALL_PLACES = '"J_US", "J_EU", "J_UK", "J_CA", "J_OTHER"'
     ],
 )
 def test_masks_that_do_nothing_are_found_once(masks: str, found: str | None) -> None:
-    """Those that no labelled passage can meet, and those whose words the others admit already."""
+    """Masks that no labelled passage can meet, and masks whose words the others already admit."""
     assert codes(table(cell(masks))) == ([(found, "r/p")] if found else [])
 
 
 def test_a_conditional_mask_does_not_make_a_plain_one_superfluous() -> None:
-    """It admits only sometimes."""
+    """A conditional mask does not always admit."""
     masks = '{ forbidden = ["OFFERING"] }, { required = ["OFFERING"], when = "not_participating" }'
     assert codes(table(cell(masks))) == []
 
@@ -84,7 +84,7 @@ pairs = st.tuples(st.integers(0, 31), st.integers(0, 31)).map(lambda pair: Mask(
 
 @given(st.lists(pairs, max_size=6), pairs)
 def test_covering_is_what_it_is_over_every_word(masks: list[Mask], part: Mask) -> None:
-    """Against all words of five bits, one by one."""
+    """Compared with all words of five bits."""
     words = [1 << 27 | bits for bits in range(32)]
     expected = all(any(mask.admits(word) for mask in masks) for word in words if part.admits(word))
     assert covers(masks, part) == expected
@@ -112,12 +112,12 @@ def test_covering_is_what_it_is_over_every_word(masks: list[Mask], part: Mask) -
     ],
 )
 def test_the_direction_of_a_change_is_exact(old: str, new: str, direction: Direction) -> None:
-    """Not of what is written: of what is let through."""
+    """It is judged by what is admitted, not by what is written."""
     (change,) = compare(table(old), table(new))
     assert change.direction is direction
     assert change.notes
 
 
 def test_a_table_equals_itself() -> None:
-    """A comment changes the hash and no cell."""
+    """No cell differs."""
     assert compare(SHIPPED, SHIPPED) == ()

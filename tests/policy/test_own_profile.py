@@ -1,4 +1,4 @@
-"""What a profile says in data holds as it holds for EDGAR: its places, persons, times, purposes and time zone."""
+"""A profile's data applies as EDGAR's does: its places, persons, times, purposes and time zone."""
 
 from __future__ import annotations
 
@@ -64,18 +64,18 @@ def decided(purpose: str = "sell", **more: object):  # type: ignore[no-untyped-d
 
 
 def test_places_are_the_profiles() -> None:
-    """As members of its flags; names that no profile is said of are EDGAR's."""
+    """They are members of its flags; plain names are EDGAR's."""
     decision = decided(residency=ABROAD)
     assert [decision.admits(policy_word(bit), 0) for bit in (HERE, ABROAD)] == [True, False]
     assert not decided(residency={HERE, ABROAD}).admits(policy_word(HERE), 0)
-    with pytest.raises(InvalidArgument, match="of HERE, ABROAD"):
+    with pytest.raises(InvalidArgument, match="among HERE, ABROAD"):
         Session(role="clerk", purpose="sell", residency=PERSON)
     with pytest.raises(Refused, match="another profile"):
         decided(residency="J_EU")
 
 
 def test_a_request_adds_places_of_its_own_profile_alone() -> None:
-    """A number that means something else would tighten by the wrong place, or by none."""
+    """A bit of another profile would exclude the wrong place, or none."""
     session = Session(role="clerk", purpose="sell", residency=HERE)
     assert session.narrow(residency=ABROAD).residency == {HERE, ABROAD}
     for granted, asked in ((HERE, PolicyBit.J_EU), (PolicyBit.J_EU, HERE)):
@@ -84,7 +84,7 @@ def test_a_request_adds_places_of_its_own_profile_alone() -> None:
 
 
 def test_without_a_basis_no_persons_leave_the_places_that_need_one() -> None:
-    """And a profile that cannot tell them refuses."""
+    """A profile that cannot identify them refuses."""
     decision = decided(eu_transfer_basis=False)
     words = {
         bits: decision.admits(policy_word(bits), 0)
@@ -98,7 +98,7 @@ def test_without_a_basis_no_persons_leave_the_places_that_need_one() -> None:
 
 
 def test_what_a_cooling_time_holds_back_is_the_profiles() -> None:
-    """In the profile's words, and for its advice alone."""
+    """In the profile's words, and only for its advice."""
     decision = decided(cooling=timedelta(minutes=30))
     recent = decision.as_of - 10
     assert [decision.admits(policy_word(bit), recent) for bit in (FRESH, HERE)] == [False, True]
@@ -109,7 +109,7 @@ def test_what_a_cooling_time_holds_back_is_the_profiles() -> None:
 
 
 def test_a_days_end_is_the_profiles() -> None:
-    """Of an as-of date, and of a deal's window."""
+    """For an as-of date, and for a deal's window."""
     last = int(datetime(2026, 1, 1, 14, 59, tzinfo=UTC).timestamp()) // 60
     assert decided(as_of=date(2026, 1, 1)).as_of == last
     # 15:00 UTC is midnight in Tokyo: the third of January has begun there, and the second is over.
@@ -119,7 +119,7 @@ def test_a_days_end_is_the_profiles() -> None:
 
 
 def test_purposes_are_the_profiles() -> None:
-    """What an obligation covers, who answers a person's request, and who publishes."""
+    """The purposes that an obligation covers, that answer a person's request, and that publish."""
     obliged = LegalBasis(LawfulBasis.LEGAL_OBLIGATION)
     assert decided("check", legal_basis=obliged)
     with pytest.raises(Refused, match="does not cover"):
@@ -141,15 +141,15 @@ def test_purposes_are_the_profiles() -> None:
 
 @pytest.mark.parametrize("kind", ["advice", "publishing", "access_request", "obliged"])
 def test_a_purpose_misspelt_is_refused(kind: str) -> None:
-    """It would switch a rule off without a word."""
+    """It would silently switch a rule off."""
     lines = FIRM.texts[0].splitlines()
     text = "\n".join(f'{kind} = ["sel"]' if line.startswith(f"{kind} =") else line for line in lines)
     with pytest.raises(InvalidArgument, match=r"'sel'.*did you mean 'sell'"):
         Profile.from_texts(text, FIRM.texts[1])
 
 
-def test_whom_a_passage_is_about_is_named_in_the_profiles_words() -> None:
-    """To whom may know."""
+def test_entities_are_named_in_the_profiles_words() -> None:
+    """In reasons, and in the list of withheld kinds."""
     decision = decided(restricted={7})
     (reason,) = decision.reasons(policy_word(0), 0, entity=7)
     assert "client 7" in reason.text
@@ -157,7 +157,7 @@ def test_whom_a_passage_is_about_is_named_in_the_profiles_words() -> None:
 
 
 def test_phrases_are_the_profiles() -> None:
-    """Those that ask for less, and those that only sound like it."""
+    """Phrases that tighten, and phrases that only sound like it."""
     said = Profile.from_texts(*FIRM.texts).vocabulary.intents
     assert [said.found(text) for text in ("What is the NEWS?", "There is no news.", "x")] == [
         ("OLD",),

@@ -1,4 +1,4 @@
-"""The page of a profile states every bit, rule, field and cell of its files, and the page that is kept is that one."""
+"""The page of a profile states every bit, rule, field and cell of its files, and the committed page is current."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_the_page_that_is_kept_is_what_the_profile_says(name: str) -> None:
 
 @pytest.mark.parametrize("name", DECLARED)
 def test_nothing_that_decides_is_left_out(name: str) -> None:
-    """Each bit has its section, each rule its line, each cell its row."""
+    """Each bit has a section, each rule a line, each cell a row."""
     profile = Profile.open(name)
     page, said = profile_page(profile), profile.vocabulary
     assert page.count("\n## ") == len(said.flags) + 2 + bool(said.intents.rules)
@@ -38,7 +38,7 @@ def test_nothing_that_decides_is_left_out(name: str) -> None:
 
 
 def test_a_cell_that_hides_a_bit_is_named_with_it() -> None:
-    """Only where all its masks do."""
+    """Only if all its masks hide it."""
     section = profile_page(Profile.open("generic")).partition("## 2 SECRET")[2].partition("\n## ")[0]
     assert "- forbidden by: public/read, employee/work\n" in section
 

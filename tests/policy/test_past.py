@@ -1,4 +1,4 @@
-"""The past is a right: a cell states it, the host's session or a token uses it, and nothing else does."""
+"""Asking about the past is a right that a cell grants and only the host's session or a token can use."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ ages = st.timedeltas(timedelta(days=-400), timedelta(days=9_000))
 def test_a_past_instant_is_refused_exactly_where_the_cell_does_not_grant_it(
     past: str, as_of: timedelta | None, known_at: timedelta | None
 ) -> None:
-    """What is not earlier than the question asks nothing of the past, and is open to everybody."""
+    """An instant that is not earlier than the question needs no right."""
     when = {name: NOW - age for name, age in (("as_of", as_of), ("known_at", known_at)) if age is not None}
     asks = set()
     if "as_of" in when and as_of_minutes(when["as_of"]) < as_of_minutes(NOW):
@@ -55,14 +55,14 @@ def test_a_past_instant_is_refused_exactly_where_the_cell_does_not_grant_it(
 
 @pytest.mark.parametrize("past", ALL)
 def test_today_is_not_the_past(past: str) -> None:
-    """The end of a day that is not over, and the minute of the question."""
+    """Neither the end of the current day nor the minute of the question."""
     for as_of in (None, date(2026, 11, 23), NOW, NOW + timedelta(seconds=59)):
         assert code(table(past), as_of=as_of) is None
     assert code(table("none"), as_of=date(2026, 11, 22)) == "PAST_NOT_GRANTED"
 
 
 def test_every_cell_may_ask_of_a_day_and_three_of_an_instant_of_knowledge() -> None:
-    """Labels that were withdrawn since come back to those alone who supervise or audit."""
+    """Labels withdrawn since then are visible only to supervisors and auditors."""
     rights = {(cell.role, cell.purpose): cell.past for cell in SHIPPED.cells}
     assert {name for name, past in rights.items() if past == "as_of+known_at"} == {
         ("compliance", "surveil"),
@@ -73,7 +73,7 @@ def test_every_cell_may_ask_of_a_day_and_three_of_an_instant_of_knowledge() -> N
 
 
 def test_a_table_that_does_not_state_the_past_grants_nothing() -> None:
-    """One from before the right is refused, and says what it lacks: unknown is never wide open."""
+    """A table from before the right is refused, and the error names what it lacks."""
     unstated = "".join(line for line in TEXT.splitlines(keepends=True) if not line.startswith("past ="))
     for text in (unstated, unstated.replace("schema = 1", "schema = 2")):
         with pytest.raises(InvalidArgument, match="past"):
@@ -81,7 +81,7 @@ def test_a_table_that_does_not_state_the_past_grants_nothing() -> None:
 
 
 def test_more_of_the_past_is_a_wider_table() -> None:
-    """A change of the right is told as what it is."""
+    """A change of the right is reported with its direction."""
     for old, new, direction in (("none", "as_of", "WIDENS"), ("as_of+known_at", "as_of", "TIGHTENS")):
         (change,) = compare(table(old), table(new))
         assert (Direction[direction], (f"past: {old} is now {new}",)) == (change.direction, change.notes)

@@ -1,4 +1,4 @@
-"""The compiled policy equals a plain reading of the table: names in sets, no masks, no pairs, no searches."""
+"""The compiled policy equals a plain reading of the table: sets of names, without masks, pairs or searches."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def a_session(rng: random.Random) -> dict[str, Any]:
 
 
 def a_row(rng: random.Random) -> ReferenceLabel:
-    """Draw a word, the names of its bits, whom it is about, and its window."""
+    """Draw a word, the names of its bits, its entities, and its window."""
     density = rng.choice([0.02, 0.1, 0.1, 0.3])
     names = some(rng, density, list(PolicyBit.__members__)) | (
         {"OFFERING", "EGC"} if rng.random() < 0.15 else set()
@@ -119,7 +119,7 @@ def compiled(said: dict[str, Any]) -> Decision | str:
 
 
 def is_current(search: Search, public_at: int, expires_at: int) -> bool:
-    """Whether an index finds a row: public at the one instant, and not expired at the other."""
+    """Tell whether an index finds a row: public at one instant, and not expired at the other."""
     alive_at = search.as_of if search.alive_at is None else search.alive_at
     return public_at <= search.as_of and alive_at < expires_at
 
@@ -127,14 +127,14 @@ def is_current(search: Search, public_at: int, expires_at: int) -> bool:
 @pytest.mark.parametrize(
     "count",
     [
-        10_000,
+        4_000,
         pytest.param(50_000, marks=pytest.mark.release),
         pytest.param(1_000_000, marks=pytest.mark.full),
     ],
 )
 def test_compiled_masks_equal_a_plain_reading_of_the_table(count: int) -> None:
-    """For random sessions and rows: the refusals, the searches and the reasons all say what the table says."""
-    rng = random.Random(20_261_122)  # noqa: S311 # a seed, no secret
+    """For random sessions and rows, refusals, searches and reasons all agree with the table."""
+    rng = random.Random(20_261_122)  # noqa: S311 # a seed, not a secret
     seen = dict.fromkeys(["admitted", "hidden", "refused", "cooled", "reopened", "listed", "several"], 0)
     for _ in range(count):
         said, row = a_session(rng), a_row(rng)
@@ -163,6 +163,4 @@ def test_compiled_masks_equal_a_plain_reading_of_the_table(count: int) -> None:
             expected and decision.reopened is not None and not decision.policy.admits(word, entity)
         )
         seen["listed"] += bool(decision.grounds)
-    assert min(seen.values()) >= count // 5_000, (
-        seen
-    )  # a draw that never gets somewhere would prove nothing there
+    assert min(seen.values()) > count // 5_000, seen  # every branch was reached

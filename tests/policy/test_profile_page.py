@@ -1,4 +1,4 @@
-"""The reference of a profile's keys is that of the schema: every key, its default, and the values it may have."""
+"""The reference page of a profile's keys matches the schema: every key, its default, and its values."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ SCHEMAS: dict[str, type[BaseModel]] = {
 
 
 class Key(NamedTuple):
-    """What the page says of one key."""
+    """The page's entry for one key."""
 
     type: str
     default: str
 
 
 def keys_of_page() -> dict[str, dict[str, Key]]:
-    """By section, the rows of its table."""
+    """Return the rows of the table of each section."""
     found = {}
     for section in PAGE.read_text("utf-8").split("\n## ")[1:]:
         rows = re.findall(r"^\| `(\w+)` \| (.+?) \| (.+?) \| .+ \|$", section, re.MULTILINE)
@@ -74,7 +74,7 @@ PAGES = keys_of_page()
 
 @pytest.mark.parametrize("section", SCHEMAS)
 def test_every_key_is_there_with_its_default(section: str) -> None:
-    """And no other."""
+    """And no other key."""
     fields = keys_of(SCHEMAS[section])
     stated = {name: "required" if one.is_required() else written(one.default) for name, one in fields.items()}
     assert stated == {name: key.default for name, key in PAGES[section].items()}
@@ -82,7 +82,7 @@ def test_every_key_is_there_with_its_default(section: str) -> None:
 
 @pytest.mark.parametrize("section", SCHEMAS)
 def test_every_key_has_its_type(section: str) -> None:
-    """Lists are called lists, truth values true or false, and of a choice each value is named."""
+    """Lists are called lists, booleans true or false, and each value of a choice is named."""
     for name, field in keys_of(SCHEMAS[section]).items():
         said = PAGES[section][name].type
         kinds = [one for one in get_args(field.annotation) or () if one is not NoneType]
@@ -105,11 +105,11 @@ def test_every_key_has_its_type(section: str) -> None:
 
 @pytest.mark.parametrize("section", ["groups", "lifecycle", "purposes"])
 def test_every_group_is_there(section: str) -> None:
-    """Those that the code knows by meaning."""
+    """The groups that the code knows by meaning."""
     names = get_args(vocabulary._ProfileFile.model_fields[section].annotation)[0]
     assert list(PAGES[f"[{section}]"]) == list(get_args(names))
 
 
-def test_no_section_is_of_something_else() -> None:
-    """What the schema has not, the page does not promise."""
+def test_no_section_describes_something_else() -> None:
+    """The page promises nothing that the schema lacks."""
     assert {*PAGES} == {*SCHEMAS, "[groups]", "[lifecycle]", "[metadata]", "[purposes]"}

@@ -32,7 +32,7 @@ SURVEIL = infer(Session(role="compliance", purpose="surveil"), TABLE, now=NOW)
 
 
 def test_no_rule_basis_or_bit_is_left_without_a_remedy() -> None:
-    """A new one fails here first."""
+    """A new rule, basis or bit needs one."""
     assert set(_RULES) | {Rule.FORBIDDEN} == set(Rule)
     assert set(_BASES) == set(Basis)
     assert all((*_RULES.values(), *_BASES.values()))
@@ -41,7 +41,7 @@ def test_no_rule_basis_or_bit_is_left_without_a_remedy() -> None:
 
 @pytest.mark.parametrize("bit", PolicyBit)
 def test_a_forbidden_bit_names_its_own_regulation(bit: PolicyBit) -> None:
-    """And one sentence on who lifts it."""
+    """And who can lift it."""
     said = explained(Reason(Rule.FORBIDDEN, (bit,), "x"), SURVEIL, 0).to_json()
     assert said["bits"] == [bit.name]
     assert said["regulation"]
@@ -71,7 +71,7 @@ def test_a_forbidden_bit_names_its_own_regulation(bit: PolicyBit) -> None:
 def test_an_entity_names_its_bases_and_no_other_entitys(
     role: str, purpose: str, more: dict[str, Any], basis: list[str]
 ) -> None:
-    """What list it is on, and who keeps that list."""
+    """The lists that it is on, with their regulation."""
     decision = infer(Session(role=role, purpose=purpose, **more), TABLE, now=NOW)
     (reason,) = decision.reasons(policy_word(1), 0, entity=7)
     said = explained(reason, decision, 7)
@@ -82,14 +82,14 @@ def test_an_entity_names_its_bases_and_no_other_entitys(
 
 
 def test_what_only_a_question_forbids_the_asker_can_lift() -> None:
-    """By asking otherwise."""
+    """By rephrasing the question."""
     decision = infer(Session(role="buy_side", purpose="invest"), TABLE, now=NOW, intents=(Intent.LATEST,))
     (reason,) = decision.reasons(policy_word(PolicyBit.NOT_LATEST), 0)
     assert "LATEST" in explained(reason, decision, 0).lift
 
 
-def test_where_a_rule_has_no_regulation_the_cells_stands() -> None:
-    """What a cell requires, it requires for its own reasons."""
+def test_a_rule_without_a_regulation_has_that_of_its_cell() -> None:
+    """A cell requires bits for its own reasons."""
     decision = infer(Session(role="dpo", purpose="dsar", allow_entities=frozenset({7})), TABLE, now=NOW)
     (reason,) = decision.reasons(policy_word(1), 0, entity=7)
     assert (reason.rule, explained(reason, decision, 7).regulation) == (Rule.REQUIRED, "GDPR Art. 15, 39")

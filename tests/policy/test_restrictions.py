@@ -1,4 +1,4 @@
-"""What a session brings: each list and window closes what it is for, and lifts nothing else."""
+"""A session's restrictions: each list and window closes what it is meant for, and opens nothing else."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def codes(decision: Decision, word: int = PLAIN, public_at: int = 0, entity: int
     return [reason.code for reason in decision.reasons(word, public_at, entity=entity)]
 
 
-def test_a_deny_list_closes_what_names_nobody() -> None:
-    """A passage that does not say whom it is about may be about the company on the list."""
+def test_a_deny_list_closes_passages_without_an_entity() -> None:
+    """A passage that names no entity may be about the company on the list."""
     decision = decide("buy_side", "invest", restricted={ISSUER})
     assert decision.policy.deny_entities == (NO_ENTITY, ISSUER)
     assert [codes(decision, entity=one) for one in (ISSUER, NO_ENTITY, OTHER)] == [["ENTITY_DENIED"]] * 2 + [
@@ -56,7 +56,7 @@ def test_a_deny_list_closes_what_names_nobody() -> None:
 
 
 def test_a_list_closes_a_passage_about_several_if_one_of_them_is_on_it() -> None:
-    """A co-registrant's filing is the co-registrant's; and the reason says whose number it was."""
+    """A filing belongs to each co-registrant; the reason names the listed number."""
     decision = decide("buy_side", "invest", restricted={ISSUER})
     (why,) = decision.reasons(PLAIN, 0, entity=(OTHER, ISSUER))
     assert (why.code, f"CIK {ISSUER}" in why.text, f"{OTHER}" in why.text) == ("ENTITY_DENIED", True, False)
@@ -66,7 +66,7 @@ def test_a_list_closes_a_passage_about_several_if_one_of_them_is_on_it() -> None
 
 
 def test_behind_a_wall_all_must_be_allowed() -> None:
-    """What is filed together with somebody else's company is somebody else's too."""
+    """A filing shared with another company belongs to that company too."""
     decision = decide("auditor", "assure", audit_clients={ISSUER, 5})
     assert not decision.reasons(PLAIN, 0, entity=(5, ISSUER))
     (why,) = decision.reasons(PLAIN, 0, entity=(OTHER, ISSUER))
@@ -87,7 +87,7 @@ def test_behind_a_wall_all_must_be_allowed() -> None:
     ],
 )
 def test_a_quiet_period_holds_whole_eastern_days(now: datetime, is_open: bool) -> None:
-    """From the first minute of its first day to the last of its last, for publishing only."""
+    """From the first minute of its first day to the last minute of its last, for publishing only."""
     deals = (DealWindow(ISSUER, date(2026, 6, 1), date(2026, 6, 11)),)
     publish = infer(Session(role="sell_side", purpose="publish", deals=deals), TABLE, now=now)
     assert publish.policy.admits(PLAIN, ISSUER) == is_open
@@ -95,16 +95,16 @@ def test_a_quiet_period_holds_whole_eastern_days(now: datetime, is_open: bool) -
     assert invest.policy.admits(PLAIN, ISSUER)
 
 
-def test_asking_about_the_past_is_no_way_out_of_a_quiet_period() -> None:
-    """What is published, is published now."""
+def test_asking_about_the_past_does_not_evade_a_quiet_period() -> None:
+    """A publication happens now."""
     deals = (DealWindow(ISSUER, date(2026, 1, 1), date(2026, 1, 10)),)
     assert codes(decide("sell_side", "publish", deals=deals, as_of=date(2025, 1, 1)), entity=ISSUER) == [
         "ENTITY_DENIED"
     ]
 
 
-def test_an_egc_offering_reopens_for_whoever_takes_no_part_in_it() -> None:
-    """The pair of the specification; not for an issuer on the deal list, in its window or out of it."""
+def test_an_egc_offering_reopens_for_a_firm_that_takes_no_part_in_it() -> None:
+    """By the specified pair; never for an issuer on the deal list, inside or outside its window."""
     offering = policy_word(bits_of(["OFFERING", "EGC", "J_US"]))
     assert codes(decide("sell_side", "publish"), offering) == ["FORBIDDEN:OFFERING"]  # no deal list known
     deals = (DealWindow(ISSUER, date(2020, 1, 1), date(2020, 1, 11)),)
@@ -122,7 +122,7 @@ def test_an_egc_offering_reopens_for_whoever_takes_no_part_in_it() -> None:
 
 @pytest.mark.parametrize("purpose", ["invest", "publish"])
 def test_a_crossing_for_advice_is_refused_whatever_is_asked_for(purpose: str) -> None:
-    """It would lift the restricted list for the one purpose that a crossing closes."""
+    """It would lift the restricted list for exactly the purpose that a crossing closes."""
     crossed = {"wall_crossings": (WallCrossing(ISSUER, "draft"), WallCrossing(OTHER, purpose))}
     for role, asked in (("buy_side", "invest"), ("counsel", "draft")):
         with pytest.raises(Refused) as refused:
@@ -143,7 +143,7 @@ def test_a_wall_crossing_opens_the_deal_and_closes_advice() -> None:
 
 
 def test_audit_clients_are_the_only_ones_and_meet_an_allow_list() -> None:
-    """Both lists at once is what stands on both."""
+    """Given both lists, only entities on both are allowed."""
     decision = decide("auditor", "assure", audit_clients={1, 2}, allow_entities={2, 3})
     assert decision.policy.allow_entities == (2,)
     assert codes(decision, entity=1) == ["ENTITY_NOT_ALLOWED"]
@@ -151,14 +151,14 @@ def test_audit_clients_are_the_only_ones_and_meet_an_allow_list() -> None:
 
 @pytest.mark.parametrize("kind", ["PD_INSIDER", "PD_COMP", "PD_NATURAL", "PD_SPECIAL"])
 def test_without_a_transfer_basis_every_kind_of_personal_data_is_closed(kind: str) -> None:
-    """Of EU filers alone, and nothing else of theirs."""
+    """That of EU filers alone, and nothing else of theirs."""
     policy = _without_transfer(Policy(Mask()))
     words = [policy_word(bits_of(names)) for names in (["J_EU", kind], ["J_US", kind], ["J_EU"])]
     assert [False, True, True] == [policy.admits(word) for word in words]
 
 
 def test_without_a_transfer_basis_personal_data_of_eu_filers_is_closed() -> None:
-    """The two pairs of the specification, and its worked example of an Irish proxy."""
+    """By the two specified pairs, with the specification's example of an Irish proxy."""
     decision = decide("buy_side", "invest", eu_transfer_basis=False)
     assert decision.policy == Policy(Mask(0, 0x0194002), Mask(0, 0x0197800))
     assert codes(decision, 0x0800_1202) != []
@@ -184,7 +184,7 @@ def test_a_cell_is_split_into_as_many_masks_as_a_policy_holds(count: int, code: 
 
 
 def test_residency_forbids_jurisdictions_and_nothing_else() -> None:
-    """By bit or by name."""
+    """Given as bits or names."""
     decision = decide("buy_side", "invest", residency={"J_EU", PolicyBit.J_UK})
     assert decision.policy == Policy(Mask(0, 0x0194000 | 0x6))
     for bad in ({"EGC"}, {"J_MARS"}, {1}, "J_MARS"):
@@ -220,7 +220,7 @@ def test_a_legal_obligation_covers_surveillance_and_assurance(role: str, purpose
 
 
 def test_objection_and_restriction_close_a_person_but_not_to_that_person() -> None:
-    """Art. 18 and 21; an access request still answers, and a legal obligation outlives an objection."""
+    """Art. 18 and 21: an access request is still answered, and a legal obligation overrides an objection."""
     said_no = {"objections": frozenset({1}), "restrictions": frozenset({2})}
     interests = LegalBasis(LawfulBasis.LEGITIMATE_INTERESTS, **said_no)
     invest = decide("buy_side", "invest", legal_basis=interests)
@@ -232,15 +232,15 @@ def test_objection_and_restriction_close_a_person_but_not_to_that_person() -> No
     assert [codes(dsar, policy_word(bits_of(["PD_COMP"])), entity=who) for who in (1, 2)] == [[], []]
 
 
-def test_every_reason_to_deny_somebody_holds_beside_the_others() -> None:
-    """The firm's lists and what persons have said are one deny list."""
+def test_all_reasons_to_deny_an_entity_add_up() -> None:
+    """The firm's lists and persons' objections form one deny list."""
     said_no = LegalBasis(LawfulBasis.LEGITIMATE_INTERESTS, objections=frozenset({1}))
     both = decide("buy_side", "invest", legal_basis=said_no, restricted={2}, watched={3})
     assert both.policy.deny_entities == (0, 1, 2, 3)
 
 
 def test_dsar_opens_with_a_list_and_for_that_list_only() -> None:
-    """Worked example: a Form 4 answers for the named person's number alone."""
+    """For example, a Form 4 is shown only to the person whose number is listed."""
     form_4 = 0x0800_2801
     for role in ("dpo", "counsel"):
         decision = decide(role, "dsar", allow_entities={ISSUER})
@@ -259,7 +259,7 @@ def test_dsar_opens_with_a_list_and_for_that_list_only() -> None:
 
 
 def test_material_news_cools_to_the_minute_for_advice_only() -> None:
-    """Worked example: an earnings release is for investing once it has been public for the firm's window."""
+    """For example, an earnings release is usable for investing once it has been public for the firm's window."""
     release, window = 0x0802_00C1, timedelta(minutes=30)
     cooled = decide("buy_side", "invest", cooling=window)
     assert [codes(cooled, release, MINUTES - age) for age in (29, 30)] == [["COOLING:MATERIAL"], []]
@@ -285,14 +285,14 @@ def test_a_pair_is_searched_only_where_it_can_admit(
     assert [(search.as_of, search.alive_at) for search in decision.searches] == instants
 
 
-def test_with_an_empty_deal_list_nobody_is_on_it() -> None:
+def test_an_empty_deal_list_lists_no_company() -> None:
     """A firm that takes part in no offering takes part in none of an unstated company either."""
     offering = policy_word(bits_of(["OFFERING", "EGC"]))
     assert codes(decide("sell_side", "publish", deals=()), offering, entity=NO_ENTITY) == []
 
 
-def test_a_cooling_time_longer_than_history_is_no_negative_instant() -> None:
-    """Nothing material can be old enough."""
+def test_a_cooling_time_longer_than_history_gives_no_negative_instant() -> None:
+    """No material news can be old enough."""
     decision = decide("buy_side", "invest", cooling=timedelta(days=300), as_of=date(1970, 1, 2))
     assert len(decision.searches) == 1
     assert not decision.searches[0].policy.admits(0x0802_0000)
@@ -313,7 +313,7 @@ COOLED_MASKS = st.sampled_from(
 def test_the_searches_together_are_what_is_admissible(
     pairs: list[tuple[int, int]], lists: dict[str, Any] | None, as_of: int, cooling: int
 ) -> None:
-    """Each passage is found if and only if the decision admits it; no search is of an instant before the first."""
+    """Each passage is found by exactly one search if the decision admits it, and by none otherwise."""
     policy = Policy(*(Mask(*pair) for pair in pairs), **(lists or {}))
     decision = Decision("r", "p", policy, as_of, None, False, "", cooling=cooling)
     searches = decision.searches
@@ -332,14 +332,7 @@ def test_the_searches_together_are_what_is_admissible(
             assert len(found) <= 1
 
 
-@pytest.mark.parametrize("word", [PLAIN, policy_word(MATERIAL)], ids=["fresh", "material"])
-def test_no_passage_is_admissible_in_two_searches(word: int) -> None:
-    """Nothing is found twice."""
-    decision = Decision("r", "p", Policy(Mask()), 100, None, False, "", cooling=30)
-    assert [True] == [True for search in decision.searches if search.policy.admits(word)]
-
-
 def test_what_has_not_cooled_at_the_first_minutes_is_searched_by_nothing() -> None:
-    """A policy that wants material reports alone, at an instant before any could have cooled, admits nothing."""
+    """A policy that requires material reports admits nothing before any could have cooled."""
     decision = Decision("r", "p", Policy(Mask(required="MATERIAL")), 10, None, False, "", cooling=30)
     assert [(search.policy, search.as_of) for search in decision.searches] == [(Policy(), 10)]

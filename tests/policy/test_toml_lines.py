@@ -1,4 +1,4 @@
-"""Where a key of a TOML text stands: every key that ``tomllib`` finds has the line that it is written on."""
+"""Lines of TOML keys: every key that ``tomllib`` finds has the line on which it is written."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ BREAK = st.sampled_from(["", " ", "\n", "\n\n  ", " # ] } [x] = '\n\t", "\r\n"])
 
 @st.composite
 def keys(draw: st.DrawFn, taken: set[str]) -> str:
-    """A key as it is written, of a name that its table has not."""
+    """Draw a key in some notation, with a name that is not in its table."""
     name = draw(BARE | QUOTED)
     while name in taken:
         name += "_"
@@ -58,7 +58,7 @@ def keys(draw: st.DrawFn, taken: set[str]) -> str:
 
 @st.composite
 def values(draw: st.DrawFn, depth: int = 2) -> str:
-    """A scalar, a list over several lines or one, or a table within a line."""
+    """Draw a scalar, a list on one line or several, or an inline table."""
     kind = draw(st.sampled_from(["scalar", "list", "table"])) if depth else "scalar"
     if kind == "scalar":
         return draw(SCALARS)
@@ -73,7 +73,7 @@ def values(draw: st.DrawFn, depth: int = 2) -> str:
 
 @st.composite
 def pair(draw: st.DrawFn, taken: set[str], depth: int) -> str:
-    """A key, plain or dotted, and its value."""
+    """Draw a key, plain or dotted, and its value."""
     key = draw(keys(taken))
     if draw(st.booleans()):
         key += f"{draw(SPACE)}.{draw(SPACE)}{draw(keys(set()))}"
@@ -82,7 +82,7 @@ def pair(draw: st.DrawFn, taken: set[str], depth: int) -> str:
 
 @st.composite
 def documents(draw: st.DrawFn) -> str:
-    """Pairs, then tables and lists of tables, each with tables of its own."""
+    """Draw pairs, then tables and lists of tables, each with tables of its own."""
     taken: set[str] = set()
     lines = [draw(pair(taken, 2)) for _ in range(draw(st.integers(0, 3)))]
     for _ in range(draw(st.integers(0, 4))):
@@ -101,7 +101,7 @@ def documents(draw: st.DrawFn) -> str:
 
 
 def places(value: Any, place: Place = ()) -> Iterator[Place]:
-    """All that ``tomllib`` finds, however deep."""
+    """Yield every place that ``tomllib`` finds, at any depth."""
     found = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, one in found:
         yield (*place, key)
@@ -111,7 +111,7 @@ def places(value: Any, place: Place = ()) -> Iterator[Place]:
 @given(documents())
 @settings(max_examples=examples(40))
 def test_every_key_has_the_line_on_which_it_stands(text: str) -> None:
-    """And nothing has a line that is no key: the text is read as ``tomllib`` reads it."""
+    """And nothing else has a line."""
     lines, written = lines_of(text), text.split("\n")
     assert {*places(tomllib.loads(text))} == {*lines}
     for place, line in lines.items():
@@ -147,9 +147,9 @@ def test_every_key_of_a_shipped_profile_has_its_line(profile: str, file: str) ->
         (f"a = {'1' * 5000}", 1),
     ],
 )
-def test_what_is_no_toml_is_refused_with_its_line(text: str, line: int) -> None:
-    """Also where ``tomllib`` raises something else than it says, and names no place."""
+def test_invalid_toml_is_refused_with_its_line(text: str, line: int) -> None:
+    """Also where ``tomllib`` raises an undocumented error without a position."""
     from pydantic import BaseModel
 
-    with pytest.raises(InvalidArgument, match=rf"^a\.toml, line {line}: it is no TOML: .+"):
+    with pytest.raises(InvalidArgument, match=rf"^a\.toml, line {line}: not valid TOML: .+"):
         Toml("a.toml", text).read(BaseModel)

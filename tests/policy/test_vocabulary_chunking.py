@@ -1,4 +1,4 @@
-"""Lengths of passages that cannot be are refused where a profile is read."""
+"""Impossible lengths of passages are refused when a profile is read."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from carag.policy.profile import Profile
 @pytest.mark.parametrize(
     ("chunking", "said"),
     [
-        ("whole = 2000", "passages have none"),
-        ("overlap = 9", "passages have none"),
+        ("whole = 2000", "apply to clauses only"),
+        ("overlap = 9", "apply to clauses only"),
         ('by = "clauses", whole = 1499', "1000, 1500, 1499.; want"),
         ("target = 10, limit = 9", "10, 9, 9.; want"),
         ('by = "clauses", whole = 0', "whole"),
         ('by = "clauses", whole = 1048577', "1048576"),
     ],
 )
-def test_no_length_is_above_the_next_and_passages_have_none_of_clauses(chunking: str, said: str) -> None:
+def test_lengths_ascend_and_those_of_clauses_are_not_for_passages(chunking: str, said: str) -> None:
     text, roles = Profile.open("generic").texts
     with pytest.raises(CaragError, match=said):
         Profile.from_texts(

@@ -1,4 +1,4 @@
-"""Narrowing by metadata: values in one form, conditions that must all be met, and what is refused."""
+"""Narrowing by metadata: values have one form, all conditions must be met, and malformed ones are refused."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ years = st.integers(2019, 2026)
 
 
 def test_nothing_asked_for_narrows_nothing() -> None:
-    """Neither None nor an empty mapping is a condition."""
+    """None and an empty mapping are not conditions."""
     for given_ in (None, {}):
         where = Where.of(given_, KINDS)
         assert not where
@@ -33,7 +33,7 @@ def test_nothing_asked_for_narrows_nothing() -> None:
 def test_conditions_read_as_plain_comparisons(
     listed: set[int], low: int, high: int, year: int | None
 ) -> None:
-    """And a document that does not state the field meets none."""
+    """A document without the field meets none."""
     said = {} if year is None else {"year": year}
     assert Where.of({"year": list(listed)}, KINDS).admits(said) == (year in listed)
     for bound, holds in (("gt", int.__gt__), ("gte", int.__ge__), ("lt", int.__lt__), ("lte", int.__le__)):
@@ -56,7 +56,7 @@ def test_values_or_ranges_alone_are_a_narrowing_and_ranges_of_several_fields_all
 
 @given(st.lists(st.sampled_from(["risk", "treasury"]), min_size=1), years, st.booleans(), st.booleans())
 def test_every_further_condition_tightens(teams: list[str], year: int, has_team: bool, final: bool) -> None:
-    """What two conditions admit, each admits."""
+    """Two conditions admit what each of them admits."""
     said: dict[str, Any] = {"year": 2024, "final": final, **({"team": "risk"} if has_team else {})}
     one, other = {"team": teams}, {"year": {"gte": year}, "final": True}
     both = Where.of({**one, **other}, KINDS).admits(said)
@@ -75,14 +75,14 @@ def test_every_further_condition_tightens(teams: list[str], year: int, has_team:
     ],
 )
 def test_values_that_mean_the_same_have_one_form(kind: FieldKind, same: list[Any]) -> None:
-    """A spreadsheet writes numbers as text, a person capitals."""
+    """Spreadsheets write numbers as text, and people use capitals."""
     forms = [in_one_form("it", value, kind) for value in same]
     assert len({(type(form), form) for form in forms}) == 1
     assert forms == [in_one_form("it", form, kind) for form in forms]
 
 
 def test_a_number_keeps_its_value() -> None:
-    """No digit of eighteen is lost, and no fraction."""
+    """None of eighteen digits is lost, and no fraction."""
     assert in_one_form("it", "123456789012345678", "number") == 123456789012345678
     assert [in_one_form("it", value, "number") for value in (1.5, "-0.25", 7.0)] == [1.5, -0.25, 7]
 
@@ -104,7 +104,7 @@ def test_what_is_not_stated_has_no_form(kind: FieldKind) -> None:
     ],
 )
 def test_a_value_of_another_kind_is_refused(kind: FieldKind, values: list[Any]) -> None:
-    """By name, and with what is wanted."""
+    """The error names the field and what is wanted."""
     for value in values:
         with pytest.raises(InvalidArgument, match="it"):
             in_one_form("it", value, kind)
@@ -114,7 +114,7 @@ def test_a_value_of_another_kind_is_refused(kind: FieldKind, values: list[Any]) 
     ("where", "message"),
     [
         ("team", "where is 'team'"),
-        ([("team", "risk")], "want fields and values"),
+        ([("team", "risk")], "want a mapping of fields to values"),
         ({"taem": "risk"}, "did you mean 'team'"),
         ({3: "risk"}, "where asks for 3"),
         ({"team": None}, "leave the field out"),
@@ -125,26 +125,26 @@ def test_a_value_of_another_kind_is_refused(kind: FieldKind, values: list[Any]) 
         ({"year": [2024, "recent"]}, "year in where is 'recent'; want a finite number"),
         ({"year": {"lt": "recent"}}, "year in where is 'recent'; want a finite number"),
         ({"year": {}}, "nothing as a bound of year"),
-        ({"year": {"over": 2}}, "'over' as a bound of year; want gt, gte, lt, lte"),
+        ({"year": {"over": 2}}, "'over' as a bound of year; want one of gt, gte, lt, lte"),
         ({"year": {"gte": None}}, "leave the field out"),
-        ({"team": {"gte": "a"}}, "a range of team, a text"),
-        ({"final": {"gte": True}}, "a range of final, a boolean"),
+        ({"team": {"gte": "a"}}, "a range for team, which is a text"),
+        ({"final": {"gte": True}}, "a range for final, which is a boolean"),
     ],
 )
-def test_what_is_no_condition_is_refused(where: Any, message: str) -> None:
-    """A slip must not narrow to nothing in silence, nor widen."""
+def test_a_malformed_condition_is_refused(where: Any, message: str) -> None:
+    """A mistake must not silently narrow to nothing, nor widen."""
     with pytest.raises(InvalidArgument, match=message):
         Where.of(where, KINDS)
 
 
 def test_a_profile_without_metadata_says_so() -> None:
-    """EDGAR's has none."""
+    """As EDGAR's."""
     with pytest.raises(InvalidArgument, match="declares no metadata"):
         Where.of({"form": "10-K"}, Vocabulary.shipped().metadata)
 
 
 def test_the_text_to_commit_to_is_canonical_and_no_repr_shows_a_value() -> None:
-    """Equal conditions commit to one text, in whatever order they were given."""
+    """Equal conditions give the same text, in any order."""
     where = Where.of({"year": {"lt": 2026, "gte": 2024}, "team": {"B", "a"}}, KINDS)
     again = Where.of({"team": ["a", "b", "a"], "year": {"gte": "2024", "lt": 2026.0}}, KINDS)
     assert where == again
@@ -154,7 +154,7 @@ def test_the_text_to_commit_to_is_canonical_and_no_repr_shows_a_value() -> None:
 
 
 def test_a_profile_declares_kinds_and_no_others() -> None:
-    """Of at most 64 fields."""
+    """At most 64 fields, each of a known kind."""
     text = shipped_text("generic", "profile.toml").partition("[metadata]")[0]
     assert Vocabulary.from_toml(f'{text}\n[metadata]\nteam = "text"\n').metadata == {"team": "text"}
     many = "\n".join(f'f{number} = "text"' for number in range(65))
