@@ -167,7 +167,7 @@ def quarters(first: str, last: str) -> list[tuple[int, int]]:
     ends = []
     for text in (first, last):
         if not (match := _QUARTER.fullmatch(text)):
-            raise FetchError(f"{text!r} is no quarter; want one such as 2024Q3")
+            raise FetchError(f"{text!r} is not a quarter; give one such as 2024Q3")
         ends.append(int(match[1]) * 4 + int(match[2]) - 1)
     if ends[0] > ends[1]:
         raise FetchError(f"{first} is after {last}; want the earlier quarter first")
@@ -261,7 +261,7 @@ def fetch(
             _write(path, body)
             done["fetched"] += 1
         else:
-            missing.append(f"{one.path}\tthe reply is no submission")
+            missing.append(f"{one.path}\tthe reply is not a submission")
             done["missing"] += 1
         if number % 100 == 0:
             say(f"{number} of {len(chosen)}")

@@ -45,7 +45,7 @@ class Respelt(NamedTuple):
 
 
 def respelt(question: str, count: Callable[[Sequence[str]], Sequence[int]]) -> Respelt | None:
-    """Return a question with its misspelt words mended; None if there are none.
+    """Return a question with its misspelt words mended; None if no word is misspelt.
 
     Parameters
     ----------
