@@ -79,7 +79,16 @@ _Block: TypeAlias = _Line | _Table
 
 
 class Blocks:
-    """Collects text and the boundaries of lines, paragraphs and tables in document order, and writes them."""
+    r"""Collects text and the boundaries of lines, paragraphs and tables in document order, and writes them.
+
+    Examples
+    --------
+    >>> blocks = Blocks()
+    >>> blocks.number(Number("1.")); blocks.write("Fees of Rs. 40"); blocks.mark("2"); blocks.end_line(blank=True)
+    >>> blocks.start_table(); blocks.start_cell(); blocks.write("2024"); blocks.start_cell(); blocks.write("5.1")
+    >>> blocks.text()
+    '1. Fees of Rs. 40[^2]\n\n2024 | 5.1'
+    """
 
     def __init__(self) -> None:
         self._document: list[_Block] = []

@@ -17,7 +17,6 @@ from carag.readers.outcome import Unreadable
 from carag.readers.pdf import reader
 from carag.readers.pdf.reader import read_pdf
 from tests.readers.writers import form, pdf, pdf_of, pdf_page, pdf_table, pdf_tree, stream
-from tests.sizes import examples
 
 HELLO = stream(b"BT /F 12 Tf 50 700 Td (hello) Tj ET")
 lines = st.lists(
@@ -98,14 +97,14 @@ def test_a_file_with_a_byte_changed_is_refused_or_reads_as_before() -> None:
     whole, source = pdf([["one", "two"], ["three"], ["four"]]), random.Random(1)  # noqa: S311
     text = read_pdf(whole).text
     refused = 0
-    for _ in range(tries := examples(300)):
+    for _ in range(300):
         changed = bytearray(whole)
         changed[source.randrange(len(changed))] = source.randrange(256)
         try:
             assert text == read_pdf(bytes(changed)).text
         except Unreadable:
             refused += 1
-    assert tries / 3 < refused < 0.95 * tries
+    assert 100 < refused < 280
 
 
 @pytest.mark.parametrize(

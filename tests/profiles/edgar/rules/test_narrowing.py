@@ -205,6 +205,9 @@ def test_text_behind_the_signature_page_keeps_everything() -> None:
     at = len(text) - 400
     word = chunk_word(label(filing), filing, filing.documents[0], text[at : at + 300], at)
     assert set(bit_names(word & ITEM_BITS)) == RESULT
+    assert (
+        chunk_word(label(filing), filing, filing.documents[0], SIGNED) == label(filing).word
+    )  # its place is unknown
 
 
 @pytest.mark.parametrize(
