@@ -143,5 +143,5 @@ def test_no_log_is_founded_by_mistake(tmp_path: Path) -> None:
 def test_an_empty_name_is_refused(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Leaving the person out does not mean everyone."""
     monkeypatch.setattr("sys.stdin", io.StringIO("\n"))
-    with pytest.raises(InvalidArgument, match="there was none"):
+    with pytest.raises(InvalidArgument, match="found no name"):
         run("erase", "--store", store, "--subject", "-", "--basis", "GDPR_17_1_D", *TWO)

@@ -226,8 +226,8 @@ def test_a_path_that_is_not_absolute_is_not_where_pins_are(
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (("trust",), "want one of"),
-        (("trust", OWN, "--list"), "want one of"),
+        (("trust",), "give exactly one of"),
+        (("trust", OWN, "--list"), "give exactly one of"),
         (("trust", OWN), "no store is given"),
         (("trust", OWN, "--store", "none"), "name a store"),
     ],

@@ -98,7 +98,7 @@ def test_drift_shuts_the_gate_to_what_is_closer_and_puts_it_on_record(home: Path
         declined, answered = (engine.ask(f"again {one}", EMPLOYEE) for one in (0.5, 0.7))
         assert ("DRIFTED", False, False) == (declined.why, declined.model_called, declined.gate_calibrated)
         assert "unlike those that the gate was calibrated on" in declined.text
-        assert "best similarity 0.500; needed 0.650, and 0.440 before" in declined.text
+        assert "best similarity 0.500; needed 0.650, before 0.440" in declined.text
         assert ("ANSWERED", False) == (answered.why, answered.gate_calibrated)
         assert "have drifted" in answered.gate
         assert "BELOW_GATE" == engine.ask("again 0.3", EMPLOYEE).why

@@ -156,7 +156,7 @@ def test_on_the_command_line_it_says_what_it_promises(home: Path, capsys: pytest
             "--wrong",
             "5",
         ): "--wrong is '5'; want a share between 0 and 1, such as 0.1 or 1/10; 5 percent is 0.05",
-        ("--wrong", "0.2", "--error", "0.2"): "one of them",
+        ("--wrong", "0.2", "--error", "0.2"): "give one of them",
         ("--wrong", "0.2", "--embedder", "minilm"): "cannot be compared",
     }.items():
         assert Exit.BAD_INPUT == run([*command, *options])
