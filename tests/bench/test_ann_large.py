@@ -50,6 +50,7 @@ def test_each_batch_is_as_large_as_all_before_it(rows):
     assert max(cut) <= (rows + 1) // 2
 
 
+@pytest.mark.release
 def test_a_large_index_is_built_mapped_and_searched(bench, cache, tmp_path, capsys):
     """In every cell, what it took beside it; a second run finds the index, and both make a report."""
     main, out = bench("__main__").main, tmp_path / "rows.jsonl"
