@@ -62,7 +62,7 @@ def ingested(tmp_path_factory: pytest.TempPathFactory, small_corpus: Path) -> Pa
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresRun]:
+def postgres_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresRun]:
     """The PostgreSQL server of this run, which its processes share."""
     from tests.postgres import PostgresRun
 
@@ -72,11 +72,11 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresRun]:
 
 
 @pytest.fixture(scope="session")
-def sharing(postgres: PostgresRun) -> SharedServer:
+def sharing(postgres_run: PostgresRun) -> SharedServer:
     """A PostgreSQL database for stores that several processes share."""
     from tests.sharing import SharedServer
 
-    return SharedServer(postgres.database())
+    return SharedServer(postgres_run.database())
 
 
 @pytest.fixture

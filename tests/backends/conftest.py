@@ -12,9 +12,9 @@ NUMBERS = itertools.count()
 
 
 @pytest.fixture(scope="session")
-def servers(postgres):
+def servers(postgres_run):
     """Four databases: three shards, and one that keeps their epochs."""
-    return [postgres.database() for _ in range(4)]
+    return [postgres_run.database() for _ in range(4)]
 
 
 class Graphed(PostgresBackend):
