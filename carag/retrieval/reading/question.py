@@ -148,7 +148,7 @@ def read_question(
 ) -> Reading:
     """Read a question of 1 to 8,192 characters.
 
-    ``names`` knows companies, ``titles`` knows documents, and ``numbers`` finds document numbers;
+    ``names`` holds companies, ``titles`` documents, and ``numbers`` finds document numbers;
     :mod:`carag.retrieval.reading.names` says which may be among them. With ``instants``, days as of which the question
     asks are not read as periods.
 
