@@ -78,8 +78,14 @@ def test_a_circle_of_calls_is_found():
         TopologicalSorter(calls_between_files(symbols)).prepare()
 
 
+def test_the_laws_of_the_core_hold(made):
+    """Kernels, codes, catalog, laws, plans, graph, files and failing memory."""
+    assert "serial: ok" in made("bare")
+
+
+@pytest.mark.release
 def test_under_address_and_undefined_behaviour_sanitizers(made):
-    """Kernels, codes, catalog, laws, plans, graph, files and failing memory: clean under ASan and UBSan."""
+    """The same are clean under ASan and UBSan."""
     assert "serial: ok" in made("plain")
 
 
@@ -89,6 +95,7 @@ def test_under_thread_sanitizer(made):
     made("threads")
 
 
+@pytest.mark.release
 def test_the_loader_survives_mutations(made):
     """The fuzz corpus and seeded mutations of it with corrected checksums are loaded soundly or refused."""
     assert "read whole: " in made("fuzz")
