@@ -30,7 +30,7 @@ WORDS: Final = re.compile(
             "cardew institute",
             "lmf-204",
             "kestrel grid",
-            "what nobody may see",
+            "what must not be shown",
             "heron-4711",
             "@bank[.]example",  # people
             "ana-7731",

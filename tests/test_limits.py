@@ -151,7 +151,7 @@ def test_a_text_is_what_every_database_can_hold(text: object) -> None:
 )
 def test_what_no_text_holds_is_named_with_its_place(text: str, expected: str) -> None:
     """Neither can be seen by whoever looks for it."""
-    with pytest.raises(InvalidArgument, match=f"it holds {expected}; want"):
+    with pytest.raises(InvalidArgument, match=f"it holds {expected}; remove it"):
         check_text("it", text)
 
 

@@ -37,8 +37,8 @@ def bench(*words: str) -> int:
     ("named", "said"),
     [
         ("cli_rag", "want MODULE:FACTORY"),
-        ("cli_rag:missing", "want a callable missing"),
-        ("cli_rag:nothing", "it is 3"),
+        ("cli_rag:missing", "is missing; want a callable"),
+        ("cli_rag:nothing", "is 3; want a callable"),
         ("no_such_cli_rag:make", "ModuleNotFoundError"),
     ],
 )

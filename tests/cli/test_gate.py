@@ -49,7 +49,7 @@ def size(store: Path) -> int:
 
 
 REFUSED = {
-    "a line": ("{", SESSION, "questions.jsonl, line 1: no JSON"),
+    "a line": ("{", SESSION, "questions.jsonl, line 1: the line is not JSON"),
     "too few": (lines().partition("\n")[0], SESSION, "want 9 or more for an error of 1/10"),
     "a smaller error": (lines(), (*SESSION, "--error", "1/20"), "want 19 or more for an error of 1/20"),
     "hidden": (

@@ -234,8 +234,8 @@ def test_a_store_must_say_who_reads_it_and_has_its_own_log(
         measured(store, turns, "--store", other, "--role", "employee", "--purpose", "work") == Exit.BAD_INPUT
     )
     said = capsys.readouterr().err
-    assert "say who reads it" in said
-    assert "stands in its own log" in said
+    assert "name the role" in said
+    assert "in its own log" in said
     assert evaluations(store) == evaluations(other) == []
 
 
@@ -245,7 +245,7 @@ def test_a_file_that_cannot_be_read_ends_the_run(
     """A regulation missing in silence would make everything compliant with it."""
     (rules / "latin.txt").write_bytes(b"\xe4\xf6\xfc")
     assert measured(rules, turns) == Exit.BAD_INPUT
-    assert "latin.txt: broken: byte 1 is not utf-8" in capsys.readouterr().err
+    assert "latin.txt: broken: byte 1 is not valid utf-8" in capsys.readouterr().err
 
 
 def test_what_cannot_be_written_on_record_is_not_shown(

@@ -233,12 +233,12 @@ def test_settings_in_a_store_handed_over_run_no_code_and_are_refused(house: Hous
         'schema = 1\nstore = "."\npath = "."\nembedder.name = "evil:boom"\ngenerator.name = "evil:boom"\n'
     )
     ended = walk(house, where=house.store)
-    refused = {words[0] for words, done in ended.items() if "is inside the store" in done.stderr}
+    refused = {words[0] for words, done in ended.items() if "inside a store are never read" in done.stderr}
     assert refused >= {"explain", "ask", "ingest"}
     for words, done in ended.items():
         assert WALKS[words] or done.returncode != 0, (words, done.stdout, done.stderr)
     done = house.run("audit", "verify", cwd=house.store)
-    assert (65, True) == (done.returncode, "is inside the store" in done.stderr)
+    assert (65, True) == (done.returncode, "inside a store are never read" in done.stderr)
 
 
 @pytest.mark.release

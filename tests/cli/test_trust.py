@@ -208,7 +208,7 @@ def test_pins_in_a_store_are_not_believed(
     shutil.copytree(pins.parent, home / "store" / "carag")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "store"))
     assert asks() == Exit.BAD_INPUT
-    assert "is inside the store" in capsys.readouterr().err
+    assert "inside a store are never read" in capsys.readouterr().err
 
 
 def test_a_path_that_is_not_absolute_is_not_where_pins_are(

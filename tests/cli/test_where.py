@@ -63,7 +63,7 @@ def test_what_fits_is_found(
         (["department="], "want FIELD=VALUE"),
         (["deparment=treasury"], "did you mean 'department'"),
         (["year>=soon"], "want a finite number"),
-        (["department>a"], "a range of department, a text"),
+        (["department>a"], "a range for department, which is a text"),
         (["year=2024", "year>=2024"], "contradicts itself about 'year'"),
         (["year>=2024", "year>=2025"], "contradicts itself about 'year'"),
     ],

@@ -89,8 +89,8 @@ def calibrated(once_calibrated: Path, tmp_path: Path) -> Path:
 # --- what is refused, with nothing asked and nothing changed ---
 
 REFUSED: dict[str, tuple[Session, str, Any, str]] = {
-    "no such file": (EMPLOYEE, "", TENTH, "holds no question"),
-    "a malformed line": (EMPLOYEE, "{}", TENTH, "line 1: no question"),
+    "no such file": (EMPLOYEE, "", TENTH, "has no questions"),
+    "a malformed line": (EMPLOYEE, "{}", TENTH, "line 1: the key question is missing"),
     "too few": (
         EMPLOYEE,
         '{"question": "q 0.5", "documents": ["open"]}\n{"question": "q 0.6", "documents": []}',

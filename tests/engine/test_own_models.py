@@ -137,7 +137,7 @@ def test_what_is_nothing_of_the_kind_is_no_attribute_error(tmp_path: Path, given
         (np.ones((2, DIM + 1)), rf"\(2, {DIM + 1}\).*want numbers of shape \(2, {DIM}\)"),
         (np.ones((1, DIM)), rf"shape \(1, {DIM}\)"),
         (np.ones(DIM), "shape"),
-        ([[1.0] * DIM, [1.0]], "no array"),
+        ([[1.0] * DIM, [1.0]], "not an array"),
         (np.full((2, DIM), np.nan), "not finite"),
         (np.full((2, DIM), np.inf), "not finite"),
         (np.zeros((2, DIM)), r"rows \[0, 1\]"),

@@ -26,7 +26,7 @@ NOTICE = (
 LISTED = (
     "3. A hall is dry enough for nails if:\n"
     "(i) its roof has been inspected within two years;\n"
-    "(ii) its floor is stone, which must be:\n"
+    "(ii) its floor is of stone, which is:\n"
     "(a) granite; or\n"
     "(b) slate;\n"
     "(iii) its doors close.\n"
@@ -113,7 +113,7 @@ def test_an_item_comes_with_its_lead_in(answered: Callable[..., list[str]], ques
 
 def test_an_item_of_a_list_in_a_list_comes_with_both_lead_ins(answered: Callable[..., list[str]]) -> None:
     """The outer one first."""
-    lines = ["3. A hall is dry enough for nails if:", "(ii) its floor is stone, which must be:", "(b) slate;"]
+    lines = ["3. A hall is dry enough for nails if:", "(ii) its floor is of stone, which is:", "(b) slate;"]
     said = answered("Is slate enough?", LISTED)
     assert lines == [line for line in said if line in lines]
 

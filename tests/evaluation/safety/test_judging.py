@@ -73,7 +73,7 @@ def test_a_judge_that_costs_more_than_allowed_is_not_asked(
 ) -> None:
     command = ["bench", "edgar", "--size", "small", "--embedder", "wordllama", "--out", str(tmp_path)]
     assert carag([*command, "--judge", "bedrock:amazon.nova-lite-v1:0"]) != 0
-    assert "give --max-usd 0.1" in capsys.readouterr().err
+    assert "allow it with --max-usd 0.1" in capsys.readouterr().err
     assert carag([*command, "--judge", "openai:gpt"]) != 0
     assert "want bedrock:MODEL_ID" in capsys.readouterr().err.replace("\n", " ")
     assert not list(tmp_path.iterdir())
