@@ -374,7 +374,7 @@ def _connected(address: BackendAddress, timeout: float) -> Any:
 
 
 def _tags(collection: str, parts: int) -> Iterator[str]:
-    """Yield hash tags whose slots lie in equal shares of all slots, in order."""
+    """Divide the slots into equal parts and yield, in order, a hash tag whose slot lies in each."""
     from redis.crc import key_slot
 
     for part in range(parts):

@@ -53,7 +53,7 @@ def list_records(
             metavar="ID", help="In this conversation; found with the store's own keys, unless it was erased."
         ),
     ] = None,
-    limit: Annotated[int, typer.Option(metavar="N", min=1, help="The most records to list.")] = 50,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, help="Maximum number of records to list.")] = 50,
     as_json: AsJsonLines = False,
 ) -> int:
     """List records, newest first.

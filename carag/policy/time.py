@@ -1,4 +1,4 @@
-"""Read the two clocks of a policy: what was public as of an instant, and what was known at one.
+"""Read the two clocks of a policy: what was public as of a given instant, and what was known at a given instant.
 
 As-of is whole minutes since 1970-01-01T00:00Z: EDGAR's times are accurate to about a minute, and 32 bits of minutes
 reach the year 10136. Known-at is microseconds, as in the audit record: a store may change twice in one minute.

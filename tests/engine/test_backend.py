@@ -106,7 +106,7 @@ def test_a_store_is_opened_over_its_own_rows(tmp_path: Path) -> None:
         opened(tmp_path / "store")
     with pytest.raises(InvalidArgument, match="collection other was named"):
         opened(tmp_path / "store", other)
-    with pytest.raises(InvalidArgument, match="rows of another store"):
+    with pytest.raises(InvalidArgument, match="rows from a store other than"):
         opened(tmp_path / "second", own)
     with opened(tmp_path / "store", "native") as engine:
         assert before == ids(engine, REVIEW)
@@ -128,7 +128,7 @@ def test_a_restored_store_has_no_part_in_the_rows_of_the_original(tmp_path: Path
         before = ids(engine, REVIEW)
     back_up(tmp_path / "store", tmp_path / "data", keys=tmp_path / "keys")
     restore(tmp_path / "data", tmp_path / "keys", tmp_path / "copy")
-    with pytest.raises(InvalidArgument, match="rows of another store"):
+    with pytest.raises(InvalidArgument, match="rows from a store other than"):
         opened(tmp_path / "copy", own)
     with pytest.raises(InvalidArgument, match="that are not from"):
         opened(tmp_path / "copy", shadow=second)

@@ -36,7 +36,7 @@ class Window:
     Parameters
     ----------
     seconds : float
-        Greatest age of the oldest exposed record.
+        Maximum age allowed for the oldest exposed record.
     refuse : bool
         Whether to refuse further records beyond the window, so that no answer is given; otherwise warn.
     """

@@ -426,7 +426,7 @@ class AuditLog(Proving):
     def check_unshared(self, what: str) -> None:
         """Refuse an operation that would make the processes' copies of a shared log's key differ."""
         if self._backend.is_shared:
-            raise InvalidArgument(f"{what} is not possible in a log that several processes write")
+            raise InvalidArgument(f"{what} is not possible in a log that several processes write to")
 
     def alone(self, what: str) -> AbstractContextManager[None]:
         """Keep other processes out of the log while shared files are changed; StoreLocked if one has it open."""

@@ -1,8 +1,8 @@
 """Erase the private values of records or of a person (GDPR Art. 17); records and proofs stay.
 
 First it is checked that the erasure is allowed (holds, retention, two people), then an ``erasure`` record is written
-durably, then the openings and every key that could read them are destroyed. An erasure that a crash interrupts is
-finished at the next opening.
+durably, then the openings and every key that could read them are destroyed. An erasure interrupted by a crash is
+completed the next time the log is opened.
 """
 
 from __future__ import annotations

@@ -310,7 +310,7 @@ def _limited(gen: Any, limit: float, error: type[Exception]) -> Generator[Any, A
 
 
 def _is_lost(error: Any) -> bool:
-    """Return whether the connection failed, not a statement on it."""
+    """Return whether the connection itself failed, rather than a statement run over it."""
     if error.sqlstate is None:
         return isinstance(error, (driver().OperationalError, driver().InterfaceError))
     return bool(error.sqlstate.startswith(_ENDED))

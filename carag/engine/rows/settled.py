@@ -159,7 +159,7 @@ def _check_place(store: CorpusStore, last: str, state: IndexState) -> None:
         )
     if held := sum(shard.rows for shard in state.shards):
         raise InvalidArgument(
-            f"{here} holds {held:,} rows of another store than {store.path}; name a separate collection"
+            f"{here} holds {held:,} rows from a store other than {store.path}; name a separate collection"
         )
     store.meta_update({PLACE: here, FILLED: here, **noted("backend")})
 

@@ -53,7 +53,7 @@ _FIRST_MADE_UP_CIK: Final = 9_990_009_000
 
 @dataclass(frozen=True, slots=True)
 class AttackedCompany:
-    """One company, real in name only, and what is planted about it."""
+    """One company, with a real name but otherwise invented, and the statements planted about it."""
 
     number: int
     company: str

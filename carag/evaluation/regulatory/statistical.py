@@ -152,7 +152,7 @@ class BayesianMode(StatisticalMode):
 
 
 def shares(weights: Sequence[float | None], *, is_exact_package: bool = False) -> list[float]:
-    """Return each turn's share of its session, with the sum 1.
+    """Return each turn's share of its session; the shares sum to 1.
 
     Without any weights all turns count equally. If every turn has a weight, each is divided by their sum. If some are
     missing, the stated ones are shares of 1, and the rest is divided equally among the others. All is exact and rounded

@@ -359,7 +359,7 @@ def _nearest(
 def _near(found: Sequence[SearchResult | CheckedResult], k: int) -> _NearestRows:
     states = [one.stats.state for one in found if not isinstance(one, SearchResult)]
     if any(state.epoch != states[0].epoch for state in states):
-        raise BackendUnavailable("the backend changed between two searches of one question; ask again")
+        raise BackendUnavailable("the backend changed between two searches for the same question; ask again")
     stats = [one.stats for one in found]
     return _NearestRows(
         _nearest_of(found[0], k) if len(found) == 1 else _merged([_nearest_of(one, k) for one in found], k),

@@ -67,8 +67,8 @@ def path_drawing(path: dict[str, Any]) -> dict[str, Any]:
 def history_drawing(labels: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Lay out a passage's labels as rectangles: to the right when a label holds, upwards when it was known.
 
-    Columns and rows have one size, whatever time they span, so that two changes in a day are as visible as two in a
-    decade.
+    All columns and rows have the same size, however much time they span, so that two changes in a day are as
+    visible as two in a decade.
     """
     words = {
         word: chr(65 + number % 26)
