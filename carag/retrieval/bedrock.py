@@ -148,9 +148,8 @@ class Cohere:
     """cohere.embed-multilingual-v3 through ``InvokeModel``: 1,024 dimensions, over a hundred languages.
 
     A call takes up to 96 texts of up to 2,048 characters each. A longer text is cut into windows of equal
-    size, whose vectors are averaged by length; nothing is cut off (with ``truncate`` ``NONE`` the service refuses instead
-    of shortening).
-    Raises as :func:`bedrock_client` does.
+    size, whose vectors are averaged by length; nothing is cut off: with ``truncate`` ``NONE`` the service would refuse
+    and not shorten. Raises as :func:`bedrock_client` does.
     """
 
     name: Final = "bedrock:cohere.embed-multilingual-v3"
