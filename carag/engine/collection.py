@@ -1,7 +1,6 @@
 """Open what is searched: a store, its index and the state that proves both, always of one instant.
 
-The store is the truth. Index, words and state are copies of its open labels; one that is missing, behind or of another
-store is brought up to it, so these files may be deleted while no engine is open.
+The store is the truth: index, words and state are copies of its open labels, and are made again if missing or behind.
 """
 
 from __future__ import annotations
@@ -57,11 +56,7 @@ _READER_NOTE: Final = "reader"
 
 
 class Progress(Protocol):
-    """Receives how far a stage is, in the thread that ingests.
-
-    ``"filings"`` counts bytes of the files read, ``"index"`` rows; a total of 0 is unknown. The note says the same in
-    words, with counts and without names.
-    """
+    """Receives how far a stage is: ``"filings"`` counts bytes read, ``"index"`` rows; a total of 0 is unknown."""
 
     def __call__(self, stage: str, done: int, total: int, note: str, /) -> None:
         """Receive one report."""
@@ -84,24 +79,8 @@ class Vectors(NamedTuple):
 class Collection:
     """A store's passages, searchable and provable at one instant of the store.
 
-    Raises CorruptFile if the index file fails its checks; without it, the next opening builds the index from the store.
-    In a large file words, times and keys are checked before it is searched, so what is admissible is never in doubt;
-    vectors and graph meanwhile, and if those fail, the next search and :meth:`close` raise.
-
-    Parameters
-    ----------
-    embedder : Embedder
-        The one that the store's vectors come from.
-    index_path : Path
-        The file of the index; the state is kept next to it, with the suffix ``.state``.
-    profile : Profile, optional
-        By default the one that the store keeps.
-    backend : VectorBackend, optional
-        Where the rows are, instead of the index file.
-    shadow : VectorBackend, optional
-        A copy of the rows, which gets the same searches (:mod:`carag.engine.rows.shadowed`).
-    progress : Progress
-        Told how far the copies are that must be brought up to the store.
+    In a large file words, times and keys are checked before it is searched; vectors and graph meanwhile, and if those
+    fail, the next search and :meth:`close` raise.
     """
 
     def __init__(
@@ -192,22 +171,7 @@ class Collection:
         accept_labels: bool = False,
         progress: Progress = no_progress,
     ) -> Iterator[Self]:
-        """Open the collection in a store directory, until the context ends; see :meth:`carag.Engine.open`.
-
-        Raises InvalidArgument if the store was written with another embedder, or there is no store and none is made.
-
-        Parameters
-        ----------
-        embedder : str or object, optional
-            For a new store. A store keeps the one it was made with, as vectors of two models cannot be compared. An
-            object is adapted by :func:`carag.retrieval.own_embedder`; ``NO_EMBEDDER`` opens it without searching.
-        clock : callable
-            Returns microseconds since 1970.
-        accept_policy : bool
-            Whether other roles, intents and words of the same bits replace those kept.
-        accept_labels : bool
-            Whether labels may have been changed in place, so that all rows are written again.
-        """
+        """Open the collection in a store directory, until the context ends; see :meth:`carag.Engine.open`."""
         with open_corpus(home, create=create, clock=clock) as store:
             kept = store.meta_get("embedder")
             if embedder is None:
@@ -260,11 +224,7 @@ class Collection:
 
     @contextmanager
     def writing(self, reader: str) -> Iterator[None]:
-        """Let one writer at a time store what one kind of ``reader`` makes, ``"edgar"`` or ``"documents"``.
-
-        A store notes its first reader and refuses others (InvalidArgument), because rows of two kinds would be related
-        by rules that know only one. A store with rows and without the note holds EDGAR's filings.
-        """
+        """Let one writer at a time store what one kind of ``reader`` makes; a store refuses any other kind."""
         with self._writer:
             kept = self.store.meta_get(_READER_NOTE)
             if self.store.epoch and (kept or "edgar") != reader:
@@ -313,10 +273,7 @@ class Collection:
                 )
 
     def close(self) -> None:
-        """Save what is not saved, after any change in progress, and free index and state; the store stays open.
-
-        Raises CorruptFile if the index file turned out to be damaged.
-        """
+        """Save what is not saved, after any change in progress, and free index and state; the store stays open."""
         with self._following:  # a file and the note about its content belong to one instant
             try:
                 self._rows.close()

@@ -1,12 +1,7 @@
 """Append a record when the engine opens with a policy table or models that differ from the last ones recorded.
 
-If the store's labels are not those that the last record names, or a calibrated gate is not the one on record or is
-gone, the store opens only on demand.
-
-The last record of each kind is found by a note in the store with its number, and then read. An altered note can hide a
-record or have one written twice; but every answer names its own table, models and state as well. It does not name its
-gate: putting all notes of gate and models back to one earlier time puts that time's gate in force, and only reading the
-whole log finds the later record that says otherwise.
+Notes in the store name the last record of each kind. Answers do not name their gate: putting the notes of gate and
+models back to an earlier time puts that time's gate in force, and only reading the whole log shows it.
 """
 
 from __future__ import annotations
@@ -65,10 +60,7 @@ class ConfigurationLog:
         self._store = store
 
     def policy(self, table: bytes, *, at: int, accept: bool = True) -> None:
-        """Record the table, unless it is the last one recorded.
-
-        Raises CorruptFile if it is another and ``accept`` is false: then no command changed it in the store.
-        """
+        """Record the table, unless recorded last; CorruptFile if it is another one and ``accept`` is false."""
         last = self._last(PolicyChange)
         if last is None or last.table != table:
             if last is not None and not accept:
@@ -90,11 +82,7 @@ class ConfigurationLog:
         kept: GateReport | None = None,
         has_drifted: bool = False,
     ) -> None:
-        """Record models, prompt and gate in millionths, unless they are the last ones recorded.
-
-        ``kept`` is the gate that the store keeps; the record says that there is one, so that it cannot be taken away
-        unnoticed, and that the questions asked have drifted from its calibration, if they have.
-        """
+        """Record models, prompt, gate in millionths and whether the store keeps a gate, unless recorded last."""
         last, number = self._newest_models()
         was_drifted = kept is not None and self.has_drifted(kept)
         has_drifted |= was_drifted
@@ -130,11 +118,7 @@ class ConfigurationLog:
         return last is not None and last.why in _SINCE_DRIFT and kept.record < number
 
     def gate(self, *, accept: bool = False) -> GateReport | None:
-        """Return the gate that was calibrated on this store, or None.
-
-        A gate that was changed or taken away, or is that of an earlier copy, raises CorruptFile; with ``accept`` it is
-        dropped.
-        """
+        """Return the gate calibrated on this store, or None; CorruptFile unless it is on record or ``accept``."""
         text, noted = (self._store.meta_get(name) or "" for name in (_GATE, _GATE_RECORD))
         last, number = self._newest_models()
         said = "MODELS_CHANGED" if last is None else last.why
@@ -193,11 +177,7 @@ class ConfigurationLog:
         return None, -1
 
     def trust(self, factory: str, *, withdrawn: bool, at: int) -> None:
-        """Record that the user's own code is trusted to make the embedder, or no longer.
-
-        The note of the last models stays, because neither models nor gate change. Raises InvalidArgument if the store
-        was never opened, or the name is too long for a record.
-        """
+        """Record that the user's code is trusted to make the embedder, or no longer; models and gate stay."""
         last = self._last(ModelChange)
         if last is None:
             raise InvalidArgument(
@@ -207,12 +187,7 @@ class ConfigurationLog:
         self._log.append(replace(last, at=at, before=last.models, before_gate=last.gate, why=why))
 
     def labels(self, state: StoreState, *, accept: bool, rows: int, at: int) -> None:
-        """Compare the store's labels with the state that the last record names.
-
-        ``state`` is up to date with the store; ``rows`` in the index and ``at`` (microseconds since 1970) are for the
-        record. Labels that were changed, or are those of an earlier copy, raise CorruptFile; with ``accept`` they are
-        recorded.
-        """
+        """Compare the store's labels with the state last recorded; CorruptFile if they differ, unless ``accept``."""
         number, recorded, known_at = self._last_state(self._store.known())
         # An earlier state is computed only if the present one is not on record, such as after a killed run.
         if recorded is None or recorded == state.root or recorded == state.root_at(known_at):
@@ -237,11 +212,7 @@ class ConfigurationLog:
         self._store.meta_update({_RECORDED_ROOT: state.root.hex(), _RECORDED_INSTANT: str(state.known_at)})
 
     def _last_state(self, known: int) -> tuple[int, bytes | None, int]:
-        """Find the newest record that names a state; return its number, the root, and the instant of the state.
-
-        A question about the past names an earlier state, and is passed over. A record of a change does not state its
-        instant, but a note does; an altered note is noticed, because another instant there gives another root.
-        """
+        """Find the newest record that names a state; return its number, the root, and the instant of the state."""
         for number in reversed(range(self._log.size)):
             event = self._log.record(number).event
             if isinstance(event, (Ingest, IndexChange)):

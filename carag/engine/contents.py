@@ -76,11 +76,6 @@ class Contents:
             passages and filings are left out.
         reader : callable, optional
             Reads ``path`` instead of CARAG; it returns documents, and a message for what is not a document.
-
-        Returns
-        -------
-        IngestReport
-            Its ``problems`` name everything under ``path`` that is not a document.
         """
         self._check_open()
         own = self._collection.profile.vocabulary.reader
@@ -147,11 +142,6 @@ class Contents:
             Asked before each document is stored; once it returns true, what is stored is recorded, and the run ends. At
             most 2,048 passages are embedded and stored at a time.
 
-        Raises
-        ------
-        InvalidArgument
-            If there is no such path, or the store holds filings, which :meth:`ingest` keeps up to date.
-
         Examples
         --------
         >>> import tempfile, carag
@@ -216,7 +206,9 @@ class Contents:
 
         A document replaces the one that the store has under its id, whose passages are no longer found but stay for
         past questions and receipts. What is stored and unchanged is skipped, so repeating a killed call finishes it. A
-        document that ``supersedes`` another ends it from its own ``public_at`` on.
+        document that ``supersedes`` another ends it from its own ``public_at`` on. Raises InvalidArgument if two with
+        one id differ, one supersedes an unknown document, or itself through others, one has facts that no rule turns
+        into bits, or the store holds filings; nothing is stored.
 
         Parameters
         ----------
@@ -226,12 +218,6 @@ class Contents:
             Who brings them; the record commits to it.
         stop : callable, optional
             As for :meth:`sync`.
-
-        Raises
-        ------
-        InvalidArgument
-            If two with one id differ, one supersedes an unknown document, or itself through others, one has facts that
-            no rule turns into bits, or the store holds filings; nothing is stored.
 
         Examples
         --------

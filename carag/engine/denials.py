@@ -1,7 +1,4 @@
-"""Record refused tokens: the first of a kind at once, the rest of its minute as a count.
-
-So every refusal is recorded, and a flood of forged tokens fills neither the log nor the disk.
-"""
+"""Record refused tokens: the first of a kind at once, the rest of its minute as a count, so a flood fills no disk."""
 
 from __future__ import annotations
 
@@ -41,10 +38,7 @@ class Denials:
         self._waiting: dict[_Kind, _Waiting] = {}
 
     def add(self, why: str, *, issuer: str | None, audience: str | None, count: int = 1) -> None:
-        """Count one refusal, or several that were counted elsewhere, and record what is due.
-
-        Raises AuditUnavailable if that cannot be recorded.
-        """
+        """Count one refusal, or several that were counted elsewhere, and record what is due."""
         now, kind = self._clock(), (why, issuer, audience)
         with self._lock:
             self._write(opened_by=now - _WINDOW)

@@ -1,8 +1,6 @@
 """Store documents and remove them, then bring the collection up to the store.
 
-A document is a row of the store's filings, under its id. Each transaction decides again which document supersedes
-which, from the facts of the documents concerned, so their order of arrival makes no difference. A batch is one
-transaction; after a kill the next run skips what is stored unchanged, by content hash.
+Each transaction decides again which document supersedes which, so order of arrival makes no difference.
 """
 
 from __future__ import annotations
@@ -146,10 +144,7 @@ class DocumentWriter:
         self._vocabulary = collection.profile.vocabulary
 
     def add(self, documents: Iterable[Document], *, stop: Callable[[], bool] = never) -> AddReport:
-        """Store what is new or changed; see :meth:`carag.Engine.add`.
-
-        ``stop`` is asked before each document; once it is true, what is not yet stored waits for another call.
-        """
+        """Store what is new or changed; see :meth:`carag.Engine.add`."""
         given, report = self._read(documents), AddReport()
         with self._collection.writing(READER):
             store = self._collection.store

@@ -1,8 +1,7 @@
-"""Answer questions over one store: connect the rooms, and put every request on record before its result leaves.
+"""Answer questions over one store, and put every request on record before its result leaves.
 
-Each public method that returns text follows one path, :meth:`Engine._on_record`: check the request, infer its policy or
-refuse, do the work, append the audit record durably, return. If the record cannot be written nothing is returned
-(``AuditUnavailable``); if the work fails, the failure is recorded and then raised.
+Public methods that return text go through :meth:`Engine._on_record`; if the record cannot be written nothing is
+returned.
 """
 
 from __future__ import annotations
@@ -135,6 +134,10 @@ class Engine(Contents, Measured, Served):
     ) -> Self:
         """Open a store, or make a new one.
 
+        Raises InvalidArgument if there is no store and ``create`` is false, the store has another embedder or profile,
+        or a setting is not valid; StoreLocked if another engine holds the store; CorruptFile if text, index or log fail
+        their own checks, or labels or gate are not those on record.
+
         Parameters
         ----------
         path : path
@@ -185,18 +188,6 @@ class Engine(Contents, Measured, Served):
             Whether other roles, intents and words of the same bits are put in force, on record.
         accept_lost_values : bool
             Whether the log continues, on record, without the values its records commit to if ``private.db`` is lost.
-
-        Raises
-        ------
-        InvalidArgument
-            If there is no store and ``create`` is false, the store has another embedder or profile, or a setting is not
-            valid.
-        StoreLocked
-            If another engine holds the store.
-        CorruptFile
-            If text, index or log fail their own checks, or labels or gate are not those on record.
-        AuditUnavailable
-            If the log cannot be written.
         """
         now = clock or partial(datetime.now, UTC)
 
@@ -273,14 +264,7 @@ class Engine(Contents, Measured, Served):
         """Make a session from a signed token; a refusal goes on record, without anything that the token says.
 
         Of many refusals for one reason the first is recorded at once, those of the following minute as a count, at the
-        latest when the engine is closed.
-
-        Raises
-        ------
-        Refused
-            With a code that starts with ``TOKEN_``.
-        AuditUnavailable
-            If the refusal cannot be recorded.
+        latest when the engine is closed. Raises Refused with a code that starts with ``TOKEN_``.
         """
         self._check_open()
         try:
@@ -293,6 +277,10 @@ class Engine(Contents, Measured, Served):
     def ask(self, question: str, session: Session, *, where: Mapping[str, Any] | None = None) -> Answer:
         """Answer a question from what the session may use.
 
+        Raises InvalidArgument if the question is empty or longer than 8,192 characters, or ``where`` does not fit the
+        profile's metadata; AuditUnavailable if the record cannot be written; nothing is returned; ModelUnavailable if
+        embedder or generator fail; the failure is on record.
+
         Parameters
         ----------
         where : mapping, optional
@@ -304,15 +292,6 @@ class Engine(Contents, Measured, Served):
         Answer
             ``outcome`` is ``answer``; ``decline`` if the admissible evidence is too weak or the generator finds no
             answer in it; ``refuse`` if the session alone decides.
-
-        Raises
-        ------
-        InvalidArgument
-            If the question is empty or longer than 8,192 characters, or ``where`` does not fit the profile's metadata.
-        AuditUnavailable
-            If the record cannot be written; nothing is returned.
-        ModelUnavailable
-            If embedder or generator fail; the failure is on record.
         """
         return self._watched(self._answer(question, session, where, self._guarded))
 
@@ -346,12 +325,8 @@ class Engine(Contents, Measured, Served):
     ) -> Retrieval:
         """Return the ``min(k, admissible)`` best admissible passages, without generating; ``where`` as in :meth:`ask`.
 
-        Raises
-        ------
-        InvalidArgument
-            If the question is empty or too long, ``k`` is not in 1 to 400, or ``where`` is not valid.
-        AuditUnavailable
-            If the record cannot be written; nothing is returned.
+        Raises InvalidArgument if the question is empty or too long, ``k`` is not in 1 to 400, or ``where`` is not
+        valid.
         """
         if type(k) is not int or not 1 <= k <= _MAX_K:
             raise InvalidArgument(f"k is {quoted(k)}; want 1 to {_MAX_K}, as many as one record can hold")
@@ -378,24 +353,9 @@ class Engine(Contents, Measured, Served):
         """Record an answer that was generated elsewhere from what :meth:`retrieve` returned.
 
         The record holds the question, session, policy and passages of the retrieval, commits to the answer, and names
-        the retrieval's own record. Passages that the text cites as ``[1]``, ``[2, 3]`` are marked as cited.
-
-        Parameters
-        ----------
-        retrieval : Retrieval
-            As this engine returned it.
-        text : str
-            The answer as the asker sees it.
-        model : str
-            The name of what generated it.
-
-        Raises
-        ------
-        InvalidArgument
-            If the retrieval is another engine's, was altered or has no passages, or the text is empty; nothing is
-            recorded.
-        AuditUnavailable
-            If the record cannot be written; do not show the answer.
+        the retrieval's own record. Passages that the text cites as ``[1]``, ``[2, 3]`` are marked as cited. Raises
+        InvalidArgument if the retrieval is another engine's, was altered or has no passages, or the text is empty;
+        nothing is recorded; AuditUnavailable if the record cannot be written; do not show the answer.
         """
         self._check_open()
         return record_answer(
@@ -403,10 +363,7 @@ class Engine(Contents, Measured, Served):
         )
 
     def explain(self, chunk_id: str, session: Session) -> Explanation:
-        """Say why a chunk is admissible or hidden for a session, never its text.
-
-        Raises AuditUnavailable if the record cannot be written; nothing is returned then.
-        """
+        """Say why a chunk is admissible or hidden for a session, never its text."""
 
         def explanation(_: Request, decision: Decision) -> Finding:
             return explain(self._collection.store, chunk_id, decision)

@@ -1,7 +1,4 @@
-"""Explain why a passage is admissible or hidden for a session.
-
-If the session may not know that a passage exists, it learns this neither from the answer nor from the steps taken.
-"""
+"""Explain why a passage is admissible or hidden, without revealing to a session what it may not know to exist."""
 
 from __future__ import annotations
 
@@ -62,10 +59,7 @@ def _causes(store: CorpusStore, chunk: StoredChunk, decision: Decision) -> tuple
 
 
 def _named(store: CorpusStore, accession_number: str, decision: Decision) -> str:
-    """Name a filing to a session that may know of it, and say if only its metadata is known.
-
-    A session that may see no passage of a filing may not know of it, because the filing may be hidden.
-    """
+    """Name a filing to a session that may know of it, and say if only its metadata is known."""
     if not decision.may_know_existence:
         keys = store.filing_labels(accession_number, known_at=decision.known_at).tolist()
         labels = store.labels_as_of(keys, decision.as_of, known_at=decision.known_at)

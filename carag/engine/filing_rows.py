@@ -91,10 +91,7 @@ class Rejected:
 def classify(
     outcomes: Iterable[ReadOutcome], only: Selection | None
 ) -> Iterator[Accepted | Listed | Rejected]:
-    """Sort what was read, in its order, into filings to store and filings to reject, without unselected ones.
-
-    Of two filings with one accession number the first is accepted, because they would replace each other on every run.
-    """
+    """Sort filings, in order, into those to store and to reject; of two with one number the first counts."""
     first_place: dict[str, str] = {}
     for outcome in outcomes:
         if outcome.metadata is not None:

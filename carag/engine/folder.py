@@ -1,8 +1,4 @@
-"""Turn what a folder holds into documents: times, entities and languages where stated, everything else as facts.
-
-Whatever a profile's rules make of the facts, a document that was read is stored; if they give it no label, it is
-quarantined, with the reason. What cannot become a document is a problem, with its place.
-"""
+"""Turn what a folder holds into documents; one without a label is quarantined, what cannot become one is a problem."""
 
 from __future__ import annotations
 
@@ -32,10 +28,7 @@ _FIELD: Final = re.compile("[a-z][a-z0-9_]*", re.ASCII)
 
 
 def reader_named(reader: str) -> Callable[[Path], Iterator[Document | str]]:
-    """Return what reads a folder for a profile with this ``reader``: ``folder``, or the name of a shipped one.
-
-    The names are those of ``carag.policy.shipped.READERS``, so nothing that a profile's author writes is imported.
-    """
+    """Return what reads a folder for a profile with this ``reader``: ``folder``, or the name of a shipped one."""
     placed = placed_reader(reader)
     return lambda path: (one for _, one in placed(path))
 
@@ -54,12 +47,7 @@ def read_documents(
     document_of: Callable[[ReadDocument], Document] | None = None,
     leaves_out: Callable[[str], bool] | None = None,
 ) -> Iterator[Document | str]:
-    """Read every file of a folder; yield a document, or a problem in words.
-
-    ``public_at`` and ``expires_at`` are dates or times in ISO 8601, ``entities`` numbers, ``supersedes`` an id,
-    ``language`` a tag. A profile's rules read all other fields. ``document_of`` makes documents in another way, and
-    ``leaves_out`` tells which nested fields they can do without.
-    """
+    """Read every file of a folder; yield a document, or a problem in words."""
     return (one for _, one in placed_documents(path, document_of=document_of, leaves_out=leaves_out))
 
 

@@ -1,10 +1,6 @@
 """Put on record what follows a request: an answer generated elsewhere, and what has since replaced the cited documents.
 
-The record of an answer that was generated elsewhere, from the passages of an earlier retrieval, is a query's: question,
-session, policy, index state and passages as in the retrieval's record, and the answer as a salted commitment. In its
-models, ``prompt`` names that earlier record by number and hash, because what was retrieved is what the other model was
-prompted with. (``begun`` cannot name it: it ends a begin record, which an ended request no longer has.) The record of
-what has replaced the documents that an answer cites names the answer's record in the same place.
+Their records name the earlier record by number and hash, in the ``prompt`` of their models.
 """
 
 from __future__ import annotations
@@ -67,19 +63,7 @@ def record_successors(
     asked: tuple[Finding, Receipt, Request],
     listener: Listener,
 ) -> tuple[tuple[Superseded, ...], Receipt | None]:
-    """Name what has replaced, withdrawn or amended the cited documents since the instant of an answer, on record.
-
-    The record is a retrieval's as of today, by the policy of the same session without that instant, so it proves that
-    the session may use each named passage now. Its ``prompt`` names the answer's record.
-
-    Returns
-    -------
-    tuple of Superseded
-        Empty if the profile reads no days, the answer is as of now or of what was known in the past, or nothing that
-        the session may use today has replaced anything.
-    Receipt or None
-        None if there is nothing to report, and so no record.
-    """
+    """Name what has replaced, withdrawn or amended the cited documents since the instant of an answer, on record."""
     found, receipt, request = asked
     then, citations = request.decision, found.citations
     if (

@@ -1,8 +1,6 @@
 """Store filings, then bring the collection up to the store.
 
-Each filing is one transaction, including what it says about earlier filings; so a kill loses nothing that was stored
-and leaves no replaced filing open. The next run skips what is unchanged, by content hash. Filings without text add no
-passages; what they say about others is stored in batches.
+Each filing is one transaction with what it says about earlier ones, so a kill leaves no replaced filing open.
 """
 
 from __future__ import annotations
@@ -46,11 +44,7 @@ class Ingestor:
         self._collection = collection
 
     def run(self, path: Path, *, progress: Progress, only: Selection | None = None) -> IngestReport:
-        """Store what is new or changed under ``path``, and bring the collection up to it.
-
-        Given a selection, other filings are left out, and unwanted passages of those selected. What a selected filing
-        says about others is stored even if none of its passages is wanted.
-        """
+        """Store what is new or changed under ``path``, as selected, and bring the collection up to it."""
         report, store = IngestReport(), self._collection.store
         _logger.info("ingest begins, with %d rows", len(self._collection.index))
         with self._collection.writing("edgar"):

@@ -1,7 +1,4 @@
-"""Stand in for a store's embedder if nothing is embedded: to explain a passage, or to put a policy in force.
-
-So these work without the embedder's files, without its network, and without importing anything that a store names.
-"""
+"""Stand in for a store's embedder if nothing is embedded, so that no model, network or import is needed."""
 
 from __future__ import annotations
 
@@ -31,11 +28,7 @@ NO_EMBEDDER: Final = _Chosen.NO_EMBEDDER
 
 
 class KeptEmbedder:
-    """What a store keeps about its embedder; it embeds nothing.
-
-    ``index_path`` tells the dimension of a store without passages. Raises InvalidArgument if the store keeps no
-    embedder, or one whose name a record cannot hold.
-    """
+    """What a store keeps about its embedder; it embeds nothing."""
 
     remote = False
 
@@ -73,11 +66,7 @@ class KeptEmbedder:
 
 
 def embedder_kept_in(directory: Path) -> tuple[str, str]:
-    """Return the name and the fingerprint of the embedder of a store that is only read.
-
-    Raises InvalidArgument if the directory holds no store, the store keeps no embedder, or a record cannot hold its
-    name.
-    """
+    """Return the name and the fingerprint of the embedder of a store that is only read."""
     with open_corpus(directory) as store:
         return _kept(store)
 

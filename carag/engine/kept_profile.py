@@ -1,9 +1,4 @@
-"""Keep a store's profile: its name, bits and declared metadata, permanently.
-
-For a profile that does not ship with the package, the store keeps its texts, so that every command opens the store
-under its own policy, wherever the profile's folder went; also its tables for reading questions, and the public table of
-companies that the store was given. Texts are data: nothing that a store holds is ever run.
-"""
+"""Keep a store's profile: name, bits, metadata, and the texts of one that does not ship; texts are data, never run."""
 
 from __future__ import annotations
 
@@ -37,11 +32,7 @@ _READING: Final = "profile_reading"
 
 
 def kept_profile(store: CorpusStore) -> Profile | None:
-    """Return the profile that a store names; None for a new store.
-
-    A store of filings that names none was made before there were profiles, and has EDGAR's. Raises CorruptFile if the
-    note names another profile, or the texts are not valid.
-    """
+    """Return the profile that a store names: None if it is new, EDGAR's for a store of filings from before profiles."""
     name = store.meta_get(_NAME)
     if name is None:
         return Profile.open() if store.epoch else None
@@ -67,11 +58,7 @@ def kept_profile(store: CorpusStore) -> Profile | None:
 
 
 def profile_of(directory: str | PathLike[str]) -> Profile:
-    """Return the profile of a store that is only read, also while an engine holds it.
-
-    Raises InvalidArgument if the directory holds no store, or one without a profile; CorruptFile as
-    :func:`kept_profile`.
-    """
+    """Return the profile of a store that is only read, also while an engine holds it."""
     with open_corpus(Path(directory)) as store:
         profile = kept_profile(store)
     if profile is None:
@@ -85,10 +72,7 @@ def profile_of(directory: str | PathLike[str]) -> Profile:
 def documents_opened(
     directory: str | PathLike[str], old: PolicyTable, new: PolicyTable
 ) -> tuple[int, list[str]]:
-    """Count the documents of a store that another table's rules label differently, and list those that they open.
-
-    See :func:`carag.labelling.widening.opened_documents`. Documents whose bits were given are not affected by rules.
-    """
+    """Count the documents of a store that another table's rules label differently, and list those that they open."""
     with open_corpus(Path(directory)) as store:
         names = dict.fromkeys(row[1] for row in store.described())  # each version is a row
         known = ((name, store.facts_of(name) or {}) for name in names)
@@ -99,12 +83,7 @@ def documents_opened(
 
 
 def keep_names(directory: str | PathLike[str], content: bytes, file: str) -> PublicNames:
-    """Keep a table of names in a store that no engine holds open, in place of an older one; return it.
-
-    ``content`` is SEC's ``company_tickers.json``, or JSON lines
-    (:meth:`carag.retrieval.public_names.PublicNames.parse`); messages call it ``file``. Raises InvalidArgument if it is
-    not valid, or the store's profile reads no companies.
-    """
+    """Keep a table of names (``company_tickers.json`` or JSON lines) in a store that is not open; return it."""
     profile = profile_of(directory)
     if not Declared.of(profile).companies:
         raise InvalidArgument(
@@ -121,11 +100,7 @@ def keep_names(directory: str | PathLike[str], content: bytes, file: str) -> Pub
 def settle_profile(
     store: CorpusStore, given: str | PathLike[str] | Profile | None, *, accept: bool = False
 ) -> Profile:
-    """Return the profile of a store; a new store takes the one given, by default EDGAR's.
-
-    ``given`` is as for :meth:`carag.policy.Profile.open`; another profile than the store's raises InvalidArgument. With
-    ``accept``, other roles, intents and words of the same bits replace those kept.
-    """
+    """Return the profile of a store; a new store takes the one given, by default EDGAR's."""
     kept = kept_profile(store)
     if given is None and kept is not None:
         return kept

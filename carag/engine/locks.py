@@ -13,16 +13,7 @@ __all__ = ["ReadWriteLock"]
 
 
 class ReadWriteLock:
-    """A lock that readers share and a writer holds alone. New readers wait if a writer is waiting.
-
-    Examples
-    --------
-    >>> lock = ReadWriteLock()
-    >>> with lock.reading(), lock.reading():
-    ...     pass
-    >>> with lock.writing():
-    ...     pass
-    """
+    """A lock that readers share and a writer holds alone. New readers wait if a writer is waiting."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()

@@ -1,7 +1,4 @@
-"""Record that a store was measured, calibrate its confidence gate on its own questions, and watch the gate.
-
-An answer can be traced to the checks that its store passed, and a decline to the questions that set the threshold.
-"""
+"""Record that a store was measured, calibrate its confidence gate on its own questions, and watch the gate."""
 
 from __future__ import annotations
 
@@ -59,10 +56,8 @@ _TENTH: Final = Fraction(1, 10)
 _MAX_SCORES: Final = 1_000
 """Scores of a calibration that are kept, of the first questions in the file, so that scores do not choose them."""
 _STRETCH: Final = 1_000
-"""Records after which the search for drift starts over: the most that an opening reads of the log again, and the length
-over which a false alarm has the stated probability."""
+"""Records after which the search for drift starts over, over which a false alarm has the stated probability."""
 _MINUTE: Final = 60_000_000
-"""Microseconds."""
 _NAMED: Final = 5
 """Lines that one message names."""
 _AT_ONCE: Final = 500
@@ -133,8 +128,6 @@ class Measured(ABC):
     ) -> Receipt:
         """Record that this store was measured.
 
-        Raises InvalidArgument if a value is not valid; AuditUnavailable if the record cannot be written.
-
         Parameters
         ----------
         suite : str
@@ -165,9 +158,6 @@ class Measured(ABC):
 
         For a metric that compares answers with all passages. First an evaluation of the suite ``corpus-read`` goes on
         record, with the hash of who asked and what for, and that of the passages.
-
-        Raises Refused if the session may ask nothing; that is on record; AuditUnavailable if the record cannot be
-        written; nothing is returned.
         """
         self._check_open()
         started = self._clock()
@@ -214,6 +204,10 @@ class Measured(ABC):
         one of the passages if some are given; any answer to a question that is not answerable is wrong. The store keeps
         the threshold for its embedder, in place of the one that ships. :class:`carag.retrieval.Drift` notices if other
         questions are asked; then a stricter threshold takes its place, on record, until the gate is calibrated again.
+        Raises InvalidArgument if a line is not such a question or is repeated, a document is not in the store, or there
+        are too few questions. For a session that may not know of hidden documents these count as absent: a question is
+        refused if the session may use none of its documents. In these cases nothing is asked and nothing changes. Or if
+        no threshold keeps the share of wrong answers; then the questions were asked, and the gate stays.
 
         Parameters
         ----------
@@ -226,18 +220,6 @@ class Measured(ABC):
             The greatest share of new answerable questions to decline, between 0 and 1; 1/10 if ``wrong`` is not given.
         wrong : Fraction, optional
             The greatest share of wrong answers among new ones; instead of ``error``.
-
-        Raises
-        ------
-        InvalidArgument
-            If a line is not such a question or is repeated, a document is not in the store, or there are too few
-            questions. For a session that may not know of hidden documents these count as absent: a question is refused
-            if the session may use none of its documents. In these cases nothing is asked and nothing changes. Or if no
-            threshold keeps the share of wrong answers; then the questions were asked, and the gate stays.
-        Refused
-            If the session may ask nothing; that is on record.
-        AuditUnavailable
-            If a record cannot be written; a gate that is not on record is not in force.
         """
         self._check_open()
         if error is not None and wrong is not None:
@@ -390,14 +372,9 @@ class Measured(ABC):
 class Watch:
     """Watches the requests on record since a calibration for drift of the questions.
 
-    It counts questions that were answered or declined, for the role and purpose that the gate was calibrated for, about
-    the present and not narrowed, because the promise covers no others. It starts over every ``_STRETCH`` records of the
-    log, so that an opening needs to read no more; anyone who reads the log can check what it finds.
-
-    Drift raises the threshold to the median of the calibration's answerable questions, and to no less than
-    ``BASELINE``. It does not decline everything: a few odd questions of one asker are drift to any test, and must not
-    silence the store for everyone. So close passages still give answers, which say that the promise no longer holds;
-    only a new calibration, on record, opens the gate again.
+    It counts only questions that the promise covers: of the gate's role and purpose, about the present, not narrowed.
+    Drift raises the threshold to the median of the calibration's answerable questions, at least ``BASELINE``, so that a
+    few odd questions do not silence the store.
     """
 
     def __init__(self, report: GateReport, log: AuditLog) -> None:
@@ -445,7 +422,6 @@ class _Tried(NamedTuple):
     documents: bool
     """Whether the session may use a document that holds the answer."""
     is_right: bool | None
-    """Whether its answer is right; None without an answer."""
 
 
 def _shut(kept: GateReport) -> ConfidenceGate:

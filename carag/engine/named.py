@@ -1,7 +1,6 @@
 """Make an embedder, a generator or a reranker by its name: one of CARAG's, or ``module:factory`` of your own.
 
-Only names that the caller gives may come here, never one that a store keeps, because importing runs code and a store
-may come from anyone. :class:`carag.Engine` therefore takes no ``module:factory``, and nothing below it imports one.
+Only names that the caller gives may come here, never one that a store keeps, because importing runs code.
 """
 
 from __future__ import annotations
@@ -52,13 +51,7 @@ _BY_NAME: Final[Mapping[str, Callable[[str, Mapping[str, object] | None], _Model
 
 
 def is_factory(name: str) -> bool:
-    """Tell whether a name is ``module:factory``, which stands for code outside CARAG.
-
-    Examples
-    --------
-    >>> is_factory("my_models:Words"), is_factory("local:model"), is_factory("minilm")
-    (True, False, False)
-    """
+    """Tell whether a name is ``module:factory``, which stands for code outside CARAG."""
     found = _FACTORY.fullmatch(name)
     return found is not None and found[1] not in _KINDS
 
@@ -72,22 +65,7 @@ def made_by_name(
 ) -> Embedder | Generator | Reranker:
     """Make an embedder, a generator or a reranker.
 
-    Raises InvalidArgument if that name is unknown, the module is in ``not_in``, importing or the factory
-    raises, or what it returns is not of the kind wanted.
-
-    Parameters
-    ----------
-    name : str
-        One of CARAG's, or ``module:factory``: the module is imported from ``sys.path``, and its factory called.
-    arguments : mapping, optional
-        For the factory, by keyword.
-    not_in : path, optional
-        A directory, such as the store's, from which no module is imported.
-
-    Examples
-    --------
-    >>> made_by_name("generator", "extractive").name
-    'extractive'
+    ``not_in`` is a directory, such as the store's, from which no module is imported.
     """
     if is_factory(name):
         made = _made(what, name, dict(arguments or {}), not_in)
@@ -96,10 +74,7 @@ def made_by_name(
 
 
 def imported(what: str, name: str, *, not_in: str | PathLike[str] | None = None) -> Callable[..., Any]:
-    """Import ``module:function`` and return the function.
-
-    Messages begin with ``what`` it is for; ``not_in`` and errors are as for :func:`made_by_name`.
-    """
+    """Import ``module:function`` and return the function."""
     if not is_factory(name):
         raise InvalidArgument(f"the {what} is {quoted(name)}; want MODULE:FUNCTION")
     where, _, attribute = name.partition(":")

@@ -1,9 +1,6 @@
 """Infer the policy of a record again, and compare it with the record's masks and hits.
 
-A record holds role, purpose, intents, the masks and the hash of the table. With the table's text the policy can be
-inferred again, by the code that inferred it for the question, and compared bit for bit. Two inputs show in the masks
-only and are first read from there: the places that the session barred, and whether it had a basis for transfers. Entity
-lists are not on record and change no mask.
+Two inputs are read from the masks: the places that the session barred, and whether it had a basis for transfers.
 """
 
 from __future__ import annotations
@@ -30,15 +27,11 @@ __all__ = ["Replay", "ReplayVerdict", "replay", "replay_all"]
 _ALLOWED_CIKS: Final = frozenset({1})
 """Stand-in for an allow list, of which a record holds only kind and length."""
 _DENIED_CIKS: Final = frozenset({3})
-"""Stand-in for a deny list."""
 _UNLISTED_CIK: Final = 2
-"""A CIK on neither stand-in."""
 _PAST: Final = datetime.fromtimestamp(0, UTC)
 """Stand-in for an as-of time before now; times decide about lists and questions about the past, not about masks."""
 _NOW: Final = _PAST + timedelta(days=1)
-"""Stand-in for the time of the question."""
 _MINUTE: Final = 60_000_000
-"""Microseconds in a minute."""
 _REFUSED_BY_SESSION: Final = frozenset(
     {
         "NO_LEGAL_BASIS",
@@ -66,11 +59,7 @@ class ReplayVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """The result for one record.
-
-    ``withheld`` are the codes of the rules that withhold passages, which follow from the policy and are not on record;
-    empty unless the verdict is that it matches.
-    """
+    """The result for one record; ``withheld`` are the codes of the rules that withhold passages, if it matches."""
 
     seq: int
     verdict: ReplayVerdict
@@ -79,23 +68,7 @@ class Replay:
 
 
 def replay(record: Record, table: PolicyTable) -> Replay:
-    """Infer a record's policy again, and test its hits by it.
-
-    Parameters
-    ----------
-    record : Record
-        Already proved to be in a log: a replay does not tell where a record comes from.
-    table : PolicyTable
-        The one whose hash the record names, from a trusted source.
-
-    Examples
-    --------
-    >>> from carag.audit import Record, Recovery
-    >>> from carag.policy import PolicyTable
-    >>> table = PolicyTable.shipped()
-    >>> replay(Record("log.example", 0, bytes(16), 0, Recovery("DRILL")), table).verdict.value
-    'nothing'
-    """
+    """Infer a record's policy again, and test its hits by it."""
     event = record.event
     if not isinstance(event, Access):
         return Replay(record.seq, ReplayVerdict.NOTHING, f"a {record.kind} record is not about a request")

@@ -1,8 +1,4 @@
-"""Turn requests into audit records.
-
-A record holds no free text: roles and purposes that the policy table does not know are recorded as unknown, and
-question, answer and subject as salted commitments.
-"""
+"""Turn requests into audit records, without free text: question, answer and subject are salted commitments."""
 
 from __future__ import annotations
 
@@ -155,10 +151,7 @@ class Finding:
 
 
 def proven(state: StoreState, request: Request, evidence: Evidence) -> Searched:
-    """Prove what a search found, in the state that it searched; CorruptFile if that state lacks a passage.
-
-    The proofs for a question about the past seal when a word ceased to hold, which may have been later than that.
-    """
+    """Prove what a search found, in the state that it searched; CorruptFile if that state lacks a passage."""
     recorded = [_label_and_hit(one) for one in _read(evidence)]
     root, proofs = state.prove(
         (label for label, _ in recorded), -1 if evidence.known_at is None else evidence.known_at
@@ -213,10 +206,7 @@ def no_text_in_traceback(call: Callable[_Arguments, _Result]) -> Callable[_Argum
 
 
 class Recorder:
-    """Writes one record per request; ``clock`` returns an aware datetime.
-
-    ``mark`` tells a result of this recorder from those of any other; no copy equals it.
-    """
+    """Writes one record per request; ``clock`` returns an aware datetime."""
 
     def __init__(self, log: AuditLog, table: PolicyTable, clock: Callable[[], datetime]) -> None:
         self._log = log
@@ -231,10 +221,7 @@ class Recorder:
         Draft.of(self._log.origin, event, self._secrets(request), ())
 
     def access(self, request: Request, finding: Finding) -> Receipt:
-        """Record what a request led to. Return nothing to the asker before this returns.
-
-        Raises AuditUnavailable if the record cannot be made durable.
-        """
+        """Record what a request led to. Return nothing to the asker before this returns."""
         searched, outcome = finding.searched, finding.outcome
         event = self._event(
             request,
@@ -312,10 +299,8 @@ class Recorder:
     def begin(self, request: Request, models: Models) -> None:
         """Record, once per request, that its question or passages with it are about to leave this machine.
 
-        The request's own record names it. It is written right before a remote embedder or a remote generator is called,
-        not before the search: if the confidence gate declines then, no model is called, and the record would report a
-        transfer that never took place. Raises AuditUnavailable if the record cannot be made durable; then call no
-        remote model.
+        It is written right before a remote model is called, not before the search: a gate that declines transfers
+        nothing.
         """
         session, decision = request.session, request.decision
         if request.begun is not None:
@@ -337,10 +322,7 @@ class Recorder:
 
     @contextmanager
     def failures(self, request: Request) -> Iterator[None]:
-        """Record any error raised inside, then let it go on, except that the log is not writable.
-
-        Raises AuditUnavailable, with the failure as its cause, if the failure cannot be recorded.
-        """
+        """Record any error raised inside, then let it go on, except that the log is not writable."""
         try:
             yield
         except AuditUnavailable:
@@ -381,13 +363,7 @@ class Recorder:
 
 
 def shortened(fingerprint: str) -> str:
-    """Write a SHA-256 as records do, in base64url instead of hex; leave anything else unchanged.
-
-    Examples
-    --------
-    >>> shortened("00" * 32), shortened("extractive-1")
-    ('AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA', 'extractive-1')
-    """
+    """Write a SHA-256 as records do, in base64url instead of hex; leave anything else unchanged."""
     if not re.fullmatch("[0-9a-f]{64}", fingerprint):
         return fingerprint
     return base64.urlsafe_b64encode(bytes.fromhex(fingerprint)).rstrip(b"=").decode()

@@ -1,7 +1,4 @@
-"""Define what the engine returns: answers, passages and explanations, each with its receipt, and reports.
-
-Their ``repr`` is one line without text, so that logs and tracebacks show none; ``str`` of an answer is its text.
-"""
+"""Define what the engine returns. A ``repr`` is one line without text, so that logs and tracebacks show none."""
 
 from __future__ import annotations
 
@@ -44,13 +41,8 @@ class Retrieval:
     ----------
     outcome : Outcome
         ``ANSWER``; ``DECLINE`` if nothing is admissible; ``REFUSE`` if the session alone decides.
-    why : str
-        A stable code.
     passages : tuple of Passage
         Admissible, best first: in the order of the ranker, or of the reranker if there is one.
-    withheld : Withheld or None
-        None if refused.
-    receipt : Receipt
     understood : str
         What the question was read to name, in its own words: companies, periods, kinds of document; empty if nothing.
     asked_day : AskedDay or None
@@ -96,8 +88,6 @@ class Answer(Retrieval):
 
     Attributes
     ----------
-    text : str
-        The answer, or an explanation in words of why it is missing.
     citations : tuple of Citation
         From passage metadata, never from a model's words; empty unless answered.
     complete : bool
@@ -105,8 +95,6 @@ class Answer(Retrieval):
     gate_calibrated : bool
         False if the confidence gate before the generator was not calibrated on documents such as these
         (:meth:`carag.Engine.calibrate_gate`).
-    gate : str
-        Then its threshold and the reason, for a person.
     top_similarity : float or None
         Similarity of the admissible passage nearest to the question, which the gate tests; None without one.
     basis : str
@@ -383,11 +371,9 @@ class GateReport:
     purpose: str
     embedder: str
     fingerprint: str
-    """The embedder's fingerprint."""
     questions: str
     """SHA-256 of the file of questions, in hexadecimal."""
     record: int
-    """The number of its evaluation record."""
     promise: str = "declined"
     """``"declined"``: the share of declined among new answerable questions; ``"wrong"``: of wrong among new answers."""
     answered: int = 0

@@ -24,11 +24,7 @@ __all__ = ["Served"]
 
 
 class Served(ABC):
-    """Asynchronous versions of :class:`carag.Engine`'s calls, and what a service asks about its time.
-
-    Each runs in a thread, so the event loop never waits for a search or a disk. A cancelled call continues in its
-    thread to its record; its result is lost.
-    """
+    """Asynchronous versions of :class:`carag.Engine`'s calls; a cancelled call continues to its record."""
 
     _anchoring: Anchoring
     _collection: Collection
@@ -77,10 +73,7 @@ class Served(ABC):
 
     @property
     def paces(self) -> tuple[str, str]:
-        """How long searching takes, and searching and answering, by the models in use.
-
-        Each is ``quick``, ``local`` if a model on this machine reads everything found, or ``remote``.
-        """
+        """How long searching and answering take: ``quick``, ``local`` (a model here reads it all) or ``remote``."""
         generator, reranker = self._guarded.generator, self._retriever.reranker
         is_remote = self._collection.embedder.remote or (reranker is not None and reranker.remote)
         searching = "remote" if is_remote else "quick" if reranker is None else "local"
@@ -90,9 +83,5 @@ class Served(ABC):
         return searching, max(searching, answering, key=("quick", "local", "remote").index)
 
     def keep_to_admissible_rows(self) -> None:
-        """Search no graph for sessions that may not know what is hidden, however many rows they may use.
-
-        The certified plan runs instead, and is on record: hidden rows cannot make it slower. It takes longer than a
-        graph if much is admissible.
-        """
+        """Search no graph for sessions that may not know what is hidden, so that hidden rows cannot make it slower."""
         self._retriever.certifies = True

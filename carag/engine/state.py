@@ -1,8 +1,4 @@
-"""Keep the index state of a store up to date, and prove passages in it.
-
-The audit room defines a state (:mod:`carag.audit.state.proof`), and the store holds the labels. This updates the state
-at the cost of what changed. The file is derived from the store and may be deleted.
-"""
+"""Keep the index state of a store up to date (:mod:`carag.audit.state.proof`), and prove passages in it."""
 
 from __future__ import annotations
 
@@ -33,10 +29,7 @@ _KEY_NOTE: Final = "state_key"
 
 
 class StoreState:
-    """The state of a store's last instant, and on demand of earlier ones; its tree is kept at ``path``.
-
-    Raises CorruptFile if the file fails its checks; :meth:`refresh` rebuilds one that is missing or of another store.
-    """
+    """The state of a store's last instant, and on demand of earlier ones; its tree is kept at ``path``."""
 
     def __init__(self, store: CorpusStore, path: Path) -> None:
         self._store = store
@@ -103,10 +96,7 @@ class StoreState:
             return view.root, proofs
 
     def chunk_ids(self, record: Record) -> tuple[str | None, ...]:
-        """Find the chunks that a record's hits name, or None, from log and store alone, without a receipt.
-
-        The digest of every label that was open when the question was asked is computed again, in one pass.
-        """
+        """Find the chunks that a record's hits name, or None, from log and store alone, without a receipt."""
         event, found = record.event, dict[int, str]()
         if isinstance(event, Access) and event.index is not None:
             for chunk, text_sha256, *_ in self._store.snapshot_rows(known_at=event.index.known_at):

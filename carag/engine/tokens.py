@@ -64,11 +64,6 @@ class JwtVerifier:
     required : sequence of str
         Claims that every token must carry.
 
-    Raises
-    ------
-    InvalidArgument
-        If a value is missing, an algorithm is not one of these, or a key is not a public key of that algorithm.
-
     Examples
     --------
     >>> pem = b"-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=\n"
@@ -109,14 +104,9 @@ class JwtVerifier:
     def verify(self, token: str) -> Mapping[str, Any]:
         """Return a token's claims, its audience as text.
 
-        Raises
-        ------
-        Refused
-            ``TOKEN_MALFORMED``, ``TOKEN_ALGORITHM``, ``TOKEN_KEY_UNKNOWN``, ``TOKEN_SIGNATURE``, ``TOKEN_EXPIRED``,
-            ``TOKEN_NOT_YET_VALID``, ``TOKEN_LIFE``, ``TOKEN_ISSUER``, ``TOKEN_AUDIENCE``, ``TOKEN_CLAIM_MISSING`` or
-            ``TOKEN_CLAIM_INVALID``.
-        MissingExtra
-            If PyJWT is not installed.
+        Raises Refused with ``TOKEN_MALFORMED``, ``TOKEN_ALGORITHM``, ``TOKEN_KEY_UNKNOWN``, ``TOKEN_SIGNATURE``,
+        ``TOKEN_EXPIRED``, ``TOKEN_NOT_YET_VALID``, ``TOKEN_LIFE``, ``TOKEN_ISSUER``, ``TOKEN_AUDIENCE``,
+        ``TOKEN_CLAIM_MISSING`` or ``TOKEN_CLAIM_INVALID``; MissingExtra if PyJWT is not installed.
         """
         jwt = _jwt()
         if not isinstance(token, str) or len(token) > _MAX_CHARACTERS or not token.isascii():

@@ -1,8 +1,4 @@
-"""Search vectors and words for what a policy admits, with the native core in ``csrc``.
-
-Only this package calls the C core. It knows policy words, terms of release and minutes, and nothing of what a text
-means: terms are plain strings.
-"""
+"""Search vectors and words for what a policy admits; only this package calls the native core in ``csrc``."""
 
 from __future__ import annotations
 

@@ -282,10 +282,7 @@ def search_params(
     fallback: bool,
     exact_limit: int,
 ) -> tuple[int, CData]:
-    """Check the arguments of a search, and return the number of rows wanted and the core's parameters.
-
-    Only arguments of immutable types are cached: another integer type could have another value at the next call.
-    """
+    """Check a search's arguments; return the rows wanted and the core's parameters; cache immutable types only."""
     workers = 1 if threads is None and queries == 1 else threads_or_all(threads)
     is_fixed = (
         type(k) is int

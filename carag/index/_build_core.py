@@ -1,6 +1,5 @@
 """Declare the extension module ``carag.index._core`` to cffi; run by ``setup.py``, never imported.
 
-The declarations are the part of ``csrc/carag.h`` between its two cffi markers, so header and binding cannot diverge.
 No ``-march``: each kernel file names its own instruction set, and one is chosen at run time.
 """
 

@@ -19,9 +19,7 @@ __all__ = ["Handle", "owned"]
 def owned(core: CData, free: Callable[[CData], None], *needs: CData) -> CData:
     """Free an object of the core when the last reference to it is gone, before the objects that it ``needs``.
 
-    Not ``ffi.gc``: in a reference cycle the collector runs all finalizers in arbitrary order, so a later one could hand
-    the core an object that is already freed. The collector does not track a plain pointer, which dies after every
-    finalizer that could reach it. Objects that live until the interpreter exits are left to the operating system.
+    Not ``ffi.gc``: in a reference cycle the collector runs finalizers in arbitrary order.
     """
     end = weakref.finalize(core, _free, free, ffi.cast(ffi.typeof(core), core), needs)
     end.atexit = False

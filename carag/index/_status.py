@@ -35,22 +35,7 @@ def raise_for(
     words: NDArray[Any] | None = None,
     path: str = "",
 ) -> None:
-    """Raise the exception for a status; return on success.
-
-    ``noun`` is the caller's word for its vectors; ``keys`` and ``words`` are its batch, so that the message can quote
-    the value at fault. ``path`` is the file that was saved or loaded.
-
-    Raises
-    ------
-    InvalidArgument
-        For anything the caller passed.
-    CorruptFile
-        For a file that fails its own checks.
-    OSError
-        For a file that the system cannot read or write.
-    MemoryError
-        When an allocation failed.
-    """
+    """Raise the exception for a status; ``noun`` names the caller's vectors, ``keys`` and ``words`` its batch."""
     if status != lib.CARAG_OK:
         _raise(status, fault, noun, keys, words, path)
 

@@ -91,13 +91,7 @@ class Stored(Handle):
         return keys[: lib.carag_index_keys(handle, room(keys), keys.size)]
 
     def words(self, keys: ArrayLike) -> NDArray[np.uint32]:
-        """Read the words of the rows with these keys, in the order given.
-
-        Raises
-        ------
-        InvalidArgument
-            If a key is not in the index.
-        """
+        """Read the words of the rows with these keys, in the order given."""
         return self._column("words", keys)
 
     def public_at(self, keys: ArrayLike) -> NDArray[np.uint32]:

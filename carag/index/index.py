@@ -1,7 +1,6 @@
 """Index vectors with policy words, terms and keys, and search for the nearest rows that a policy admits.
 
-Arrays are converted once, here, and passed to the core without a copy. Calls release the GIL: any number of threads may
-search, count and change one index at the same time.
+Calls release the GIL: any number of threads may search, count and change one index at the same time.
 """
 
 from __future__ import annotations
@@ -52,8 +51,7 @@ FILE_VERSION: Final = int(lib.CARAG_FILE_VERSION)
 
 _NULL: Final = ffi.NULL
 _NO_ROWS: Final = 0
-"""The default of ``also_hidden``, recognised by identity: a search that takes microseconds cannot afford to check it.
-"""
+"""The default of ``also_hidden``, recognised by identity, which costs a search nothing."""
 
 
 MAX_ROWS: Final = 2**32 - 65
@@ -80,11 +78,6 @@ class Index(Stored):
         Bytes for materialised views: a policy that is asked repeatedly gets an index of its admissible rows alone,
         built in the background, which answers until the index changes (:mod:`carag.index.views`). 0, the default, makes
         none.
-
-    Raises
-    ------
-    InvalidArgument
-        If a parameter is out of range, or ``CARAG_KERNEL`` names no usable kernel.
 
     Examples
     --------
@@ -124,13 +117,7 @@ class Index(Stored):
         super().close()
 
     def stats(self) -> IndexStats:
-        """Report how many rows there are, and the state of the views.
-
-        Examples
-        --------
-        >>> Index(2, views=1 << 20).stats()
-        IndexStats(rows=0, classes=0, views=0, view_bytes=0, view_hits=0, view_error='')
-        """
+        """Report how many rows there are, and the state of the views."""
         info = self._info()
         kept = (0, 0, 0, "") if self._views is None else self._views.told()
         return IndexStats(int(info.live), int(info.classes), *kept)
@@ -151,6 +138,9 @@ class Index(Stored):
     ) -> NDArray[np.int64]:
         """Add rows and return their keys, (n,) int64; on any error none is added.
 
+        Raises InvalidArgument on a wrong shape, NaN, a zero vector, a duplicate or negative key, or a word with control
+        bits set.
+
         Parameters
         ----------
         vectors : (n, dim) float
@@ -169,11 +159,6 @@ class Index(Stored):
             Accept words with the quarantine bit, whose rows no policy admits.
         threads : int, optional
             By default all cores that this process may use. The result does not depend on it.
-
-        Raises
-        ------
-        InvalidArgument
-            On a wrong shape, NaN, a zero vector, a duplicate or negative key, or a word with control bits set.
         """
         terms = {"public_at": public_at, "expires_at": expires_at, "entities": entities}
         batch = batch_of(
@@ -191,20 +176,6 @@ class Index(Stored):
         Memory is used only as rows are written, and answers do not depend on it. An index that outgrows its reservation
         holds all rows in memory twice for a while. A batch at least as large as the index is linked by building the
         whole graph, several times faster per row than inserting rows one after another, so double the size of batches.
-
-        Raises
-        ------
-        InvalidArgument
-            If the number exceeds what an index can hold.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from carag.policy import policy_word
-        >>> index = Index(2)
-        >>> index.reserve(1_000)
-        >>> index.add(np.eye(2), [policy_word(1), policy_word(2)])
-        array([0, 1])
         """
         fault = new_fault()
         raise_for(lib.carag_index_reserve(self._core, integer("rows", rows, 0, MAX_ROWS), fault), fault)
@@ -213,12 +184,7 @@ class Index(Stored):
         """Give rows new words, in O(1) per row; on any error none is changed.
 
         A concurrent search sees the old or the new word of each row, and returns no row whose word is inadmissible when
-        it is returned.
-
-        Raises
-        ------
-        InvalidArgument
-            If a key is unknown or named twice, or a word has control bits set.
+        it is returned. Raises InvalidArgument if a key is unknown or named twice, or a word has control bits set.
         """
         wanted = distinct(key_array(keys))
         labels = word_array(words, wanted.size)
@@ -246,11 +212,6 @@ class Index(Stored):
             Bits as :func:`carag.policy.bits_of` reads them; no bit in both.
         as_of, alive_at : datetime, date or int, optional
             As for :meth:`search`.
-
-        Raises
-        ------
-        InvalidArgument
-            If a bit is not a policy bit, or is both set and cleared.
         """
         on, off = bits_of(set, name="set"), bits_of(clear, name="clear")
         test, out, fault = predicate(policy, as_of, alive_at), ffi.new("uint64_t *"), new_fault()
@@ -258,13 +219,7 @@ class Index(Stored):
         return int(out[0])
 
     def delete(self, keys: ArrayLike) -> None:
-        """Delete rows and free their keys; on any error none is deleted.
-
-        Raises
-        ------
-        InvalidArgument
-            If a key is unknown or named twice.
-        """
+        """Delete rows and free their keys; on any error none is deleted."""
         wanted = distinct(key_array(keys))
         fault = new_fault()
         status = lib.carag_index_delete(self._core, lent(wanted), wanted.size, fault)
@@ -333,11 +288,6 @@ class Index(Stored):
             result's ``hidden`` are those of them that ``policy`` refuses. 0, the default, looks for none.
         hidden_among : Search, optional
             The wider policy, with its instants; by default every labelled row, at the last representable minute.
-
-        Raises
-        ------
-        InvalidArgument
-            On a wrong dimension, NaN, a zero query, an unknown plan, too many rows wanted, or a policy that is not one.
         """
         rows, nq = queries_of(queries, self._dim)
         wanted, params = search_params(k, self, nq, ef_search, plan, threads, fallback, exact_limit)
@@ -380,11 +330,6 @@ class Index(Stored):
         """Compute the similarity of rows to one query, (n,) float32, bit for bit as :meth:`search` reports it.
 
         No policy is applied: for rows that were found admissible before.
-
-        Raises
-        ------
-        InvalidArgument
-            On a wrong dimension, NaN, a zero query, or a key that is unknown or named twice.
         """
         asked, wanted = one_query(query, self._dim), distinct(key_array(keys))
         found, fault = np.empty(wanted.size, np.float32), new_fault()
@@ -397,13 +342,7 @@ class Index(Stored):
     # ------------------------------------------------------------ files
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the index to one file, replacing it atomically and durably.
-
-        Raises
-        ------
-        OSError
-            If the file cannot be written; the previous file is untouched.
-        """
+        """Write the index to one file, replacing it atomically and durably."""
         fault = new_fault()
         status = lib.carag_index_save(self._core, path_bytes(path), fault)
         raise_for(status, fault, path=os.fspath(path))
@@ -418,15 +357,6 @@ class Index(Stored):
             Read vectors, codes and graph from the file as searches need them, so that an index of any size opens at
             once. Their checksums are then left to :meth:`verify`; :meth:`preload` copies what searches read most into
             memory.
-        views : int
-            As for a new index.
-
-        Raises
-        ------
-        CorruptFile
-            If a check of the file fails; the message names the section.
-        OSError
-            If the file cannot be read.
         """
         kernels.active()
         kept = views_of(views)
@@ -443,23 +373,12 @@ class Index(Stored):
 
         Searches may run at the same time, and are faster afterwards, because memory has larger pages than the file.
         Vectors stay in the file. The checksums of what is copied are verified.
-
-        Raises
-        ------
-        CorruptFile
-            If a checksum does not match; the message names the section, and the index is unchanged.
         """
         fault = new_fault()
         raise_for(lib.carag_index_preload(self._core, fault), fault, path=self._path)
 
     def verify(self) -> None:
-        """Verify the checksums of the sections that ``load(path, mmap=True)`` did not read; otherwise do nothing.
-
-        Raises
-        ------
-        CorruptFile
-            If the file was altered; the message names the section.
-        """
+        """Verify the checksums of the sections that ``load(path, mmap=True)`` did not read; otherwise do nothing."""
         fault = new_fault()
         raise_for(lib.carag_index_verify(self._core, fault), fault, path=self._path)
 

@@ -25,25 +25,13 @@ def known() -> tuple[str, ...]:
 
 
 def available() -> tuple[str, ...]:
-    """List the kernels that this machine can run, the preferred one first.
-
-    Examples
-    --------
-    >>> "serial" in available()
-    True
-    """
+    """List the kernels that this machine can run, the preferred one first."""
     return tuple(name for i, name in enumerate(known()) if lib.carag_kernel_is_available(i))
 
 
 @cache
 def active() -> str:
-    """Name the kernel in use; cached until :func:`use` changes it.
-
-    Raises
-    ------
-    InvalidArgument
-        If ``CARAG_KERNEL`` names a kernel that does not exist or cannot run here.
-    """
+    """Name the kernel in use; cached until :func:`use` changes it."""
     name, fault = ffi.new("const char **"), new_fault()
     if lib.carag_kernel_active(name, fault) != lib.CARAG_OK:
         raise InvalidArgument(
@@ -55,19 +43,7 @@ def active() -> str:
 
 @contextmanager
 def use(name: str) -> Iterator[None]:
-    """Use one kernel inside a ``with`` block, in the whole process; for tests and measurements.
-
-    Raises
-    ------
-    InvalidArgument
-        If there is no such kernel, or this machine cannot run it.
-
-    Examples
-    --------
-    >>> with use("serial"):
-    ...     active()
-    'serial'
-    """
+    """Use one kernel inside a ``with`` block, in the whole process; for tests and measurements."""
     before = active()
     _set(name)
     try:

@@ -50,9 +50,7 @@ class Plan(StrEnum):
     """How a query is answered."""
 
     AUTO = "auto"
-    """The cheaper of exact and scan, estimated from the exact number of admissible rows; or the graph, if the rows that
-    a scan finds near the query show that the graph is cheaper from there on.
-    """
+    """The cheaper of exact and scan; or the graph, if rows that a scan finds near the query show that it is cheaper."""
     EXACT = "exact"
     """Score every admissible row and no other: the exact answer."""
     GRAPH = "graph"
@@ -110,8 +108,7 @@ _Written: TypeAlias = "tuple[bytearray, int, int, str]"
 """The core's output in one block (a ``carag_results`` and its arrays), the numbers of queries and of rows wanted of
 each, and the kernel. The block holds, in order: the report, of which only the numbers are read, since its pointers may
 refer to other memory; (5, nq) int64 rows found, estimated, scored and expanded, and beam width; (nq, k) int64 keys;
-(nq, k) float32 similarities; and (2, nq) uint8 plan and why.
-"""
+(nq, k) float32 similarities; and (2, nq) uint8 plan and why."""
 _BYTES: Final = ffi.typeof("uint8_t[]")
 _POINTER: Final = ffi.typeof("carag_results *")
 _REPORT: Final = ffi.sizeof("carag_results")
@@ -141,10 +138,7 @@ def _choices(written: _Written) -> NDArray[np.uint8]:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SearchStats:
-    """The cost and the plans of a search; ``(nq,)`` means one value per query.
-
-    Values are decoded on access: a search of a few microseconds has no time for it.
-    """
+    """The cost and the plans of a search; ``(nq,)`` means one value per query. Values are decoded on access."""
 
     kernel: str
     """The kernel used; all give the same bits."""
@@ -216,19 +210,7 @@ class SearchStats:
         return {plan: predicted[code] for plan, code in PLAN_CODES.items() if predicted[code] > 0.0}
 
     def explain(self, query: int = 0) -> str:
-        """Explain in a few lines how one query was answered.
-
-        Examples
-        --------
-        >>> from carag.index import Index
-        >>> from carag.policy import Mask, policy_word
-        >>> index = Index(2)
-        >>> keys = index.add([[1, 0], [0, 1]], [policy_word(1), policy_word(2)])
-        >>> print(index.search([1, 1], 5, Mask(required=1), plan="exact").stats.explain())
-        exact: asked
-        1 of 2 rows admissible, classes: 1
-        0 rows estimated, 1 scored, 0 expanded in a beam of 0
-        """
+        """Explain in a few lines how one query was answered."""
         estimated, scored, hops, ef = _tallies(self._written)[1:, query].tolist()
         lines = [
             f"{self.plans[query].value}{' over a view' if self.over_view else ''}: {self.whys[query].value}",
@@ -304,24 +286,12 @@ class SearchResult:
 
     @property
     def wider(self) -> SearchResult:
-        """What the wider policy admits, refused or not.
-
-        Raises
-        ------
-        InvalidArgument
-            If the search looked for no hidden rows.
-        """
+        """What the wider policy admits, refused or not."""
         return self._found_beside().found
 
     @property
     def hidden(self) -> HiddenRows:
-        """The rows that the wider policy admits and the search's own policy refuses.
-
-        Raises
-        ------
-        InvalidArgument
-            If the search looked for no hidden rows.
-        """
+        """The rows that the wider policy admits and the search's own policy refuses."""
         found, words, refused = self._found_beside()
         return HiddenRows.among(found.keys, found.similarities, words, refused)
 
@@ -365,11 +335,7 @@ _FIELDS: Final[dict[str, Callable[[_Written], object]]] = {
 
 
 class SearchRoom:
-    """Memory for what the core writes: its report and all arrays in one block, and its description of an error.
-
-    A search of a few microseconds has no time for nine arrays: they are made when they are read. Rooms for one query
-    and few rows are reused, by one search at a time; their content is copied out before that.
-    """
+    """Memory for what the core writes; rooms for one query and few rows are reused, by one search at a time."""
 
     __slots__ = ("_k", "_lent", "_memory", "_queries", "fault", "report")
 
@@ -404,9 +370,7 @@ class SearchRoom:
 
 
 _rooms: Final[tuple[list[SearchRoom], ...]] = tuple([] for _ in range(_FEW + 1))
-"""Unused rooms for one query, by number of rows. ``pop`` gives a room to one caller alone, so this is safe across
-threads and in a signal handler that searches in the middle of a search.
-"""
+"""Unused rooms for one query, by number of rows; ``pop`` gives a room to one caller alone, across threads too."""
 
 
 def search_room(queries: int, k: int) -> SearchRoom:

@@ -1,11 +1,7 @@
 """Index the words of chunks, and find those that a policy admits by BM25, as if no others existed.
 
-Separate from :class:`carag.Index`, because text is immutable and belongs to a chunk, while the rows of a vector index
-are labels: a chunk has one label per window, and a relabel adds one under a new key. The two share keys: a result names
-the label that admitted the chunk, and a label's key is that of its row in the vector index.
-
-Calls release the GIL: any number of threads may search and count while one changes the index, and a search sees all of
-a change or nothing of it.
+A chunk has one label per window, and a label's key is that of its row in the vector index. Any number of threads may
+search while one changes the index, and a search sees all of a change or nothing of it.
 """
 
 from __future__ import annotations
@@ -140,12 +136,6 @@ class TextIndex(Handle):
             The terms of each chunk, as :func:`carag.index.tokenize` gives them; any string but an empty one.
         headings : mapping of int to iterable of str, optional
             By document, terms that count as if they stood at the beginning of each of its chunks in this call.
-
-        Raises
-        ------
-        InvalidArgument
-            On a key that is negative, named twice or in use, arguments of different lengths, or a token that is not a
-            string.
         """
         batch: TextBatch = text_batch(chunks, documents, tokens, {} if headings is None else headings)
         fault = new_fault()
@@ -165,6 +155,10 @@ class TextIndex(Handle):
     ) -> None:
         """Open labels and close others in one step, in O(1) per label; on any error nothing is changed.
 
+        Raises InvalidArgument if a key is in use, a chunk or label is unknown, a word has control bits set, or the
+        window of a label overlaps that of another live label of its chunk: at most one label may be valid at any
+        instant.
+
         Parameters
         ----------
         keys : (n,) integer
@@ -180,12 +174,6 @@ class TextIndex(Handle):
             Keys of labels to close in the same step: a search sees the old ones or the new ones.
         allow_quarantine : bool
             Accept words with the quarantine bit, which no policy admits.
-
-        Raises
-        ------
-        InvalidArgument
-            If a key is in use, a chunk or label is unknown, a word has control bits set, or the window of a label
-            overlaps that of another live label of its chunk: at most one label may be valid at any instant.
         """
         named, on = key_array(keys), key_array(chunks)
         opened, closed = word_array(words, named.size), distinct(key_array(closes))
@@ -215,24 +203,13 @@ class TextIndex(Handle):
         warn_of_unlabelled(opened)
 
     def close_labels(self, keys: ArrayLike) -> None:
-        """Close labels and free their keys; on any error none is closed.
-
-        Raises
-        ------
-        InvalidArgument
-            If a key is unknown or named twice.
-        """
+        """Close labels and free their keys; on any error none is closed."""
         self.label((), (), (), closes=keys)
 
     def delete(self, chunks: ArrayLike) -> None:
         """Delete chunks and their labels, and free their keys; on any error none is deleted.
 
         No later search finds them. Their words stay in memory until :meth:`compact` or :meth:`save`.
-
-        Raises
-        ------
-        InvalidArgument
-            If a key is unknown or named twice.
         """
         wanted = distinct(key_array(chunks))
         fault = new_fault()
@@ -286,18 +263,6 @@ class TextIndex(Handle):
         documents : (n,) integer, optional
             Find only chunks of these documents, each 0 or more. Scores still use the statistics of all admissible
             chunks.
-
-        Returns
-        -------
-        TextResult
-            Highest score first, ties by smaller key of the label.
-
-        Raises
-        ------
-        InvalidArgument
-            On a term that is empty or not a string, a parameter out of range, or a policy that is not one.
-        CorruptFile
-            If the postings of a mapped file were damaged after it was opened.
         """
         named = None if documents is None else key_array(documents, name="documents")
         query = text_query(terms, k, k1, b, floor, count_matched=count_matched, documents=named)
@@ -318,17 +283,7 @@ class TextIndex(Handle):
         as_of: datetime | date | int | None = None,
         alive_at: datetime | date | int | None = None,
     ) -> TermCounts:
-        """Count the admissible chunks, their tokens, and how many contain each term; arguments as for :meth:`search`.
-
-        Examples
-        --------
-        >>> from carag import Mask, TextIndex, policy_word
-        >>> index = TextIndex()
-        >>> index.add([1, 2], [7, 7], [["net", "sales"], ["cost"]], headings={7: ["acme"]})
-        >>> index.label([1, 2], [1, 2], [policy_word(1)] * 2)
-        >>> index.count(["acme", "cost", "profit"], Mask())
-        TermCounts(chunks=2, length=5, frequencies=(2, 1, 0))
-        """
+        """Count the admissible chunks, their tokens, and how many contain each term, as for :meth:`search`."""
         query = text_query(terms, None, 0.0, 0.0, 0.0, count_matched=False)
         tests = predicates(policy, as_of, alive_at)
         frequencies = np.zeros(query.terms, np.uint64)
@@ -346,20 +301,7 @@ class TextIndex(Handle):
         as_of: datetime | date | int | None = None,
         alive_at: datetime | date | int | None = None,
     ) -> NDArray[np.int64]:
-        """List the documents with an admissible chunk, ascending; arguments as for :meth:`search`.
-
-        A document whose chunks all have the same labels takes one step, any other one step per chunk until one is
-        admissible.
-
-        Examples
-        --------
-        >>> from carag import Mask, TextIndex, policy_word
-        >>> index = TextIndex()
-        >>> index.add([1, 2, 3], [7, 7, 8], [["net"], ["cost"], ["sales"]])
-        >>> index.label([10, 20, 30], [1, 2, 3], [policy_word(bits) for bits in (1, 2, 2)])
-        >>> index.documents(Mask(required=2)).tolist(), index.documents(Mask(required=1)).tolist()
-        ([7, 8], [7])
-        """
+        """List the documents with an admissible chunk, ascending; arguments as for :meth:`search`."""
         tests = predicates(policy, as_of, alive_at)
         out, fault = ffi.new("carag_text_found **"), new_fault()
         raise_for(lib.carag_text_documents(self._core, tests.predicates, tests.size, out, fault), fault)
@@ -380,21 +322,6 @@ class TextIndex(Handle):
 
         A document that is not in the index has no chunk; one named twice has each chunk once. Other arguments are as
         for :meth:`search`.
-
-        Raises
-        ------
-        InvalidArgument
-            On a negative document, or a policy that is not one.
-
-        Examples
-        --------
-        >>> from carag import Mask, TextIndex, policy_word
-        >>> index = TextIndex()
-        >>> index.add([1, 2, 3], [7, 7, 8], [["net"], ["cost"], ["sales"]])
-        >>> index.label([30, 20, 10], [1, 2, 3], [policy_word(1)] * 3)
-        >>> keys, chunks, documents = index.admissible(Mask(required=1), [7, 99])
-        >>> keys.tolist(), chunks.tolist(), documents.tolist()
-        ([20, 30], [2, 1], [7, 7])
         """
         tests, asked = predicates(policy, as_of, alive_at), key_array(documents, name="documents")
         out, fault = ffi.new("carag_text_found **"), new_fault()
@@ -419,11 +346,6 @@ class TextIndex(Handle):
 
         The new file holds no word that stood in deleted chunks alone. The previous file is unlinked, not overwritten:
         disk blocks, copies and backups are beyond this library's reach.
-
-        Raises
-        ------
-        OSError
-            If the file cannot be written; the previous file is untouched.
         """
         fault = new_fault()
         status = lib.carag_text_save(self._core, path_bytes(path), fault)
@@ -435,13 +357,6 @@ class TextIndex(Handle):
 
         With ``mmap``, terms and postings stay in the file, whose pages processes share. Every checksum is verified;
         other checks are left to :meth:`verify`, and a search that meets damage raises.
-
-        Raises
-        ------
-        CorruptFile
-            If a check of the file fails; the message names the section.
-        OSError
-            If the file cannot be read.
         """
         out, fault = ffi.new("carag_text **"), new_fault()
         status = lib.carag_text_load(path_bytes(path), bool(mmap), out, fault)
@@ -451,12 +366,6 @@ class TextIndex(Handle):
         return index
 
     def verify(self) -> None:
-        """Verify the order of terms, postings against lengths, and labels against windows.
-
-        Raises
-        ------
-        CorruptFile
-            If something is wrong; the message names the section.
-        """
+        """Verify the order of terms, postings against lengths, and labels against windows."""
         fault = new_fault()
         raise_for(lib.carag_text_verify(self._core, fault), fault, path=self._path)

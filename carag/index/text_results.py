@@ -23,16 +23,13 @@ class AdmissibleChunks(NamedTuple):
     keys: NDArray[np.int64]
     """(n,) keys of the labels; of several on a chunk, the smallest."""
     chunks: NDArray[np.int64]
-    """(n,) keys of the chunks."""
     documents: NDArray[np.int64]
-    """(n,) documents of the chunks."""
 
 
 class TermCounts(NamedTuple):
     """Exact counts over the admissible chunks."""
 
     chunks: int
-    """Number of admissible chunks."""
     length: int
     """Their total number of tokens, with headings counted in each chunk."""
     frequencies: tuple[int, ...]
@@ -48,7 +45,6 @@ class TextStats:
     """
 
     admissible: int
-    """Number of admissible chunks."""
     length: int
     """Their total number of tokens."""
     matched: int | None
@@ -69,25 +65,12 @@ class TextStats:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TextResult:
-    """Admissible chunks, highest score first, ties by smaller key.
-
-    Examples
-    --------
-    >>> from carag import Mask, TextIndex, policy_word
-    >>> index = TextIndex()
-    >>> index.add([1, 2], [7, 7], [["net", "sales"], ["cost"]])
-    >>> index.label([1, 2], [1, 2], [policy_word(1)] * 2)
-    >>> result = index.search(["sales", "profit"], 5, Mask())
-    >>> result, result.frequencies
-    (<TextResult of 1 chunks: 2 admissible>, (1, 0))
-    """
+    """Admissible chunks, highest score first, ties by smaller key."""
 
     keys: NDArray[np.int64]
     """(n,) keys of the labels that admitted each chunk."""
     chunks: NDArray[np.int64]
-    """(n,) keys of the chunks."""
     documents: NDArray[np.int64]
-    """(n,) documents of the chunks."""
     scores: NDArray[np.float64]
     """(n,) above 0."""
     frequencies: tuple[int, ...]

@@ -35,9 +35,7 @@ from carag.limits import quoted
 __all__ = ["TOKENS_VERSION", "tokenize"]
 
 TOKENS_VERSION: Final = 1
-"""Changes whenever a text may give other terms: text indexed under another version is indexed again. The terms of
-characters that Unicode adds later change with Python's ``unicodedata``.
-"""
+"""Changes whenever a text may give other terms: text indexed under another version is indexed again."""
 
 _ALONE: Final = (
     "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fd-\u30ff"
@@ -91,11 +89,6 @@ def tokenize(text: str, *, figures: bool = True) -> list[str]:
     """Split a text into its terms, in order and with repetitions.
 
     ``figures`` keeps figures, tickers, clause and section numbers whole, in addition to their parts.
-
-    Raises
-    ------
-    InvalidArgument
-        If ``text`` is not a ``str``.
 
     Examples
     --------

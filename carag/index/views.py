@@ -1,9 +1,7 @@
 """Keep materialised views: indexes of a policy's admissible rows alone, for policies that are asked repeatedly.
 
-A search over the whole index reads past inadmissible rows; a view holds none. It is made in the background once
-:data:`QUERIES_BEFORE` queries were asked under one policy. It answers until the index changes, or an instant passes at
-which a row opens or expires, and the core tests every row found against the index itself before returning it. Views
-stay within a limit of bytes; the least recently asked is dropped first.
+A view is made in the background after :data:`QUERIES_BEFORE` queries under one policy. It answers until the index
+changes, or an instant passes at which a row opens or expires; the core tests each row found against the index.
 """
 
 from __future__ import annotations
@@ -30,9 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["QUERIES_BEFORE", "IndexStats", "Views", "views_of"]
 
 QUERIES_BEFORE: Final = 1_000
-"""Queries under a policy before its view is made, or made again after the index changed. A view of 100,000 rows of 384
-dimensions takes one core ten seconds to make.
-"""
+"""Queries under a policy before its view is made; one of 100,000 rows of 384 dimensions takes a core ten seconds."""
 _WATCHED: Final = 256
 """Number of policies whose queries are counted; a view is dropped with the count of its policy."""
 _MOST: Final = 0.9
@@ -46,13 +42,11 @@ class IndexStats:
     """The rows of an index, and the state of its views."""
 
     rows: int
-    """Live rows."""
     classes: int
     """Upper bound on the distinct (word, terms) of the live rows."""
     views: int
     """Number of views in memory; an outdated view is kept until it is replaced."""
     view_bytes: int
-    """Memory that they take."""
     view_hits: int
     """Queries answered by views, including those since dropped."""
     view_error: str
@@ -64,9 +58,7 @@ class _AskedPolicy:
     """A policy that is asked, and its view."""
 
     queries: int = 0
-    """Queries that no view answered since one was last requested, less those that one answered: if a policy is asked at
-    two instants, one of them has the view.
-    """
+    """Queries that no view answered since one was last requested, less those that one answered."""
     view: CData | None = None
     bytes: int = 0
 
@@ -183,10 +175,7 @@ class Views:
                 asked.bytes = int(lib.carag_materialised_bytes(core, lib.carag_materialised_rows(view)))
 
     def _room_for(self, policy: Policy, size: int) -> int:
-        """Drop views until ``size`` bytes are free for a policy's next one, and return how many are free.
-
-        Its own view and outdated ones are dropped first, then the least recently asked.
-        """
+        """Drop views until ``size`` bytes are free, its own and outdated ones first, and return how many are free."""
         if size > self.limit:
             raise InvalidArgument(
                 f"a view of the policy takes {size:,} bytes; want at most the {self.limit:,} that views may take"

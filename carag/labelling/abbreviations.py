@@ -1,9 +1,6 @@
 """Tell whether a full stop ends an abbreviation rather than a sentence: English, German, French, and Indian English.
 
-Sentence ends decide where passages are split and what is quoted, so there is one list. Texts mix languages, and the
-language is not asked for: an abbreviation of one language is rarely a word of another, or the next word decides. ``Acme
-Ltd. The bank`` is two sentences, ``Acme Ltd. Mumbai`` is part of one. A sentence does not end between the abbreviation
-of a unit or currency and its number, whether the list has it or not: ``Tk. 500`` has no vowel.
+Texts mix languages, so there is one list: ``Acme Ltd. The bank`` is two sentences, ``Acme Ltd. Mumbai`` part of one.
 """
 
 from __future__ import annotations
@@ -119,14 +116,7 @@ _STARTS: Final = _listed(
 
 
 def abbreviates(text: str, stop: int) -> bool:
-    """Tell whether the full stop at ``text[stop - 1]`` belongs to an abbreviation, so that no sentence ends there.
-
-    Examples
-    --------
-    >>> texts = "pays Rs. 25,000 a day", "of Acme Ltd. The bank", "it ends. Banks"
-    >>> [abbreviates(text, text.index(".") + 1) for text in texts]
-    [True, False, False]
-    """
+    """Tell whether the full stop at ``text[stop - 1]`` belongs to an abbreviation, so that no sentence ends there."""
     number = _NUMBER.search(text, max(0, stop - _REACH), stop)
     return (number is not None and _begins(text, number.start())) or _is_known(text, stop)
 

@@ -1,9 +1,7 @@
 """Compute the history of every document from the acts of other documents, whatever their order of arrival.
 
-An act names others by an id, or by a name that they bear. It is one more fact of its document, so both time axes
-follow: what is valid from which minute, and since when the store knew it. All doubt is resolved towards hiding: an act
-applies to every document that bears the name, and the earliest of several counts. It has no effect before the minute in
-which its own document is public, because it could not be known before, nor on documents published later.
+All doubt is resolved towards hiding: an act applies to every document that bears the name, and the earliest of several
+counts. It never begins before the minute in which its own document is public.
 """
 
 from __future__ import annotations
@@ -47,14 +45,6 @@ def document_histories(
 
     ``facts`` are as the store keeps them: ``id``, ``public_at`` and ``supersedes``, and where stated ``names``,
     ``acts`` (kind, name, minute or None) and ``in_force_at``. ``lifecycle`` has the bits that acts set.
-
-    Examples
-    --------
-    >>> from carag.policy.vocabulary import Lifecycle
-    >>> old = {"id": "a", "public_at": 3, "supersedes": None}
-    >>> new = {"id": "b", "public_at": 5, "supersedes": None, "acts": [["replaces", "a", 9]]}
-    >>> [(span.since, span.bits) for span in document_histories([new, old], Lifecycle())["a"]]
-    [(0, 0), (9, 2147483648)]
     """
     several = list(facts)
     bits: dict[str, PolicyFlag | None] = {

@@ -13,13 +13,7 @@ _ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_
 
 
 def canonical_json(value: object, what: str) -> str:
-    r"""Write a value in ASCII with sorted keys and no spaces; InvalidArgument, naming ``what``, if JSON cannot hold it.
-
-    Examples
-    --------
-    >>> canonical_json({"b": [1, None], "a": "é"}, "facts")
-    '{"a":"\\u00e9","b":[1,null]}'
-    """
+    r"""Write a value in ASCII with sorted keys and no spaces; InvalidArgument names ``what`` JSON cannot hold."""
     try:
         return _ENCODER.encode(value)
     except (TypeError, ValueError, RecursionError) as error:

@@ -1,10 +1,6 @@
 """Split a document into passages at its own boundaries: sections, headings, paragraphs, clauses, sentences.
 
-A passage that stops inside a clause separates a condition from its exception, so a split follows the text: before a
-heading, between paragraphs, before a numbered clause, after a sentence; only then at the end of a line, at a space, or,
-in text without any of these, anywhere.
-
-This module looks at characters alone: no forms, no labels, no storage.
+A passage that stops inside a clause separates a condition from its exception.
 """
 
 from __future__ import annotations
@@ -66,25 +62,6 @@ def chunk(text: str, *, target: int = 1000, limit: int = 1500) -> list[Chunk]:
     From each start, the best kind of boundary within reach is chosen, and of that kind the one nearest to `target`.
     Reach is from half of `target` to `limit`, and ends half of `target` before the end of the document, so that the
     last passage is not very short.
-
-    Parameters
-    ----------
-    text : str
-        Any characters at all.
-    target, limit : int
-        Desired and greatest passage length in characters, ``1 <= target <= limit``.
-
-    Returns
-    -------
-    list of Chunk
-        In order, disjoint, none longer than `limit`, together holding every non-whitespace character; empty for
-        whitespace alone. The time is linear in the length of the text.
-
-    Examples
-    --------
-    >>> text = "Item 1. Business\nWe sell to the U.S. Navy. We pay tax in May."
-    >>> [c.text for c in chunk(text, target=30, limit=44)]
-    ['Item 1. Business\nWe sell to the U.S. Navy.', 'We pay tax in May.']
     """
     if not 1 <= target <= limit:
         raise InvalidArgument(
@@ -108,13 +85,7 @@ def chunk(text: str, *, target: int = 1000, limit: int = 1500) -> list[Chunk]:
 
 
 def boundaries(text: str) -> Iterator[tuple[int, Boundary]]:
-    r"""Find every boundary better than a space, in order, at the position where the later passage would begin.
-
-    Examples
-    --------
-    >>> [(at, kind.name) for at, kind in boundaries("One of two. And\n(a) this;\n(b) that.")]
-    [(12, 'SENTENCE'), (16, 'ROW'), (26, 'CLAUSE')]
-    """
+    r"""Find every boundary better than a space, in order, at the position where the later passage would begin."""
     above = ""
     heads = blank = False
     for match in _LINE.finditer(text):

@@ -22,13 +22,7 @@ NOWHERE: Final = Path()
 
 
 def between(first: Path, last: Path) -> str:
-    """Name the range from one piece to another, as a citation shows it.
-
-    Examples
-    --------
-    >>> between(Path(("Annex II",), ("4", "(a)")), Path(("Annex II",), ("4", "(c)")))
-    'Annex II, clauses 4(a)-(c)'
-    """
+    """Name the range from one piece to another, as a citation shows it."""
     if first == last or (not last.labels and last.headings == first.headings[: len(last.headings)]):
         return str(first)
     if not first.labels and first.headings == last.headings:

@@ -1,8 +1,7 @@
 """Split a document of rules at its clauses, and name the clause of each passage.
 
-A rule is its condition together with its exception: a clause stays whole with its items, provisos, explanations and
-tables, even if it is longer than passages usually are. What is too long for that is split between the clauses inside
-it, and only text without numbers is split as :mod:`~carag.labelling.chunking` does.
+A clause stays whole with its items, provisos, explanations and tables, even if it is longer than passages usually are;
+what is too long for that is split between the clauses inside it.
 """
 
 from __future__ import annotations
@@ -40,30 +39,7 @@ def chunk_by_clauses(
 ) -> list[ClauseChunk]:
     r"""Split a document into passages that hold whole clauses.
 
-    Neighbouring clauses of one parent share a passage while it is not longer than `target`.
-
-    Parameters
-    ----------
-    target, limit : int
-        Desired and greatest passage length in characters, ``1 <= target <= limit``.
-    whole : int, optional
-        Greatest length in characters of one clause that stays whole with its items and provisos, and of a table, at
-        least `limit`; the default is `limit`.
-    overlap : int
-        Greatest number of characters that a passage repeats from the one before it, where one clause had to be split;
-        less than `target`.
-
-    Returns
-    -------
-    list of ClauseChunk
-        In order, none longer than `limit` except single clauses up to `whole`, together holding every non-whitespace
-        character; disjoint except for overlaps. The time is linear in the length of the text.
-
-    Examples
-    --------
-    >>> text = "1. A bank may\n(a) lend;\n(b) hold gold.\nProvided that it reports.\n2. No bank may speculate."
-    >>> [(one.part, one.text) for one in chunk_by_clauses(text, target=30, limit=70)]
-    [('clause 1', '1. A bank may\n(a) lend;\n(b) hold gold.\nProvided that it reports.'), ('clause 2', '2. No bank ...
+    ``whole`` is the greatest length of a clause or table that stays whole, ``overlap`` what parts of one may repeat.
     """
     if not 1 <= target <= limit:
         raise InvalidArgument(

@@ -49,18 +49,7 @@ class _Unreadable(Exception):
 
 
 def label_facts(facts: Mapping[str, Any], vocabulary: Vocabulary) -> DeclaredLabel:
-    """Label a document by the facts it states: by name, a text in any case, a number, a truth value, or a list of them.
-
-    Examples
-    --------
-    >>> from carag.policy import Vocabulary, bit_names
-    >>> generic = Vocabulary.shipped("generic")
-    >>> said = label_facts({"classification": "Confidential", "personal_data": "yes"}, generic)
-    >>> bit_names(said.word, generic.flags)
-    ('INTERNAL', 'CONFIDENTIAL', 'PERSONAL')
-    >>> label_facts({"classification": "confidental"}, generic).quarantine.code
-    <FactProblem.UNKNOWN_VALUE: 'UNKNOWN_VALUE'>
-    """
+    """Label a document by the facts it states: by name, a text, a number, a truth value, or a list of them."""
     if problem := _problem(facts, vocabulary):
         return quarantined(*problem)
     causes = []

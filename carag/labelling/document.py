@@ -66,11 +66,6 @@ class Act:
     since : datetime or date, optional
         From when: an aware datetime, or a date, from its first minute on; by default when this document comes into
         force. An act never begins before its own document is public.
-
-    Examples
-    --------
-    >>> Act("withdraws", "number 7/2023").kind
-    <ActKind.WITHDRAWS: 'withdraws'>
     """
 
     kind: ActKind
@@ -129,12 +124,6 @@ class Document:
     read_by : str, optional
         The reader that extracted the text from a file, with its version, such as ``"pdf/2"``, so that a store can tell
         which documents an earlier reader read.
-
-    Raises
-    ------
-    InvalidArgument
-        If a value has the wrong type, both or neither of ``bits`` and ``facts`` are given, or the document expires
-        before it is public.
 
     Examples
     --------

@@ -1,7 +1,6 @@
 """Find text that is repeated on the pages of a document and not part of its content: running heads, page numbers.
 
-Heads and numbers stand in the middle of clauses that cross pages, so a reader of clauses must skip them. Pages end at
-form feeds, as in text taken from PDF files; without form feeds, only exact repetition is evidence.
+Pages end at form feeds; without form feeds, only exact repetition is evidence.
 """
 
 from __future__ import annotations
@@ -49,11 +48,6 @@ def furniture(text: str) -> frozenset[str]:
     These are lines that begin or end several pages, word for word or with a number that rises by one from page to page;
     and letters on lines of their own on half of the pages. In a text without form feeds it is any repeated line. Lines
     that are only a page number are not included.
-
-    Examples
-    --------
-    >>> sorted(furniture("\f".join(f"Rules on Gifts\nThe text of it.\n{page} | Staff" for page in range(4, 8))))
-    ['4 | Staff', '5 | Staff', '6 | Staff', '7 | Staff', 'Rules on Gifts']
     """
     pages = text.split("\f")
     stands: Counter[str] = Counter()

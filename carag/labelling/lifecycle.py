@@ -49,17 +49,7 @@ class Effect(NamedTuple):
 
 
 def spans_of(public_at: int, effects: Iterable[Effect]) -> tuple[StateSpan, ...]:
-    """Compute the ascending spans of a document's state from the effects on it, the first since ``public_at``.
-
-    Each span names the earliest cause of every bit.
-
-    Examples
-    --------
-    >>> from carag.policy import PolicyBit
-    >>> effect = Effect(9, NEVER, PolicyBit.DELISTED, "b")
-    >>> [(span.since, span.bits, span.causes) for span in spans_of(5, [effect])]
-    [(5, 0, ()), (9, 8388608, (StateCause(bit='DELISTED', accession_number='b'),))]
-    """
+    """Compute the ascending spans of a document's state from the effects on it, the first since ``public_at``."""
     effects = sorted(effects)
     edges = {minute for one in effects for minute in (one.since, one.until) if public_at < minute < NEVER}
     spans: list[StateSpan] = []

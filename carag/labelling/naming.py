@@ -14,13 +14,7 @@ _FIELD: Final = re.compile(r"\{(\w+)\}")
 
 
 def named(parts: Iterable[str], stated: Mapping[str, object]) -> list[str]:
-    """Fill the parts, such as ``"filed {filed}"``, and leave out each one with a field that is absent or empty.
-
-    Examples
-    --------
-    >>> named(["{company}", "{form}", "filed {filed}"], {"company": "Example Corp", "form": "", "filed": "2024-02-01"})
-    ['Example Corp', 'filed 2024-02-01']
-    """
+    """Fill the parts, such as ``"filed {filed}"``, and leave out each one with a field that is absent or empty."""
     found = []
     for part in parts:
         values = [str(stated.get(field) or "").strip() for field in _FIELD.findall(part)]

@@ -1,8 +1,6 @@
 """Follow the numbers of clauses through a text, so that each piece has a path such as ``Annex II, clause 4(b)(ii)``.
 
-A number at the start of a line is a clause only if it continues a number above it or begins a list. This distinguishes
-the letter ``(i)`` after ``(h)`` from the Roman numeral, and a clause from ``Section 35A``, a year or an amount that
-happens to begin a line of a PDF.
+A number at the start of a line is a clause only if it continues a number above it or begins a list.
 """
 
 from __future__ import annotations
@@ -216,11 +214,7 @@ class Numbering:
         return len(self._open)
 
     def clauses(self, start: int, end: int, above: str, *, blank: bool) -> Iterator[int]:
-        """Open the clauses that a line begins, such as both of ``4. (a)``; yield where each begins.
-
-        ``start`` and ``end`` are those of the line; ``above`` is the last line before it that is not blank or a page
-        number, and ``blank`` says whether such lines were skipped.
-        """
+        """Open the clauses that a line begins, such as both of ``4. (a)``; yield where each begins."""
         at = start
         for _ in range(_A_LINE):
             match = _MARKER.match(self._text, at, end)
@@ -439,10 +433,7 @@ class Numbering:
         return 0 < len(after) < most and after[0].isupper() and after[-1] not in ".;,"
 
     def _is_roman(self, match: re.Match[str], *, begins: bool) -> bool:
-        """Tell whether an ``i`` after an ``h`` begins a list, by what comes first below: ``ii``, or ``j`` or ``i``.
-
-        If nothing decides before the next clause, it begins a list only below words that introduce one.
-        """
+        """Tell whether an ``i`` after an ``h`` begins a list, by what comes first below: ``ii``, or ``j`` or ``i``."""
         is_capital = match[0].strip(" \t\f(.)0123456789").isupper()
         end = self._first_below("", match.end())
         i, ii, j = (

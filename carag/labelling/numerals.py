@@ -21,13 +21,7 @@ _ROMAN: Final = re.compile(r"(x{0,3})(ix|iv|v?i{0,3})|l?(x{0,3})(ix|iv|v?i{0,3})
 
 
 def readings_of(token: str) -> list[tuple[str, int]]:
-    """Return the kinds of list that a number or letter may belong to, with its place in each.
-
-    Examples
-    --------
-    >>> readings_of("12"), readings_of("i"), readings_of("BB")
-    ([('#', 12)], [('a', 9), ('i', 1)], [('A', 28)])
-    """
+    """Return the kinds of list that a number or letter may belong to, with its place in each."""
     if token.isdigit():
         return [("#", int(token))]
     kinds = ("A", "I") if token.isupper() else ("a", "i")

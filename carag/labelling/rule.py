@@ -1,7 +1,6 @@
 """Define the rules that set policy bits, and apply them to one document or to many at once.
 
-A rule tests a document's fields: a named tuple of integers, or of arrays with one element per document. Its operators
-mean the same for both, so each rule is written once and evaluated for one document or a million.
+Operators mean the same for one document's integers and for arrays of many, so each rule is written once.
 """
 
 from __future__ import annotations
@@ -67,10 +66,7 @@ class QuarantineRule(NamedTuple):
 def label_words(
     columns: tuple[Any, ...], rules: Iterable[Rule], quarantines: Iterable[QuarantineRule]
 ) -> NDArray[np.uint32]:
-    """Label n documents at once, given their fields as a named tuple of arrays, as the rules read them.
-
-    The (n,) uint32 words have bits and schema version, with the quarantine bit where any of ``quarantines`` holds.
-    """
+    """Label n documents at once, given their fields as a named tuple of arrays, as the rules read them."""
     found = np.full(np.shape(columns[0]), VERSION_WORD, dtype=np.uint32)
     for rule in rules:
         found |= np.where(rule.test(columns), np.uint32(rule.bit), np.uint32(0))

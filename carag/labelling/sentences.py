@@ -23,14 +23,7 @@ _PARAGRAPHS: Final = re.compile(r"\n\s*\n|:[ \t]*\n")
 
 
 def sentence_ends(text: str, start: int = 0, end: int | None = None) -> Iterator[int]:
-    """Yield where the sentences after the first begin in ``text[start:end]``; line ends count as spaces.
-
-    Examples
-    --------
-    >>> text = "A fine of Rs. 500 is due. (It is paid to Acme Ltd.) See Art. 5."
-    >>> [text[at:] for at in sentence_ends(text)]
-    ['(It is paid to Acme Ltd.) See Art. 5.', 'See Art. 5.']
-    """
+    """Yield where the sentences after the first begin in ``text[start:end]``; line ends count as spaces."""
     for stop in _STOP.finditer(text, start, len(text) if end is None else end):
         if stop["first"] is not None and stop["first"].islower():
             continue
@@ -45,12 +38,6 @@ def sentences(
 
     With ``wrapped``, a sentence may continue on the next line, and a blank line or a colon at the end of a line ends
     it; otherwise every line end does.
-
-    Examples
-    --------
-    >>> text = "Logs are kept. See Art. 5(2).\n- for six months;\n---"
-    >>> [text[start:end] for start, end in sentences(text)]
-    ['Logs are kept.', 'See Art. 5(2).', '- for six months;']
     """
     end = len(text) if end is None else end
     found: list[tuple[int, int]] = []

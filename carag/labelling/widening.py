@@ -1,9 +1,7 @@
 """Report what another profile with the same bits would open by its rules, groups, words and calendar.
 
-:func:`carag.policy.diff.compare` judges the cells; this module judges everything else that a ``profile.toml`` decides,
-so that no change allows more use unnoticed. A rule reads one field, and a word is the union of what all fields set, so
-the rules are judged field by field, over values on both sides of every value that either profile names. The judgement
-covers every possible document, not only those of one store; where it cannot decide, it reports that the change widens.
+Rules are judged field by field, over values on both sides of every value that either profile names, for every possible
+document; where that cannot decide, the change is reported to widen.
 """
 
 from __future__ import annotations
@@ -54,18 +52,7 @@ JUDGED: Final[Mapping[str, str]] = {
 
 
 def widenings(old: PolicyTable, new: PolicyTable) -> tuple[str, ...]:
-    """Describe what may be used under a new profile and not under the old one, cells apart: a sentence per change.
-
-    Examples
-    --------
-    >>> from carag.policy import PolicyTable
-    >>> table = PolicyTable.shipped("generic")
-    >>> from carag.policy import Profile
-    >>> policy, roles = Profile.shipped("generic").texts
-    >>> text = policy.replace('field = "draft"', 'field = "unfinished"').replace('"generic"', '"office"')
-    >>> widenings(table, Profile.from_texts(text, roles).table)[0]
-    'a document with draft misspelt is no longer quarantined'
-    """
+    """Describe what may be used under a new profile and not under the old one, cells apart: a sentence per change."""
     was, now = old.vocabulary, new.vocabulary
     found = [*_by_rules(old, new), *_by_groups(was, now), *_by_kinds(was, now), *_by_intents(was, now)]
     if was.reader != now.reader:

@@ -1,8 +1,4 @@
-"""Decide what a session may use: policy words, masks, sessions and decisions. Reads no clock and no caller's file.
-
-Words and masks, which the index takes, need numpy alone. The rest is loaded on first use, because tables and claims are
-validated by pydantic and days need time zone data.
-"""
+"""Decide what a session may use: policy words, masks, sessions and decisions. Reads no clock and no caller's file."""
 
 from __future__ import annotations
 

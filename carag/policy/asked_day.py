@@ -1,8 +1,7 @@
 """Decide whether the day that a question names becomes the instant as of which it is answered.
 
-It does only if the session states no instant, its cell may ask ``as_of``, and the question names one day that is over.
-In every other case the answer is as of the instant it would have anyway, and says so: no day is guessed, and the words
-of a question grant no right that the cell lacks.
+It does only if the session states no instant, its cell may ask ``as_of``, and the question names one day that is over;
+no day is guessed.
 """
 
 from __future__ import annotations
@@ -73,26 +72,7 @@ class AskedDay(NamedTuple):
         now: datetime,
         zone: ZoneInfo,
     ) -> AskedDay | None:
-        """Decide; None if the question names no day.
-
-        Parameters
-        ----------
-        named : sequence of date or None
-            The days as of which the question asks; None for one that cannot be read.
-        stated : datetime or date, optional
-            The session's own ``as_of``.
-        may_ask : bool
-            Whether the cell may ask ``as_of``.
-        zone : ZoneInfo
-            Where days end.
-
-        Examples
-        --------
-        >>> from datetime import UTC, date, datetime
-        >>> from zoneinfo import ZoneInfo
-        >>> AskedDay.of([date(2024, 3, 1)], stated=None, may_ask=False, now=datetime.now(UTC), zone=ZoneInfo("UTC")).use
-        <DayUse.NO_RIGHT: 'NO_RIGHT'>
-        """
+        """Decide, from the ``named`` days and the session's ``stated`` instant; None if the question names no day."""
         if not named:
             return None
         days = tuple(dict.fromkeys(day for day in named if day is not None and day.year >= _FIRST_YEAR))

@@ -1,8 +1,7 @@
 """Read policy bits in every form that a caller may write, and refuse ambiguous ones.
 
-A vector of bits, a bit's number and a policy word are all integers, and the wrong one could admit an inadmissible
-passage. So a number alone is always a vector; a name or a member of a flag type is always that bit; and a list of
-numbers, which could be any of the three, is refused, as is a bit of another profile.
+A number alone is always a vector, a name or a member of a flag type always that bit. A list of numbers, which could be
+vectors, bits or words, is refused, as is a bit of another profile.
 """
 
 from __future__ import annotations
@@ -30,21 +29,14 @@ Bits: TypeAlias = "PolicyFlag | str | int | Iterable[PolicyFlag | str]"
 def bits_of(bits: Bits, *, name: str = "bits", flags: type[PolicyFlag] = PolicyBit) -> int:
     """Read policy bits, in any accepted form, as a 27-bit vector.
 
+    Raises InvalidArgument on an unknown name, a bit of another profile, a bit that the profile does not have, a boolean
+    or a fraction, and on plain integers in a list, which could be numbers of bits or vectors.
+
     Parameters
     ----------
     bits : PolicyFlag, str, int, or iterable of PolicyFlag and str
         ``PolicyBit.PD_COMP | PolicyBit.PD_NATURAL``, ``"PD_COMP"``, ``["PD_COMP", PolicyBit.PD_NATURAL]``; a plain
         integer is the vector itself.
-    name : str
-        What an error message calls them.
-    flags : type of PolicyFlag
-        The profile of the names and members; EDGAR's by default.
-
-    Raises
-    ------
-    InvalidArgument
-        On an unknown name, a bit of another profile, a bit that the profile does not have, a boolean or a fraction, and
-        on plain integers in a list, which could be numbers of bits or vectors.
 
     Examples
     --------
@@ -101,10 +93,7 @@ def policy_word(bits: PolicyFlag | str | int | Set[PolicyFlag | str] | Iterable[
 def policy_word(bits: Bits | NDArray[np.integer]) -> int | NDArray[np.uint32]:
     """Add the schema version to a 27-bit policy vector: one word, or (n,) uint32 words from an array of vectors.
 
-    Raises
-    ------
-    InvalidArgument
-        As :func:`bits_of`; and on a sequence of members, which could be one word or several.
+    Raises InvalidArgument as :func:`bits_of`; and on a sequence of members, which could be one word or several.
 
     Examples
     --------
@@ -124,21 +113,12 @@ def policy_word(bits: Bits | NDArray[np.integer]) -> int | NDArray[np.uint32]:
 
 
 def bit_names(word: int, flags: type[PolicyFlag] = PolicyBit) -> tuple[str, ...]:
-    """Name the policy bits set in a word, lowest first.
-
-    Examples
-    --------
-    >>> bit_names(0x0800_0021)
-    ('J_US', 'FS_AUDITED')
-    """
+    """Name the policy bits set in a word, lowest first."""
     return tuple(bit.name for bit in flags if word & bit.value)
 
 
 def whole_number(value: object) -> int:
-    """Return an integer, NumPy's included, as a plain ``int``: a subclass may override how it compares or prints.
-
-    A boolean, or anything that is not an integer, raises TypeError.
-    """
+    """Return an integer, NumPy's included, as a plain ``int``: a subclass may override how it compares or prints."""
     if type(value) is int:
         return value
     if isinstance(value, (bool, np.bool_)):
@@ -147,13 +127,7 @@ def whole_number(value: object) -> int:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """List the known names for an error message, and suggest the one that was probably meant.
-
-    Examples
-    --------
-    >>> nearest("byu_side", ["sell_side", "buy_side"])
-    "want one of sell_side, buy_side; did you mean 'buy_side'?"
-    """
+    """List the known names for an error message, and suggest the one that was probably meant."""
     names = list(known)
     close = difflib.get_close_matches(name, names, n=1)
     return f"want one of {', '.join(names)}" + "".join(f"; did you mean {one!r}?" for one in close)

@@ -1,8 +1,7 @@
 """Read a verified token's claims as the fields of a session.
 
-Apart from the registered claims (RFC 7519, 4.1) a token names ``role`` and ``purpose``. Everything that restricts them
-is in one object, ``carag``, with a fixed set of keys, so that a list under a misspelt key is an error, not an absent
-list.
+Besides registered claims (RFC 7519, 4.1) a token names ``role`` and ``purpose``. All restrictions are in one object,
+``carag``, with a fixed set of keys, so that a misspelt key is an error.
 """
 
 from __future__ import annotations
@@ -29,13 +28,7 @@ class TokenVerifier(Protocol):
     """Verifies tokens."""
 
     def verify(self, token: str) -> Mapping[str, Any]:
-        """Return the claims of a token whose signature, issuer, audience and times are valid.
-
-        Raises
-        ------
-        Refused
-            With a code that starts with ``TOKEN_``.
-        """
+        """Return the claims of a token whose signature, issuer, audience and times are valid."""
         ...
 
 
@@ -78,18 +71,7 @@ class _Terms(_Claims):
 
 
 def fields_of(claims: Mapping[str, Any]) -> dict[str, Any]:
-    """Read the fields of a session from a token's claims.
-
-    Raises
-    ------
-    Refused
-        ``TOKEN_CLAIM_MISSING`` or ``TOKEN_CLAIM_INVALID``.
-
-    Examples
-    --------
-    >>> fields_of({"sub": "ana", "role": "buy_side", "purpose": "invest"})["role"]
-    'buy_side'
-    """
+    """Read the fields of a session from a token's claims."""
     if missing := [name for name in _REQUIRED if name not in claims]:
         raise Refused(
             "TOKEN_CLAIM_MISSING", f"the token lacks {', '.join(missing)}; want {', '.join(_REQUIRED)}"

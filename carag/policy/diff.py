@@ -1,8 +1,7 @@
 """Compare two policy tables: list exactly which cells admit more and which admit less.
 
-A policy is a set of words, described by pairs. Whether one set contains another cannot be decided for each pair alone
-(two halves cover a whole), so a pair is split until each part is contained in one pair of the other side, or disjoint
-from all.
+Containment cannot be decided pair by pair (two halves cover a whole), so a pair is split until each part is contained
+in one pair of the other side, or disjoint from all.
 """
 
 from __future__ import annotations
@@ -61,16 +60,7 @@ class CellChange:
 
 
 def covers(masks: Sequence[Mask], part: Mask) -> bool:
-    """Tell whether every word that a mask admits is admitted by one of several masks.
-
-    Examples
-    --------
-    >>> from carag.policy.mask import Mask
-    >>> covers([Mask(required=1), Mask(forbidden=1)], Mask())
-    True
-    >>> covers([Mask(required=1), Mask(forbidden=2)], Mask())
-    False
-    """
+    """Tell whether every word that a mask admits is admitted by one of several masks."""
     met = [
         mask for mask in masks if not mask.required & part.forbidden and not mask.forbidden & part.required
     ]
@@ -85,16 +75,7 @@ def covers(masks: Sequence[Mask], part: Mask) -> bool:
 
 
 def compare(old: PolicyTable, new: PolicyTable) -> tuple[CellChange, ...]:
-    r"""List the cells that differ, in the order of the new table and then of the old; both must be of one profile.
-
-    Examples
-    --------
-    >>> from carag.policy.table import PolicyTable
-    >>> cell = 'schema=1\n[[cell]]\nrole="r"\npurpose="p"\nregulation="x"\nmay_know_existence=false\npast="none"\n'
-    >>> wide, tight = (PolicyTable.from_toml(cell + f'masks=[{{forbidden=[{bits}]}}]') for bits in ("", '"EGC"'))
-    >>> [(change.direction.value, change.notes) for change in compare(wide, tight)]
-    [('tightens', ('mask 1: also forbids EGC',))]
-    """
+    r"""List the cells that differ, in the order of the new table and then of the old; both must be of one profile."""
     if not same_bits(old.vocabulary.flags, new.vocabulary.flags):
         raise InvalidArgument(
             f"the tables belong to the profiles {old.vocabulary.profile} and {new.vocabulary.profile}, whose bits "

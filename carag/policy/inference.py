@@ -37,6 +37,10 @@ def infer(
 ) -> Decision:
     """Look up the session's cell and tighten it by the session's own restrictions.
 
+    Raises Refused with ``UNKNOWN_ROLE``, ``UNKNOWN_PURPOSE``, ``NO_SUCH_CELL``, ``ALLOW_LIST_REQUIRED``,
+    ``NO_LEGAL_BASIS``, ``CROSSED_FOR_ADVICE``, ``PAST_NOT_GRANTED``, ``UNKNOWN_INTENT``, ``FOREIGN_RESIDENCY``,
+    ``CONFLICT`` or ``TOO_MANY_MASKS``.
+
     Parameters
     ----------
     now : datetime
@@ -46,15 +50,6 @@ def infer(
     days : sequence of date or None
         The days as of which the question asks, None for one that cannot be read; :class:`carag.policy.AskedDay` decides
         whether one becomes ``as_of``.
-
-    Raises
-    ------
-    Refused
-        ``UNKNOWN_ROLE``, ``UNKNOWN_PURPOSE``, ``NO_SUCH_CELL``, ``ALLOW_LIST_REQUIRED``, ``NO_LEGAL_BASIS``,
-        ``CROSSED_FOR_ADVICE``, ``PAST_NOT_GRANTED``, ``UNKNOWN_INTENT``, ``FOREIGN_RESIDENCY``, ``CONFLICT`` or
-        ``TOO_MANY_MASKS``.
-    InvalidArgument
-        If the session is not exactly a :class:`Session`: a subclass could name one role here and another on record.
     """
     if type(session) is not Session:
         raise InvalidArgument(f"session is {quoted(session)}; want a carag.Session")
@@ -102,14 +97,7 @@ def infer(
 
 
 def tighten(policy: Policy, intent: str) -> Policy:
-    """Add the bits that an intent requires and forbids to every mask; PolicyConflict if the policy hides what it asks.
-
-    Examples
-    --------
-    >>> from carag.policy.mask import Mask
-    >>> tighten(Policy(Mask(0, 0x4000)), "LATEST").masks
-    (Mask(forbidden=['PD_SPECIAL', 'NOT_LATEST']),)
-    """
+    """Add an intent's bits to every mask; PolicyConflict if the policy hides what the intent asks for."""
     (rule,) = vocabulary_of(policy.flags).intents.named([intent])
     return _with_bits(policy, rule.mask.required, rule.mask.forbidden)
 
@@ -183,11 +171,7 @@ def _tightened(policy: Policy, session: Session, intents: tuple[IntentRule, ...]
 
 
 def _without_transfer(policy: Policy) -> Policy:
-    """Make personal data of EU filers inadmissible (GDPR Art. 44-46).
-
-    *Not (EU and personal)* is not a conjunction, so each pair becomes two: not EU, or not personal. If a pair requires
-    one side, only the other remains; if it requires both, nothing does.
-    """
+    """Make personal data of EU filers inadmissible (GDPR Art. 44-46): each pair becomes two, not EU or not personal."""
     groups = vocabulary_of(policy.flags).groups
     if not groups.transfer or not groups.personal:
         raise PolicyConflict("this profile cannot tell which passages hold personal data of the EU")
@@ -203,10 +187,7 @@ def _without_transfer(policy: Policy) -> Policy:
 
 
 def _grounds(session: Session, table: PolicyTable, moments: tuple[int, ...]) -> tuple[Ground, ...]:
-    """List the entities that the session may not read about, and why.
-
-    A quiet period counts both now and as of the session's instant, so that asking about the past does not evade it.
-    """
+    """List the entities that the session may not read about, and why; quiet periods count now and as of its instant."""
     purpose, kinds, zone = session.purpose, table.vocabulary.kinds, table.vocabulary.zone
     crossed = {crossing.entity for crossing in session.wall_crossings}
     lifted = {crossing.entity for crossing in session.wall_crossings if crossing.purpose == purpose}

@@ -1,8 +1,4 @@
-"""Find intents in a question, such as audited figures, the latest report or a named person; they only tighten masks.
-
-They are found by a profile's fixed phrases, so that the same question always gives the same masks. No model sets one,
-and no word of a question widens a policy.
-"""
+"""Find intents in a question by a profile's fixed phrases, never by a model; they only tighten masks."""
 
 from __future__ import annotations
 

@@ -29,11 +29,7 @@ class Finding:
 
 
 def lint(table: PolicyTable) -> tuple[Finding, ...]:
-    """Find likely mistakes in a valid table.
-
-    The codes are ``UNREACHABLE_BIT``, ``UNUSED_ROLE``, ``UNUSED_PURPOSE``, ``ALWAYS_EMPTY``, ``EMPTY_MASK`` and
-    ``SUPERFLUOUS_MASK``.
-    """
+    """Find likely mistakes in a valid table."""
     found = [
         Finding("UNREACHABLE_BIT", bit.name, "no cell, session or intent requires or forbids it")
         for bit in table.vocabulary.flags

@@ -1,8 +1,6 @@
 """Define masks and policies: what a session may see, as an OR of (required, forbidden) pairs and lists of entities.
 
-A pair compiles to one AND and one compare, ``(word & mask) == value``. Because ``mask`` always covers the control bits,
-the same test covers deletion, quarantine and a missing label. Entities do not fit in bits, so they are sets of numbers;
-a passage may be about several: a filing has co-registrants, a Form 4 has an issuer and an owner.
+A pair is one AND and one compare, ``(word & mask) == value``; ``mask`` always covers the control bits.
 """
 
 from __future__ import annotations
@@ -40,6 +38,8 @@ NO_ENTITY: Final = 0
 class Mask:
     """A conjunction: every required bit set, no forbidden bit set. ``Mask()`` admits every labelled, live row.
 
+    Raises PolicyConflict if a bit is both required and forbidden.
+
     Parameters
     ----------
     required, forbidden : PolicyFlag, str, int, or iterable of PolicyFlag and str
@@ -47,13 +47,6 @@ class Mask:
     flags : type of PolicyFlag, optional
         The profile of the bits; by default that of the members given, or EDGAR's. It names bits in errors and in the
         ``repr``, and does not change what a mask admits.
-
-    Raises
-    ------
-    InvalidArgument
-        If a value is not bits, or is ambiguous.
-    PolicyConflict
-        If a bit is both required and forbidden.
 
     Examples
     --------
@@ -124,11 +117,6 @@ class Policy:
         Whether one entity on the allow list is enough for a passage about several. By default all must be on it, as
         behind an information barrier. One denied entity makes the passage inadmissible in either case.
 
-    Attributes
-    ----------
-    allow_entities, deny_entities : tuple of int
-        Ascending and distinct; with an allow list, ``deny_entities`` is empty unless ``allow_if_any``.
-
     Examples
     --------
     >>> Policy(Mask(0x800, 0x10000), Mask(0x1000, 0x10000)).admits(0x0800_1002)
@@ -148,9 +136,7 @@ class Policy:
     deny_entities: tuple[int, ...] = field(compare=False)
     allow_if_any: bool = field(compare=False)
     _same: tuple[tuple[tuple[int, int], ...], bytes | None, bytes, bool]
-    """All other fields: the bits of the masks, and the lists as bytes, which compare a hundred times faster. Every
-    search compares lists of thousands.
-    """
+    """All other fields; the lists as bytes, which compare a hundred times faster."""
 
     def __init__(
         self,

@@ -21,14 +21,7 @@ _OPERATORS = {"equals": "is", "one_of": "is one of", "contains": "lists", "at_le
 
 
 def profile_page(profile: Profile) -> str:
-    """Return the page.
-
-    Examples
-    --------
-    >>> from carag.policy import Profile
-    >>> profile_page(Profile.open("generic")).splitlines()[0]
-    '# The 6 bits of the profile generic'
-    """
+    """Return the page."""
     said, table = profile.vocabulary, profile.table
     return "\n".join(
         [

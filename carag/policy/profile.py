@@ -1,8 +1,7 @@
 """Open a profile: the folder that says what a domain's bits mean and who may use what for which purpose.
 
-A profile is data, ``profile.toml`` and ``roles.toml``, and never code. Those of ``SHIPPED`` are opened by name, any
-other by its folder. ``reading.toml`` and its tables may add how questions are read: they order what is found and do not
-decide what is admissible, so they are not part of the policy's hash.
+A profile is data, never code: ``profile.toml`` and ``roles.toml``. ``reading.toml`` and its tables order what is found,
+and are not part of the policy's hash.
 """
 
 from __future__ import annotations
@@ -38,19 +37,11 @@ class Profile:
 
     Attributes
     ----------
-    texts : tuple of str
-        ``profile.toml`` and ``roles.toml``.
     is_shipped : bool
         Whether it is one of ``SHIPPED``, whose roles change with the package.
     reading : mapping of str to str
         The texts of ``reading.toml``, ``kinds.tsv`` and ``lexicon.tsv``, by name, as far as the profile has them. They
         are checked by their reader, :class:`carag.retrieval.reading.Declared`.
-
-    Examples
-    --------
-    >>> generic = Profile.open("generic")
-    >>> generic.name, [bit.name for bit in generic.vocabulary.flags][:3]
-    ('generic', ['INTERNAL', 'CONFIDENTIAL', 'SECRET'])
     """
 
     table: PolicyTable
@@ -84,13 +75,7 @@ class Profile:
 
     @classmethod
     def open(cls, profile: str | PathLike[str] | Profile = DEFAULT_PROFILE) -> Profile:
-        """Open a profile by the name of one that ships with the package, or by the path of its folder.
-
-        Raises
-        ------
-        InvalidArgument
-            If there is no such profile, the folder lacks a file, or a file is not valid.
-        """
+        """Open a profile by the name of one that ships with the package, or by the path of its folder."""
         if isinstance(profile, Profile):
             return profile
         if isinstance(profile, str):
@@ -118,11 +103,7 @@ class Profile:
 
     @classmethod
     def from_texts(cls, profile: str, roles: str, reading: Mapping[str, str] | None = None) -> Self:
-        """Make a profile from the texts of its two files, and of those that say how questions are read.
-
-        InvalidArgument is raised if a text is not valid, or takes the name of a shipped profile without its bits and
-        metadata.
-        """
+        """Make a profile from the texts of its two files, and of those that say how questions are read."""
         vocabulary = Vocabulary.from_toml(profile)
         made = cls(PolicyTable.from_toml(roles, vocabulary), (profile, roles), reading=dict(reading or {}))
         kinds = vocabulary.kinds

@@ -1,7 +1,7 @@
 """Explain who could lift the rule that hides a passage, and how; and the regulation each rule serves.
 
-These explanations are for roles that may know that hidden passages exist. The mapping to regulations is an engineering
-control, not legal advice.
+For roles that may know that hidden passages exist. The mapping to regulations is an engineering control, not legal
+advice.
 """
 
 from __future__ import annotations
@@ -63,8 +63,6 @@ class Explained:
     ----------
     basis : tuple of str
         The lists that the entity is on, if the reason is an entity.
-    regulation : str
-        The rules this control is designed for.
     lift : str
         Who could lift it and how.
     """
@@ -88,16 +86,7 @@ class Explained:
 
 
 def explained(reason: Reason, decision: Decision, entity: int | Collection[int]) -> Explained:
-    """Find the regulation that a reason serves and who could lift it; ``entity`` is the passage's, one or several.
-
-    Examples
-    --------
-    >>> from carag.policy.decision import Decision
-    >>> from carag.policy.mask import Mask, Policy
-    >>> decision = Decision("r", "p", Policy(Mask(0, 0x100000)), 0, None, True, "")
-    >>> [explained(why, decision, 0).lift for why in decision.reasons(0x0810_0000, 0)]
-    ['the filer, by an amendment with restated statements']
-    """
+    """Find the regulation that a reason serves and who could lift it; ``entity`` is the passage's, one or several."""
     said = vocabulary_of(decision.policy.flags)
     stated = _REGULATIONS | dict(said.regulations)
     bases = decision.bases(entity) if reason.rule is Rule.ENTITY_DENIED else ()

@@ -1,7 +1,6 @@
 """Hold a session's restrictions beyond role and purpose: lists with windows, legal basis, residency.
 
-None of this comes from a document. The firm's control room keeps deal, restricted and watch lists (Exchange Act 15(g));
-the controller records a legal basis (GDPR Art. 30). The lists themselves are inside information, so no ``repr`` shows
+The lists (Exchange Act 15(g)) are inside information, and a legal basis (GDPR Art. 30) is private, so no ``repr`` shows
 them and a record holds only a salted commitment.
 """
 
@@ -61,20 +60,6 @@ class DealWindow:
 
     ``entity`` is the issuer, for EDGAR its CIK. ``begins`` and ``ends`` are inclusive: aware datetimes, or dates,
     meaning the whole day in the time zone of the store's profile.
-
-    Raises
-    ------
-    InvalidArgument
-        If the entity is not a valid number, a time has no zone, or the window ends before it begins.
-
-    Examples
-    --------
-    >>> from datetime import date
-    >>> window = DealWindow(320193, date(2025, 6, 2), date(2025, 6, 12))
-    >>> window.contains(as_of_minutes(date(2025, 6, 12)))
-    True
-    >>> window.contains(as_of_minutes(date(2025, 6, 13)))
-    False
     """
 
     entity: int = field(repr=False)
@@ -133,13 +118,6 @@ class LegalBasis:
         Persons who objected (Art. 21): denied, except under a legal obligation and for an access request.
     restrictions : frozenset of int
         Persons whose data are restricted (Art. 18): denied except for an access request.
-
-    Examples
-    --------
-    >>> LegalBasis(LawfulBasis.LEGAL_OBLIGATION).covers("surveil")
-    True
-    >>> LegalBasis(LawfulBasis.CONSENT, purposes=frozenset({"public_qa"})).covers("invest")
-    False
     """
 
     basis: LawfulBasis

@@ -93,11 +93,6 @@ class Session:
         An id that groups the requests of a conversation: at most 200 printable characters. It grants nothing, and is
         recorded only as a salted commitment.
 
-    Raises
-    ------
-    InvalidArgument
-        If a value has the wrong type, or a time has no time zone.
-
     Examples
     --------
     >>> from datetime import date

@@ -1,7 +1,4 @@
-"""Read the profiles that ship with the package, and find the one that a record was made under.
-
-Uses the standard library alone, so that an auditor can name the bits of a receipt without pydantic.
-"""
+"""Read the profiles that ship with the package, with the standard library alone: an auditor needs no pydantic."""
 
 from __future__ import annotations
 
@@ -52,11 +49,7 @@ def shipped_reading(profile: str) -> Mapping[str, str]:
 
 
 def table_hashes(profile: str, roles: str) -> tuple[str, str]:
-    """Return the hashes by which records name a profile, in hexadecimal.
-
-    The first covers the texts of ``profile.toml`` and ``roles.toml``; records of 0.2.0 name the second, of the roles
-    alone.
-    """
+    """Return the hashes by which records name a profile: of both files, and of the roles alone (0.2.0)."""
     both = f"{hashlib.sha256(profile.encode()).hexdigest()}\n{roles}"
     return hashlib.sha256(both.encode()).hexdigest(), hashlib.sha256(roles.encode()).hexdigest()
 
@@ -72,10 +65,7 @@ def shipped_bits(table: str) -> dict[str, str] | None:
 
 
 def bits_named(table: str, texts: tuple[str, str]) -> dict[str, str] | None:
-    """Return names and meanings of a profile's bits, from bit 0, if its two files have the hash that a record names.
-
-    The hash proves that these are the files that were in force, so they are not validated.
-    """
+    """Return names and meanings of a profile's bits, from bit 0, if its two files have the hash that a record names."""
     if table not in table_hashes(*texts):
         return None
     return {bit["name"]: bit["document"] for bit in tomllib.loads(texts[0])["bit"]}

@@ -1,7 +1,4 @@
-"""Validate the role x purpose table of a profile: ``roles.toml``.
-
-Unknown keys, unknown bits, duplicate cells and conflicting masks are refused, so a typing error cannot widen a policy.
-"""
+"""Validate ``roles.toml``: unknown keys or bits, duplicate cells and conflicting masks are refused."""
 
 from __future__ import annotations
 
@@ -128,14 +125,10 @@ class PolicyTable:
 
     Attributes
     ----------
-    cells : tuple of Cell
-        In the order of the text.
     sha256 : str
         Hex digest of the table and its vocabulary, as recorded in every audit record.
     hashes : frozenset of str
         All digests by which a record may name it: records of 0.2.0 name the text of the table alone.
-    roles, purposes : tuple of str
-        As declared, or in the order of the cells.
     """
 
     __slots__ = ("_by_key", "cells", "hashes", "purposes", "roles", "sha256", "vocabulary")
@@ -160,13 +153,7 @@ class PolicyTable:
 
     @classmethod
     def from_toml(cls, text: str, vocabulary: Vocabulary | None = None, *, file: str = "roles.toml") -> Self:
-        """Validate a table whose bits are those of ``vocabulary``, by default EDGAR's; ``file`` names it in messages.
-
-        Raises
-        ------
-        InvalidArgument
-            If the text is not TOML, or breaks the schema; the message names the line, the cell and the key.
-        """
+        """Validate a table whose bits are those of ``vocabulary``, by default EDGAR's; messages name ``file``."""
         vocabulary = vocabulary or Vocabulary.shipped()
         toml = Toml(file, text)
         document = toml.read(_RolesFile, context=vocabulary.flags)
@@ -183,13 +170,7 @@ class PolicyTable:
 
     @classmethod
     def shipped(cls, profile: str = DEFAULT_PROFILE) -> Self:
-        """Read the table of a profile that ships with the package.
-
-        Examples
-        --------
-        >>> PolicyTable.shipped().roles[0]
-        'sell_side'
-        """
+        """Read the table of a profile that ships with the package."""
         return cls.from_toml(shipped_text(profile, "roles.toml"), Vocabulary.shipped(profile))
 
     def get(self, role: str, purpose: str) -> Cell | None:

@@ -1,7 +1,7 @@
 """Read the two clocks of a policy: what was public as of a given instant, and what was known at a given instant.
 
-As-of is whole minutes since 1970-01-01T00:00Z: EDGAR's times are accurate to about a minute, and 32 bits of minutes
-reach the year 10136. Known-at is microseconds, as in the audit record: a store may change twice in one minute.
+As-of is whole minutes since 1970-01-01T00:00Z, because EDGAR's times are accurate to about a minute; known-at is
+microseconds, as in the audit record.
 """
 
 from __future__ import annotations
@@ -53,13 +53,6 @@ def as_of_minutes(value: datetime | date, zone: ZoneInfo | None = None, *, name:
         An aware datetime, rounded down to the minute; or a date, meaning the last minute of that day in ``zone``.
     zone : ZoneInfo, optional
         By default US Eastern time.
-    name : str
-        What an error message calls it.
-
-    Raises
-    ------
-    InvalidArgument
-        If the datetime has no time zone, or the instant is before 1970.
 
     Examples
     --------
@@ -84,24 +77,12 @@ def as_of_minutes(value: datetime | date, zone: ZoneInfo | None = None, *, name:
 
 
 def from_minutes(minutes: int) -> datetime:
-    """Convert minutes since the epoch back to an aware UTC datetime.
-
-    Examples
-    --------
-    >>> from_minutes(1739).isoformat()
-    '1970-01-02T04:59:00+00:00'
-    """
+    """Convert minutes since the epoch back to an aware UTC datetime."""
     return _EPOCH + timedelta(minutes=minutes)
 
 
 def known_at_microseconds(value: datetime) -> int:
-    """Convert an aware instant, 1970 or later, to whole microseconds since the epoch.
-
-    Examples
-    --------
-    >>> known_at_microseconds(datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC))
-    1000000
-    """
+    """Convert an aware instant, 1970 or later, to whole microseconds since the epoch."""
     if not isinstance(value, datetime) or value.utcoffset() is None:
         raise InvalidArgument(f"known_at is {quoted(value)}; want an aware datetime")
     microseconds = (value - _EPOCH) // timedelta(microseconds=1)
@@ -111,13 +92,7 @@ def known_at_microseconds(value: datetime) -> int:
 
 
 def instants(as_of: datetime | date | int | None, alive_at: datetime | date | int | None) -> tuple[int, int]:
-    """Read the minutes at which a row must be public, by default 0, and not expired, by default the same minute.
-
-    Examples
-    --------
-    >>> instants(None, None), instants(5, None), instants(5, datetime(1970, 1, 1, 0, 7, tzinfo=UTC))
-    ((0, 0), (5, 5), (5, 7))
-    """
+    """Read the minutes at which a row must be public, by default 0, and not expired, by default the same minute."""
     public = 0 if as_of is None else _minutes("as_of", as_of)
     alive = public if alive_at is None else _minutes("alive_at", alive_at)
     if alive < public:
@@ -142,13 +117,7 @@ def _minutes(name: str, instant: datetime | date | int) -> int:
 
 
 def parse_moment(text: str) -> datetime | date:
-    """Read a date or a time in ISO 8601; the caller checks its zone.
-
-    Examples
-    --------
-    >>> parse_moment("2025-05-01")
-    datetime.date(2025, 5, 1)
-    """
+    """Read a date or a time in ISO 8601; the caller checks its zone."""
     for kind in (date, datetime):
         try:
             return kind.fromisoformat(text)

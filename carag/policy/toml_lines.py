@@ -1,7 +1,6 @@
 """Read TOML so that every error names the file, the line and the reason.
 
-``tomllib`` gives no positions of keys, so a refused text, and only such a text, is scanned a second time for the line
-of every key. The scanner takes TOML that ``tomllib`` has accepted, and decides nothing about its meaning.
+``tomllib`` gives no positions of keys, so a refused text, and only such a text, is scanned again for them.
 """
 
 from __future__ import annotations
@@ -39,15 +38,7 @@ _SHOWN: Final = 5
 
 @dataclass(frozen=True)
 class Toml:
-    r"""The text of one file, with the lines of its values; ``page`` is where its keys are documented.
-
-    Examples
-    --------
-    >>> with Toml("roles.toml", "schema = 1\n[[cell]]\nrole = 'clerk'").at("cell", 0, "role"):
-    ...     raise ValueError("clerk is not a role")
-    Traceback (most recent call last):
-    carag.errors.InvalidArgument: roles.toml, line 3: cell 1 role: clerk is not a role
-    """
+    r"""The text of one file, with the lines of its values; ``page`` is where its keys are documented."""
 
     file: str
     text: str
@@ -107,13 +98,7 @@ class Toml:
 
 
 def lines_of(text: str) -> dict[KeyPath, int]:
-    r"""Return the line of every key, table and list element, from 1, of TOML that ``tomllib`` reads.
-
-    Examples
-    --------
-    >>> lines_of("a.b = 1\n[[c]]\nd = [\n 2,\n]")[("c", 0, "d", 0)]
-    4
-    """
+    r"""Return the line of every key, table and list element, from 1, of TOML that ``tomllib`` reads."""
     return _Scanner(text).lines
 
 

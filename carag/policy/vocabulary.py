@@ -1,8 +1,6 @@
 """Read what a profile's bits, words and calendar mean: ``profile.toml``.
 
-Everything here is data of a domain: the names of its bits and the rules they serve, the groups of bits that the code
-needs by meaning, the phrases of a question that tighten, and the time zone in which a day ends. Unknown keys, unknown
-bits, a 28th bit and phrases that are not regular expressions are refused, with the line.
+Unknown keys, unknown bits, a 28th bit and phrases that are not regular expressions are refused, with the line.
 """
 
 from __future__ import annotations
@@ -288,7 +286,6 @@ class Vocabulary:
 
     profile: str
     text: str
-    """The text of ``profile.toml``."""
     reader: str
     """The reader of documents: ``edgar``, which labels them as well, ``folder``, or a profile that ships a reader."""
     flags: type[PolicyFlag]
@@ -317,9 +314,7 @@ class Vocabulary:
     target: int
     limit: int
     whole: int
-    """In characters: the target length of a passage (``target``), and the greatest length of a passage (``limit``) and
-    of one whole clause (``whole``).
-    """
+    """In characters: target and greatest length of a passage, and greatest length of one whole clause."""
     overlap: int
     """How many characters the parts of a clause that had to be split may share."""
     intents: Intents
@@ -328,13 +323,7 @@ class Vocabulary:
 
     @classmethod
     def from_toml(cls, text: str, *, flags: type[PolicyFlag] | None = None) -> Self:
-        """Validate a ``profile.toml``; ``flags`` is the type that the code has for its bits, by default a new one.
-
-        Raises
-        ------
-        InvalidArgument
-            If the text is not TOML, or breaks the schema; the message names the place.
-        """
+        """Validate a ``profile.toml``; ``flags`` is the type that the code has for its bits, by default a new one."""
         toml = Toml("profile.toml", text)
         return cls._of(toml.read(_ProfileFile), toml, flags)
 
@@ -398,37 +387,17 @@ class Vocabulary:
 
     @classmethod
     def shipped(cls, name: str = DEFAULT_PROFILE) -> Vocabulary:
-        """Read the vocabulary of a profile that ships with the package.
-
-        Examples
-        --------
-        >>> Vocabulary.shipped().meanings["FS_AUDITED"].document
-        'audited financial statements'
-        """
+        """Read the vocabulary of a profile that ships with the package."""
         return _shipped(name)
 
 
 def meaning(bit: PolicyFlag) -> BitMeaning:
-    """Return what one bit means in its profile, and which regulation it serves.
-
-    Examples
-    --------
-    >>> meaning(PolicyBit.FS_AUDITED).document
-    'audited financial statements'
-    """
+    """Return what one bit means in its profile, and which regulation it serves."""
     return vocabulary_of(type(bit)).meanings[bit.name]
 
 
 def intents(text: str) -> tuple[Intent, ...]:
-    """Find the intents of a question over EDGAR filings, in the order of :class:`Intent`.
-
-    Examples
-    --------
-    >>> [intent.value for intent in intents("What do the latest audited figures show?")]
-    ['AUDITED', 'LATEST']
-    >>> intents("Is this governed by the Securities Act of 1933, as amended?")
-    ()
-    """
+    """Find the intents of a question over EDGAR filings, in the order of :class:`Intent`."""
     return tuple(Intent(name) for name in Vocabulary.shipped().intents.found(text))
 
 

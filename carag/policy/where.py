@@ -1,7 +1,6 @@
 """Narrow a search to passages whose declared metadata meets conditions; a narrowing admits nothing by itself.
 
-A profile declares the fields and their kinds. Values are compared in one form, so that ``" Treasury"`` in a spreadsheet
-and ``"treasury"`` in a question are the same, as are ``2024`` and ``"2024"``.
+Values are compared in one form: ``" Treasury"`` and ``"treasury"`` are the same, as are ``2024`` and ``"2024"``.
 """
 
 from __future__ import annotations
@@ -73,11 +72,6 @@ class Where:
 
         ``given`` maps a field to a value, a list or set of values of which the field holds one, or a range such as
         ``{"gte": 2024, "lt": 2026}`` of numbers or dates.
-
-        Raises
-        ------
-        InvalidArgument
-            If a field is not declared, or a value is not of its kind.
         """
         if given is None:
             return cls()
@@ -130,20 +124,7 @@ EVERYWHERE: Final = Where()
 
 
 def in_one_form(name: str, value: object, kind: FieldKind) -> Value | None:
-    """Return a value of a declared field in the form in which it is compared; None if it is None or empty.
-
-    A number, date or boolean may be written as text. ``name`` says what it is in an error message.
-
-    Raises
-    ------
-    InvalidArgument
-        If it is not of the kind.
-
-    Examples
-    --------
-    >>> in_one_form("year", "2024", "number"), in_one_form("team", " Risk ", "text"), in_one_form("team", "", "text")
-    (2024, 'risk', None)
-    """
+    """Return a value of a declared field in the form in which it is compared; None if it is None or empty."""
     plain = value
     if isinstance(value, str):
         plain = value.strip().casefold()

@@ -6,9 +6,6 @@ bits 27-29  schema version; 0 means *unlabelled*, which no policy admits
 bit 30      quarantine: the facts needed for a label are missing or disagree
 bit 31      tombstone: deleted
 ==========  =====================================================================
-
-The meaning of a domain's bits is data of its profile (:mod:`carag.policy.profile`); the types here keep a bit of one
-profile from being taken for another's. :mod:`carag.policy.bits` reads bits as callers write them.
 """
 
 from __future__ import annotations
@@ -116,15 +113,7 @@ def _guarded(flags: _Flags) -> _Flags:
 
 @_guarded
 class PolicyBit(PolicyFlag):
-    """The policy bits of EDGAR filings, whose names need no profile.
-
-    Examples
-    --------
-    >>> PolicyBit.J_EU | PolicyBit.PD_INSIDER
-    <PolicyBit.J_EU|PD_INSIDER: 2050>
-    >>> 0x0800_0802 & PolicyBit.PD_INSIDER
-    <PolicyBit.PD_INSIDER: 2048>
-    """
+    """The policy bits of EDGAR filings, whose names need no profile."""
 
     J_US = 1 << 0
     J_EU = 1 << 1

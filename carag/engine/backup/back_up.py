@@ -57,7 +57,9 @@ def back_up(
     """Copy a store into a new directory, while an engine may be using it.
 
     The copy has every record that was acknowledged before, with what the record refers to: private values, and labels
-    at least as new. If no engine holds the store, the backup is recorded in it, and in the copy.
+    at least as new. If no engine holds the store, the backup is recorded in it, and in the copy. Raises InvalidArgument
+    if there is no store, or a directory exists already or is inside the other; nothing was made; StoreLocked if the
+    store changes without a pause.
 
     Parameters
     ----------
@@ -66,17 +68,6 @@ def back_up(
     keys : path, optional
         Another such directory, neither inside ``to`` nor around it, for ``audit.key`` and ``private.key``. Keep it
         apart, because both together open the private values. Without it no key is copied.
-
-    Raises
-    ------
-    InvalidArgument
-        If there is no store, or a directory exists already or is inside the other; nothing was made.
-    StoreLocked
-        If the store changes without a pause.
-    CorruptFile
-        If the store fails its own checks; nothing was made.
-    AuditUnavailable
-        If the store cannot be read, or the copy cannot be written; nothing was made.
 
     Examples
     --------

@@ -8,9 +8,8 @@
      "keys":       [{"name": "audit.key", "sha256": "...", "size": 110}, ...],
      "made":       1763755557000000}   microseconds since 1970 UTC
 
-Canonical JSON and one newline. It is written last, so a directory without it is not a backup. Index, words and state
-are not in it: they are made from ``corpus.db`` again. The keys are elsewhere; their hashes identify them and reveal
-nothing, because each key has 256 random bits.
+Canonical JSON and one newline, written last: a directory without it is not a backup. Index, words and state are made
+from ``corpus.db`` again.
 """
 
 from __future__ import annotations
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
 __all__ = ["ANCHORS", "KEYS", "MANIFEST", "NEEDED", "Held", "Manifest", "copied"]
 
 FORMAT: Final = "carag-backup/v1"
-"""Name and version of the format."""
 MANIFEST: Final = "manifest.json"
 KEYS: Final = ("audit.key", "private.key")
 """Key files, kept apart from the data: one signs a store's log, one opens its private values."""
@@ -101,11 +99,7 @@ class Manifest:
 
     @classmethod
     def read(cls, backup: Path) -> Self:
-        """Read the manifest of a backup, and check that exactly the files it names are there.
-
-        Raises InvalidArgument if the directory has no manifest and so is not a (complete) backup; CorruptFile if the
-        manifest is malformed, or names other files than there are.
-        """
+        """Read the manifest of a backup, and check that exactly the files it names are there."""
         path = backup / MANIFEST
         try:
             with path.open("rb") as file:

@@ -1,16 +1,8 @@
 """Hold the databases of a store at one instant, while their writer goes on writing.
 
-Records are written in an order: labels are committed before the record that names their state, private values before
-the record that commits to them. So the snapshots are taken in the opposite order: the log first, then what its records
-refer to. Each is then at least as new as what refers to it, as after a kill, and opening handles what is newer, since
-no answer has left with it yet.
-
-Only operations that are recorded first and carried out later could come between: an erasure or a hold changes private
-values, an ingest or a gate notes its record's number next to the labels. If the log has got such a record, or a key was
-changed, while the snapshots were taken, they are taken again, within milliseconds, as nothing has been copied yet.
-
-SQLite's online backup (https://sqlite.org/backup.html) then copies from a held snapshot. Connections are read-only and
-never checkpoint: before version 3.51.3 SQLite could corrupt a write-ahead log that two connections checkpoint.
+Snapshots are taken in the opposite order of writing, the log first, so that each is at least as new as what refers to
+it; they are taken again if an erasure, a hold, an ingest or a gate came between. Connections never checkpoint: before
+version 3.51.3 SQLite could corrupt a write-ahead log that two connections checkpoint.
 """
 
 from __future__ import annotations
@@ -58,9 +50,7 @@ _WAIT_MS: Final = 10_000
 class Pinned:
     """The databases of a store, each as of one commit, that form one state together; close it soon.
 
-    While it is open, the write-ahead logs grow, and an erasure cannot finish. ``keys`` are the key files that belong to
-    this state, ``checkpoint`` is the newest one of the log. Raises InvalidArgument if there is no store,
-    AuditUnavailable if it cannot be read, StoreLocked if it changes without a pause.
+    While it is open, write-ahead logs grow, and an erasure cannot finish.
     """
 
     def __init__(self, home: Path) -> None:
@@ -106,10 +96,7 @@ class Pinned:
         return self._names
 
     def copy(self, name: str, target: Path) -> None:
-        """Copy one database as of the held instant into a new file.
-
-        Raises AuditUnavailable if it cannot be read or written, CorruptFile if it fails SQLite's own checks.
-        """
+        """Copy one database as of the held instant into a new file."""
         try:
             os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
             with contextlib.closing(sqlite3.connect(target, isolation_level=None)) as copy:

@@ -1,9 +1,6 @@
-"""Restore a store from its backup, compare it with what was kept elsewhere, and report and record what is lost.
+"""Restore a store from its backup, compare it with what was kept elsewhere, and record what is lost.
 
-Everything happens in a directory next to the store's place, which takes that place once everything is checked: every
-file against the manifest, every record against the signed tree, index, words and labels against the records, the log
-against receipts, checkpoints and anchors. If the log has its records on a PostgreSQL server too, those that came after
-the backup are first taken over from there, as at every opening.
+Everything happens in a directory next to the store's place, which takes that place once everything is checked.
 """
 
 from __future__ import annotations
@@ -53,14 +50,8 @@ _LOST: Final = "RESTORED_WITH_LOSS"
 class Behind(CorruptFile):
     """A backup lacks records that something kept elsewhere proves; nothing was put in place.
 
-    Parameters
-    ----------
-    records : int
-        Of the restored log.
-    known : int
-        The most that something kept elsewhere covers; equal to ``records`` if it holds another history.
-    findings : sequence of str
-        What each of these says.
+    ``known`` is the most records that something kept elsewhere covers; equal to ``records`` if it holds another
+    history.
     """
 
     def __init__(self, records: int, known: int, findings: Sequence[str]) -> None:
@@ -105,6 +96,10 @@ def restore(
 ) -> Restored:
     """Put a store in place from a backup and its keys. Its index is built again, from the backup's vectors.
 
+    Raises Behind if records that these prove are missing, or an anchor cannot be asked, and the loss is not accepted.
+    As after every error here, nothing is in place; InvalidArgument if there is no backup, the place is taken, or what
+    was kept belongs to another log.
+
     Parameters
     ----------
     backup, keys : path
@@ -118,18 +113,6 @@ def restore(
         Where this log's checkpoints were confirmed; each is asked.
     accept_loss : bool
         Whether to put a store in place that lacks records which these prove; the log then says so.
-
-    Raises
-    ------
-    Behind
-        If records that these prove are missing, or an anchor cannot be asked, and the loss is not accepted. As after
-        every error here, nothing is in place.
-    InvalidArgument
-        If there is no backup, the place is taken, or what was kept belongs to another log.
-    CorruptFile
-        If a file is damaged or missing, the keys are not the backup's, or the log fails its checks.
-    AuditUnavailable
-        If the directories cannot be read or written, or the log's server cannot be reached.
 
     Examples
     --------
@@ -148,7 +131,6 @@ def restore(
     ...     restore(home / "backup", home / "keys", home / "other", kept={"later": later})
     ... except Behind as behind:
     ...     behind.records, behind.known
-    (3, 4)
     """
     source, place = Path(backup), checked_place(Path(store))
     manifest = Manifest.read(source)
@@ -183,11 +165,7 @@ def restore(
 
 
 class _Known:
-    """What is known of a log elsewhere, compared with the log as restored.
-
-    ``findings`` say what proves, or does not exclude, that records are lost; ``continued`` counts what the log
-    continues; ``size`` is the log's, ``most`` the greatest that something kept covers.
-    """
+    """What is known of a log elsewhere, compared with the log as restored."""
 
     def __init__(self, kept: Mapping[str, bytes], anchors: Sequence[Anchor], keys: Sequence[NoteKey]) -> None:
         self._kept, self._anchors, self._keys = kept, anchors, keys

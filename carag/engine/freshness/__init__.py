@@ -1,8 +1,4 @@
-"""Keep a store as fresh as a folder: find what is new, changed or gone since the last run, and run each night.
-
-Content decides, never a date: a file that was changed on the day it was read, and had its time put back, is found by
-its hash.
-"""
+"""Keep a store as fresh as a folder, each night: content decides what is new, changed or gone, never a date."""
 
 from __future__ import annotations
 

@@ -35,15 +35,6 @@ def night_trigger(at: time, zone: ZoneInfo) -> Any:
     If clocks change, a time that a day does not have is taken as before the change, so that 02:00 comes when clocks
     show 03:00; of a time that a day has twice the first counts. APScheduler's own ``CronTrigger`` (3.11.3) fires twice
     then, and after a day of 23 hours it skips a day if the time is in the hour after midnight.
-
-    Raises MissingExtra without the extra ``schedule``.
-
-    Examples
-    --------
-    >>> from zoneinfo import ZoneInfo
-    >>> night = night_trigger(time(2), ZoneInfo("Asia/Kolkata"))
-    >>> str(night.get_next_fire_time(None, datetime.fromisoformat("2026-03-01T12:00+00:00")))
-    '2026-03-02 02:00:00+05:30'
     """
     require("a nightly run", "schedule")
     from apscheduler.triggers.base import BaseTrigger
@@ -67,8 +58,6 @@ class Nightly:
 
     A run that fails is logged by the type and place of its error, without its message, which may quote content; the
     next night tries again.
-
-    Raises InvalidArgument if ``at`` is not a time of day; MissingExtra without the extra ``schedule``.
 
     Parameters
     ----------

@@ -20,9 +20,7 @@ __all__ = ["Source"]
 class Source:
     """What a store knows about a folder: by id, the file that each of its documents was in.
 
-    A note of the store, written before its documents are; a withdrawn document is cleared from it by the following run,
-    so a run that is killed in between forgets nothing. What :meth:`carag.Engine.add` or another folder brought never
-    counts as vanished. Another ``path`` is another source.
+    A withdrawn document is cleared from it by the following run, so a killed run forgets nothing.
     """
 
     def __init__(self, store: CorpusStore, path: Path) -> None:

@@ -1,7 +1,6 @@
 """Read a folder whose files may be written meanwhile: what changes during the reading is read again, or left out.
 
-The state of each file, including its SHA-256, is taken before and after everything is read. A modification time is not
-enough: a writer may put it back, and two writes within one tick of the file system's clock share it.
+Files are compared by SHA-256 before and after, because a writer may put a modification time back.
 """
 
 from __future__ import annotations
@@ -52,11 +51,7 @@ class Still(NamedTuple):
 
 
 def read_still(path: Path, read: Callable[[Path], Iterable[tuple[str, Document | str]]]) -> Still:
-    """Read a folder, or one file.
-
-    ``read`` returns documents, and messages for what is not a document, each with its place as messages show it: its
-    file, or its file and a row after a colon. If the place is empty, any change in the folder counts.
-    """
+    """Read a folder, or one file; ``read`` gives documents and messages with their places, empty if unknown."""
     for number in range(_PASSES):
         if number:
             time.sleep(_PAUSE)

@@ -1,8 +1,6 @@
 """Close what an engine opened, in one order, whether it is closed, dropped, or still open when the interpreter exits.
 
-The garbage collector closes a file that was left open, with a warning, and so it does an engine. But the finalizers of
-an engine's parts would run in any order, or while modules are torn down. So open resources are held here, and closed
-right after the last statement of the program, while everything still works.
+Finalizers of an engine's parts would run in any order, so resources are closed after the program's last statement.
 """
 
 from __future__ import annotations
@@ -33,24 +31,7 @@ class Closes(Protocol):
 class Ending:
     """The end of what one owner opened.
 
-    Parameters
-    ----------
-    owner : Closes
-        Its ``close`` closes this. Nothing in ``resources`` may refer to it; when it is gone, they are closed.
-    what : str
-        Its name in the warning.
-
-    Examples
-    --------
-    >>> class Owner:
-    ...     def close(self):
-    ...         ending.close()
-    >>> owner, resources = Owner(), ExitStack()
-    >>> _ = resources.callback(print, "closed")
-    >>> ending = Ending(owner, "an owner", resources)
-    >>> owner.close()
-    closed
-    >>> owner.close()
+    Nothing in ``resources`` may refer to ``owner``; when it is gone, they are closed.
     """
 
     def __init__(self, owner: Closes, what: str, resources: ExitStack) -> None:

@@ -66,11 +66,7 @@ def opened(
     backend: str | VectorBackend | None,
     shadow: str | VectorBackend | None,
 ) -> Opened:
-    """Open a store directory, until ``resources`` are closed; parameters and errors as for :meth:`carag.Engine.open`.
-
-    ``clock`` returns microseconds since 1970. ``is_changed`` tells whether the configuration in force may change; then
-    no other process may have the store open.
-    """
+    """Open a store directory, until ``resources`` are closed; otherwise as :meth:`carag.Engine.open`."""
     _check_home(home, create=create)
     # The log's lock is the store's: there is one writer, and a store without a writable log stays closed.
     log = resources.enter_context(
@@ -106,10 +102,7 @@ def opened(
 
 @contextmanager
 def undone_if_empty(home: Path) -> Iterator[None]:
-    """Remove a store, and its directories, that is new in this context, if nothing came to be stored in it.
-
-    If its log has records on a server it stays, because its keys belong to them.
-    """
+    """Remove a store that is new in this context if nothing came to be stored in it and no server has its records."""
     made = [path for path in (home, *home.parents) if not path.exists()]
     try:
         yield
@@ -168,18 +161,6 @@ def upgrade(
     """Upgrade a store that an earlier version made, without embedding anything, and check it.
 
     Opening a store does the same silently. An interrupted upgrade continues from where it was last saved.
-
-    Raises InvalidArgument if there is no store, or the table is not valid; nothing was changed then; StoreLocked if an
-    engine holds the store; CorruptFile if a file fails its own checks, or is not a copy of what the store holds.
-
-    Parameters
-    ----------
-    home : Path
-        A store that no engine holds.
-    names : tuple of bytes and str, optional
-        A public table of names to keep, and its name in messages (:func:`carag.engine.kept_profile.keep_names`).
-    backend : str or VectorBackend, optional
-        As for :meth:`carag.Engine.open`.
     """
     started = time.monotonic()
     _check_home(home, create=False)

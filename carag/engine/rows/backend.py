@@ -1,8 +1,6 @@
 """Keep rows in a backend: add them closed, open and close them in one batch, and delete closed ones later.
 
-Batches are named after the store's notes, so a run that was killed repeats its batches under the same names, and a
-backend ignores those that it has already done. A backend at an earlier epoch than the last one noted has lost rows:
-then all open labels are written to it again.
+A backend does a batch of one name only once. One at an earlier epoch than noted gets all open labels again.
 """
 
 from __future__ import annotations
@@ -44,25 +42,13 @@ _SWEPT: Final = "swept"
 
 
 def noted(notes: str, known: int = -1, epoch: int = -1) -> dict[str, str]:
-    """Return what a store notes about a backend that holds its labels of an instant; by default about a new one.
-
-    Examples
-    --------
-    >>> noted("shadow", 5, 2)
-    {'shadow_known': '5', 'shadow_epoch': '2', 'shadow_swept': '5'}
-    """
+    """Return what a store notes about a backend that holds its labels of an instant; by default about a new one."""
     values = {_KNOWN: known, _EPOCH: epoch, _SWEPT: known}
     return {f"{notes}_{name}": str(value) for name, value in values.items()}
 
 
 def unfollowed(notes: str) -> dict[str, str]:
-    """Return the notes that make a store write all its labels to the backend again, in batches of other names.
-
-    Examples
-    --------
-    >>> unfollowed("shadow")
-    {'shadow_known': '-1', 'shadow_swept': '-1'}
-    """
+    """Return the notes that make a store write all its labels to the backend again, in batches of other names."""
     return {f"{notes}_{name}": "-1" for name in (_KNOWN, _SWEPT)}
 
 

@@ -33,13 +33,11 @@ _HEADER_BYTES: Final = 768
 _VERSION_AT: Final = slice(8, 12)
 """Offset of the format version in it, little-endian."""
 _VERIFIED_AT_ONCE: Final = 1 << 26
-"""Greatest size in bytes of an index file that is read and verified in full before it is searched. A larger one is
-mapped, and verified while it is searched, because that takes seconds."""
+"""Greatest size in bytes of an index file that is verified in full before it is searched; a larger one is mapped."""
 _SAVE_ROWS: Final = 1 << 16
 """Rows between two saves while an index is built: the most that must be added again after a kill."""
 _SAVE_FRACTION: Final = 16
-"""Save at once if more than 1/16 of the rows changed; a smaller change waits for ``close``. Saving writes every row,
-and a kill before it only means adding the changed rows from the store again."""
+"""Save at once if more than 1/16 of the rows changed, as saving writes every row; else at ``close``."""
 
 
 def notes_of_file(path: Path, known: int, deleted: int = 0) -> dict[str, str]:
@@ -57,12 +55,7 @@ def _version_of(path: Path) -> int:
 
 
 class KeptFile:
-    """Rows in an index of this process, and its file.
-
-    ``dim`` returns the length of a vector, for a new index; it is a function because some embedders load a model to
-    tell. Raises CorruptFile if the file fails its checks; without the file, the next opening builds the index from the
-    store.
-    """
+    """Rows in an index of this process, and its file; ``dim`` returns the length of a vector, for a new index."""
 
     def __init__(self, store: CorpusStore, path: Path, dim: Callable[[], int]) -> None:
         self._store = store
@@ -77,10 +70,7 @@ class KeptFile:
         self.index = self._load()
 
     def prepare(self, progress: Callable[[str, int, int, str], None], known: int = EVER) -> Change:
-        """Add labels in the order of their keys, so that the same store gives the same graph.
-
-        After a kill, the next call opens the rows that were added and not opened.
-        """
+        """Add labels in the order of their keys, so that the same store gives the same graph."""
         opened = self._store.open_labels(after=self._store.labels_by(self.known_at) - 1, known_at=known)
         is_here = np.isin(opened, self.index.keys(), assume_unique=True)
         words = np.empty(len(opened), np.uint32)

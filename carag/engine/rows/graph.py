@@ -21,11 +21,7 @@ class Built(NamedTuple):
 
 
 def build_graph(url: str, *, memory_mb: int | None = None) -> Built:
-    """Make the backend at a URL build its graph: :class:`~carag.backends.GraphBackend`.
-
-    Raises InvalidArgument if its kind builds no graph, or it has no rows, or cannot take that much memory;
-    BackendUnavailable if a server does not answer.
-    """
+    """Make the backend at a URL build its graph: :class:`~carag.backends.GraphBackend`."""
     with closing(backend_by_url(url)) as place:
         if not isinstance(place, GraphBackend):
             raise InvalidArgument("this kind of backend does not build a graph; name one in PostgreSQL")

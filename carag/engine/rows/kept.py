@@ -46,10 +46,7 @@ class KeptRows(Protocol):
         ...
 
     def prepare(self, progress: Callable[[str, int, int, str], None], known: int = EVER) -> Change:
-        """Add the labels that came since, closed, and return what :meth:`switch` needs for a search to find them.
-
-        Only those known by an instant of the store, in microseconds since 1970.
-        """
+        """Add the labels that came since, closed, and return what :meth:`switch` needs for a search to find them."""
         ...
 
     def switch(self, change: Change, known: int) -> None:

@@ -1,8 +1,6 @@
 """Move a store's rows from one place to another: copy them, compare, and switch, in separate commands.
 
-A copy is from then on the store's *shadow*: it may follow the store (``Engine.open(shadow=)``), and is not searched
-before :func:`switch_backend`, which refuses unless the copy's state root is that of the store's own labels and vectors.
-The previous backend becomes the shadow, so the way back is the same.
+A copy is the store's *shadow*, and searched only if its state root is that of the store's own labels and vectors.
 """
 
 from __future__ import annotations
@@ -52,21 +50,7 @@ def copy_backend(
 ) -> Copied:
     """Copy a store's rows from where they are searched to another place, and note that they are there.
 
-    The source is first brought up to date. The same call continues a run that was killed. An earlier copy is brought up
-    to date, and compared.
-
-    Raises InvalidArgument if the store's rows are not in the source, or the target is the same place, promises too
-    little or holds rows that are not the store's; BackendFault if the copy differs from the source; none of it is
-    visible; BackendUnavailable if one of them does not answer; try again.
-
-    Parameters
-    ----------
-    home : Path
-        A store that no engine holds.
-    source, target : str or VectorBackend
-        URLs, or ``"native"`` for an index file of the store.
-    restart : bool
-        Whether to drop what an earlier run wrote and did not publish, and an earlier copy in a file.
+    The same call continues a run that was killed; ``restart`` drops what an earlier run wrote and did not publish.
     """
     with (
         AuditLog.open(home),  # its lock is the store's
@@ -105,20 +89,7 @@ def copy_backend(
 def switch_backend(home: Path, target: str | VectorBackend, *, progress: Moved | None = None) -> Copied:
     """Search a store's rows where a copy of them is, if the copy is exact to the last bit.
 
-    The copy is compared with the store itself: its open labels and the vectors of their passages. The previous place is
-    not changed; it becomes the shadow. Both places and the state root go on record before anything is noted. The same
-    call repeats a run that was killed in between, and writes that record again.
-
-    Raises InvalidArgument if there is no copy, or it has another number of rows; BackendFault if a row of it is missing
-    or differs, or the state roots differ; AuditUnavailable if the record cannot be written; the rows are still searched
-    where they were.
-
-    Parameters
-    ----------
-    home : Path
-        A store that no engine holds.
-    target : str or VectorBackend
-        As it was copied to.
+    Both places and the state root go on record before anything is noted; the previous place becomes the shadow.
     """
     with (
         AuditLog.open(home) as log,

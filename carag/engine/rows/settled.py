@@ -47,14 +47,7 @@ SHADOW: Final = "shadow"
 def settled_backend(store: CorpusStore, given: str | VectorBackend | None) -> Iterator[VectorBackend | None]:
     """Lend the backend that holds a store's rows, until the context ends; None for the native index.
 
-    Raises InvalidArgument if the store's rows are elsewhere, the rows there are another store's, or the backend
-    promises less than an engine needs.
-
-    Parameters
-    ----------
-    given : str or VectorBackend, optional
-        A URL, :data:`NATIVE`, or a backend itself, which its owner closes. None means the store's usual place, which
-        must be the native index, because a store keeps no address and no credential.
+    None as ``given`` must mean the native index, because a store keeps no address and no credential.
     """
     last = store.meta_get(PLACE) or NATIVE
     if given is None and last != NATIVE:
@@ -78,11 +71,7 @@ def settled_backend(store: CorpusStore, given: str | VectorBackend | None) -> It
 
 @contextmanager
 def settled_shadow(store: CorpusStore, given: str | VectorBackend | None) -> Iterator[VectorBackend | None]:
-    """Lend the backend that is to hold a copy of a store's rows, until the context ends, or None.
-
-    Raises InvalidArgument if the store's own rows are there, the rows there are another store's, or it promises too
-    little.
-    """
+    """Lend the backend that is to hold a copy of a store's rows, until the context ends, or None."""
     if given is None:
         yield None
         return
@@ -128,13 +117,7 @@ def place_of(state: IndexState) -> str:
 
 
 def parts_of(place: str) -> tuple[str, str]:
-    """Split such a name.
-
-    Examples
-    --------
-    >>> parts_of("postgresql, collection filings")
-    ('postgresql', 'filings')
-    """
+    """Split such a name."""
     kind, _, collection = place.partition(_BETWEEN)
     return kind, collection
 
@@ -170,20 +153,13 @@ def leave_backend(store: CorpusStore) -> None:
 
 
 def follow_anew(store: CorpusStore) -> None:
-    """Have all labels written again wherever rows are, at the next opening there, because they were changed in place.
-
-    Each place follows only what came since it last did, and so would keep the old words. The file is built again.
-    """
+    """Have all labels written again wherever rows are, at the next opening, because they were changed in place."""
     store.own_update({"index_header": ""})
     store.meta_update({**unfollowed("backend"), **unfollowed("shadow")})
 
 
 def check_promises(name: str, promised: Capabilities) -> None:
-    """Raise an error if a backend cannot do what every engine needs.
-
-    An exact plan is needed for few admissible rows, and for sessions that may not know what is hidden, which never
-    search a graph. A label that was closed must be closed for the next question, and no search may see half a change.
-    """
+    """Raise an error if a backend cannot do what every engine needs."""
     has = {
         "an exact plan": bool(promised.plans & {Plan.EXACT, Plan.CERTIFIED}),
         "reading what was written (read_your_writes)": promised.read_your_writes,

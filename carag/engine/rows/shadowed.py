@@ -1,9 +1,4 @@
-"""Let a second backend follow a store behind the place that is searched, until the store moves there.
-
-Changes go to the first place, then to the second, and each follows the store's labels by its own notes. So the second
-catches up with the next change or opening on what it missed because it was away or is new; until then it is not asked,
-and the report says so.
-"""
+"""Let a second backend follow a store by its own notes, until the store moves there."""
 
 from __future__ import annotations
 

@@ -29,10 +29,7 @@ def has_store(directory: Path) -> bool:
 def open_corpus(
     directory: Path, *, create: bool = False, clock: Callable[[], int] | None = None
 ) -> CorpusStore:
-    """Open the documents of a store, from the file in its directory or shared.
-
-    Raises as :meth:`carag.store.store.CorpusStore.open` does, and BackendUnavailable if the server cannot be reached.
-    """
+    """Open the documents of a store, from the file in its directory or shared."""
     more: dict[str, Any] = {} if clock is None else {"clock": clock}
     if (place := remembered(directory, SHARED_AT)) is None:
         return CorpusStore.open(directory / _CORPUS, create=create, **more)

@@ -1,12 +1,7 @@
 """Move a store from the files of a directory into PostgreSQL, with its log: the same records, roots and keys.
 
-Documents, labels with their history, vectors, log and sealed values go to the server in one transaction, which is read
-back before it ends: everything is there, or nothing. Earlier receipts still verify, and the next record follows the
-last.
-
-The source stays as it is, except for a mark, ``moved.url``, that keeps it from being opened for writing: a log that
-continued in two places would be two logs with one key. The mark is written before the transaction, and the same call
-finishes a run that was killed: it finds on the server either nothing or everything.
+Everything goes to the server in one transaction, which is read back before it ends. Before it the source is marked,
+``moved.url``, and never opened for writing again: a log that continued in two places would be two logs with one key.
 """
 
 from __future__ import annotations
@@ -89,7 +84,6 @@ class Moved(NamedTuple):
 
     place: Place
     records: int
-    """Records of the log."""
     passages: int
 
 
@@ -107,18 +101,6 @@ def move(source: Path, directory: Path, url: str, *, admin: str) -> Moved:
         As for :func:`~carag.engine.sharing.share`; no store may be there yet.
     admin : str
         The same database as an administrator.
-
-    Raises
-    ------
-    InvalidArgument
-        If there is no store, it has what a shared store cannot (rows in a backend, evidence elsewhere), was moved to
-        another place, a store is at either end already, or the two addresses mean different databases.
-    CorruptFile
-        If the log fails its own checks, or the server returns other data than it was given; nothing is there then.
-    StoreLocked
-        If a process has the store, or the one on the server, open.
-    AuditUnavailable
-        If the server refuses or goes away; try again.
     """
     place = shared_place(url)
     check_new(directory, place)

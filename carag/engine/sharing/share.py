@@ -1,7 +1,6 @@
 """Share a store between processes: texts, labels and the log in PostgreSQL, and a directory for each process.
 
-A process's directory holds its copies of what the store says (index, words, state), and the keys, which the server must
-not learn. The keys are copied from the directory of a process that already shares the store.
+The keys, which the server must not learn, are copied from a directory that already shares the store.
 """
 
 from __future__ import annotations
@@ -38,13 +37,6 @@ def share(directory: Path, url: str, *, admin: str | None = None) -> Place:
         ``~/.pgpass``.
     admin : str, optional
         The same database as an administrator, who makes role, schemas, tables and grants. What is there is kept.
-
-    Raises
-    ------
-    InvalidArgument
-        If the directory has a store of its own, or shares another one.
-    AuditUnavailable
-        If the server refuses.
     """
     place = shared_place(url)
     check_new(directory, place)
