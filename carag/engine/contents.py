@@ -210,14 +210,8 @@ class Contents:
         one id differ, one supersedes an unknown document, or itself through others, one has facts that no rule turns
         into bits, or the store holds filings; nothing is stored.
 
-        Parameters
-        ----------
-        documents : iterable of Document
-            All are read and checked before the first is stored.
-        by : str, optional
-            Who brings them; the record commits to it.
-        stop : callable, optional
-            As for :meth:`sync`.
+        All ``documents`` are read and checked before the first is stored. The record commits to who brings them,
+        ``by``.
 
         Examples
         --------

@@ -56,7 +56,7 @@ _TENTH: Final = Fraction(1, 10)
 _MAX_SCORES: Final = 1_000
 """Scores of a calibration that are kept, of the first questions in the file, so that scores do not choose them."""
 _STRETCH: Final = 1_000
-"""Records after which the search for drift starts over, over which a false alarm has the stated probability."""
+"""Records after which the search for drift starts over; the stated probability of a false alarm is for that many."""
 _MINUTE: Final = 60_000_000
 _NAMED: Final = 5
 """Lines that one message names."""
@@ -128,16 +128,8 @@ class Measured(ABC):
     ) -> Receipt:
         """Record that this store was measured.
 
-        Parameters
-        ----------
-        suite : str
-            Its name, a code.
-        suite_hash, result : bytes
-            SHA-256 of its questions and settings, and of the complete result, which is kept elsewhere.
-        started : datetime
-            Aware.
-        thresholds : mapping of str to int, optional
-            By measure; integers, such as millionths.
+        ``suite`` is a code; ``suite_hash`` and ``result`` are the SHA-256 of its questions and settings, and of the
+        complete result, which is kept elsewhere. ``thresholds`` are integers, such as millionths.
         """
         self._check_open()
         event = Evaluation(
@@ -204,10 +196,10 @@ class Measured(ABC):
         one of the passages if some are given; any answer to a question that is not answerable is wrong. The store keeps
         the threshold for its embedder, in place of the one that ships. :class:`carag.retrieval.Drift` notices if other
         questions are asked; then a stricter threshold takes its place, on record, until the gate is calibrated again.
-        Raises InvalidArgument if a line is not such a question or is repeated, a document is not in the store, or there
-        are too few questions. For a session that may not know of hidden documents these count as absent: a question is
-        refused if the session may use none of its documents. In these cases nothing is asked and nothing changes. Or if
-        no threshold keeps the share of wrong answers; then the questions were asked, and the gate stays.
+
+        Raises InvalidArgument, before anything is asked, if a line is not such a question, a document is not in the
+        store (hidden ones count as absent if the session may not know of them) or there are too few questions;
+        afterwards, if no threshold keeps the share of wrong answers. Then the gate stays.
 
         Parameters
         ----------

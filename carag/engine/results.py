@@ -37,16 +37,8 @@ _NEAREST: Final = 3
 class Retrieval:
     """Passages and what is withheld, with a receipt.
 
-    Attributes
-    ----------
-    outcome : Outcome
-        ``ANSWER``; ``DECLINE`` if nothing is admissible; ``REFUSE`` if the session alone decides.
-    passages : tuple of Passage
-        Admissible, best first: in the order of the ranker, or of the reranker if there is one.
-    understood : str
-        What the question was read to name, in its own words: companies, periods, kinds of document; empty if nothing.
-    asked_day : AskedDay or None
-        The day as of which the question asks, if the profile reads one, and whether the answer is as of it.
+    ``outcome`` is ``DECLINE`` if nothing is admissible, ``REFUSE`` if the session alone decides. ``passages`` are best
+    first; ``understood`` is what the question was read to name, in its own words.
     """
 
     outcome: Outcome
@@ -214,16 +206,8 @@ class Answer(Retrieval):
 class Explanation:
     """Why one chunk is admissible or hidden for a session.
 
-    Attributes
-    ----------
-    outcome : Outcome
-        ``DECLINE`` for a role that may not know of hidden passages, whether the chunk is hidden or does not exist.
-    reasons : tuple of Explained
-        What hides it, under which regulation, and who could lift it; empty if admissible.
-    causes : tuple of str
-        Where its bits come from (bit, EDGAR field, rule), and its time of publication.
-    regulation : str
-        Behind the cell of role and purpose that was asked under.
+    ``outcome`` is ``DECLINE`` for a role that may not know of hidden passages, whether the chunk is hidden or does not
+    exist. ``causes`` say where its bits come from (bit, EDGAR field, rule), and its time of publication.
     """
 
     outcome: Outcome

@@ -15,7 +15,18 @@ __all__ = ["HiddenRows"]
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class HiddenRows:
-    """Of the rows nearest to each query under a wider policy, those that the search's own policy refuses."""
+    """Of the rows nearest to each query under a wider policy, those that the search's own policy refuses.
+
+    Examples
+    --------
+    >>> from carag.index import Index
+    >>> from carag.policy import Mask, policy_word
+    >>> index = Index(2)
+    >>> keys = index.add([[1, 0], [0, 1], [1, 1]], [policy_word(bits) for bits in (1, 2, 1)])
+    >>> result = index.search([0, 1], 1, Mask(required=1), also_hidden=2)
+    >>> result.keys.tolist(), result.hidden.keys.tolist(), result.hidden.words.tolist()
+    ([[2]], [[1, -1]], [[134217730, 0]])
+    """
 
     keys: NDArray[np.int64]
     """(nq, also_hidden) nearest first; -1 beyond ``counts``."""

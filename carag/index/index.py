@@ -117,7 +117,13 @@ class Index(Stored):
         super().close()
 
     def stats(self) -> IndexStats:
-        """Report how many rows there are, and the state of the views."""
+        """Report how many rows there are, and the state of the views.
+
+        Examples
+        --------
+        >>> Index(2, views=1 << 20).stats()
+        IndexStats(rows=0, classes=0, views=0, view_bytes=0, view_hits=0, view_error='')
+        """
         info = self._info()
         kept = (0, 0, 0, "") if self._views is None else self._views.told()
         return IndexStats(int(info.live), int(info.classes), *kept)
@@ -176,6 +182,15 @@ class Index(Stored):
         Memory is used only as rows are written, and answers do not depend on it. An index that outgrows its reservation
         holds all rows in memory twice for a while. A batch at least as large as the index is linked by building the
         whole graph, several times faster per row than inserting rows one after another, so double the size of batches.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from carag.policy import policy_word
+        >>> index = Index(2)
+        >>> index.reserve(1_000)
+        >>> index.add(np.eye(2), [policy_word(1), policy_word(2)])
+        array([0, 1])
         """
         fault = new_fault()
         raise_for(lib.carag_index_reserve(self._core, integer("rows", rows, 0, MAX_ROWS), fault), fault)
@@ -206,12 +221,8 @@ class Index(Stored):
     ) -> int:
         """Give every row that the policy admits the word ``(word & ~clear) | set``, class by class; return how many.
 
-        Parameters
-        ----------
-        set, clear : PolicyBit, str, int, or iterable of PolicyBit and str
-            Bits as :func:`carag.policy.bits_of` reads them; no bit in both.
-        as_of, alive_at : datetime, date or int, optional
-            As for :meth:`search`.
+        No bit may be both set and cleared. Bits are read by :func:`carag.policy.bits_of`; instants are as for
+        :meth:`search`.
         """
         on, off = bits_of(set, name="set"), bits_of(clear, name="clear")
         test, out, fault = predicate(policy, as_of, alive_at), ffi.new("uint64_t *"), new_fault()
@@ -351,12 +362,9 @@ class Index(Stored):
     def load(cls, path: str | os.PathLike[str], *, mmap: bool = False, views: int = 0) -> Self:
         """Read an index from a file that :meth:`save` wrote.
 
-        Parameters
-        ----------
-        mmap : bool
-            Read vectors, codes and graph from the file as searches need them, so that an index of any size opens at
-            once. Their checksums are then left to :meth:`verify`; :meth:`preload` copies what searches read most into
-            memory.
+        With ``mmap``, vectors, codes and graph are read from the file as searches need them, so an index of any size
+        opens at once; their checksums are left to :meth:`verify`, and :meth:`preload` copies what searches read most
+        into memory.
         """
         kernels.active()
         kept = views_of(views)

@@ -210,7 +210,19 @@ class SearchStats:
         return {plan: predicted[code] for plan, code in PLAN_CODES.items() if predicted[code] > 0.0}
 
     def explain(self, query: int = 0) -> str:
-        """Explain in a few lines how one query was answered."""
+        """Explain in a few lines how one query was answered.
+
+        Examples
+        --------
+        >>> from carag.index import Index
+        >>> from carag.policy import Mask, policy_word
+        >>> index = Index(2)
+        >>> keys = index.add([[1, 0], [0, 1]], [policy_word(1), policy_word(2)])
+        >>> print(index.search([1, 1], 5, Mask(required=1), plan="exact").stats.explain())
+        exact: asked
+        1 of 2 rows admissible, classes: 1
+        0 rows estimated, 1 scored, 0 expanded in a beam of 0
+        """
         estimated, scored, hops, ef = _tallies(self._written)[1:, query].tolist()
         lines = [
             f"{self.plans[query].value}{' over a view' if self.over_view else ''}: {self.whys[query].value}",

@@ -126,16 +126,8 @@ class TextIndex(Handle):
     ) -> None:
         """Add chunks; on any error none is added. A chunk is not admissible before it has a label.
 
-        Parameters
-        ----------
-        chunks : (n,) integer
-            Keys, each 0 or more and not in use.
-        documents : (n,) integer
-            The document of each chunk, 0 or more.
-        tokens : sequence of n iterables of str
-            The terms of each chunk, as :func:`carag.index.tokenize` gives them; any string but an empty one.
-        headings : mapping of int to iterable of str, optional
-            By document, terms that count as if they stood at the beginning of each of its chunks in this call.
+        ``tokens`` are the terms of each chunk, as :func:`carag.index.tokenize` gives them. ``headings``, by document,
+        are terms that count as if they stood at the beginning of each of its chunks in this call.
         """
         batch: TextBatch = text_batch(chunks, documents, tokens, {} if headings is None else headings)
         fault = new_fault()
@@ -159,21 +151,8 @@ class TextIndex(Handle):
         window of a label overlaps that of another live label of its chunk: at most one label may be valid at any
         instant.
 
-        Parameters
-        ----------
-        keys : (n,) integer
-            Keys of the new labels, each 0 or more and not that of a live label.
-        chunks : (n,) integer
-            The chunk of each.
-        words : (n,) integer
-            Policy words, see :func:`carag.policy.policy_word`. A word of version 0 is stored with an
-            :class:`~carag.errors.UnlabelledWarning` and never admissible.
-        public_at, expires_at, entities : (n,) or scalar integer, optional
-            As for :meth:`carag.Index.add`.
-        closes : (m,) integer, optional
-            Keys of labels to close in the same step: a search sees the old ones or the new ones.
-        allow_quarantine : bool
-            Accept words with the quarantine bit, which no policy admits.
+        Words, times and entities are as for :meth:`carag.Index.add`. ``closes`` are keys of labels to close in the same
+        step: a search sees the old ones or the new ones.
         """
         named, on = key_array(keys), key_array(chunks)
         opened, closed = word_array(words, named.size), distinct(key_array(closes))
@@ -283,7 +262,17 @@ class TextIndex(Handle):
         as_of: datetime | date | int | None = None,
         alive_at: datetime | date | int | None = None,
     ) -> TermCounts:
-        """Count the admissible chunks, their tokens, and how many contain each term, as for :meth:`search`."""
+        """Count the admissible chunks, their tokens, and how many contain each term, as for :meth:`search`.
+
+        Examples
+        --------
+        >>> from carag import Mask, TextIndex, policy_word
+        >>> index = TextIndex()
+        >>> index.add([1, 2], [7, 7], [["net", "sales"], ["cost"]], headings={7: ["acme"]})
+        >>> index.label([1, 2], [1, 2], [policy_word(1)] * 2)
+        >>> index.count(["acme", "cost", "profit"], Mask())
+        TermCounts(chunks=2, length=5, frequencies=(2, 1, 0))
+        """
         query = text_query(terms, None, 0.0, 0.0, 0.0, count_matched=False)
         tests = predicates(policy, as_of, alive_at)
         frequencies = np.zeros(query.terms, np.uint64)
@@ -301,7 +290,17 @@ class TextIndex(Handle):
         as_of: datetime | date | int | None = None,
         alive_at: datetime | date | int | None = None,
     ) -> NDArray[np.int64]:
-        """List the documents with an admissible chunk, ascending; arguments as for :meth:`search`."""
+        """List the documents with an admissible chunk, ascending; arguments as for :meth:`search`.
+
+        Examples
+        --------
+        >>> from carag import Mask, TextIndex, policy_word
+        >>> index = TextIndex()
+        >>> index.add([1, 2, 3], [7, 7, 8], [["net"], ["cost"], ["sales"]])
+        >>> index.label([10, 20, 30], [1, 2, 3], [policy_word(bits) for bits in (1, 2, 2)])
+        >>> index.documents(Mask(required=2)).tolist(), index.documents(Mask(required=1)).tolist()
+        ([7, 8], [7])
+        """
         tests = predicates(policy, as_of, alive_at)
         out, fault = ffi.new("carag_text_found **"), new_fault()
         raise_for(lib.carag_text_documents(self._core, tests.predicates, tests.size, out, fault), fault)
@@ -322,6 +321,16 @@ class TextIndex(Handle):
 
         A document that is not in the index has no chunk; one named twice has each chunk once. Other arguments are as
         for :meth:`search`.
+
+        Examples
+        --------
+        >>> from carag import Mask, TextIndex, policy_word
+        >>> index = TextIndex()
+        >>> index.add([1, 2, 3], [7, 7, 8], [["net"], ["cost"], ["sales"]])
+        >>> index.label([30, 20, 10], [1, 2, 3], [policy_word(1)] * 3)
+        >>> keys, chunks, documents = index.admissible(Mask(required=1), [7, 99])
+        >>> keys.tolist(), chunks.tolist(), documents.tolist()
+        ([20, 30], [2, 1], [7, 7])
         """
         tests, asked = predicates(policy, as_of, alive_at), key_array(documents, name="documents")
         out, fault = ffi.new("carag_text_found **"), new_fault()

@@ -65,7 +65,18 @@ class TextStats:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TextResult:
-    """Admissible chunks, highest score first, ties by smaller key."""
+    """Admissible chunks, highest score first, ties by smaller key.
+
+    Examples
+    --------
+    >>> from carag import Mask, TextIndex, policy_word
+    >>> index = TextIndex()
+    >>> index.add([1, 2], [7, 7], [["net", "sales"], ["cost"]])
+    >>> index.label([1, 2], [1, 2], [policy_word(1)] * 2)
+    >>> result = index.search(["sales", "profit"], 5, Mask())
+    >>> result, result.frequencies
+    (<TextResult of 1 chunks: 2 admissible>, (1, 0))
+    """
 
     keys: NDArray[np.int64]
     """(n,) keys of the labels that admitted each chunk."""

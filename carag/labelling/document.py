@@ -66,6 +66,11 @@ class Act:
     since : datetime or date, optional
         From when: an aware datetime, or a date, from its first minute on; by default when this document comes into
         force. An act never begins before its own document is public.
+
+    Examples
+    --------
+    >>> Act("withdraws", "number 7/2023").kind
+    <ActKind.WITHDRAWS: 'withdraws'>
     """
 
     kind: ActKind

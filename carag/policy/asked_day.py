@@ -72,7 +72,15 @@ class AskedDay(NamedTuple):
         now: datetime,
         zone: ZoneInfo,
     ) -> AskedDay | None:
-        """Decide, from the ``named`` days and the session's ``stated`` instant; None if the question names no day."""
+        """Decide, from the ``named`` days and the session's ``stated`` instant; None if the question names no day.
+
+        Examples
+        --------
+        >>> from datetime import UTC, date, datetime
+        >>> from zoneinfo import ZoneInfo
+        >>> AskedDay.of([date(2024, 3, 1)], stated=None, may_ask=False, now=datetime.now(UTC), zone=ZoneInfo("UTC")).use
+        <DayUse.NO_RIGHT: 'NO_RIGHT'>
+        """
         if not named:
             return None
         days = tuple(dict.fromkeys(day for day in named if day is not None and day.year >= _FIRST_YEAR))

@@ -113,7 +113,13 @@ def policy_word(bits: Bits | NDArray[np.integer]) -> int | NDArray[np.uint32]:
 
 
 def bit_names(word: int, flags: type[PolicyFlag] = PolicyBit) -> tuple[str, ...]:
-    """Name the policy bits set in a word, lowest first."""
+    """Name the policy bits set in a word, lowest first.
+
+    Examples
+    --------
+    >>> bit_names(0x0800_0021)
+    ('J_US', 'FS_AUDITED')
+    """
     return tuple(bit.name for bit in flags if word & bit.value)
 
 

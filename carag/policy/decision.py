@@ -62,14 +62,8 @@ class Labelled(Protocol):
 class Decision:
     """What a session may use.
 
-    Attributes
-    ----------
-    reopened : Policy or None
-        Further pairs, which admit all companies but those of the firm's deals. It requires what ``policy`` forbids, so
-        that no passage is admitted twice.
-    cooling : int
-    asked_day : AskedDay or None
-        The day that the question names, and whether ``as_of`` is that day's end.
+    ``reopened`` admits all companies but those of the firm's deals, and requires what ``policy`` forbids, so that no
+    passage is admitted twice. ``cooling`` is in minutes.
     """
 
     role: str
@@ -105,6 +99,13 @@ class Decision:
         A cooling time turns each search into two: passages that are not material and public at the session's instant,
         and material ones that were public earlier by the cooling time. Neither may have expired at the session's
         instant. A new label of an old passage starts a new cooling time.
+
+        Examples
+        --------
+        >>> from carag.policy.mask import Mask
+        >>> cooled = Decision("r", "p", Policy(Mask()), 100, None, False, "", cooling=30)
+        >>> [(hex(s.policy.masks[0].required), s.as_of, s.alive_at) for s in cooled.searches]
+        [('0x0', 100, None), ('0x20000', 70, 100)]
         """
         if not self.cooling:
             return tuple(Search(policy, self.as_of) for policy in self.policies)
@@ -134,7 +135,15 @@ class Decision:
         entity: int | Collection[int] = NO_ENTITY,
         expires_at: int = NEVER,
     ) -> bool:
-        """Test one passage: admissible exactly if :meth:`reasons` is empty, at the same cost whatever hides it."""
+        """Test one passage: admissible exactly if :meth:`reasons` is empty, at the same cost whatever hides it.
+
+        Examples
+        --------
+        >>> from carag.policy.mask import Mask
+        >>> cooled = Decision("r", "p", Policy(Mask()), 100, None, False, "", cooling=30)
+        >>> cooled.admits(0x0802_0000, 60), cooled.admits(0x0802_0000, 90)
+        (True, False)
+        """
         is_public = public_at <= self.as_of < expires_at
         is_cooled = not (self.cooling and word & self.cooled) or public_at + self.cooling <= self.as_of
         # All tests run, without a short cut: the time taken must not reveal which of them hides the passage.
@@ -152,6 +161,13 @@ class Decision:
         """Give the minimal reasons why one passage is hidden; empty exactly when it is admissible.
 
         ``entity`` is the entity that the passage is about, or all that it may be about.
+
+        Examples
+        --------
+        >>> from carag.policy.mask import Mask
+        >>> cooled = Decision("r", "p", Policy(Mask()), 100, None, False, "", cooling=30)
+        >>> [reason.code for reason in cooled.reasons(0x0802_0000, 90)]
+        ['COOLING:MATERIAL']
         """
         verdicts = [
             reasons(word, public_at, policy, self.as_of, entity=entity, expires_at=expires_at)

@@ -74,6 +74,14 @@ def reasons(
 
     Control bits come first, because nothing else matters while they fail; then time, the entity, and the mask that
     comes closest to admitting.
+
+    Examples
+    --------
+    >>> from carag.policy.mask import Mask, Policy
+    >>> [r.code for r in reasons(0x0830_0041, 0, Policy(Mask(0, 0x194000)), 0)]
+    ['FORBIDDEN:NON_RELIANCE']
+    >>> [r.code for r in reasons(0x0800_0041, 0, Policy(Mask(), deny_entities=[7]), 0, entity=7)]
+    ['ENTITY_DENIED']
     """
     if word & TOMBSTONE:
         return (Reason(Rule.TOMBSTONE, (), "deleted"),)
@@ -99,6 +107,12 @@ def withheld_kinds(*policies: Policy, cooling: int = 0) -> tuple[Reason, ...]:
 
     The list states that a list of entities exists, never who is on it. ``cooling`` is the number of minutes for which
     reports of material events are held back.
+
+    Examples
+    --------
+    >>> from carag.policy.mask import Mask, Policy
+    >>> [kind.code for kind in withheld_kinds(Policy(Mask(0, 0x4000)))]
+    ['FORBIDDEN:PD_SPECIAL', 'NOT_YET_PUBLIC', 'QUARANTINE']
     """
     masks = tuple(mask for policy in policies for mask in policy.masks)
     is_allowed = any(policy.allow_entities is not None for policy in policies)

@@ -41,15 +41,9 @@ def infer(
     ``NO_LEGAL_BASIS``, ``CROSSED_FOR_ADVICE``, ``PAST_NOT_GRANTED``, ``UNKNOWN_INTENT``, ``FOREIGN_RESIDENCY``,
     ``CONFLICT`` or ``TOO_MANY_MASKS``.
 
-    Parameters
-    ----------
-    now : datetime
-        Aware. The decision's ``as_of`` is the earlier of the session's and this, so never in the future.
-    intents : iterable of str
-        Names of the intents found in the question, in addition to the session's own.
-    days : sequence of date or None
-        The days as of which the question asks, None for one that cannot be read; :class:`carag.policy.AskedDay` decides
-        whether one becomes ``as_of``.
+    ``as_of`` is the earlier of the session's and ``now``, so never in the future. ``intents`` were found in the
+    question, and add to the session's own; :class:`carag.policy.AskedDay` decides whether one of ``days`` becomes
+    ``as_of``.
     """
     if type(session) is not Session:
         raise InvalidArgument(f"session is {quoted(session)}; want a carag.Session")
@@ -97,7 +91,14 @@ def infer(
 
 
 def tighten(policy: Policy, intent: str) -> Policy:
-    """Add an intent's bits to every mask; PolicyConflict if the policy hides what the intent asks for."""
+    """Add an intent's bits to every mask; PolicyConflict if the policy hides what the intent asks for.
+
+    Examples
+    --------
+    >>> from carag.policy.mask import Mask
+    >>> tighten(Policy(Mask(0, 0x4000)), "LATEST").masks
+    (Mask(forbidden=['PD_SPECIAL', 'NOT_LATEST']),)
+    """
     (rule,) = vocabulary_of(policy.flags).intents.named([intent])
     return _with_bits(policy, rule.mask.required, rule.mask.forbidden)
 

@@ -21,7 +21,7 @@ _OPERATORS = {"equals": "is", "one_of": "is one of", "contains": "lists", "at_le
 
 
 def profile_page(profile: Profile) -> str:
-    """Return the page."""
+    """Return the page about a profile's bits, in Markdown."""
     said, table = profile.vocabulary, profile.table
     return "\n".join(
         [

@@ -35,13 +35,14 @@ _MAX_BYTES: Final = 1 << 20
 class Profile:
     """The vocabulary and the table of one domain.
 
-    Attributes
-    ----------
-    is_shipped : bool
-        Whether it is one of ``SHIPPED``, whose roles change with the package.
-    reading : mapping of str to str
-        The texts of ``reading.toml``, ``kinds.tsv`` and ``lexicon.tsv``, by name, as far as the profile has them. They
-        are checked by their reader, :class:`carag.retrieval.reading.Declared`.
+    ``reading`` holds the texts of ``reading.toml``, ``kinds.tsv`` and ``lexicon.tsv``, by name, as far as the profile
+    has them.
+
+    Examples
+    --------
+    >>> generic = Profile.open("generic")
+    >>> generic.name, [bit.name for bit in generic.vocabulary.flags][:3]
+    ('generic', ['INTERNAL', 'CONFIDENTIAL', 'SECRET'])
     """
 
     table: PolicyTable

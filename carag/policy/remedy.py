@@ -59,12 +59,7 @@ _REGULATIONS: Final = {
 class Explained:
     """A reason with its legal grounds and its remedy.
 
-    Attributes
-    ----------
-    basis : tuple of str
-        The lists that the entity is on, if the reason is an entity.
-    lift : str
-        Who could lift it and how.
+    ``basis`` are the lists that an entity is on; ``lift`` says who could lift the rule, and how.
     """
 
     reason: Reason
@@ -86,7 +81,16 @@ class Explained:
 
 
 def explained(reason: Reason, decision: Decision, entity: int | Collection[int]) -> Explained:
-    """Find the regulation that a reason serves and who could lift it; ``entity`` is the passage's, one or several."""
+    """Find the regulation that a reason serves and who could lift it; ``entity`` is the passage's, one or several.
+
+    Examples
+    --------
+    >>> from carag.policy.decision import Decision
+    >>> from carag.policy.mask import Mask, Policy
+    >>> decision = Decision("r", "p", Policy(Mask(0, 0x100000)), 0, None, True, "")
+    >>> [explained(why, decision, 0).lift for why in decision.reasons(0x0810_0000, 0)]
+    ['the filer, by an amendment with restated statements']
+    """
     said = vocabulary_of(decision.policy.flags)
     stated = _REGULATIONS | dict(said.regulations)
     bases = decision.bases(entity) if reason.rule is Rule.ENTITY_DENIED else ()

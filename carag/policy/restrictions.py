@@ -60,6 +60,15 @@ class DealWindow:
 
     ``entity`` is the issuer, for EDGAR its CIK. ``begins`` and ``ends`` are inclusive: aware datetimes, or dates,
     meaning the whole day in the time zone of the store's profile.
+
+    Examples
+    --------
+    >>> from datetime import date
+    >>> window = DealWindow(320193, date(2025, 6, 2), date(2025, 6, 12))
+    >>> window.contains(as_of_minutes(date(2025, 6, 12)))
+    True
+    >>> window.contains(as_of_minutes(date(2025, 6, 13)))
+    False
     """
 
     entity: int = field(repr=False)
@@ -118,6 +127,13 @@ class LegalBasis:
         Persons who objected (Art. 21): denied, except under a legal obligation and for an access request.
     restrictions : frozenset of int
         Persons whose data are restricted (Art. 18): denied except for an access request.
+
+    Examples
+    --------
+    >>> LegalBasis(LawfulBasis.LEGAL_OBLIGATION).covers("surveil")
+    True
+    >>> LegalBasis(LawfulBasis.CONSENT, purposes=frozenset({"public_qa"})).covers("invest")
+    False
     """
 
     basis: LawfulBasis

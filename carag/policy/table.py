@@ -123,12 +123,7 @@ class _RolesFile(_RolesPart):
 class PolicyTable:
     """A validated role x purpose table.
 
-    Attributes
-    ----------
-    sha256 : str
-        Hex digest of the table and its vocabulary, as recorded in every audit record.
-    hashes : frozenset of str
-        All digests by which a record may name it: records of 0.2.0 name the text of the table alone.
+    ``hashes`` are all digests by which a record may name it: records of 0.2.0 name the text of the table alone.
     """
 
     __slots__ = ("_by_key", "cells", "hashes", "purposes", "roles", "sha256", "vocabulary")
@@ -170,7 +165,13 @@ class PolicyTable:
 
     @classmethod
     def shipped(cls, profile: str = DEFAULT_PROFILE) -> Self:
-        """Read the table of a profile that ships with the package."""
+        """Read the table of a profile that ships with the package.
+
+        Examples
+        --------
+        >>> PolicyTable.shipped().roles[0]
+        'sell_side'
+        """
         return cls.from_toml(shipped_text(profile, "roles.toml"), Vocabulary.shipped(profile))
 
     def get(self, role: str, purpose: str) -> Cell | None:

@@ -47,12 +47,8 @@ def __getattr__(name: str) -> ZoneInfo:
 def as_of_minutes(value: datetime | date, zone: ZoneInfo | None = None, *, name: str = "as_of") -> int:
     """Convert an instant, or the end of a day, to minutes since the epoch, ``0 <= minutes < NEVER``.
 
-    Parameters
-    ----------
-    value : datetime or date
-        An aware datetime, rounded down to the minute; or a date, meaning the last minute of that day in ``zone``.
-    zone : ZoneInfo, optional
-        By default US Eastern time.
+    A datetime must be aware, and is rounded down to the minute; a date means the last minute of that day in ``zone``,
+    by default US Eastern.
 
     Examples
     --------
@@ -77,12 +73,24 @@ def as_of_minutes(value: datetime | date, zone: ZoneInfo | None = None, *, name:
 
 
 def from_minutes(minutes: int) -> datetime:
-    """Convert minutes since the epoch back to an aware UTC datetime."""
+    """Convert minutes since the epoch back to an aware UTC datetime.
+
+    Examples
+    --------
+    >>> from_minutes(1739).isoformat()
+    '1970-01-02T04:59:00+00:00'
+    """
     return _EPOCH + timedelta(minutes=minutes)
 
 
 def known_at_microseconds(value: datetime) -> int:
-    """Convert an aware instant, 1970 or later, to whole microseconds since the epoch."""
+    """Convert an aware instant, 1970 or later, to whole microseconds since the epoch.
+
+    Examples
+    --------
+    >>> known_at_microseconds(datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC))
+    1000000
+    """
     if not isinstance(value, datetime) or value.utcoffset() is None:
         raise InvalidArgument(f"known_at is {quoted(value)}; want an aware datetime")
     microseconds = (value - _EPOCH) // timedelta(microseconds=1)
@@ -117,7 +125,13 @@ def _minutes(name: str, instant: datetime | date | int) -> int:
 
 
 def parse_moment(text: str) -> datetime | date:
-    """Read a date or a time in ISO 8601; the caller checks its zone."""
+    """Read a date or a time in ISO 8601; the caller checks its zone.
+
+    Examples
+    --------
+    >>> parse_moment("2025-05-01")
+    datetime.date(2025, 5, 1)
+    """
     for kind in (date, datetime):
         try:
             return kind.fromisoformat(text)

@@ -387,17 +387,37 @@ class Vocabulary:
 
     @classmethod
     def shipped(cls, name: str = DEFAULT_PROFILE) -> Vocabulary:
-        """Read the vocabulary of a profile that ships with the package."""
+        """Read the vocabulary of a profile that ships with the package.
+
+        Examples
+        --------
+        >>> Vocabulary.shipped().meanings["FS_AUDITED"].document
+        'audited financial statements'
+        """
         return _shipped(name)
 
 
 def meaning(bit: PolicyFlag) -> BitMeaning:
-    """Return what one bit means in its profile, and which regulation it serves."""
+    """Return what one bit means in its profile, and which regulation it serves.
+
+    Examples
+    --------
+    >>> meaning(PolicyBit.FS_AUDITED).document
+    'audited financial statements'
+    """
     return vocabulary_of(type(bit)).meanings[bit.name]
 
 
 def intents(text: str) -> tuple[Intent, ...]:
-    """Find the intents of a question over EDGAR filings, in the order of :class:`Intent`."""
+    """Find the intents of a question over EDGAR filings, in the order of :class:`Intent`.
+
+    Examples
+    --------
+    >>> [intent.value for intent in intents("What do the latest audited figures show?")]
+    ['AUDITED', 'LATEST']
+    >>> intents("Is this governed by the Securities Act of 1933, as amended?")
+    ()
+    """
     return tuple(Intent(name) for name in Vocabulary.shipped().intents.found(text))
 
 

@@ -48,13 +48,6 @@ _WANTED: Final[Mapping[FieldKind, str]] = MappingProxyType(
 class Where:
     """Conditions on metadata, all of which a passage must meet. ``Where()`` has none and narrows nothing.
 
-    Attributes
-    ----------
-    one_of : tuple of (field, values)
-        The field holds one of the values.
-    bounds : tuple of (field, bound, value)
-        The field holds a value that is ``gt``, ``gte``, ``lt`` or ``lte`` another.
-
     Examples
     --------
     >>> kinds = {"department": "text", "year": "number"}
@@ -124,7 +117,13 @@ EVERYWHERE: Final = Where()
 
 
 def in_one_form(name: str, value: object, kind: FieldKind) -> Value | None:
-    """Return a value of a declared field in the form in which it is compared; None if it is None or empty."""
+    """Return a value of a declared field in the form in which it is compared; None if it is None or empty.
+
+    Examples
+    --------
+    >>> in_one_form("year", "2024", "number"), in_one_form("team", " Risk ", "text"), in_one_form("team", "", "text")
+    (2024, 'risk', None)
+    """
     plain = value
     if isinstance(value, str):
         plain = value.strip().casefold()

@@ -113,7 +113,15 @@ def _guarded(flags: _Flags) -> _Flags:
 
 @_guarded
 class PolicyBit(PolicyFlag):
-    """The policy bits of EDGAR filings, whose names need no profile."""
+    """The policy bits of EDGAR filings, whose names need no profile.
+
+    Examples
+    --------
+    >>> PolicyBit.J_EU | PolicyBit.PD_INSIDER
+    <PolicyBit.J_EU|PD_INSIDER: 2050>
+    >>> 0x0800_0802 & PolicyBit.PD_INSIDER
+    <PolicyBit.PD_INSIDER: 2048>
+    """
 
     J_US = 1 << 0
     J_EU = 1 << 1

@@ -57,17 +57,11 @@ def back_up(
     """Copy a store into a new directory, while an engine may be using it.
 
     The copy has every record that was acknowledged before, with what the record refers to: private values, and labels
-    at least as new. If no engine holds the store, the backup is recorded in it, and in the copy. Raises InvalidArgument
-    if there is no store, or a directory exists already or is inside the other; nothing was made; StoreLocked if the
-    store changes without a pause.
+    at least as new. If no engine holds the store, the backup is recorded in it, and in the copy.
 
-    Parameters
-    ----------
-    to : path
-        A directory that does not exist yet; it appears, with ``manifest.json``, only once it is complete.
-    keys : path, optional
-        Another such directory, neither inside ``to`` nor around it, for ``audit.key`` and ``private.key``. Keep it
-        apart, because both together open the private values. Without it no key is copied.
+    ``to`` must not exist yet; it appears, with ``manifest.json``, only once it is complete. ``keys``, another such
+    directory, gets ``audit.key`` and ``private.key``: keep it apart, because both together open the private values.
+    Raises StoreLocked if the store changes without a pause.
 
     Examples
     --------

@@ -97,8 +97,7 @@ def restore(
     """Put a store in place from a backup and its keys. Its index is built again, from the backup's vectors.
 
     Raises Behind if records that these prove are missing, or an anchor cannot be asked, and the loss is not accepted.
-    As after every error here, nothing is in place; InvalidArgument if there is no backup, the place is taken, or what
-    was kept belongs to another log.
+    After an error nothing is in place.
 
     Parameters
     ----------

@@ -35,6 +35,13 @@ def night_trigger(at: time, zone: ZoneInfo) -> Any:
     If clocks change, a time that a day does not have is taken as before the change, so that 02:00 comes when clocks
     show 03:00; of a time that a day has twice the first counts. APScheduler's own ``CronTrigger`` (3.11.3) fires twice
     then, and after a day of 23 hours it skips a day if the time is in the hour after midnight.
+
+    Examples
+    --------
+    >>> from zoneinfo import ZoneInfo
+    >>> night = night_trigger(time(2), ZoneInfo("Asia/Kolkata"))
+    >>> str(night.get_next_fire_time(None, datetime.fromisoformat("2026-03-01T12:00+00:00")))
+    '2026-03-02 02:00:00+05:30'
     """
     require("a nightly run", "schedule")
     from apscheduler.triggers.base import BaseTrigger
@@ -59,13 +66,8 @@ class Nightly:
     A run that fails is logged by the type and place of its error, without its message, which may quote content; the
     next night tries again.
 
-    Parameters
-    ----------
-    run : callable
-        What to do. It gets a function that tells whether to stop. It should open the store itself and close it at the
-        end, so that the store is free all day.
-    at : str or time
-        The time of day, such as ``"02:00"``.
+    ``run`` gets a function that tells whether to stop. It should open the store itself and close it at the end, so that
+    the store is free all day.
     """
 
     def __init__(

@@ -117,7 +117,7 @@ def place_of(state: IndexState) -> str:
 
 
 def parts_of(place: str) -> tuple[str, str]:
-    """Split such a name."""
+    """Split the name of a place into its kind of backend and its collection."""
     kind, _, collection = place.partition(_BETWEEN)
     return kind, collection
 

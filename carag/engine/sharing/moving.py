@@ -90,17 +90,9 @@ class Moved(NamedTuple):
 def move(source: Path, directory: Path, url: str, *, admin: str) -> Moved:
     """Move a store into PostgreSQL, and let a new directory share it; the same call finishes a run that was killed.
 
-    Parameters
-    ----------
-    source : Path
-        A store in files that no process has open. It stays as it is, marked as moved, and can no longer be opened for
-        writing.
-    directory : Path
-        Where the process that shares the store keeps its files from now on; without a store. It gets the keys.
-    url : str
-        As for :func:`~carag.engine.sharing.share`; no store may be there yet.
-    admin : str
-        The same database as an administrator.
+    ``source`` is a store in files that no process has open; it stays as it is, and can no longer be opened for writing.
+    ``directory`` gets its keys. ``url`` is as for :func:`~carag.engine.sharing.share`; ``admin`` is the same database
+    as an administrator.
     """
     place = shared_place(url)
     check_new(directory, place)

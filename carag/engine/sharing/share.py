@@ -28,15 +28,8 @@ _OTHERS: Final = ("corpus.db", "audit.db", "vkey", "evidence.url")
 def share(directory: Path, url: str, *, admin: str | None = None) -> Place:
     """Note that a directory's store is in PostgreSQL; given an administrator's address, set it up there.
 
-    Parameters
-    ----------
-    directory : Path
-        Made if it is missing; without a store of its own.
-    url : str
-        ``postgresql://ROLE@HOST/DATABASE?schema=NAME``, the account of the application. The password is in
-        ``~/.pgpass``.
-    admin : str, optional
-        The same database as an administrator, who makes role, schemas, tables and grants. What is there is kept.
+    ``url`` is ``postgresql://ROLE@HOST/DATABASE?schema=NAME``, the application's account, whose password is in
+    ``~/.pgpass``. The administrator makes role, schemas, tables and grants; what is there is kept.
     """
     place = shared_place(url)
     check_new(directory, place)
