@@ -1,7 +1,4 @@
-"""Open what is searched: a store, its index and the state that proves both, always of one instant.
-
-The store is the truth: index, words and state are copies of its open labels, and are made again if missing or behind.
-"""
+"""Open what is searched: a store, which is the truth, and its index and state, copies of its labels at one instant."""
 
 from __future__ import annotations
 

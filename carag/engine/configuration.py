@@ -118,7 +118,7 @@ class ConfigurationLog:
         return last is not None and last.why in _SINCE_DRIFT and kept.record < number
 
     def gate(self, *, accept: bool = False) -> GateReport | None:
-        """Return the gate calibrated on this store, or None; one not on record raises CorruptFile, or is dropped."""
+        """Return the gate calibrated on this store, or None; CorruptFile if not on record, unless ``accept``."""
         text, noted = (self._store.meta_get(name) or "" for name in (_GATE, _GATE_RECORD))
         last, number = self._newest_models()
         said = "MODELS_CHANGED" if last is None else last.why

@@ -64,18 +64,10 @@ class Contents:
         stated fields are the facts that the profile's rules turn into bits. What is stored and unchanged, by its
         content's hash, is skipped, so running a killed run again finishes it.
 
-        Parameters
-        ----------
-        path : path
-            A filing, a JSONL file of filings, or a directory of either; otherwise a file or a folder.
-        progress : callable, optional
-            Called in this thread with (stage, done, total, note): ``"filings"`` counts bytes read, ``"index"`` rows; a
-            total of 0 is unknown; the note says how far it is, without names. An exception from it ends the run.
-        only : mapping, optional
-            By accession number, the passages wanted: (type of the document, start of the passage in it). All other
-            passages and filings are left out.
-        reader : callable, optional
-            Reads ``path`` instead of CARAG; it returns documents, and a message for what is not a document.
+        ``path`` is a filing, a JSONL file of filings, or a directory of either; otherwise a file or a folder.
+        ``progress`` is called in this thread with (stage, done, total, note); a total of 0 is unknown, and an exception
+        from it ends the run. ``only`` holds, by accession number, the passages wanted: (type of the document, start of
+        the passage in it). ``reader`` reads ``path`` instead, and returns documents, and a message for what is not one.
         """
         self._check_open()
         own = self._collection.profile.vocabulary.reader
@@ -128,19 +120,10 @@ class Contents:
         no write. In a changed document only passages whose text or heading is new to the store are embedded. The next
         run finishes one that was killed.
 
-        Parameters
-        ----------
-        path : path
-            A folder, or one file. What changes while it is read is read again, and finally left to the next run.
-        remove_vanished : bool
-            Whether to withdraw, as by :meth:`remove`, documents that this folder gave before and no longer gives;
-            otherwise they are only reported. If the folder gives no document at all, as when it is not mounted, nothing
-            is withdrawn.
-        reader : callable, optional
-            As for :meth:`ingest`.
-        stop : callable, optional
-            Asked before each document is stored; once it returns true, what is stored is recorded, and the run ends. At
-            most 2,048 passages are embedded and stored at a time.
+        What changes while it is read is read again, and finally left to the next run. With ``remove_vanished``,
+        documents that this folder gave before and no longer gives are withdrawn, unless it gives none at all, as when
+        it is not mounted. ``reader`` is as for :meth:`ingest`. ``stop`` is asked before each document is stored; once
+        it returns true, what is stored is recorded, and the run ends.
 
         Examples
         --------

@@ -1,7 +1,4 @@
-"""Store documents and remove them, then bring the collection up to the store.
-
-Each transaction decides again which document supersedes which, so order of arrival makes no difference.
-"""
+"""Store documents and remove them, then bring the collection up to the store; order of arrival does not matter."""
 
 from __future__ import annotations
 

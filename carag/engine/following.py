@@ -1,7 +1,4 @@
-"""Put on record what follows a request: an answer generated elsewhere, and what has since replaced the cited documents.
-
-Their records name the earlier record by number and hash, in the ``prompt`` of their models.
-"""
+"""Put on record what follows a request: an answer generated elsewhere, or what has replaced the cited documents."""
 
 from __future__ import annotations
 

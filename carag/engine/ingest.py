@@ -1,7 +1,4 @@
-"""Store filings, then bring the collection up to the store.
-
-Each filing is one transaction with what it says about earlier ones, so a kill leaves no replaced filing open.
-"""
+"""Store each filing in one transaction with what it says about earlier ones, then bring the collection up to it."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ _TENTH: Final = Fraction(1, 10)
 _MAX_SCORES: Final = 1_000
 """Scores of a calibration that are kept, of the first questions in the file, so that scores do not choose them."""
 _STRETCH: Final = 1_000
-"""Records after which the search for drift starts over; the stated probability of a false alarm is for that many."""
+"""Records after which the search for drift starts over, and over which a false alarm has its stated probability."""
 _MINUTE: Final = 60_000_000
 _NAMED: Final = 5
 """Lines that one message names."""
@@ -197,21 +197,14 @@ class Measured(ABC):
         the threshold for its embedder, in place of the one that ships. :class:`carag.retrieval.Drift` notices if other
         questions are asked; then a stricter threshold takes its place, on record, until the gate is calibrated again.
 
+        Each line of ``questions`` is ``{"question": "…", "documents": ["id", …]}``: the documents hold the answer, and
+        an empty list says that none in the store does; ``"passages": ["id:00000", …]`` may name their chunks that do.
+        ``error`` is the greatest share of new answerable questions to decline, 1/10 by default; ``wrong``, instead,
+        that of wrong answers among new ones.
+
         Raises InvalidArgument, before anything is asked, if a line is not such a question, a document is not in the
         store (hidden ones count as absent if the session may not know of them) or there are too few questions;
         afterwards, if no threshold keeps the share of wrong answers. Then the gate stays.
-
-        Parameters
-        ----------
-        questions : path
-            JSON Lines: ``{"question": "…", "documents": ["id", …]}``. The documents hold the answer; an empty list says
-            that none in the store does. ``"passages": ["id:00000", …]`` may name their chunks that do.
-        session : Session
-            Who asks such questions, and what for.
-        error : Fraction, optional
-            The greatest share of new answerable questions to decline, between 0 and 1; 1/10 if ``wrong`` is not given.
-        wrong : Fraction, optional
-            The greatest share of wrong answers among new ones; instead of ``error``.
         """
         self._check_open()
         if error is not None and wrong is not None:

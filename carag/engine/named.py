@@ -63,10 +63,7 @@ def made_by_name(
     *,
     not_in: str | PathLike[str] | None = None,
 ) -> Embedder | Generator | Reranker:
-    """Make an embedder, a generator or a reranker.
-
-    ``not_in`` is a directory, such as the store's, from which no module is imported.
-    """
+    """Make an embedder, a generator or a reranker; no module is imported from ``not_in``, such as a store."""
     if is_factory(name):
         made = _made(what, name, dict(arguments or {}), not_in)
         return _OWN[what](made)

@@ -38,7 +38,8 @@ class Retrieval:
     """Passages and what is withheld, with a receipt.
 
     ``outcome`` is ``DECLINE`` if nothing is admissible, ``REFUSE`` if the session alone decides. ``passages`` are best
-    first; ``understood`` is what the question was read to name, in its own words.
+    first; ``understood`` is what the question was read to name, in its own words; ``asked_day`` the day as of which it
+    asks, and whether the answer is as of it.
     """
 
     outcome: Outcome

@@ -73,7 +73,7 @@ class Served(ABC):
 
     @property
     def paces(self) -> tuple[str, str]:
-        """How long searching and answering take: ``quick``, ``local`` (a model here reads it all) or ``remote``."""
+        """How long searching takes, and with answering: ``quick``, ``local`` (a model here reads all) or ``remote``."""
         generator, reranker = self._guarded.generator, self._retriever.reranker
         is_remote = self._collection.embedder.remote or (reranker is not None and reranker.remote)
         searching = "remote" if is_remote else "quick" if reranker is None else "local"

@@ -50,19 +50,10 @@ class KeySource(Protocol):
 class JwtVerifier:
     r"""Accepts tokens of one issuer, for one audience, signed with known keys.
 
-    Parameters
-    ----------
-    issuer, audience : str
-        A token must name exactly these.
-    keys : mapping of str to (algorithm, PEM), or KeySource
-        By key id; each public key with the one algorithm it is for, of :data:`ALGORITHMS`.
-    leeway : int
-        Seconds that clocks may differ, at most 300.
-    longest : int
-        Seconds that a token may live, from its ``iat`` (without one, from now) to its ``exp``; 24 hours by default. A
-        longer one is refused as ``TOKEN_LIFE``.
-    required : sequence of str
-        Claims that every token must carry.
+    ``keys`` holds, by key id, each public key (PEM) with the one algorithm it is for, of :data:`ALGORITHMS`. Clocks may
+    differ by ``leeway`` seconds, at most 300. A token that lives for more than ``longest`` seconds, from its ``iat``
+    (without one, from now) to its ``exp``, is refused as ``TOKEN_LIFE``. ``required`` are claims that every token must
+    carry.
 
     Examples
     --------

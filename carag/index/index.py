@@ -1,7 +1,4 @@
-"""Index vectors with policy words, terms and keys, and search for the nearest rows that a policy admits.
-
-Calls release the GIL: any number of threads may search, count and change one index at the same time.
-"""
+"""Index vectors with policy words, terms and keys; calls release the GIL, and many threads may use one index."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""List and choose the distance kernels: one per instruction set, bit-identical, chosen once per process.
-
-``CARAG_KERNEL`` in the environment forces one; a name that is unknown or cannot run here is an error.
-"""
+"""List and choose the distance kernels: bit-identical, one per process, forced by ``CARAG_KERNEL`` if it is set."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ _ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_
 
 
 def canonical_json(value: object, what: str) -> str:
-    r"""Write a value in ASCII with sorted keys and no spaces; InvalidArgument names ``what`` cannot be JSON."""
+    r"""Write a value in ASCII with sorted keys and no spaces; InvalidArgument, naming ``what``, if it is not JSON."""
     try:
         return _ENCODER.encode(value)
     except (TypeError, ValueError, RecursionError) as error:

@@ -55,17 +55,10 @@ class ActKind(StrEnum):
 class Act:
     """What a document does to others, which it names; :attr:`Document.acts` holds them.
 
-    Parameters
-    ----------
-    kind : ActKind
-        A profile's ``[lifecycle]`` says which bit this sets on the others. Without one, ``replaces`` and ``withdraws``
-        end their passages, and ``amends`` changes nothing.
-    name : str
-        An id, or one of the :attr:`Document.names`. It means every document that bears it and was public no later than
-        this one, whichever of the two arrives first.
-    since : datetime or date, optional
-        From when: an aware datetime, or a date, from its first minute on; by default when this document comes into
-        force. An act never begins before its own document is public.
+    A profile's ``[lifecycle]`` says which bit ``kind`` sets on the others; without one, ``replaces`` and ``withdraws``
+    end their passages, and ``amends`` changes nothing. ``name`` is an id, or one of the :attr:`Document.names`, and
+    means every document that bears it and was public no later than this one, whichever arrives first. ``since`` is by
+    default when this document comes into force; an act never begins before its own document is public.
 
     Examples
     --------

@@ -1,7 +1,4 @@
-"""Define the rules that set policy bits, and apply them to one document or to many at once.
-
-Operators mean the same for one document's integers and for arrays of many, so each rule is written once.
-"""
+"""Define the rules that set policy bits, each written once for one document and for arrays of many."""
 
 from __future__ import annotations
 

@@ -29,14 +29,10 @@ Bits: TypeAlias = "PolicyFlag | str | int | Iterable[PolicyFlag | str]"
 def bits_of(bits: Bits, *, name: str = "bits", flags: type[PolicyFlag] = PolicyBit) -> int:
     """Read policy bits, in any accepted form, as a 27-bit vector.
 
-    Raises InvalidArgument on an unknown name, a bit of another profile, a bit that the profile does not have, a boolean
-    or a fraction, and on plain integers in a list, which could be numbers of bits or vectors.
-
-    Parameters
-    ----------
-    bits : PolicyFlag, str, int, or iterable of PolicyFlag and str
-        ``PolicyBit.PD_COMP | PolicyBit.PD_NATURAL``, ``"PD_COMP"``, ``["PD_COMP", PolicyBit.PD_NATURAL]``; a plain
-        integer is the vector itself.
+    Bits may be ``PolicyBit.PD_COMP | PolicyBit.PD_NATURAL``, ``"PD_COMP"``, ``["PD_COMP", PolicyBit.PD_NATURAL]``, or a
+    plain integer, which is the vector itself; ``flags`` is the profile of the names, EDGAR's by default. Raises
+    InvalidArgument on an unknown name, a bit of another profile, a boolean or a fraction, and on plain integers in a
+    list, which could be numbers of bits or vectors.
 
     Examples
     --------

@@ -1,7 +1,4 @@
-"""Explain why a passage is hidden, and list the kinds of document that a policy hides.
-
-Nothing in :func:`withheld_kinds` depends on the content of the corpus, so the list may be shown to anyone.
-"""
+"""Explain why a passage is hidden, and list the kinds of document that a policy hides, whatever the corpus holds."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Define masks and policies: what a session may see, as an OR of (required, forbidden) pairs and lists of entities.
-
-A pair is one AND and one compare, ``(word & mask) == value``; ``mask`` always covers the control bits.
-"""
+"""Define masks and policies: an OR of (required, forbidden) pairs, ``(word & mask) == value``, and entity lists."""
 
 from __future__ import annotations
 
@@ -38,15 +35,8 @@ NO_ENTITY: Final = 0
 class Mask:
     """A conjunction: every required bit set, no forbidden bit set. ``Mask()`` admits every labelled, live row.
 
-    Raises PolicyConflict if a bit is both required and forbidden.
-
-    Parameters
-    ----------
-    required, forbidden : PolicyFlag, str, int, or iterable of PolicyFlag and str
-        Bits as :func:`carag.policy.bits_of` reads them; stored as 27-bit vectors.
-    flags : type of PolicyFlag, optional
-        The profile of the bits; by default that of the members given, or EDGAR's. It names bits in errors and in the
-        ``repr``, and does not change what a mask admits.
+    Bits are read by :func:`carag.policy.bits_of`. ``flags`` names bits in errors and in the ``repr``, and does not
+    change what a mask admits. Raises PolicyConflict if a bit is both required and forbidden.
 
     Examples
     --------

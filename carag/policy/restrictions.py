@@ -116,17 +116,9 @@ class LawfulBasis(StrEnum):
 class LegalBasis:
     """The controller's lawful basis for processing, and the people who objected or restricted it.
 
-    Parameters
-    ----------
-    basis : LawfulBasis
-        Consent covers the purposes consented to; a legal obligation covers surveillance and assurance; legitimate
-        interests cover any purpose.
-    purposes : frozenset of str
-        The purposes consented to; only with consent.
-    objections : frozenset of int
-        Persons who objected (Art. 21): denied, except under a legal obligation and for an access request.
-    restrictions : frozenset of int
-        Persons whose data are restricted (Art. 18): denied except for an access request.
+    Consent covers the ``purposes`` consented to; a legal obligation covers surveillance and assurance; legitimate
+    interests cover any purpose. Persons who objected (Art. 21) are denied, except under a legal obligation and for an
+    access request; those whose data are restricted (Art. 18), except for an access request.
 
     Examples
     --------

@@ -1,7 +1,4 @@
-"""Read TOML so that every error names the file, the line and the reason.
-
-``tomllib`` gives no positions of keys, so a refused text, and only such a text, is scanned again for them.
-"""
+"""Read TOML so that every error names file, line and reason; only a refused text is scanned again for its lines."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Read what a profile's bits, words and calendar mean: ``profile.toml``.
-
-Unknown keys, unknown bits, a 28th bit and phrases that are not regular expressions are refused, with the line.
-"""
+"""Read ``profile.toml``; unknown keys and bits, a 28th bit and invalid phrases are refused, with the line."""
 
 from __future__ import annotations
 

@@ -60,8 +60,8 @@ def back_up(
     at least as new. If no engine holds the store, the backup is recorded in it, and in the copy.
 
     ``to`` must not exist yet; it appears, with ``manifest.json``, only once it is complete. ``keys``, another such
-    directory, gets ``audit.key`` and ``private.key``: keep it apart, because both together open the private values.
-    Raises StoreLocked if the store changes without a pause.
+    directory, neither inside ``to`` nor around it, gets ``audit.key`` and ``private.key``: keep it apart, because both
+    together open the private values. Raises StoreLocked if the store changes without a pause.
 
     Examples
     --------

@@ -1,7 +1,4 @@
-"""Restore a store from its backup, compare it with what was kept elsewhere, and record what is lost.
-
-Everything happens in a directory next to the store's place, which takes that place once everything is checked.
-"""
+"""Restore a store next to its place, check it against what was kept elsewhere, and record what is lost."""
 
 from __future__ import annotations
 
@@ -96,22 +93,11 @@ def restore(
 ) -> Restored:
     """Put a store in place from a backup and its keys. Its index is built again, from the backup's vectors.
 
-    Raises Behind if records that these prove are missing, or an anchor cannot be asked, and the loss is not accepted.
-    After an error nothing is in place.
-
-    Parameters
-    ----------
-    backup, keys : path
-        Directories that :func:`carag.engine.backup.back_up` made.
-    store : path
-        A new or empty directory.
-    kept : mapping of str to bytes
-        Receipts, checkpoints, proofs and evidence of this log that were kept elsewhere, by name; the newer, the better.
-        Without these and without anchors, a loss cannot be noticed.
-    anchors : sequence of Anchor
-        Where this log's checkpoints were confirmed; each is asked.
-    accept_loss : bool
-        Whether to put a store in place that lacks records which these prove; the log then says so.
+    :func:`carag.engine.backup.back_up` made ``backup`` and ``keys``; ``store`` is new or empty. ``kept`` holds
+    receipts, checkpoints, proofs and evidence of this log that were kept elsewhere, by name, the newer the better:
+    without these and without ``anchors``, a loss cannot be noticed. Raises Behind if they prove that records are
+    missing, or an anchor cannot be asked, unless ``accept_loss``; then the log says so. After an error nothing is in
+    place.
 
     Examples
     --------

@@ -1,7 +1,4 @@
-"""Read a folder whose files may be written meanwhile: what changes during the reading is read again, or left out.
-
-Files are compared by SHA-256 before and after, because a writer may put a modification time back.
-"""
+"""Read a folder whose files may be written meanwhile; files that change, by SHA-256, are read again or left out."""
 
 from __future__ import annotations
 

@@ -158,10 +158,7 @@ def upgrade(
     backend: str | VectorBackend | None = None,
     progress: Progress = no_progress,
 ) -> Upgraded:
-    """Upgrade a store that an earlier version made, without embedding anything, and check it.
-
-    Opening a store does the same silently. An interrupted upgrade continues from where it was last saved.
-    """
+    """Upgrade a store that an earlier version made, as opening does, without embedding anything, and check it."""
     started = time.monotonic()
     _check_home(home, create=False)
     with AuditLog.open(home) as log, log.alone("an upgrade"):  # its lock is the store's

@@ -37,7 +37,7 @@ _VERIFIED_AT_ONCE: Final = 1 << 26
 _SAVE_ROWS: Final = 1 << 16
 """Rows between two saves while an index is built: the most that must be added again after a kill."""
 _SAVE_FRACTION: Final = 16
-"""Save at once if more than 1/16 of the rows changed, as saving writes every row; else at ``close``."""
+"""Save at once if more than 1/16 of the rows changed, because saving writes every row; otherwise at ``close``."""
 
 
 def notes_of_file(path: Path, known: int, deleted: int = 0) -> dict[str, str]:
