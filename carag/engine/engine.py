@@ -277,21 +277,13 @@ class Engine(Contents, Measured, Served):
     def ask(self, question: str, session: Session, *, where: Mapping[str, Any] | None = None) -> Answer:
         """Answer a question from what the session may use.
 
-        Raises InvalidArgument if the question is empty or longer than 8,192 characters, or ``where`` does not fit the
-        profile's metadata; AuditUnavailable if the record cannot be written; nothing is returned; ModelUnavailable if
-        embedder or generator fail; the failure is on record.
+        Only documents are used whose declared metadata meets ``where``: by field a value, a list of values, or a range
+        such as ``{"gte": 2024}`` (:class:`carag.policy.Where`). It narrows what the session may use, and is on record.
 
-        Parameters
-        ----------
-        where : mapping, optional
-            Only documents whose declared metadata meets it: by field a value, a list of values, or a range such as
-            ``{"gte": 2024}`` (:class:`carag.policy.Where`). It narrows what the session may use, and is on record.
-
-        Returns
-        -------
-        Answer
-            ``outcome`` is ``answer``; ``decline`` if the admissible evidence is too weak or the generator finds no
-            answer in it; ``refuse`` if the session alone decides.
+        The outcome is ``decline`` if the admissible evidence is too weak or the generator finds no answer in it,
+        ``refuse`` if the session alone decides. Raises InvalidArgument if the question is empty or longer than 8,192
+        characters, or ``where`` does not fit; AuditUnavailable, and returns nothing, if the record cannot be written;
+        ModelUnavailable if embedder or generator fail, on record.
         """
         return self._watched(self._answer(question, session, where, self._guarded))
 

@@ -221,27 +221,13 @@ class TextIndex(Handle):
     ) -> TextResult:
         """Find the ``k`` highest-scoring chunks among those the policy admits, or all that contain a term.
 
-        Parameters
-        ----------
-        terms : iterable of str
-            At most 4,096, in any order; one named twice counts twice.
-        k : int or None
-            Chunks wanted; None for all.
-        policy : Policy, Mask, or sequence of Search
-            Admits labels. A ``Mask`` is a policy of one mask; ``Policy()`` admits nothing. In a sequence of 1 to 8
-            searches, such as those of a :class:`carag.policy.Decision`, any may admit, each with its own instants.
-        as_of, alive_at : datetime, date or int, optional
-            As for :meth:`carag.Index.search`; not allowed with a sequence of searches.
-        k1, b : float
-            How soon a repeated term stops adding, 0 to 1000; how much a chunk's length counts, 0 to 1.
-        floor : float
-            Lowest score wanted.
-        count_matched : bool
-            Count how many chunks contain a term, which means scoring those that cannot be among the ``k``. With
-            ``k=None`` all are counted anyway.
-        documents : (n,) integer, optional
-            Find only chunks of these documents, each 0 or more. Scores still use the statistics of all admissible
-            chunks.
+        Of at most 4,096 ``terms``, one named twice counts twice; None as ``k`` means all chunks. In a sequence of 1 to
+        8 searches as ``policy``, such as those of a :class:`carag.policy.Decision`, any may admit, each with its own
+        instants. ``k1``, 0 to 1000, says how soon a repeated term stops adding, ``b``, 0 to 1, how much a chunk's
+        length counts, ``floor`` the lowest score wanted.
+
+        ``count_matched`` counts how many chunks contain a term, which means scoring those that cannot be among the
+        ``k``. With ``documents`` only their chunks are found; scores still use the statistics of all admissible chunks.
         """
         named = None if documents is None else key_array(documents, name="documents")
         query = text_query(terms, k, k1, b, floor, count_matched=count_matched, documents=named)
