@@ -189,12 +189,11 @@ class Contents:
 
         A document replaces the one that the store has under its id, whose passages are no longer found but stay for
         past questions and receipts. What is stored and unchanged is skipped, so repeating a killed call finishes it. A
-        document that ``supersedes`` another ends it from its own ``public_at`` on. Raises InvalidArgument if two with
-        one id differ, one supersedes an unknown document, or itself through others, one has facts that no rule turns
-        into bits, or the store holds filings; nothing is stored.
+        document that ``supersedes`` another ends it from its own ``public_at`` on.
 
-        All ``documents`` are read and checked before the first is stored. The record commits to who brings them,
-        ``by``.
+        All ``documents`` are read and checked before the first is stored; the record commits to who brings them,
+        ``by``. Raises InvalidArgument, and stores nothing, if two with one id differ, one supersedes an unknown
+        document, or itself through others, one has facts that no rule turns into bits, or the store holds filings.
 
         Examples
         --------

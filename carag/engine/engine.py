@@ -1,7 +1,6 @@
-"""Answer questions over one store, and put every request on record before its result leaves.
+"""Answer questions over one store: connect the rooms, and put every request on record before its result leaves.
 
-Public methods that return text go through :meth:`Engine._on_record`; if the record cannot be written nothing is
-returned.
+Public methods that return text go through :meth:`Engine._on_record`; without a record nothing is returned.
 """
 
 from __future__ import annotations
@@ -317,8 +316,7 @@ class Engine(Contents, Measured, Served):
     ) -> Retrieval:
         """Return the ``min(k, admissible)`` best admissible passages, without generating; ``where`` as in :meth:`ask`.
 
-        Raises InvalidArgument if the question is empty or too long, ``k`` is not in 1 to 400, or ``where`` is not
-        valid.
+        Raises InvalidArgument if the question or ``where`` is not valid, or ``k`` is not in 1 to 400.
         """
         if type(k) is not int or not 1 <= k <= _MAX_K:
             raise InvalidArgument(f"k is {quoted(k)}; want 1 to {_MAX_K}, as many as one record can hold")
@@ -345,9 +343,10 @@ class Engine(Contents, Measured, Served):
         """Record an answer that was generated elsewhere from what :meth:`retrieve` returned.
 
         The record holds the question, session, policy and passages of the retrieval, commits to the answer, and names
-        the retrieval's own record. Passages that the text cites as ``[1]``, ``[2, 3]`` are marked as cited. Raises
-        InvalidArgument if the retrieval is another engine's, was altered or has no passages, or the text is empty;
-        nothing is recorded; AuditUnavailable if the record cannot be written; do not show the answer.
+        the retrieval's own record. Passages that the text cites as ``[1]``, ``[2, 3]`` are marked as cited.
+
+        Raises InvalidArgument, and records nothing, if the retrieval is another engine's, was altered or has no
+        passages, or the text is empty. If it raises AuditUnavailable, do not show the answer.
         """
         self._check_open()
         return record_answer(

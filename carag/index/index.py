@@ -218,8 +218,7 @@ class Index(Stored):
     ) -> int:
         """Give every row that the policy admits the word ``(word & ~clear) | set``, class by class; return how many.
 
-        No bit may be both set and cleared. Bits are read by :func:`carag.policy.bits_of`; instants are as for
-        :meth:`search`.
+        Bits are read by :func:`carag.policy.bits_of`, none both set and cleared; instants are as for :meth:`search`.
         """
         on, off = bits_of(set, name="set"), bits_of(clear, name="clear")
         test, out, fault = predicate(policy, as_of, alive_at), ffi.new("uint64_t *"), new_fault()

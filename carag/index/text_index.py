@@ -147,12 +147,9 @@ class TextIndex(Handle):
     ) -> None:
         """Open labels and close others in one step, in O(1) per label; on any error nothing is changed.
 
-        Raises InvalidArgument if a key is in use, a chunk or label is unknown, a word has control bits set, or the
-        window of a label overlaps that of another live label of its chunk: at most one label may be valid at any
-        instant.
-
         Words, times and entities are as for :meth:`carag.Index.add`. ``closes`` are keys of labels to close in the same
-        step: a search sees the old ones or the new ones.
+        step: a search sees the old ones or the new ones. Raises InvalidArgument if a key is in use, a chunk or label is
+        unknown, a word has control bits set, or the window of a label overlaps that of another live label of its chunk.
         """
         named, on = key_array(keys), key_array(chunks)
         opened, closed = word_array(words, named.size), distinct(key_array(closes))

@@ -47,8 +47,7 @@ _LOST: Final = "RESTORED_WITH_LOSS"
 class Behind(CorruptFile):
     """A backup lacks records that something kept elsewhere proves; nothing was put in place.
 
-    ``known`` is the most records that something kept elsewhere covers; equal to ``records`` if it holds another
-    history.
+    ``known`` is the most records that something kept elsewhere covers; if equal to ``records``, of another history.
     """
 
     def __init__(self, records: int, known: int, findings: Sequence[str]) -> None:
