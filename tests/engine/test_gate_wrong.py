@@ -109,7 +109,7 @@ def test_where_no_threshold_keeps_the_share_the_gate_stays(home: Path) -> None:
 @pytest.mark.parametrize(
     ("shares", "why"),
     [
-        ({"wrong": FIFTH, "error": FIFTH}, "want one of them"),
+        ({"wrong": FIFTH, "error": FIFTH}, "give one of them"),
         ({"wrong": Fraction(5)}, "between 0 and 1"),
         ({"wrong": Fraction(0)}, "between 0 and 1"),
         ({"error": Fraction(0)}, "between 0 and 1"),
