@@ -42,7 +42,13 @@ PLACES = [name for name in NUMBERS if name.startswith("J_")]
 
 
 class Sly(int):
-    """An integer that pretends to be another."""
+    """An integer that pretends to be another, and to equal any."""
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __hash__(self) -> int:
+        return 1
 
     def __index__(self) -> int:
         return 0
@@ -174,7 +180,8 @@ AMBIGUOUS: dict[str, Any] = {
 
 @pytest.mark.parametrize("place", EVERYWHERE)
 def test_what_could_mean_other_bits_is_refused_in_every_place(place: str) -> None:
-    """The error says what is wanted; no reading is chosen."""
+    """The error says what is wanted; no reading is chosen, not even that of an equal value accepted just before."""
+    EVERYWHERE[place][0](1)
     for what, bits in AMBIGUOUS.items():
         if place == "policy_word" and what == "an array, of words or of bits":
             continue  # there it can only be words

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import pickle
 
 import numpy as np
@@ -38,6 +39,15 @@ def test_one_compare_equals_the_two_test_form(mask: Mask, bits: int) -> None:
     """(word & mask) == value means that every required bit is set and no forbidden bit is."""
     expected = bits & mask.required == mask.required and bits & mask.forbidden == 0
     assert expected == mask.admits(policy_word(bits))
+
+
+def test_every_five_bit_universe_is_exhaustively_right() -> None:
+    """All 32 words against all conflict-free pairs over five bits."""
+    for required, forbidden in itertools.product(range(32), repeat=2):
+        if not required & forbidden:
+            mask = Mask(required, forbidden)
+            admitted = [bits for bits in range(32) if mask.admits(policy_word(bits))]
+            assert admitted == [bits for bits in range(32) if bits & (required | forbidden) == required]
 
 
 @given(masks(), vectors)
@@ -176,8 +186,9 @@ def test_a_mask_is_of_the_profile_of_its_members() -> None:
         for several in (bit, [bit], (bit,), {bit}, frozenset([bit]), [bit, bit]):
             assert flags is Mask(several).flags is Mask(0, several).flags
             assert Mask(1) == Mask(several)
-    with pytest.raises(InvalidArgument, match="another profile"):
-        Mask(PolicyBit.J_US, OTHER.SECRET)
+    for other in (lambda: Mask(PolicyBit.J_US, OTHER.SECRET), lambda: Mask(OTHER.INTERNAL, flags=PolicyBit)):
+        with pytest.raises(InvalidArgument, match="another profile"):
+            other()
 
 
 @given(st.lists(masks(), max_size=3), st.none() | entities, entities, st.booleans())
@@ -195,6 +206,9 @@ def test_policies_are_the_same_only_if_every_part_is(
     policy = made(parts, allowed, denied, any_is_enough)
     again = made(list(parts), allowed, set(denied), any_is_enough)
     assert (policy, hash(policy)) == (again, hash(again))
+    assert policy == pickle.loads(pickle.dumps(policy))  # noqa: S301 - our own bytes
+    # Without an allow list there is nothing of which any or all could be on it.
+    assert made(parts, None, denied, True) == made(parts, None, denied, False)
     swapped = [Mask(mask.forbidden, mask.required) for mask in parts]
     others = [
         made([*parts, Mask(4, 8)], allowed, denied, any_is_enough),

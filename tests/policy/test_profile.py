@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, date, datetime
+from hashlib import sha256
 from typing import TYPE_CHECKING, get_args
 
 import pytest
@@ -222,3 +223,9 @@ def test_a_profile_with_a_line_removed_or_repeated_is_the_same_or_refused(data: 
         other = read.table.get(cell.role, cell.purpose)
         assert other is not None
         assert other.policy == cell.policy
+
+
+def test_a_record_of_0_2_0_names_the_roles_alone() -> None:
+    """The table that has them replays it."""
+    table = GENERIC.table
+    assert {table.sha256, sha256(TEXTS[1].encode()).hexdigest()} == table.hashes

@@ -36,7 +36,7 @@ def test_no_rule_basis_or_bit_is_left_without_a_remedy() -> None:
     assert set(_RULES) | {Rule.FORBIDDEN} == set(Rule)
     assert set(_BASES) == set(Basis)
     assert all((*_RULES.values(), *_BASES.values()))
-    assert all(meaning(bit).lift for bit in PolicyBit)
+    assert all(meaning(bit).document and meaning(bit).regulation and meaning(bit).lift for bit in PolicyBit)
 
 
 @pytest.mark.parametrize("bit", PolicyBit)
