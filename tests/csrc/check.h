@@ -71,7 +71,7 @@ static inline void ask_at(carag_predicate *predicate, uint32_t instant)
     predicate->as_of = predicate->alive_at = instant;
 }
 
-/* What was public at an instant, and has not expired so many minutes later. */
+/* What was public at an instant, and has not expired the given number of minutes later. */
 static inline void ask_aged(carag_predicate *predicate, uint32_t instant, uint32_t minutes)
 {
     predicate->as_of = instant;

@@ -1,12 +1,12 @@
 /* fuzz_load.c - the loader, and the searches behind it, fed with anything.
  *
  * Hazard: a count or an id from the file that indexes memory. Checksums would keep a fuzzer out, so
- * LLVMFuzzerCustomMutator knows the format: it alters numbers where they stand, lays a file out anew for counts it made
- * up, and puts the checksums right. What is left to stop a bad file are the checks of counts, sizes, classes, levels,
- * links and parents.
+ * LLVMFuzzerCustomMutator knows the format: it alters numbers where they stand, lays a file out again for counts it made
+ * up, and corrects the checksums. Only the checks of counts, sizes, classes, levels, links and parents are left to stop
+ * a bad file.
  *
  * A file that loads must be sound, and answer. One that is only mapped may hold any graph, codes and vectors: it must
- * answer with rows that are admissible, no row twice, and be refused by whoever would build on it, unless it is sound.
+ * answer with admissible rows, no row twice, and every call that would build on it must refuse it unless it is sound.
  *
  * With libFuzzer:   clang -fsanitize=fuzzer,address ... fuzz_load.c
  * With gcc alone:   replay.c runs the committed corpus, and seeded mutations of it, through the same two functions.
@@ -262,7 +262,7 @@ static void use(carag_index *index, bool is_mapped)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static int file = -1; /* in memory, and written anew each time */
+    static int file = -1; /* in memory, and rewritten each time */
     char path[64];
     if (file < 0)
         file = memfd_create("fuzz_load", MFD_CLOEXEC);

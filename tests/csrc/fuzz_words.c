@@ -1,11 +1,11 @@
 /* fuzz_words.c - the loader of words, and the searches behind it, fed with anything.
  *
  * Hazard: a count, an end or a number in a stream that indexes memory. LLVMFuzzerCustomMutator alters bytes and numbers
- * where they stand and puts the checksums right, so that nothing but the checks of what they say can stop a bad file.
+ * where they stand and corrects the checksums, so that only the checks of what they say can stop a bad file.
  *
  * A file that loads must be sound, and answer. One that is only mapped may hold any terms and postings: it must answer
- * with chunks that are admissible, none twice, or say that it is damaged; and be refused by whoever would build on it,
- * unless it is sound.
+ * with admissible chunks, no chunk twice, or report that it is damaged; and every call that would build on it must
+ * refuse it unless it is sound.
  */
 #include "words.h"
 
@@ -169,7 +169,7 @@ static void change(carag_text *text, bool is_sound)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static int file = -1; /* in memory, and written anew each time */
+    static int file = -1; /* in memory, and rewritten each time */
     char path[64];
     if (file < 0)
         file = memfd_create("fuzz_words", MFD_CLOEXEC);

@@ -197,7 +197,7 @@ static void packs_do_not_depend_on_how_rows_came(void)
         CHECK(view->cells && carag_index_check(index, NULL) == 0);
         memcpy(before, view->bits.packs, bytes);
         const carag_bits grown = view->bits;
-        carag_view again = *view; /* all of them made anew, about the same cells and mean */
+        carag_view again = *view; /* all of them made again, about the same cells and mean */
         CHECK_OK(carag_view_new_bits(index, &again));
         memcpy(again.bits.centre, grown.centre, 64 * grown.words * sizeof(float));
         CHECK_OK(carag_bits_encode(index, &again, 1, (uint32_t)begun, 2));
@@ -221,7 +221,7 @@ static void packs_do_not_depend_on_how_rows_came(void)
 
 /* ---------------------------------------------------------------- estimates */
 
-/* The upper estimates of all rows, at so many deviations. */
+/* The upper estimates of all rows, the given number of deviations up. */
 static void estimate(carag_index *index, const float *query, float confidence, uint32_t rows, float *out_upper)
 {
     const carag_view *view = atomic_load(&index->view);

@@ -206,8 +206,7 @@ static void after_any_changes(uint32_t entities)
     carag_index_free(index);
 }
 
-/* Moved rows and tail fill up, one by one, until the catalog is made anew; nothing is lost on the way
- * over. */
+/* Moved rows and the tail fill up row by row until a new catalog is made; nothing is lost on the way. */
 static void across_a_new_catalog(void)
 {
     uint64_t state = 9;
@@ -296,8 +295,8 @@ static void a_class_of_each_rows_own(void)
     free(keys);
 }
 
-/* Rows alike but in one of the four things a class is made of, so many of them that their places in the dictionary
- * meet: none takes another's class. */
+/* Rows that differ in one of the four things that make a class, enough of them that their slots in the dictionary
+ * collide: none takes another's class. */
 static void one_difference_makes_a_class(void)
 {
     enum { N = 4000 };
@@ -326,7 +325,7 @@ int main(int argc, char **argv)
     after_any_changes(ENTITIES);
     across_a_new_catalog();
     beside_a_relabel_that_never_ends(0);
-    beside_a_relabel_that_never_ends(3); /* of a class's rows: too few for all to be found by so many */
+    beside_a_relabel_that_never_ends(3); /* rows of each class, which is fewer than the entities */
     a_class_of_each_rows_own();
     one_difference_makes_a_class();
     return 0;

@@ -174,7 +174,7 @@ static void few_are_found(carag_index *index, const float *vectors, const carag_
  * those added since; in an index whose rows are in the order of their cells, and in one whose rows are not. */
 static void few_rows_are_marked_wherever_they_are(const float *vectors)
 {
-    const size_t begun = N - 300; /* so many more that some of them join cells before the catalog is made again */
+    const size_t begun = N - 300; /* enough that some rows join cells before the catalog is made again */
     carag_index *index = new_index(DIM, 4, 3);
     uint32_t *words = random_words(5, N, 3);
     for (size_t i = 0; i < N; i++)
@@ -221,14 +221,14 @@ static void relabelled_rows_are_seen_at_once(const float *vectors)
     carag_index_free(index);
 }
 
-/* Rows added one by one are found before they are in a cell, join the nearest when there are many, and make centres
- * anew when they have doubled. */
+/* Rows added singly are found before they are in a cell, join the nearest when there are many, and lead to new
+ * centres when their number has doubled. */
 static void added_rows_are_found_and_join(const float *vectors)
 {
     const size_t begun = N / 3;
     carag_index *index = built(vectors, begun, 1);
     uint32_t *words = random_words(6, N, 3);
-    uint32_t extended = 0; /* how often rows joined, and how often centres were taken anew */
+    uint32_t extended = 0; /* how often rows joined, and how often centres were chosen again */
     uint32_t renewed = 0;
     for (size_t at = begun; at < N; at += 50) {
         const carag_cells *before = view_of(index)->cells;

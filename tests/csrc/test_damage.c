@@ -264,7 +264,7 @@ static void classes_that_are_not_those_of_words_do_not_load(void)
     free(file.bytes);
 }
 
-/* A scan follows them unseen: rows that are none, that come twice, or out of order do not load, mapped or read. */
+/* A scan follows them unchecked: rows that do not exist, come twice or are out of order do not load, mapped or read. */
 static void members_that_lie_do_not_load(void)
 {
     enum { ROWS = 600 };

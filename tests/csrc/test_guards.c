@@ -348,8 +348,8 @@ static void what_a_plan_lets_through_is_not_emitted(carag_index *index)
     free(query);
 }
 
-/* Closed while a vector is read: by its word, and the next nearest takes its place; or by its terms, which nobody
- * changes, so that where its class goes on naming it its place stays empty. */
+/* Closed while a vector is read: by its word, and the next nearest takes its place; or by its terms, which do
+ * not change, so that its place stays empty where its class still names it. */
 static void a_row_closed_under_a_search_is_not_emitted(carag_index *index)
 {
     enum { K = 10 };

@@ -165,12 +165,12 @@ static void terms_open_and_close_a_row(void)
         CHECK(count_of(index, &predicate) == cases[i].admissible);
         search_obeys(index, &all, vectors, &predicate, N, 10);
     }
-    carag_predicate nobody = one_mask(0, 0);
-    ask_at(&nobody, 10);
-    nobody.entity_rule = CARAG_ONLY_ENTITIES; /* an empty list: nobody's rows, or everybody's */
-    CHECK(count_of(index, &nobody) == 0);
-    nobody.entity_rule = CARAG_NOT_ENTITIES;
-    CHECK(count_of(index, &nobody) == 4);
+    carag_predicate empty = one_mask(0, 0);
+    ask_at(&empty, 10);
+    empty.entity_rule = CARAG_ONLY_ENTITIES; /* an empty list: no entity's rows, or every entity's */
+    CHECK(count_of(index, &empty) == 0);
+    empty.entity_rule = CARAG_NOT_ENTITIES;
+    CHECK(count_of(index, &empty) == 4);
     carag_index_free(index);
     free_world(&all);
     free(vectors);

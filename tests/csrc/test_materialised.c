@@ -143,7 +143,7 @@ static void behind(carag_materialised *view, const carag_predicate *predicate)
 static void other_predicates_are_not_answered(void)
 {
     carag_index *index = make_index(CARAG_FLOAT32);
-    const uint32_t others[] = {0, 3, 7, ENTITIES}; /* of whom the last is nobody */
+    const uint32_t others[] = {0, 3, 7, ENTITIES}; /* the last of which does not exist */
     for (carag_entity_rule rule = CARAG_ANY_ENTITY; rule <= CARAG_NOT_ENTITIES; rule++) {
         const carag_predicate predicate = some_predicate(rule);
         carag_materialised *view = make_view(index, &predicate);
@@ -384,7 +384,7 @@ static void no_change_goes_unnoticed(void)
     }
 }
 
-/* The view believes that it is of now: the rows that it finds are still asked. */
+/* The view believes that it is current: the rows that it finds are still tested. */
 static void a_view_that_is_behind_leaks_nothing(void)
 {
     const carag_predicate predicate = some_predicate(CARAG_NOT_ENTITIES);

@@ -64,7 +64,7 @@ static carag_status add(carag_index *index, size_t from, size_t count, uint32_t 
 static carag_status add_one(carag_index *index) { return add(index, 500, 1, 1); }
 static carag_status add_few(carag_index *index) { return add(index, 500, 20, 1); }
 static carag_status add_hundred(carag_index *index) { return add(index, 500, 99, 1); }
-static carag_status add_bulk(carag_index *index) { return add(index, 400, 256, 1); } /* a graph built anew */
+static carag_status add_bulk(carag_index *index) { return add(index, 400, 256, 1); } /* a new graph */
 
 static carag_status search(carag_index *index, carag_plan plan, uint32_t threads)
 {
@@ -117,7 +117,7 @@ static carag_status search_graph_on_two(carag_index *index) { return search(inde
 static carag_status search_scan_on_two(carag_index *index) { return search(index, CARAG_PLAN_SCAN, 2); }
 static carag_status search_certified_on_two(carag_index *index) { return search(index, CARAG_PLAN_CERTIFIED, 2); }
 
-/* The first keys; `kinds` classes of them, more than the dictionary can be added make a catalog anew. */
+/* The first keys; with `kinds` above what can be added to the dictionary, a new catalog is made. */
 static carag_status relabel(carag_index *index, size_t count, uint32_t kinds)
 {
     int64_t keys[200];

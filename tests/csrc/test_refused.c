@@ -97,7 +97,7 @@ static void a_bad_row_changes_nothing(void)
     }
     rows.threads = 1;
     for (size_t i = 0; i < DIM; i++)
-        vectors[DIM + i] = i == 1 ? 1e-38F : 0.0F; /* its square is no float, but a double */
+        vectors[DIM + i] = i == 1 ? 1e-38F : 0.0F; /* its square underflows a float, but not a double */
     CHECK_OK(carag_index_add(index, &rows, NULL, NULL));
     CHECK(carag_index_check(index, NULL) == 0);
     carag_index_free(index);

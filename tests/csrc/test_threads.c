@@ -38,7 +38,7 @@ static uint32_t open_word(uint64_t *state)
 
 /* ---------------------------------------------------------------- writers */
 
-/* Some rows, or all of them, in one call: in place, and anew. */
+/* Some rows, or all of them, in one call: in place, and with a new catalog. */
 static void *relabel(void *seed)
 {
     uint64_t state = (uint64_t)(uintptr_t)seed;
@@ -209,7 +209,7 @@ static void *look_up(void *seed)
     return NULL;
 }
 
-/* Over a view, which in this bustle is behind as soon as it is made: as it is, and made to believe that it is of now. */
+/* Over a view, which is behind as soon as it is made: as it is, and made to believe that it is current. */
 static void ask_view(carag_materialised *view, uint64_t *state)
 {
     const carag_predicate opened = one_mask(1, 0);

@@ -435,7 +435,7 @@ static void labels_that_lie_do_not_load(void)
             terms_kept[0] = (carag_terms){10, 20, 0};
             terms_kept[1] = (carag_terms){0, 10, 0};
             break;
-        case 1: kept[1] = (uint32_t)2 << 27; break; /* of a version that nobody knows */
+        case 1: kept[1] = (uint32_t)2 << 27; break; /* an unknown version */
         case 2: kept[1] = WORD(2) | (uint32_t)1 << 31; break; /* deleted */
         case 3: terms_kept[1].public_at = 9; break; /* both hold at the ninth minute */
         case 4: chunks[2] = 2; break; /* on no chunk */

@@ -258,7 +258,7 @@ def test_senseless_requests_are_refused(build, more, message):
 
 
 def test_hidden_rows_that_were_not_asked_for_are_an_error(build):
-    """The error says how to ask; an empty list would suggest that there are none."""
+    """The error says how to ask; an empty list would suggest that no rows are hidden."""
     found = build().search(np.ones(8), 3, Mask(required=1))
     for name in ("hidden", "wider"):
         with pytest.raises(InvalidArgument, match="did not look for hidden rows; pass also_hidden"):
