@@ -1,4 +1,4 @@
-"""A store with documents of every kind, and each adapter as the conformance suite drives it."""
+"""A store with documents of every kind, and the adapters that the conformance suite drives."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.adapters.faces import FACES, Face
 from tests.engine.documents import Counting
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 # Read when the frameworks are imported, which is in the fixtures below.
@@ -25,7 +25,7 @@ KINDS = [(), ("INTERNAL",), ("CONFIDENTIAL",), ("SECRET",), ("PERSONAL",), ("DRA
 
 @pytest.fixture(scope="session")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    """A store of 70 documents, ten of each kind; its embedder gives every text a direction of its own."""
+    """A store of 70 documents, ten of each kind; its embedder gives every text its own direction."""
     with Engine.open(tmp_path_factory.mktemp("store"), profile="generic", embedder=Counting()) as opened:
         opened.add(
             Document(
@@ -49,8 +49,13 @@ def face(request: pytest.FixtureRequest) -> Face:
     return face_named(request.param)
 
 
+@pytest.fixture
+def named() -> Callable[[str], Face]:
+    return face_named
+
+
 def face_named(name: str) -> Face:
-    """Return an adapter; where its framework is missing the test is skipped, and in CI that is a failure."""
+    """Return an adapter; a missing framework skips the test, and fails it in CI."""
     try:
         return FACES[name]()
     except ImportError as error:

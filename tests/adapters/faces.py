@@ -13,7 +13,7 @@ QUESTION = "When do branches report?"
 
 
 class Row(NamedTuple):
-    """What is compared of a document."""
+    """The parts of a document that are compared."""
 
     chunk_id: str
     score: float
@@ -34,12 +34,12 @@ class Face:
         raise NotImplementedError
 
     def doors(self, made: Any) -> dict[str, Callable[[dict[str, Any]], list[str]]]:
-        """By name what takes hostile parameters."""
+        """Return by name the calls that take hostile parameters."""
         raise NotImplementedError
 
 
 class Own(Face):
-    """The engine itself, through no framework: what the others are compared with."""
+    """The engine itself, without a framework: the others are compared with it."""
 
     def make(self, **bound: Any) -> Any:
         return bound
@@ -169,7 +169,7 @@ class Haystack(Face):
 
 
 def _again(made: Any) -> dict[str, Any]:
-    """What a component was made with: it may stand in one pipeline alone."""
+    """The arguments a component was made with: a component can be part of only one pipeline."""
     binding = made._binding
     return {"engine": binding._source, "session": binding._session, "k": binding.k}
 

@@ -1,4 +1,4 @@
-"""LangChain's own suites over our classes, unmodified; ``test_langchain_suite.py`` runs them, apart."""
+"""LangChain's own suites over our classes, unmodified; ``test_langchain_suite.py`` runs them in another process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from carag.adapters.unaudited import UnauditedVectorStore
 from tests.engine.documents import Counting
 
 ENGINE = Engine.open(mkdtemp(), profile="generic", embedder=Counting())
-"""Never closed, as in many a notebook."""
+"""Never closed, as often in notebooks."""
 ENGINE.add(Document(id=f"d/{n}", text=f"Branches report on day {n}.", bits=()) for n in range(9))
 
 

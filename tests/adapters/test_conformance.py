@@ -1,4 +1,4 @@
-"""Every adapter gives what the engine gives, to the session that server code bound, and nothing to anybody else."""
+"""Every adapter gives what the engine gives to the session that server code bound, and nothing to any other."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CELLS = [
     ("employee", "work"),
     ("counsel", "advise"),
     ("compliance", "review"),
-    ("nobody", "x"),
+    ("unknown", "x"),
 ]
 SESSIONS = [
     *(Session(role=role, purpose=purpose) for role, purpose in CELLS),
@@ -83,7 +83,7 @@ VALUES: tuple[Any, ...] = (
 
 @pytest.fixture(autouse=True)
 def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing here opens a connection; a pair of sockets, as an event loop has, is none."""
+    """Nothing here opens a connection; the pair of sockets of an event loop does not count."""
 
     def refused(*_: object, **__: object) -> None:
         raise AssertionError("a connection was opened")
@@ -115,18 +115,18 @@ def same_as_the_engine(faces: list[Face], engine: Engine, pairs: int) -> None:
 
 
 def test_ids_order_scores_and_text_are_the_engines(face: Face, engine: Engine) -> None:
-    """Also where the session is refused; awaited and not."""
+    """This holds where the session is refused, too; awaited and not."""
     same_as_the_engine([face], engine, 40)
 
 
 @pytest.mark.release
 def test_of_a_thousand_pairs_none_differs(engine: Engine, named: Callable[[str], Face]) -> None:
-    """Of question and session, in all adapters."""
+    """Pairs of question and session, in all adapters."""
     same_as_the_engine([named(name) for name in ADAPTERS], engine, 1000)
 
 
 def attacked(face: Face, engine: Engine, calls: int) -> None:
-    """Fill every door with hostile parameters, and count what comes out that the session may not use."""
+    """Call every door with hostile parameters; no call returns what the session may not use."""
     may = {one.chunk_id for one in engine.retrieve(QUESTION, EMPLOYEE, 400).passages}
     everything = engine.retrieve(QUESTION, Session(role="compliance", purpose="review"), 400).passages
     assert K < len(may) < len(everything)
@@ -164,19 +164,12 @@ def test_no_hostile_call_widens_what_comes_out(
 def test_of_ten_thousand_hostile_calls_none_widens(
     name: str, calls: int, engine: Engine, named: Callable[[str], Face]
 ) -> None:
-    """Over the three together."""
+    """10,000 calls over the three together."""
     attacked(named(name), engine, calls)
 
 
-@pytest.fixture
-def named() -> Callable[[str], Face]:
-    from tests.adapters.conftest import face_named
-
-    return face_named
-
-
 def test_a_model_may_fill_no_more_than_the_question(engine: Engine, named: Callable[[str], Face]) -> None:
-    """And, of Haystack, a number up to the component's own: no parameter names a session, a role or a filter."""
+    """In Haystack also a number up to the component's own; no parameter names a session, a role or a filter."""
     bound = {"engine": engine, "session": EMPLOYEE, "k": K}
     from_langchain = pytest.importorskip("langchain_core.tools").create_retriever_tool
     tool = from_langchain(named("langchain").make(**bound), "search", "Search.")
@@ -198,7 +191,7 @@ class TestEach:
         return named(name)
 
     def test_it_is_made_by_server_code_or_not_at_all(self, one: Face, engine: Engine) -> None:
-        """Of one source, a session that is one, and a number; nothing has a default that asks as somebody."""
+        """It needs one source, a valid session and a valid number; no default session exists."""
 
         class Calls:
             ask = retrieve = explain = staticmethod(lambda *_: None)
@@ -226,7 +219,7 @@ class TestEach:
                 one.make(engine=engine, session=EMPLOYEE, **{unknown: None})
 
     def test_a_client_serves_as_an_engine_does(self, one: Face, engine: Engine) -> None:
-        """Anything with the three calls; it is given the session that was bound, and the number."""
+        """Any object with the three calls will do; it is given the bound session and the number."""
 
         class Client:
             seen: list[Any] = []  # noqa: RUF012
@@ -245,10 +238,10 @@ class TestEach:
 
     def test_a_refusal_is_empty_or_raises_as_chosen(self, one: Face, engine: Engine) -> None:
         """Either way it is on record, and its receipt goes to the sink."""
-        nobody = Session(role="nobody", purpose="work")
+        unknown = Session(role="unknown", purpose="work")
         sunk: list[Any] = []
-        assert [] == one.ask(one.make(engine=engine, session=nobody, sink=sunk.append), QUESTION)
-        strict = one.make(engine=engine, session=nobody, sink=sunk.append, strict=True)
+        assert [] == one.ask(one.make(engine=engine, session=unknown, sink=sunk.append), QUESTION)
+        strict = one.make(engine=engine, session=unknown, sink=sunk.append, strict=True)
         with pytest.raises(Refused, match="UNKNOWN_ROLE") as caught:
             one.ask(strict, QUESTION)
         with pytest.raises(Refused, match="UNKNOWN_ROLE"):
@@ -258,13 +251,13 @@ class TestEach:
         assert {"refuse"} == {found.outcome.value for found in sunk}
 
     def test_nothing_admissible_is_empty_and_no_error(self, one: Face, dying: Engine) -> None:
-        """Strict or not: fewer is an answer."""
+        """Fewer documents than asked for are an answer, strict or not."""
         dying.remove(["d/0"])
         public = Session(role="public", purpose="read")
         assert [] == one.ask(one.make(engine=dying, session=public, strict=True), QUESTION)
 
     def test_a_sink_that_fails_lets_nothing_out(self, one: Face, engine: Engine) -> None:
-        """Who keeps receipts loses none."""
+        """An application that keeps receipts never loses one."""
 
         def full(_: object) -> None:
             raise OSError("no space left on the device")
@@ -275,7 +268,7 @@ class TestEach:
     def test_no_document_comes_from_a_dead_log(
         self, one: Face, dying: Engine, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Awaited and not: the error is the engine's own."""
+        """The error is the engine's own, awaited or not."""
         made = one.make(engine=dying, session=Session(role="public", purpose="read"))
         assert 1 == len(one.ask(made, QUESTION))
 
@@ -309,7 +302,7 @@ class TestEach:
     def test_nothing_that_is_written_names_the_session(
         self, one: Face, engine: Engine, caplog: pytest.LogCaptureFixture
     ) -> None:
-        """Not a pickle, a repr, a dump, a log or an error."""
+        """No pickle, repr, dump, log or error does."""
         secret = Session(role="employee", purpose="work", subject="ana-7731", restricted={424242})
         with caplog.at_level(logging.DEBUG):
             made = one.make(engine=engine, session=secret)
@@ -348,7 +341,7 @@ def _documents(made: Any) -> list[Any]:
 
 
 def _dumps(made: Any) -> list[str]:
-    """Whatever a framework writes of a retriever."""
+    """Everything that a framework writes about a retriever."""
     found = [
         json.dumps(getattr(made, name)(), default=str)
         for name in ("to_dict", "model_dump")
@@ -363,7 +356,7 @@ def _dumps(made: Any) -> list[str]:
 
 @pytest.mark.release
 def test_filings_and_past_days_are_the_engines_too(face: Face, small_corpus: Path, tmp_path: Path) -> None:
-    """Over the corpus that ships, for every cell that needs no list, today and as of a past day."""
+    """This holds over the corpus that ships, for every cell without an allow-list, today and as of a past day."""
     from carag import Engine
     from tests.engine.documents import Counting
 

@@ -1,4 +1,4 @@
-"""Over MCP a model gives a question and a number; who asks is decided before it, or by a token for this server."""
+"""Over MCP a model gives a question and a number; server code or a token for this server decides the session."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def called(server: Any, tool: str, **arguments: Any) -> Any:
 
 
 def test_the_schemas_hold_a_question_and_a_bounded_number(engine: Engine) -> None:
-    """And refuse all else; the answers may not be shared or kept."""
+    """They refuse all other arguments; answers must not be shared or cached."""
     server = serve(engine=engine, session=EMPLOYEE)
     listed = with_client(server, lambda client: client.list_tools())
     schemas = {tool.name: tool.input_schema for tool in listed.tools}
@@ -77,13 +77,13 @@ def test_passages_are_the_engines(engine: Engine) -> None:
 
 
 def test_an_answer_names_its_record_and_its_sources(engine: Engine) -> None:
-    """A refusal is one, in the same form."""
+    """A refusal has the same form."""
     told = called(serve(engine=engine, session=EMPLOYEE), "carag_ask", question=QUESTION).structured_content
     assert {"outcome", "why", "record", "receipt", "text", "citations"} == set(told)
-    nobody = serve(engine=engine, session=Session(role="nobody", purpose="x"))
-    told = called(nobody, "carag_ask", question=QUESTION).structured_content
+    unknown = serve(engine=engine, session=Session(role="unknown", purpose="x"))
+    told = called(unknown, "carag_ask", question=QUESTION).structured_content
     assert ("refuse", "UNKNOWN_ROLE", []) == (told["outcome"], told["why"], told["citations"])
-    told = called(nobody, "carag_retrieve", question=QUESTION).structured_content
+    told = called(unknown, "carag_retrieve", question=QUESTION).structured_content
     assert ("refuse", []) == (told["outcome"], told["passages"])
 
 
@@ -97,7 +97,7 @@ def test_what_a_role_may_know_is_not_told_to_a_model(engine: Engine) -> None:
 
 
 def test_receipts_are_those_of_the_session_and_verify(engine: Engine) -> None:
-    """Another session's record, one that does not exist and nonsense are the same."""
+    """Another session's record, one that does not exist and nonsense get the same answer."""
 
     async def use(client: Any) -> tuple[str, list[str]]:
         told = (await client.call_tool("carag_ask", {"question": QUESTION})).structured_content
@@ -118,24 +118,24 @@ def test_receipts_are_those_of_the_session_and_verify(engine: Engine) -> None:
 
 
 def test_the_policy_is_that_of_the_session_alone(engine: Engine) -> None:
-    """Its own cell; where there is none, no rule."""
+    """It shows its own cell, and no rule where it has none."""
 
     async def use(client: Any) -> dict[str, Any]:
         (policy,) = (await client.list_resources()).resources
         (content,) = (await client.read_resource(policy.uri)).contents
         return dict(json.loads(content.text))
 
-    said = with_client(serve(engine=engine, session=EMPLOYEE), use)
-    assert ("generic", "employee", "work") == (said["profile"], said["role"], said["purpose"])
-    assert engine.profile.table.sha256 == said["policy_sha256"]
-    assert ["SECRET", "PERSONAL", "LEGAL"] == said["masks"][0]["forbidden"]
-    assert "compliance" not in json.dumps(said)
-    nobody = with_client(serve(engine=engine, session=Session(role="nobody", purpose="x")), use)
-    assert [] == nobody["masks"]
+    policy = with_client(serve(engine=engine, session=EMPLOYEE), use)
+    assert ("generic", "employee", "work") == (policy["profile"], policy["role"], policy["purpose"])
+    assert engine.profile.table.sha256 == policy["policy_sha256"]
+    assert ["SECRET", "PERSONAL", "LEGAL"] == policy["masks"][0]["forbidden"]
+    assert "compliance" not in json.dumps(policy)
+    unknown = with_client(serve(engine=engine, session=Session(role="unknown", purpose="x")), use)
+    assert [] == unknown["masks"]
 
 
 def test_no_chunk_is_a_resource(engine: Engine) -> None:
-    """A list would tell what exists."""
+    """A list of chunks would reveal which exist."""
 
     async def use(client: Any) -> tuple[list[str], list[str]]:
         resources = (await client.list_resources()).resources
@@ -175,19 +175,19 @@ def attacked(engine: Engine, calls: int) -> None:
 
 
 def test_no_hostile_argument_widens(engine: Engine) -> None:
-    """An unknown one is refused, not dropped."""
+    """An unknown argument is refused, not dropped."""
     attacked(engine, 400)
 
 
 @pytest.mark.full
 def test_of_two_thousand_five_hundred_hostile_calls_none_widens(engine: Engine) -> None:
-    """Nor is one with an unknown argument answered."""
+    """No call with an unknown argument is answered."""
     attacked(engine, 2500)
 
 
 @pytest.mark.parametrize("k", [0, -1, MAX_K + 1, 10**9, "8", True, 1.5, None, [8]])
 def test_a_number_out_of_bounds_is_an_error(engine: Engine, k: Any) -> None:
-    """As the schema says, whatever the client checked."""
+    """The server enforces the schema, whatever the client checked."""
     given = called(serve(engine=engine, session=EMPLOYEE), "carag_retrieve", question=QUESTION, k=k)
     assert given.is_error
     assert "want 1 to 50" in given.content[0].text
@@ -196,7 +196,7 @@ def test_a_number_out_of_bounds_is_an_error(engine: Engine, k: Any) -> None:
 def test_a_dead_log_gives_no_passage_and_no_words_of_it(
     dying: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The model learns that there is nothing, and not where."""
+    """The model learns that nothing is returned, and no detail of the fault."""
     server = serve(engine=dying, session=Session(role="public", purpose="read"))
 
     def dead(_: object) -> None:
@@ -213,7 +213,7 @@ def test_a_dead_log_gives_no_passage_and_no_words_of_it(
 
 
 def test_a_server_needs_a_source_and_a_session(engine: Engine) -> None:
-    """Nobody is asked for by default."""
+    """There is no default for either."""
     for given in ({}, {"engine": engine}, {"session": EMPLOYEE}, {"engine": engine, "session": "compliance"}):
         with pytest.raises(InvalidArgument):
             serve(**given)  # type: ignore[arg-type]
@@ -253,7 +253,7 @@ def granted(**changes: Any) -> str:
 
 
 def test_over_http_each_request_brings_a_token_for_this_server(engine: Engine) -> None:
-    """None, a bad one, and a good one for another server are answered with 401, and what was refused is on record."""
+    """No token, a bad one, or a good one for another server is answered with 401, and the refusal is on record."""
     refused = (None, "x", granted(aud="https://other.example/mcp"), granted(aud=None), granted(exp=1))
     size = engine._log.size
     answers = posted(engine, *refused)
@@ -269,8 +269,8 @@ def test_over_http_each_request_brings_a_token_for_this_server(engine: Engine) -
 
 
 def test_over_http_two_tokens_are_two_sessions(engine: Engine) -> None:
-    """The role is that of the token of the request, whatever was asked before."""
-    answers = posted(engine, granted(role="compliance", purpose="review"), granted(role="nobody"), granted())
+    """Each request has the role of its own token, whatever was asked before."""
+    answers = posted(engine, granted(role="compliance", purpose="review"), granted(role="unknown"), granted())
     found = [one.json()["result"]["structuredContent"] for one in answers]
     assert ["answer", "refuse", "answer"] == [one["outcome"] for one in found]
 
@@ -285,43 +285,30 @@ def test_over_http_another_host_is_refused(engine: Engine) -> None:
 
 @pytest.mark.release
 def test_the_server_over_stdio_has_the_session_of_its_start(tmp_path: Path) -> None:
-    """As a process; without role and purpose it does not start, nor where there is no store."""
+    """As a process it does not start without role and purpose, nor where there is no store."""
     store = tmp_path / "store"
     with Engine.open(store, profile="generic", embedder="wordllama") as engine:
         engine.add(
             [
                 Document(id="open", text="Branches report on Mondays.", bits=()),
-                Document(id="secret", text="Branches report to nobody.", bits=("SECRET",)),
+                Document(id="secret", text="Branches report in secret.", bits=("SECRET",)),
             ]
         )
     command = [sys.executable, "-m", "carag.adapters.mcp", "--store", str(store)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    bare = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (2, True) == (bare.returncode, "--role" in bare.stderr)
     session = ["--role", "employee", "--purpose", "work"]
-    absent = subprocess.run(
-        [*command[:-1], str(tmp_path / "none"), *session],
-        env=environment,
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert 1 == absent.returncode
+    no_backend = "there is no backend of vectors 'oracle'"
+    for arguments, code, words in (
+        (command, 2, "--role"),
+        ([*command[:-1], str(tmp_path / "none"), *session], 1, ""),
+        ([*command, *session, "--backend", "oracle://host/rows"], 1, no_backend),
+        ([*command, *session, "--shadow", "oracle://host/rows"], 1, no_backend),
+    ):
+        done = subprocess.run(
+            arguments, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert (code, True) == (done.returncode, words in done.stderr)
     assert not (tmp_path / "none").exists()
-    for where in ("--backend", "--shadow"):
-        elsewhere = subprocess.run(
-            [*command, *session, where, "oracle://host/rows"],
-            env=environment,
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert (1, True) == (
-            elsewhere.returncode,
-            "there is no backend of vectors 'oracle'" in elsewhere.stderr,
-        )
 
     async def run() -> Any:
         parameters = mcp.StdioServerParameters(
@@ -337,7 +324,7 @@ def test_the_server_over_stdio_has_the_session_of_its_start(tmp_path: Path) -> N
 def test_no_span_holds_what_a_caller_sent(
     engine: Engine, ended_spans: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The SDK would name a span by the tool that was asked for, and put the words of errors on it."""
+    """The SDK would name a span after the requested tool, and put the words of errors on it."""
     from mcp.server.lowlevel import Server
 
     server = serve(engine=engine, session=EMPLOYEE)

@@ -1,4 +1,4 @@
-"""The store says in its name what it lacks, and shows no more than its one policy admits."""
+"""The store's name says that it keeps no record; it shows no more than its one policy admits."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def store(policy: Any = None) -> UnauditedVectorStore:
 
 
 def test_nothing_that_the_policy_hides_comes_out() -> None:
-    """By search, by vector, by id or through a retriever."""
+    """No search, by words, by vector, by id or through a retriever, shows it."""
     held = store()
     odd = {str(number) for number in range(1, 20, 2)}
     assert odd == {one.id for one in held.similarity_search("text 4", 20)}
@@ -50,7 +50,7 @@ def test_nothing_that_the_policy_hides_comes_out() -> None:
 
 @pytest.mark.parametrize("name", ["filter", "filters", "policy", "where", "mask", "session"])
 def test_no_call_takes_a_filter(name: str) -> None:
-    """It is an error, not a policy that is dropped."""
+    """A filter is an error, and never dropped without a word."""
     held = store()
     given: dict[str, Any] = {name: Mask()}
     for call in (held.similarity_search, held.similarity_search_with_score, held.as_retriever().invoke):
@@ -61,7 +61,7 @@ def test_no_call_takes_a_filter(name: str) -> None:
 
 
 def test_a_batch_is_added_whole_or_not_at_all() -> None:
-    """What the words or the vectors do not allow takes no document's place."""
+    """A batch whose words or vectors are refused replaces no document."""
     held = store()
     before = held.get_by_ids(["1"])
     with pytest.raises(KeyError):
@@ -74,8 +74,8 @@ def test_a_batch_is_added_whole_or_not_at_all() -> None:
     assert 20 == len(held._index)
 
 
-def test_a_document_put_anew_or_deleted_is_gone() -> None:
-    """From both, the index and the texts; deleting without ids is an error, since it might mean all."""
+def test_a_document_replaced_or_deleted_is_gone() -> None:
+    """It is gone from index and texts; deleting without ids is an error, since it might mean all."""
     held = store()
     held.add_texts(["moved"], [{"place": "eu"}], ids=["1"])
     assert [] == held.get_by_ids(["1"])
@@ -87,7 +87,7 @@ def test_a_document_put_anew_or_deleted_is_gone() -> None:
 
 
 def test_what_came_out_changes_nothing_inside() -> None:
-    """A caller's copy is its own."""
+    """A caller changes only a copy."""
     held = store()
     (one,) = held.similarity_search("text 3", 1)
     one.metadata["place"] = "eu"
@@ -95,7 +95,7 @@ def test_what_came_out_changes_nothing_inside() -> None:
 
 
 def test_it_needs_an_empty_index_and_a_policy() -> None:
-    """Rows whose texts it does not hold could not be shown, and no policy admits nothing."""
+    """Rows whose texts it lacks could not be shown, and a policy has no default."""
     index = Index(6)
     for policy in (None, 0, "J_US"):
         with pytest.raises(InvalidArgument):
