@@ -23,11 +23,11 @@ from carag.engine.sharing import open_corpus, share  # noqa: E402
 from carag.errors import CaragError  # noqa: E402
 
 RULED = {"carag/audit/_postgres.py", "carag/backends/postgres/link.py"}
-"""Who connects to PostgreSQL, each in one place."""
+"""Modules that connect to PostgreSQL, each in one place."""
 OTHERS = {"carag/retrieval/model_server.py", "carag/service/owner.py"}
-"""Who connects to something else: over HTTP, over a socket of this machine."""
+"""Modules that connect to something else: over HTTP, over a local socket."""
 NAMES = {"connect", "connect_async", "Connection", "AsyncConnection"}
-"""By which psycopg connects."""
+"""Names by which psycopg connects."""
 
 
 def _shared(url, home):
@@ -72,7 +72,7 @@ def asked(monkeypatch):
     ("more", "mode"), [("", "verify-full"), ("?sslmode=require", "require"), ("?hostaddr=127.0.0.1", None)]
 )
 def test_a_server_on_another_machine_has_to_prove_itself(door, more, mode, asked, tmp_path):
-    """Unless the address says otherwise; this machine need not. An administrator's connection is no other."""
+    """Unless the address says otherwise; this machine need not. An administrator's connection has to, too."""
     with pytest.raises((CaragError, psycopg.Error)):
         DOORS[door](f"postgresql://a@db.example/b{more}", tmp_path)
     assert asked
@@ -92,7 +92,7 @@ def test_a_server_on_another_machine_has_to_prove_itself(door, more, mode, asked
     ],
 )
 def test_the_environment_may_name_another_machine(name, value, url, mode, asked, tmp_path, monkeypatch):
-    """So may a service file, which is not read here; who asks for less says so, not only there."""
+    """A service file, which is not read here, could ask for less; an address must say so itself."""
     monkeypatch.setenv(name, value)
     for door in ("rows", "a shared store, set up"):
         with pytest.raises(CaragError):
@@ -101,7 +101,7 @@ def test_the_environment_may_name_another_machine(name, value, url, mode, asked,
 
 
 def test_both_rooms_hold_one_rule(asked, monkeypatch):
-    """Neither may import the other, so each has it; they say the same of every address."""
+    """Neither room may import the other, so each has the rule; both answer the same for every address."""
     hosts = ("", "localhost", "127.0.0.1", "db.example", "localhost,db.example", "%2Frun", "10.0.0.1")
     more = ("", "?sslmode=disable", "?hostaddr=10.0.0.1", "?hostaddr=::1", "?service=x", "?host=@here")
     environment = ({}, {"PGHOST": "db.example"}, {"PGHOSTADDR": "10.0.0.1"}, {"PGSSLMODE": "require"})
@@ -129,7 +129,7 @@ def connecting(source: str) -> int:
 
 
 def test_nothing_else_connects():
-    """Who opens a connection anew does it by one of the two, or is on a list here, by hand."""
+    """A module that opens a connection calls one of the two functions, or stands on a list here."""
     found = Counter()
     for room in ("carag", "bench", "scripts"):
         for path in sorted((ROOT / room).rglob("*.py")):

@@ -1,4 +1,4 @@
-"""What may come in: one rule for readers, public API and records."""
+"""Limits on input: one rule for readers, public API and records."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ COUNT = 2**63 - 1
 
 
 def without_escapes(value: object) -> str:
-    """Name a value of a test by no backslash: pytest escapes it again where one process collects twice, as mutmut's."""
+    """Name a test's value without a backslash, which pytest escapes again where one process collects twice (mutmut)."""
     return quoted(value).replace("\\", "")
 
 
@@ -76,7 +76,7 @@ LONGEST = {
 
 @pytest.mark.parametrize(("check", "most"), LONGEST.items(), ids=[check.__name__ for check in LONGEST])
 def test_each_text_has_a_longest(check: Callable[[str, object], None], most: int) -> None:
-    """Which the reference names as a number."""
+    """The reference states it as a number."""
     assert [True, False] == [passes(check, "a" * length) for length in (most, most + 1)]
 
 
@@ -109,12 +109,12 @@ def test_the_longest_id_still_names_its_last_passage_in_a_record() -> None:
 
 @pytest.mark.parametrize("value", ["", None, 7, b"a", "a.v2", "a.v12", "a.v٣"])
 def test_an_id_is_a_text_that_no_version_can_be_mistaken_for(value: object) -> None:
-    """Not empty, of no other type, and without a version at its end."""
+    """It is a string, not empty, and does not end in a version."""
     assert not passes(check_id, value)
 
 
-def test_a_name_is_of_one_line_however_wide_its_spaces() -> None:
-    """As long as a label and no longer; it may be empty, as no label may."""
+def test_a_name_is_one_line_however_wide_its_spaces() -> None:
+    """At most as long as a label; unlike a label it may be empty."""
     assert all(passes(check_name, name) for name in ("", "a\u00a0b\u3000plc", "a" * MAX_LABEL))
     assert not any(passes(check_name, name) for name in (None, "a\u2028b", "a" * (MAX_LABEL + 1)))
     assert [False, True] == [passes(check_label, label) for label in ("", "a")]
@@ -129,7 +129,7 @@ def test_a_form_holds_neither_markup_nor_controls(text: str) -> None:
 
 @pytest.mark.parametrize("minutes", [-1, 2**32, 1.0, True, None, "7", 10**5000], ids=quoted)
 def test_a_time_is_minutes_that_32_bits_hold(minutes: object) -> None:
-    """Nothing else is, however it compares."""
+    """Nothing else is accepted, whatever it compares equal to."""
     assert passes(check_minutes, 0)
     assert passes(check_minutes, 2**32 - 1)
     assert not passes(check_minutes, minutes)
@@ -150,7 +150,7 @@ def test_a_text_is_what_every_database_can_hold(text: object) -> None:
     ids=["NUL", "surrogate"],
 )
 def test_what_no_text_holds_is_named_with_its_place(text: str, expected: str) -> None:
-    """Neither can be seen by whoever looks for it."""
+    """A reader who looks for either cannot see it."""
     with pytest.raises(InvalidArgument, match=f"it holds {expected}; remove it"):
         check_text("it", text)
 
@@ -158,8 +158,8 @@ def test_what_no_text_holds_is_named_with_its_place(text: str, expected: str) ->
 @pytest.mark.parametrize(
     "question", ["", "\n \t", 7, "a\0", "a\ud800", "a" * (MAX_QUESTION + 1)], ids=without_escapes
 )
-def test_a_question_is_a_text_of_which_something_is_asked(question: object) -> None:
-    """Not empty and not endless; it may have lines."""
+def test_a_question_is_a_text_with_words(question: object) -> None:
+    """Neither blank nor longer than the limit; it may have several lines."""
     assert passes(check_question, "a\n\t".ljust(MAX_QUESTION, "a"))
     assert not passes(check_question, question)
 
@@ -181,7 +181,7 @@ REFUSING = {
 
 @pytest.mark.parametrize("refusing", REFUSING.values(), ids=REFUSING)
 def test_whoever_refuses_quotes_on_one_line_and_bounded(refusing: Callable[[], object]) -> None:
-    """Every room says what came in the same way, whatever came."""
+    """Every room quotes what it was given in the same way, whatever it was given."""
     with pytest.raises(InvalidArgument) as refused:
         refusing()
     assert str(refused.value).isprintable()

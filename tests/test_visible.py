@@ -33,7 +33,7 @@ def test_what_a_reader_would_not_see_is_removed(text: str) -> None:
 
 @given(text=ANY_TEXT)
 def test_a_line_stays_one(text: str) -> None:
-    """Whatever breaks a line elsewhere does not here."""
+    """No character that breaks a line elsewhere breaks one here."""
     assert is_plain(visible_line(text))
     assert 1 >= len(visible_line(text).splitlines())
 
@@ -42,7 +42,7 @@ def test_a_line_stays_one(text: str) -> None:
     value=st.recursive(ANY_TEXT | st.integers(), lambda inner: st.dictionaries(ANY_TEXT, inner, max_size=3))
 )
 def test_json_hides_nothing_and_loses_nothing(value: object) -> None:
-    """Read back it is what was written, and no character of it acts on a terminal."""
+    """It reads back as what was written, and no character of it acts on a terminal."""
     for indent in (None, 2):
         text = visible_json(value, indent=indent)
         assert value == json.loads(text)
@@ -52,7 +52,7 @@ def test_json_hides_nothing_and_loses_nothing(value: object) -> None:
 
 @pytest.mark.parametrize("as_argument", [True, False])
 def test_a_log_message_is_one_visible_line(as_argument: bool, caplog: pytest.LogCaptureFixture) -> None:
-    """Whoever wrote what it tells of."""
+    """Whatever text a stranger put into the message or its argument."""
     stranger = "a.txt\nCRITICAL root: all is lost\x1b]0;title\x07\u202e"
     with caplog.at_level(logging.INFO, logger="carag"):
         if as_argument:
