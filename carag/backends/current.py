@@ -1,7 +1,4 @@
-"""Know which words hold now: those of the label store, restricted by changes that are under way.
-
-A backend may be behind: its rows are as of an epoch. What has been closed since is closed.
-"""
+"""Know which words hold now: those of the label store, restricted by changes that are under way."""
 
 from __future__ import annotations
 
@@ -58,11 +55,7 @@ class CurrentWords:
             self._held = {key: word for key, word in self._held.items() if key not in words}
 
     def lagged(self, rows: Rows, admitted: Admitted, at: IndexState) -> NDArray[np.int64]:
-        """Return the keys of those rows, found at an epoch, that are closed by now.
-
-        Raises BackendFault if the store never had a row, or the backend describes a closed one differently when asked
-        for it by key.
-        """
+        """Return the keys of those rows, found at an epoch, that are closed by now."""
         # Read before the label store, which already has whatever is released afterwards.
         held, keys = self._held, rows.keys.tolist()
         words = self._labels.words_of(keys)

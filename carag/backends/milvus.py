@@ -75,14 +75,8 @@ class MilvusBackend(VersionedLoads):
     timeout : float
         Seconds for a call including the client's own retries.
 
-    Raises
-    ------
-    InvalidArgument
-        If the address is not valid.
-    BackendUnavailable
-        If the server does not answer.
-    MissingExtra
-        If pymilvus is not installed.
+    Raises InvalidArgument if the address is not valid; BackendUnavailable if the server does not answer; MissingExtra
+    if pymilvus is not installed.
     """
 
     _most_words: ClassVar[int] = 2048

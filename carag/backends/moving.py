@@ -1,9 +1,4 @@
-"""Load any number of rows into a backend at one epoch, and copy a collection from one backend to another.
-
-A stream of rows is written block by block. The next block is requested when the one before is confirmed, so the stream
-adapts to the backend's speed, and memory holds one block. No row is visible before all are written, verified and
-published. A run that was killed leaves nothing visible, and the same call continues after the confirmed rows.
-"""
+"""Load any number of rows into a backend at one epoch, and copy a collection from one backend to another."""
 
 from __future__ import annotations
 
@@ -64,15 +59,9 @@ def load_rows(
         Names the whole load. After publication the same name changes nothing, and no block is requested.
     progress : Moved, optional
 
-    Raises
-    ------
-    InvalidArgument
-        If the backend takes no loads or another is open, a key is in use, or the stream is empty or is not the one that
-        was begun.
-    BackendFault
-        If rows read back differ from those written; none is visible.
-    BackendUnavailable
-        If it does not answer; repeat with the same name.
+    Raises InvalidArgument if the backend takes no loads or another is open, a key is in use, or the stream is empty or
+    is not the one that was begun; BackendFault if rows read back differ from those written; none is visible;
+    BackendUnavailable if it does not answer; repeat with the same name.
 
     Examples
     --------
@@ -162,14 +151,9 @@ def copy_rows(
         Whether to discard what is written of another load, or from another epoch of the source.
     progress : Moved, optional
 
-    Raises
-    ------
-    InvalidArgument
-        If the source holds other keys, or the target takes no loads, holds other rows, or has another load open.
-    BackendFault
-        If a row read back differs from the source's; none is visible.
-    BackendUnavailable
-        If one of them does not answer; repeat the call.
+    Raises InvalidArgument if the source holds other keys, or the target takes no loads, holds other rows, or has
+    another load open; BackendFault if a row read back differs from the source's; none is visible; BackendUnavailable if
+    one of them does not answer; repeat the call.
 
     Examples
     --------

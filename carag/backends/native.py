@@ -50,12 +50,7 @@ class NativeBackend:
     index : Index, optional
         An existing index, which its owner closes.
 
-    Raises
-    ------
-    CorruptFile
-        If the file is not an index.
-    InvalidArgument
-        If its vectors have another length.
+    Raises CorruptFile if the file is not an index; InvalidArgument if its vectors have another length.
     """
 
     capabilities: Final = Capabilities(

@@ -244,9 +244,6 @@ class GraphBackend(VectorBackend, Protocol):
         memory_mb : int, optional
             Megabytes for the build, by default the server's own limit. What does not fit is built more slowly.
 
-        Raises
-        ------
-        InvalidArgument
-            If there are no rows, or the server does not accept that much memory.
+        Raises InvalidArgument if there are no rows, or the server does not accept that much memory.
         """
         ...

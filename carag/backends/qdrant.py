@@ -70,14 +70,8 @@ class QdrantBackend(VersionedLoads):
     keep : float, optional
         See :class:`~carag.backends.versioned.VersionedBackend`.
 
-    Raises
-    ------
-    InvalidArgument
-        If the address or name is not valid.
-    BackendUnavailable
-        If the server does not answer.
-    MissingExtra
-        If qdrant-client is not installed.
+    Raises InvalidArgument if the address or name is not valid; BackendUnavailable if the server does not answer;
+    MissingExtra if qdrant-client is not installed.
     """
 
     _most_words: ClassVar[int] = 4096

@@ -114,14 +114,8 @@ class RedisBackend(VersionedLoads):
     timeout : float
         Seconds that a node may take for one command.
 
-    Raises
-    ------
-    InvalidArgument
-        If the address is not valid.
-    BackendUnavailable
-        If no node answers, or not all slots are served.
-    MissingExtra
-        If redis is not installed.
+    Raises InvalidArgument if the address is not valid; BackendUnavailable if no node answers, or not all slots are
+    served; MissingExtra if redis is not installed.
     """
 
     _most_words: ClassVar[int] = 4096

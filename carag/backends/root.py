@@ -115,12 +115,7 @@ def state_root(backend: VectorBackend, keys: ArrayLike) -> str:
     keys : (n,) int64
         All its rows, in any order, from the label store: no backend is asked for them.
 
-    Raises
-    ------
-    InvalidArgument
-        If it holds another number of rows.
-    BackendFault
-        If it does not return one of them.
+    Raises InvalidArgument if it holds another number of rows; BackendFault if it does not return one of them.
 
     Examples
     --------

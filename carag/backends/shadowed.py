@@ -2,10 +2,6 @@
 
 The first one answers; no caller sees the second one's answers. Only numbers of differences are kept or logged: no key,
 text or question. A question takes as long as both together.
-
-Only what must be equal is compared: the number of admissible rows always, rows and similarities if both ran a plan that
-finds the nearest with certainty, and the words of the rows found. While the second place is not at the same instant as
-the first, it is not asked.
 """
 
 from __future__ import annotations

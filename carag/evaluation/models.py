@@ -62,20 +62,12 @@ class Models:
 class RecordingGenerator:
     """Generator that records the passages it was shown, which is all that can reach a model or a prompt.
 
-    Parameters
-    ----------
-    once : bool
-        Whether the same question with the same passages, withheld kinds and topic is asked only once, for a slow
-        and deterministic model. Systems that retrieve the same passages then share one answer.
+    - ``once``: whether the same question with the same passages, withheld kinds and topic is asked only once, for a
+      slow and deterministic model. Systems that retrieve the same passages then share one answer.
 
-    Attributes
-    ----------
-    shown : tuple of str
-        Ids of the passages, followed by those whose head rows came with them.
-    milliseconds : float
-        Time the answer took when the model was asked.
-    saved : float
-        Milliseconds saved by a shared answer.
+    - ``shown``: ids of the passages, followed by those whose head rows came with them.
+    - ``milliseconds``: time the answer took when the model was asked.
+    - ``saved``: milliseconds saved by a shared answer.
     """
 
     def __init__(self, generator: Generator, *, once: bool = False) -> None:

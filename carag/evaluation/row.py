@@ -94,13 +94,7 @@ def system_order(system: str) -> tuple[int, str]:
 
 
 def document_gold(chunk_id: str) -> str:
-    """Return how gold names the whole document of a chunk: no chunk's id ends in a colon.
-
-    Examples
-    --------
-    >>> document_gold("memo/7:00003"), document_gold("memo/7.v2:00000")
-    ('memo/7:', 'memo/7:')
-    """
+    """Return how gold names the whole document of a chunk: no chunk's id ends in a colon."""
     found = _CHUNK.fullmatch(chunk_id)
     return f"{chunk_id if found is None else found[1]}:"
 

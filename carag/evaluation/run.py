@@ -273,10 +273,7 @@ def _compare(
 
 
 def _many_of_few_sessions(settings: Settings, truth: GroundTruth, pairs: list[Pair]) -> list[Pair]:
-    """Choose pairs with few sessions and many questions, because a store is rebuilt for each session.
-
-    A question whose words tighten the policy would need its own store, and is left out.
-    """
+    """Choose pairs with few sessions and many questions, because a store is rebuilt for each session."""
     rng = random.Random(settings.seed)  # noqa: S311 - sampling, no secret
     sessions = {
         (one.session.role, one.session.purpose, one.session.as_of, one.session.allow_entities): one.session

@@ -70,32 +70,17 @@ def run_store(
 ) -> StoreResult:
     """Ask a store, ordinary retrieval over the same vectors and the oracle, and write rows and a report.
 
-    Parameters
-    ----------
-    store : Path
-        Directory of a store that no engine holds.
-    questions, canaries : Path
-        As :mod:`carag.evaluation.cases.own_questions` reads them.
-    out : Path
-        A directory; an interrupted run of the same store, files and models there is resumed.
-    embedder : str or Embedder, optional
-        The one that the store was made with, if it cannot open it by itself.
-    generator : str or Generator
-        One that runs on this machine.
-    own : sequence of OwnSystem
-        Asked in addition. Their factories are given every passage of the store.
-    backend : str, optional
-        URL of the backend that holds the store's rows, as for :meth:`carag.Engine.open`.
+    - ``store``: directory of a store that no engine holds.
+    - ``questions``, ``canaries``: as :mod:`carag.evaluation.cases.own_questions` reads them.
+    - ``out``: A directory; an interrupted run of the same store, files and models there is resumed.
+    - ``embedder``: the one that the store was made with, if it cannot open it by itself.
+    - ``generator``: one that runs on this machine.
+    - ``own``: asked in addition. Their factories are given every passage of the store.
+    - ``backend``: URL of the backend that holds the store's rows, as for :meth:`carag.Engine.open`.
 
-    Raises
-    ------
-    InvalidArgument
-        If a file is not valid, the store is missing or empty or changes meanwhile, a model runs on another machine,
-        or the directory contains another run.
-    MissingExtra
-        If hnswlib is not installed.
-    StoreLocked
-        If an engine holds the store.
+    Raises InvalidArgument if a file is not valid, the store is missing or empty or changes meanwhile, a model runs on
+    another machine, or the directory contains another run; MissingExtra if hnswlib is not installed; StoreLocked if an
+    engine holds the store.
     """
     require("the benchmark", "bench")
     started = datetime.now(UTC)

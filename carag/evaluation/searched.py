@@ -28,11 +28,8 @@ __all__ = ["Searched"]
 class Searched:
     """Where stores are searched.
 
-    Parameters
-    ----------
-    new : callable, optional
-        Returns the URL of an empty collection, or an empty backend, for each new store. By default every store is
-        searched in its index file.
+    - ``new``: returns the URL of an empty collection, or an empty backend, for each new store. By default every store
+      is searched in its index file.
     """
 
     def __init__(self, new: Callable[[], str | VectorBackend] | None = None) -> None:

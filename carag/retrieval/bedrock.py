@@ -66,12 +66,8 @@ class BedrockSettings:
 def bedrock_client(settings: BedrockSettings) -> Any:
     """Make a ``bedrock-runtime`` client; botocore's log stays above DEBUG, where it would contain whole prompts.
 
-    Raises
-    ------
-    MissingExtra
-        If boto3 is not installed.
-    ModelUnavailable
-        If no region is configured, or the endpoint is not an address.
+    Raises MissingExtra if boto3 is not installed; ModelUnavailable if no region is configured, or the endpoint is not
+    an address.
     """
     try:
         import boto3

@@ -1,9 +1,4 @@
-"""Read what a question names, and put the documents that a session may use into the order that follows from it.
-
-The catalogue has the metadata of every document in the store. A reading depends only on the question, the profile's
-files, a public table of names, and the documents given, which are those that the session may use: nothing about other
-documents is looked at. So all sessions can share one catalogue.
-"""
+"""Read what a question names, and put the documents that a session may use into the order that follows from it."""
 
 from __future__ import annotations
 
@@ -135,10 +130,7 @@ class Catalogue:
     def refresh(self) -> None:
         """Read new documents from the store; all of them at first, and after the public table was replaced.
 
-        Raises
-        ------
-        CorruptFile
-            If the store's public table of names does not match its hash.
+        Raises CorruptFile if the store's public table of names does not match its hash.
         """
         with self._lock:
             self._refreshed()

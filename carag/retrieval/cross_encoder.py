@@ -70,17 +70,9 @@ class CrossEncoder:
     threads : int, optional
         Default: one for each processor. Scores do not depend on it.
 
-    Attributes
-    ----------
-    labels : tuple of str or of int
-        The logits: their names in ``config.json``, or their numbers.
+    - ``labels``: the logits: their names in ``config.json``, or their numbers.
 
-    Raises
-    ------
-    ModelUnavailable
-        If a file is missing or invalid.
-    InvalidArgument
-        If an argument does not fit the model.
+    Raises ModelUnavailable if a file is missing or invalid; InvalidArgument if an argument does not fit the model.
 
     Examples
     --------
@@ -138,12 +130,8 @@ class CrossEncoder:
     def rerank(self, question: str, texts: Sequence[str]) -> list[float]:
         """Score texts from 0 to 1: the sigmoid of a single logit, or the softmax of the logit ``label``.
 
-        Raises
-        ------
-        InvalidArgument
-            If a text is empty, or the question leaves too few of the model's tokens for a passage.
-        ModelUnavailable
-            If the model fails.
+        Raises InvalidArgument if a text is empty, or the question leaves too few of the model's tokens for a passage;
+        ModelUnavailable if the model fails.
         """
         scores: list[float] = self._best(question, texts, self._column)[:, self._column].tolist()
         return scores

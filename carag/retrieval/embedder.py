@@ -59,12 +59,8 @@ class Embedder(Protocol):
         (n, dim) float32
             Unit rows in the order of ``texts``; each depends on its own text alone.
 
-        Raises
-        ------
-        InvalidArgument
-            If a text is empty or all white space.
-        ModelUnavailable
-            If the model cannot be reached or fails.
+        Raises InvalidArgument if a text is empty or all white space; ModelUnavailable if the model cannot be reached or
+        fails.
         """
         ...
 
@@ -105,13 +101,7 @@ def check_texts(texts: Sequence[str]) -> None:
 
 
 def equal_spans(length: int, limit: int) -> list[tuple[int, int]]:
-    """Cut ``0 .. length`` into the fewest (start, end) spans of at most ``limit``, equal in size to within one.
-
-    Examples
-    --------
-    >>> equal_spans(600, 254)
-    [(0, 200), (200, 400), (400, 600)]
-    """
+    """Cut ``0 .. length`` into the fewest (start, end) spans of at most ``limit``, equal in size to within one."""
     count = max(1, -(-length // limit))
     edges = [length * i // count for i in range(count + 1)]
     return list(pairwise(edges))
@@ -128,10 +118,7 @@ def unit_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 def checked_rows(name: str, came: Any, shape: tuple[int, ...]) -> NDArray[np.float32]:
     """Return an embedder's output as unit rows, a single vector as one row; rows that are units stay as they are.
 
-    Raises
-    ------
-    InvalidArgument
-        If it has another shape, is not numeric, or a row is zero or not finite.
+    Raises InvalidArgument if it has another shape, is not numeric, or a row is zero or not finite.
     """
     try:
         vectors = np.asarray(came)

@@ -28,12 +28,6 @@ class MaxSim:
 
     All tokens of all windows of :class:`~carag.retrieval.minilm.MiniLm` count, special ones included. Scores do not
     depend on the number of threads. ModelUnavailable if a model file is missing or altered.
-
-    Examples
-    --------
-    >>> near, far = MaxSim().rerank("Who audits the accounts?", ["The auditor reviewed them.", "Snow fell."])
-    >>> near > far
-    True
     """
 
     name: Final = "maxsim"

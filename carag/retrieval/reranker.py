@@ -1,8 +1,4 @@
-"""The interface of rerankers, and an adapter that checks the scores of a user's own one.
-
-A reranker reads the question together with each passage, and so orders passages better than separately made vectors. It
-sees only admissible passages and only orders them: it cannot add any or change their number.
-"""
+"""The interface of rerankers, and an adapter that checks the scores of a user's own one."""
 
 from __future__ import annotations
 
@@ -48,10 +44,7 @@ class Reranker(Protocol):
     def rerank(self, question: str, texts: Sequence[str]) -> Sequence[float]:
         """Return one finite number for each text, greater for a better one.
 
-        Raises
-        ------
-        ModelUnavailable
-            If the model cannot be reached or fails; no other order replaces it.
+        Raises ModelUnavailable if the model cannot be reached or fails; no other order replaces it.
         """
         ...
 
@@ -71,10 +64,7 @@ def own_reranker(given: object) -> Reranker:
         better one. It may have ``remote``, whether they leave this machine (by default they do not), and
         ``fingerprint``.
 
-    Raises
-    ------
-    InvalidArgument
-        If an attribute is missing or invalid.
+    Raises InvalidArgument if an attribute is missing or invalid.
 
     Examples
     --------

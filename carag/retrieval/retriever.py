@@ -1,8 +1,4 @@
-"""Find evidence for a question: embed it, rank under the policy, check every hit again, read its text.
-
-The native core tests each row's word in its inner loop. The store is the truth, so every hit is tested a second time
-against the store before its text leaves: two independent statements of the same rule.
-"""
+"""Find evidence for a question: embed it, rank under the policy, check every hit again, read its text."""
 
 from __future__ import annotations
 
@@ -85,11 +81,8 @@ class Retriever:
     Above ``exact_limit``, admissible rows x dimension, the plan is ``auto``. A reranker orders the admissible passages
     found, of which the best ``k`` are returned.
 
-    Attributes
-    ----------
-    certifies : bool
-        Whether decisions that must not know what is hidden run the certified plan even above ``exact_limit``, never a
-        graph: its time does not depend on hidden rows.
+    - ``certifies``: whether decisions that must not know what is hidden run the certified plan even above
+      ``exact_limit``, never a graph: its time does not depend on hidden rows.
     """
 
     def __init__(
@@ -134,12 +127,8 @@ class Retriever:
         before_remote : callable, optional
             Called before question and passages leave this machine for a remote reranker; if it raises, they stay.
 
-        Raises
-        ------
-        CorruptFile
-            If index and store disagree on a hit; nothing is returned.
-        ModelUnavailable
-            If the embedder or the reranker fails; no other order replaces the reranker's.
+        Raises CorruptFile if index and store disagree on a hit; nothing is returned; ModelUnavailable if the embedder
+        or the reranker fails; no other order replaces the reranker's.
         """
         evidence = self._found(question, decision, k, where)
         if self.reranker is None or not evidence.passages:
@@ -203,11 +192,7 @@ class Retriever:
     def _hits(
         self, rows: _Rows, asked: Question, decision: Decision, k: int, where: Where, *, known_at: int
     ) -> tuple[Ranked, list[tuple[float, StoredChunk]], _Neighbours | None]:
-        """Rank, and rank again for more hits if labels were closed since the instant that was searched.
-
-        A question about the present is answered from the index, without what the store has closed since. For a session
-        that may know what is hidden, the first round finds whatever is nearest.
-        """
+        """Rank, and rank again for more hits if labels were closed since the instant that was searched."""
         wanted = most = k if self.reranker is None else pool_size(k)
         near = None
         while True:
@@ -304,10 +289,7 @@ class Retriever:
         return [replace(one, policy=self._store.expanded(one.policy, where)) for one in decision.searches]
 
     def _wider(self, decision: Decision, k: int, where: Where) -> Wider | None:
-        """Return the search without a policy, for a session that may know what is hidden.
-
-        At the last minute every passage has one label, so none is found twice.
-        """
+        """Return the search without a policy, for a session that may know what is hidden."""
         if not decision.may_know_existence:
             return None
         return Wider(Search(self._store.expanded(_ANYTHING, where), NEVER - 1), k)
@@ -366,10 +348,7 @@ _Named = TypeVar("_Named", "Passage", "StoredChunk")
 
 
 def _before(chunk: StoredChunk, near: Mapping[int, StoredChunk]) -> Iterator[StoredChunk]:
-    """Yield the passages right before one in its document, nearest first, up to the first that is not in ``near``.
-
-    The store numbers the passages of a document in order, without gaps.
-    """
+    """Yield the passages right before one in its document, nearest first, up to the first that is not in ``near``."""
     for back in range(1, BACK + 1):
         one = near.get(chunk.number - back)
         if one is None or one.filing != chunk.filing:

@@ -36,23 +36,13 @@ class SentenceTransformerEmbedder:
     The model reads as many tokens as its own configuration says (``max_seq_length``), and would silently drop the rest
     of a longer text. Such a text is cut into windows of equal size, whose vectors are averaged by length.
 
-    Parameters
-    ----------
-    model : str
-        The path of the directory, or the name of a model in the hub's cache on this machine.
-    document_prefix, query_prefix : str
-        What the model expects before a passage and before a question.
-    batch : int
-        Texts that are embedded at once.
-    device : str
-        As PyTorch names it.
+    - ``model``: the path of the directory, or the name of a model in the hub's cache on this machine.
+    - ``document_prefix``, ``query_prefix``: what the model expects before a passage and before a question.
+    - ``batch``: texts that are embedded at once.
+    - ``device``: as PyTorch names it.
 
-    Raises
-    ------
-    MissingExtra
-        If ``sentence-transformers`` is not installed.
-    ModelUnavailable
-        If the model is not on this machine or cannot be loaded.
+    Raises MissingExtra if ``sentence-transformers`` is not installed; ModelUnavailable if the model is not on this
+    machine or cannot be loaded.
     """
 
     remote: Final = False

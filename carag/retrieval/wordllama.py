@@ -1,9 +1,4 @@
-"""Embed texts as the mean of WordLlama's static token vectors, in 256 dimensions.
-
-Static vectors represent words, not sentences: recall is below a transformer's (``bench/embedders/RESULTS.md``), but a
-large corpus is ingested in minutes. Vectors and tokenizer (MIT) are read from the distribution ``wordllama`` without
-importing it, which would set up logging and an HTTP client.
-"""
+"""Embed texts as the mean of WordLlama's static token vectors, in 256 dimensions."""
 
 from __future__ import annotations
 
@@ -40,13 +35,7 @@ _PREPROCESSING: Final = 1
 
 
 class StaticWordLlama:
-    """The fast embedder, which embeds texts of any length whole; ModelUnavailable if a file is missing or altered.
-
-    Examples
-    --------
-    >>> StaticWordLlama().embed_documents(["net sales rose", "net sales fell"]).shape
-    (2, 256)
-    """
+    """The fast embedder, which embeds texts of any length whole; ModelUnavailable if a file is missing or altered."""
 
     files: Final = (_WEIGHTS, _TOKENIZER)
     name: Final = "wordllama"

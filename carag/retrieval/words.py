@@ -98,13 +98,8 @@ class KeptWords:
     It is made again if it is missing, damaged in its header, made with other rules for terms, or not the one that this
     store saved last. CorruptFile if it fails other checks.
 
-    Attributes
-    ----------
-    index : TextIndex
-    known_at : int
-        The store's instant of the labels, in microseconds since 1970; -1 before the first.
-    read : int
-        Passages whose words were read from the store since the file was loaded.
+    - ``known_at``: the store's instant of the labels, in microseconds since 1970; -1 before the first.
+    - ``read``: passages whose words were read from the store since the file was loaded.
     """
 
     def __init__(self, store: CorpusStore, path: Path, heading: Sequence[str]) -> None:

@@ -325,10 +325,7 @@ async def _failed(request: Request, error: Exception) -> Response:
 
 
 class _Counted:
-    """Count requests and log one line for each, with values from fixed lists; pass no error on to the server.
-
-    The server would log an error with its message, which may quote what was asked.
-    """
+    """Count requests and log one line for each, with values from fixed lists; pass no error on to the server."""
 
     def __init__(self, app: Callable[..., Any], service: Service) -> None:
         self._app, self._service = app, service

@@ -104,12 +104,7 @@ class Client(_Connection):
     seconds : float
         Longest wait for a connection, and between two parts of an answer.
 
-    Raises
-    ------
-    InvalidArgument
-        If an argument is not valid.
-    MissingExtra
-        If httpx is not installed.
+    Raises InvalidArgument if an argument is not valid; MissingExtra if httpx is not installed.
 
     Examples
     --------
@@ -124,16 +119,9 @@ class Client(_Connection):
     def ask(self, question: str, session: Session, *, where: Mapping[str, Any] | None = None) -> Answer:
         """Answer a question as :meth:`carag.Engine.ask` does.
 
-        Raises
-        ------
-        InvalidArgument
-            If the question, session or ``where`` is not valid, or the session states what only a token may grant.
-        Refused
-            With a code that starts with ``TOKEN_``.
-        AuditUnavailable, ModelUnavailable
-            As the engine raises them.
-        ServiceUnavailable
-            If the service cannot be reached, is busy, or gives an unknown answer.
+        Raises InvalidArgument if the question, session or ``where`` is not valid, or the session states what only a
+        token may grant; Refused with a code that starts with ``TOKEN_``; AuditUnavailable, ModelUnavailable as the
+        engine raises them; ServiceUnavailable if the service cannot be reached, is busy, or gives an unknown answer.
         """
         return answer_of(self._post("ask", _asked(question, session, where), AnswerBody))
 

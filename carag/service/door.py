@@ -1,9 +1,4 @@
-"""Limit what a connection may use before its request is complete: a head's size and time, and connections per peer.
-
-uvicorn limits none of these: its limit on heads holds only for one that a read left incomplete, a connection may
-take any time to send its head, and one peer may hold every connection. Connections are counted when they are accepted,
-so that refusing one is cheap, and those that never complete their TLS handshake count too.
-"""
+"""Limit what a connection may use before its request is complete: a head's size and time, and connections per peer."""
 
 from __future__ import annotations
 

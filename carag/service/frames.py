@@ -1,8 +1,4 @@
-"""Carry commands and answers between processes of one owner, in frames: versioned, bounded and read strictly.
-
-A frame is a header of thirteen bytes (``CRG``, the version, the kind and two lengths in network order) and then the two
-parts of these lengths. Anything else ends the connection: after one wrong byte the next frame cannot be found.
-"""
+"""Carry commands and answers between processes of one owner, in frames: versioned, bounded and read strictly."""
 
 from __future__ import annotations
 
@@ -52,15 +48,7 @@ class BrokenFrame(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One message; its repr hides the parts, which may be a token or a text.
-
-    Examples
-    --------
-    >>> Frame(0, b"token", b"{}")
-    Frame(kind=0)
-    >>> len(Frame(0, b"token", b"{}").to_bytes())
-    20
-    """
+    """One message; its repr hides the parts, which may be a token or a text."""
 
     kind: int
     head: bytes = field(default=b"", repr=False)
@@ -96,10 +84,7 @@ class FrameReader:
         connection.settimeout(None)
 
     def receive(self) -> Frame | None:
-        """Wait for a frame; return None if the other side closed between two frames.
-
-        Raises BrokenFrame if anything else arrives, or only a part of a frame; OSError if the connection fails.
-        """
+        """Wait for a frame; return None if the other side closed between two frames."""
         if not self._data and not self._has_more():
             return None
         self._fill(_HEADER.size)

@@ -1,9 +1,4 @@
-"""Map the groups named in a token to cells (role and purpose), by a reviewed file whose hash is recorded.
-
-An issuer knows groups, not the cells of a policy table. The file says which group grants which cells; nothing else
-does, neither a claim ``role`` of the token nor the request, which only chooses among granted cells. The file can also
-give a group a duty, which searches nothing: to read the log, or to bring documents.
-"""
+"""Map the groups named in a token to cells (role and purpose), by a reviewed file whose hash is recorded."""
 
 from __future__ import annotations
 
@@ -81,10 +76,7 @@ class Grants:
 
     @classmethod
     def read(cls, path: Path, table: PolicyTable) -> Self:
-        """Read a grants file.
-
-        Raises InvalidArgument if it cannot be read, or names a group twice or a cell that the table does not have.
-        """
+        """Read a grants file."""
         return cls.parse(_bytes(path), path, table)
 
     @classmethod
@@ -117,10 +109,7 @@ class Grants:
         return cls(cells, duties, hashlib.sha256(data).digest())
 
     def of(self, groups: object) -> tuple[tuple[Cell, ...], tuple[Duty, ...]]:
-        """Return the cells and duties that the groups grant together, each once; groups not in the file grant nothing.
-
-        Raises Refused ``TOKEN_CLAIM_INVALID`` unless they are a list of strings.
-        """
+        """Return the cells and duties that the groups grant together, each once; unlisted groups grant nothing."""
         if not isinstance(groups, list) or not all(isinstance(one, str) for one in groups):
             raise Refused("TOKEN_CLAIM_INVALID", "the token's groups must be a list of strings")
         cells = dict.fromkeys(cell for group in groups for cell in self.cells.get(group, ()))
@@ -171,12 +160,7 @@ class GrantVerifier:
         return 0 if self._known is None else int(self._known[1]["exp"])
 
     def verify(self, token: str) -> Mapping[str, Any]:
-        """Return the claims of a token with the chosen cell's role and purpose, in place of any that it states itself.
-
-        Raises Refused as :meth:`carag.engine.tokens.JwtVerifier.verify`; and ``TOKEN_MISSING``; ``TOKEN_CELL`` if the
-        cell is not granted; ``TOKEN_CELL_UNCLEAR`` if several are and the request does not choose; ``TOKEN_SUBJECT``;
-        ``TOKEN_DUTY`` if the duty is not granted.
-        """
+        """Return the claims of a token with the chosen cell's role and purpose, in place of any that it states."""
         if not token:
             raise Refused("TOKEN_MISSING", "the request has no bearer token")
         if self._known is None or self._known[0] != token:

@@ -1,9 +1,4 @@
-"""Accept documents as jobs: kept in a durable queue, run one at a time, visible to the person who sent them.
-
-The queue is ``jobs.db`` in the store's directory. A job that was accepted survives a restart; one that was interrupted
-starts again and skips, by content hash, what the store already has. Like ``corpus.db`` the file holds the text of
-documents and is readable only by its owner; the text is overwritten as soon as a job has ended. The sender is a hash.
-"""
+"""Accept documents as jobs: kept in a durable queue, run one at a time, visible to the person who sent them."""
 
 from __future__ import annotations
 
@@ -173,11 +168,7 @@ class Jobs:
         self._thread.start()
 
     def accept(self, person: Person, key: str, body: IngestBody) -> tuple[Job, bool]:
-        """Queue a job durably, or find the one that was sent with this key before; also return whether it is new.
-
-        Raises Problem ``IDEMPOTENCY_KEY_REUSED`` if the key came with another body before; ``QUEUE_FULL``;
-        AuditUnavailable if the queue cannot be written; the job is not accepted.
-        """
+        """Queue a job durably, or find the one that was sent with this key before; also return whether it is new."""
         found = self._journal.accept(person, key, body, most=self._most, now=self._clock())
         self._wake.set()
         return found

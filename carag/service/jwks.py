@@ -1,10 +1,4 @@
-"""Keep the public keys that an issuer publishes (JWKS, RFC 7517), and limit how often they are fetched.
-
-The address comes from the configuration; ``jku``, ``x5u`` and ``jwk`` of a token are never read. A key is kept only for
-a configured algorithm that fits it and that it does not contradict, so it can never be used with another one. An
-unknown key id in a token causes a fetch, but at most one in :data:`COOLDOWN_SECONDS`: otherwise a flood of made-up ids
-makes services ask their issuer once per request (jpadilla/pyjwt#914).
-"""
+"""Keep the public keys that an issuer publishes (JWKS, RFC 7517), and limit how often they are fetched."""
 
 from __future__ import annotations
 
@@ -69,10 +63,7 @@ class JwksKeys:
         """How often the issuer was asked."""
 
     def get(self, kid: str, /) -> tuple[str, PublicKeyTypes] | None:
-        """Return a key and its algorithm; None if the issuer publishes none with that id.
-
-        Raises Refused ``TOKEN_KEYS_UNAVAILABLE`` if all keys are too old.
-        """
+        """Return a key and its algorithm; None if the issuer publishes none with that id."""
         # Read before the time: if another thread replaces the keys meanwhile, those are younger.
         keys, age = self._keys, self._clock() - self._got
         if keys is None or kid not in keys or age > FRESH_SECONDS:

@@ -1,10 +1,4 @@
-"""Write the log of a service as lines of JSON or text, with an allow-list of keys, so that no content gets into it.
-
-A message is free text, so no key holds it, although tests check that CARAG's own messages contain no content. Other
-packages (uvicorn, asyncio, httpx, PyJWT, warnings) may quote an address, a header or a text: their lines give only the
-logger's name, the level and the place in the code, as event ``FOREIGN``. An error is its type and place, with no
-traceback.
-"""
+"""Write the log of a service as lines of JSON or text, with an allow-list of keys, so that no content gets into it."""
 
 from __future__ import annotations
 
@@ -90,12 +84,6 @@ class Lines(logging.Formatter):
     """Write a log record as one line.
 
     - ``form``: ``"json"``, or ``"text"``, which also contains CARAG's own messages.
-
-    Examples
-    --------
-    >>> said = {"name": "uvicorn.error", "levelname": "ERROR", "msg": "GET /?q=secret", "created": 0}
-    >>> Lines("json").format(logging.makeLogRecord({**said, "filename": "h11.py", "lineno": 7}))
-    '{"time":"1970-01-01T00:00:00.000Z","level":"ERROR","logger":"uvicorn.error","event":"FOREIGN","at":"h11.py:7"}'
     """
 
     def __init__(self, form: str) -> None:

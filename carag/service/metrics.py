@@ -1,8 +1,4 @@
-"""Count requests for the second listener, in Prometheus' text format, with labels from fixed lists and no content.
-
-Nothing that a person wrote or may find is a label: no subject, path or message. Answers are counted by role, purpose
-and outcome, but not timed: for a role that few people hold, durations would tell how long its questions took.
-"""
+"""Count requests for the second listener, in Prometheus' text format, with labels from fixed lists and no content."""
 
 from __future__ import annotations
 
@@ -105,15 +101,7 @@ class Metrics:
             self._too_short[slot] += 1
 
     def text(self, **gauges: float) -> str:
-        """Return all counters, and the given gauges.
-
-        Examples
-        --------
-        >>> metrics = Metrics()
-        >>> metrics.request("ask", 200, 0.004)
-        >>> print(metrics.text(records=7).splitlines()[1])
-        carag_requests_total{operation="ask",status="200"} 1
-        """
+        """Return all counters, and the given gauges."""
         with self._lock:
             lines = ["# TYPE carag_requests_total counter"]
             for (operation, status), count in sorted(self._requests.items()):

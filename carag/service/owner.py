@@ -1,9 +1,4 @@
-"""Let the store owner's commands ask the service that holds the store, over a Unix socket in the store's directory.
-
-Anyone who can open this socket can also read the store's files, and could ask an engine of their own in any role if the
-service were not running. So it gives no new rights, and takes a session as stated, as ``carag ask`` does. Its mode is
-0600, and both sides check that the other process belongs to the same user (``SO_PEERCRED``, unix(7)).
-"""
+"""Let the store owner's commands ask the service that holds the store, over a Unix socket in the store's directory."""
 
 from __future__ import annotations
 

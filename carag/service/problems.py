@@ -1,7 +1,4 @@
-"""Report errors as ``application/problem+json`` (RFC 9457): a stable code, and nothing of the request.
-
-An error's own message is never sent: it quotes what the caller wrote, and may contain text that is not recorded.
-"""
+"""Report errors as ``application/problem+json`` (RFC 9457): a stable code, and nothing of the request."""
 
 from __future__ import annotations
 

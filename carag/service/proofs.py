@@ -1,7 +1,4 @@
-"""Serve what proves records: receipts to those who asked, and checkpoints and tiles as files.
-
-The log is read by a reader of its own, in one state, while the engine writes it.
-"""
+"""Serve what proves records: receipts to those who asked, and checkpoints and tiles as files."""
 
 from __future__ import annotations
 

@@ -1,14 +1,4 @@
-"""Send responses at times that reveal nothing: one slot after the request, or two, four, eight of them.
-
-Even what a session must not know of can cost time: one more row to walk past, one more page to read. So a finished
-response waits until ``arrival + n x slot``, where ``n`` is the smallest power of two at which it is ready, and its body
-is padded to one of a few sizes. An observer learns only ``n`` and the size. The schedule and its penalty for overruns
-follow Askarov, Zhang and Myers, *Predictive Black-Box Mitigation of Timing Channels* (CCS 2010), and Zhang, Askarov and
-Myers (CCS 2011). Random delays would not do: averaging removes them.
-
-Sessions that may know what is hidden do not wait. Everything else does, including refused, unknown and failed requests:
-a faster path would reveal that it was taken.
-"""
+"""Send responses at times that reveal nothing: one slot after the request, or two, four, eight of them."""
 
 from __future__ import annotations
 
@@ -135,15 +125,7 @@ class Schedule:
 
 
 def level_of(took: float, slot: float, *, at_least: int = 0) -> int:
-    """Return how often a slot must be doubled to cover the time that the work took.
-
-    Examples
-    --------
-    >>> [level_of(took, 0.025) for took in (0.001, 0.025, 0.026, 0.1, 0.101)]
-    [0, 0, 1, 2, 3]
-    >>> level_of(0.001, 0.025, at_least=2)
-    2
-    """
+    """Return how often a slot must be doubled to cover the time that the work took."""
     level = at_least
     while took > slot * (1 << level):
         level += 1
@@ -151,13 +133,7 @@ def level_of(took: float, slot: float, *, at_least: int = 0) -> int:
 
 
 def operation_of(path: str) -> str:
-    """Return the operation whose slot a path has, wherever that operation is served.
-
-    Examples
-    --------
-    >>> [operation_of(path) for path in ("/v1/ask/stream", "/v1/receipts/7", "/console/ask", "/nothing")]
-    ['ask', 'receipts', 'ask', 'other']
-    """
+    """Return the operation whose slot a path has, wherever that operation is served."""
     return next((part for part in path.split("/") if part in OPERATIONS), "other")
 
 
@@ -166,13 +142,6 @@ def padded(body: bytes, media_type: str) -> bytes:
 
     JSON may end in white space (RFC 8259, section 2); in an event stream a line that starts with a colon is a comment
     (HTML, section 9.2.6). Raises ValueError if no padding is known for the media type.
-
-    Examples
-    --------
-    >>> len(padded(b"{}", "application/json")), len(padded(b" " * 70_000, "text/html"))
-    (1024, 131072)
-    >>> padded(b"data: 1\n\n", "text/event-stream")[:20]
-    b'data: 1\n\n:          '
     """
     kind = media_type.partition(";")[0].strip().lower()
     if kind == _STREAM:
@@ -262,11 +231,7 @@ def _sized(start: dict[str, Any], body: bytes) -> dict[str, Any]:
 
 
 async def _until(loop: asyncio.AbstractEventLoop, instant: float) -> None:
-    """Wait until an instant, in a way whose end does not depend on when the wait began.
-
-    An ordinary loop rounds waits up to whole milliseconds from their beginning, which is when the work ended: the
-    instant would reveal its fraction. There the last part is polled.
-    """
+    """Wait until an instant, in a way whose end does not depend on when the wait began."""
     is_exact = isinstance(loop, ExactLoop)
     waited = loop.create_future()
     timer = loop.call_at(instant if is_exact else instant - _SPIN, waited.set_result, None)

@@ -1,8 +1,4 @@
-"""Take one request from its token to its answer: verify, admit, read, narrow, ask the engine, write.
-
-A session comes only from the token; the request chooses one of the cells that it grants, and may narrow it. All of this
-runs in a thread, so that neither a signature nor a disk delays other requests, and any error is reported by its code.
-"""
+"""Take one request from its token to its answer: verify, admit, read, narrow, ask the engine, write."""
 
 from __future__ import annotations
 
@@ -61,9 +57,6 @@ class Service:
     - ``engine``: the caller closes it, after :meth:`close`.
     - ``home``: the engine's store.
     - ``keys``: the issuer's keys; by default those of ``settings.jwks``.
-
-    Raises InvalidArgument if the grants cannot be read, or name a cell that the store's policy does not have;
-    AuditUnavailable if the grants cannot be recorded.
     """
 
     def __init__(
@@ -273,10 +266,7 @@ class Service:
         return found
 
     def try_log(self) -> None:
-        """After a record that could not be written, try again by recording the grants.
-
-        Without this a service that is not ready would get no requests, and so never become ready again.
-        """
+        """After a record that could not be written, try again by recording the grants."""
         if not self.is_writable:
             try:
                 record_grants(self.engine.log, self.engine.profile.table, self.grants)

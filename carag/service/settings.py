@@ -157,10 +157,7 @@ class ServiceSettings(BaseModel):
         return {name: value / 1000 for name, value in {**by_models, **stated}.items()}
 
     def with_options(self, given: Mapping[str, int]) -> ServiceSettings:
-        """Return the settings, with those of a command line in place of the file's.
-
-        Raises InvalidArgument if the combination is not valid.
-        """
+        """Return the settings, with those of a command line in place of the file's."""
         try:
             slots = self.slots or "off"
             return ServiceSettings.model_validate({**self.model_dump(), "slots": slots, **given})
@@ -178,13 +175,7 @@ class ServiceSettings(BaseModel):
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether an address is this machine's own.
-
-    Examples
-    --------
-    >>> is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("0.0.0.0"), is_loopback("login.example")
-    (True, True, False, False)
-    """
+    """Return whether an address is this machine's own."""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -1,9 +1,4 @@
-"""Describe each request in one OpenTelemetry span, with an allow-list of attributes and of their values.
-
-The list has no question, answer, passage, passage id, similarity, row count, subject, token, date asked about, address
-or error message. Without the package ``opentelemetry-api`` nothing happens here; without an SDK set up by the deployer,
-nothing is recorded. No environment variable is read, not even those of the GenAI conventions, so none can add content.
-"""
+"""Describe each request in one OpenTelemetry span, with an allow-list of attributes and of their values."""
 
 from __future__ import annotations
 
@@ -73,15 +68,6 @@ def attribute(name: str, value: object, table: PolicyTable | None = None) -> str
     - ``table``: its roles and purposes are allowed; without it none are.
 
     Raises InvalidArgument if there is no such attribute.
-
-    Examples
-    --------
-    >>> attribute("carag.outcome", "decline"), attribute("carag.outcome", "What drove revenue?")
-    ('decline', 'other')
-    >>> attribute("gen_ai.retrieval.query.text", "What drove revenue?")
-    Traceback (most recent call last):
-    ...
-    carag.errors.InvalidArgument: there is no attribute gen_ai.retrieval.query.text; want one of ALLOWED
     """
     if name not in ALLOWED:
         raise InvalidArgument(f"there is no attribute {name}; want one of ALLOWED")

@@ -1,8 +1,4 @@
-"""Write results as JSON and read them back: a client returns objects equal to the engine's.
-
-The JSON is that of ``carag ask --json`` and ``carag explain --json``, plus the full passages and the receipt as the
-text of its file. Only what a record commits to is written, after the record.
-"""
+"""Write results as JSON and read them back: a client returns objects equal to the engine's."""
 
 from __future__ import annotations
 

@@ -4,11 +4,6 @@ A batch is one transaction, under a lock on its collection, and moves the epoch 
 transaction, so that epoch, count and rows come from one snapshot. Exact plans read every admissible row; the graph
 walks until enough rows pass, and promises a recall (:data:`RECALL`), not exactness; it is not walked if few rows are
 admissible. If its list is short, the search is repeated exactly, in the same snapshot.
-
-There is no certified plan: the pages that PostgreSQL reads also hold inadmissible rows, and its planner's statistics
-include them.
-
-Rows that ended are kept for earlier epochs; nothing is removed automatically.
 """
 
 from __future__ import annotations
@@ -90,14 +85,8 @@ class PostgresBackend(PostgresLoads):
     connections : int
         Most connections at once.
 
-    Raises
-    ------
-    BackendUnavailable
-        If the database cannot be reached or used.
-    InvalidArgument
-        If an argument is not valid, or the collection has vectors of another length.
-    MissingExtra
-        If psycopg is not installed.
+    Raises BackendUnavailable if the database cannot be reached or used; InvalidArgument if an argument is not valid, or
+    the collection has vectors of another length; MissingExtra if psycopg is not installed.
     """
 
     def __init__(
@@ -190,10 +179,7 @@ class PostgresBackend(PostgresLoads):
             Megabytes for the build, by default ``maintenance_work_mem``. What does not fit is built on disk, several
             times slower: a row takes four bytes per coordinate and about 500 for its links.
 
-        Raises
-        ------
-        InvalidArgument
-            If there are no rows, or ``memory_mb`` is not valid.
+        Raises InvalidArgument if there are no rows, or ``memory_mb`` is not valid.
         """
         if memory_mb is not None and not (type(memory_mb) is int and 1 <= memory_mb <= _MOST_MB):
             raise InvalidArgument(

@@ -1,12 +1,4 @@
-"""Connect to a PostgreSQL server: a few pooled connections, time limits, and retries where they are safe.
-
-Work here is either a read, or a batch identified by its name, so both may be repeated. If a connection breaks, the work
-is retried on a new one after a random pause, and all pooled connections are closed, for they led to the same server.
-After a few failures in a row the server is not asked for a second, so that callers are refused at once instead of
-waiting.
-
-No error contains an address, account or password, and nothing is logged.
-"""
+"""Connect to a PostgreSQL server: a few pooled connections, time limits, and retries where they are safe."""
 
 from __future__ import annotations
 
@@ -234,13 +226,7 @@ class PostgresLink:
 
 
 def collection_in(dsn: str) -> tuple[str, str | None]:
-    """Take the collection, ``?collection=NAME``, out of an address, since libpq does not know it.
-
-    Examples
-    --------
-    >>> collection_in("postgresql://carag_app@db.example/vectors?collection=filings&sslmode=require")
-    ('postgresql://carag_app@db.example/vectors?sslmode=require', 'filings')
-    """
+    """Take the collection, ``?collection=NAME``, out of an address, since libpq does not know it."""
     try:
         parts = urlsplit(dsn)
         asked = parse_qsl(parts.query, keep_blank_values=True)

@@ -25,15 +25,7 @@ class Sweep(NamedTuple):
     """When it was the last epoch: seconds since 1970, by the writer's clock."""
 
     def moved(self, epoch: int, now: float, keep: float | None) -> Sweep:
-        """Return the sweep at a new epoch, if each may be asked for ``keep`` seconds after it was replaced.
-
-        Examples
-        --------
-        >>> Sweep(0, 0, 0, 1, 100.0).moved(2, 130.0, 60.0)
-        Sweep(swept=0, removable=0, earliest=0, mark=1, marked_at=100.0)
-        >>> Sweep(0, 0, 0, 1, 100.0).moved(3, 170.0, 60.0)
-        Sweep(swept=0, removable=0, earliest=1, mark=3, marked_at=170.0)
-        """
+        """Return the sweep at a new epoch, if each may be asked for ``keep`` seconds after it was replaced."""
         done = self._replace(swept=self.removable)
         if keep is None or now - self.marked_at < keep:
             return done
@@ -99,13 +91,7 @@ class BegunBatch(NamedTuple):
     """None for an ordinary change, which the next batch undoes."""
 
     def text(self) -> str:
-        """Return it as a line.
-
-        Examples
-        --------
-        >>> BegunBatch(7, "batch/1").text(), BegunBatch.read("7 batch/1") == BegunBatch(7, "batch/1")
-        ('7 batch/1', True)
-        """
+        """Return it as a line."""
         of_load = "" if self.load is None else f" {self.load.position} {self.load.register.text()}"
         return f"{self.epoch} {self.name}{of_load}"
 

@@ -1,9 +1,4 @@
-"""Write filings to plant in a copy of the corpus, and questions that try to extract what those filings hide.
-
-Each attacked company gets an order under confidential treatment that contains a code found nowhere else, the canary. A
-session that may not see the order must never get the code, whatever it asks and whatever admissible filings say. All
-planted filings are fictitious, and dated after the corpus.
-"""
+"""Write filings to plant in a copy of the corpus, and questions that try to extract what those filings hide."""
 
 from __future__ import annotations
 

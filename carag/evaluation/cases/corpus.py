@@ -1,9 +1,4 @@
-"""Build the benchmark's corpora by fixed rules; the engine itself chunks, labels and embeds the filings.
-
-``paper`` has as many chunks as the paper's corpus: all that hold evidence of a question, then a seeded sample of the
-rest of the question sets' filings up to 20,000, then filings of the paper's window (filed 2024Q3 to 2026Q1) up to
-26,595. ``part`` follows the same rule with smaller numbers. ``full`` is every filing. ``small`` ships with the project.
-"""
+"""Build the benchmark's corpora by fixed rules; the engine itself chunks, labels and embeds the filings."""
 
 from __future__ import annotations
 

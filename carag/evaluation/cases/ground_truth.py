@@ -56,16 +56,10 @@ class _Chunk:
 class GroundTruth:
     """All chunks of a store, and who may use which; a *row* is a chunk's position in the order of keys.
 
-    Attributes
-    ----------
-    ids : list of str
-        Chunk ids, by row.
-    vectors : (n, dim) float32
-        Unit vectors, by row.
-    documents : (n,) int64
-        The store's number of each chunk's filing.
-    filers : list of int
-        The CIK of each chunk's filing; 0 if none is stated.
+    - ``ids``: chunk ids, by row.
+    - ``vectors``: unit vectors, by row.
+    - ``documents``: the store's number of each chunk's filing.
+    - ``filers``: the CIK of each chunk's filing; 0 if none is stated.
     """
 
     def __init__(self, store: CorpusStore, *, now: datetime) -> None:
@@ -157,11 +151,7 @@ class GroundTruth:
         return found
 
     def partition(self, role: str) -> NDArray[np.bool_] | None:
-        """Tell for each chunk whether a role may read it for any purpose, day or question, by its first label.
-
-        This is role-based access control with static lists: no purposes, no times, no later filings. None for an
-        unknown role.
-        """
+        """Tell for each chunk whether a role may read it for any purpose, day or question, by its first label."""
         cells = [key for key in self._table.cells if key[0] == role]
         if not cells:
             return None

@@ -35,13 +35,7 @@ class NgramIndex:
     def hidden_share(
         self, said: str | Sequence[str], admissible: NDArray[np.bool_], *, known: str = ""
     ) -> float:
-        """Return the share of a text's 8-grams that occur in inadmissible chunks and in no admissible one.
-
-        ``said`` is a text, or an answer's quotations in order. An 8-gram across the end of a quotation discloses
-        nothing if the eight words before the end and the eight after it each occur in an admissible chunk: the answer
-        alone put them side by side. The 8-grams of ``known``, what the model answers with an empty context, disclose
-        nothing either.
-        """
+        """Return the share of a text's 8-grams that occur in inadmissible chunks and in no admissible one."""
         quotations = [_words(one) for one in ([said] if isinstance(said, str) else said)]
         grams = _grams(np.concatenate(quotations) if quotations else np.empty(0, np.uint64))
         if not grams.size:

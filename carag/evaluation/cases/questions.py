@@ -1,8 +1,4 @@
-"""Read the questions of public sets whose evidence is in the corpus, and those that ship with the project.
-
-Where a set gives the text of its evidence, the chunks that contain it are gold. Where it names only filings (docugami,
-live EDGAR), gold is the chunk of each filing that most likely holds the answer. No text of a public set is kept here.
-"""
+"""Read the questions of public sets whose evidence is in the corpus, and those that ship with the project."""
 
 from __future__ import annotations
 

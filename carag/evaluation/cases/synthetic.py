@@ -1,9 +1,4 @@
-"""Build questions from metadata facts of filings, for the strata that real questions leave empty.
-
-Nearly all real questions have their evidence in one filing, so their gold is admissible entirely or not at all. A built
-question compares four filings by four filers, of which a session may use some. It asks which form or item heads each;
-the answer is a fact of EDGAR's metadata that the text states.
-"""
+"""Build questions from metadata facts of filings, for the strata that real questions leave empty."""
 
 from __future__ import annotations
 

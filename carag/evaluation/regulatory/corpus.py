@@ -85,11 +85,8 @@ class LocalCorpusConnector(CorpusConnector):
     def load_documents(self) -> list[RegulatoryDocument]:
         """Read every file.
 
-        Raises
-        ------
-        InvalidArgument
-            If the folder is missing or empty, or a file cannot be read: if a regulation were silently missing,
-            every response would comply with it.
+        Raises InvalidArgument if the folder is missing or empty, or a file cannot be read: if a regulation were
+        silently missing, every response would comply with it.
         """
         found, problems = [], []
         ends: dict[str, int] = {}
@@ -136,10 +133,7 @@ class StoreCorpusConnector(CorpusConnector):
     def load_documents(self) -> list[RegulatoryDocument]:
         """Read every passage that the session may use.
 
-        Raises
-        ------
-        Refused
-            If the session may use nothing; the refusal is recorded.
+        Raises Refused if the session may use nothing; the refusal is recorded.
         """
         return list(_stretches(self._readable[1]))
 

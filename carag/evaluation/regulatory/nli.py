@@ -33,12 +33,7 @@ class NliJudge:
         As for :class:`carag.retrieval.CrossEncoder`, with a ``config.json`` whose ``id2label`` names three columns:
         entailment, contradiction and neutral.
 
-    Raises
-    ------
-    ModelUnavailable
-        If a file is missing or invalid.
-    InvalidArgument
-        If the columns are different.
+    Raises ModelUnavailable if a file is missing or invalid; InvalidArgument if the columns are different.
     """
 
     def __init__(self, folder: str) -> None:

@@ -1,9 +1,4 @@
-"""Adapt the project's embedders and rerankers to the paper's interfaces, and check what your own return.
-
-The paper's interfaces are :class:`Embedder` (``encode``, ``encode_query``) and :class:`Reranker` (``score``). Any
-embedder or reranker that the rest of the package takes works here too, through :func:`as_embedder` and
-:func:`as_reranker`.
-"""
+"""Adapt the project's embedders and rerankers to the paper's interfaces, and check what your own return."""
 
 from __future__ import annotations
 

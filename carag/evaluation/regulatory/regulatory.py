@@ -1,7 +1,4 @@
-"""Measure sessions against a corpus of regulation: find passages for each turn, judge it, and aggregate.
-
-The corpus is loaded when the first session is measured, and embedded only once.
-"""
+"""Measure sessions against a corpus of regulation: find passages for each turn, judge it, and aggregate."""
 
 from __future__ import annotations
 
@@ -125,10 +122,8 @@ class Regulatory:
     ) -> list[RegulatoryInteraction]:
         """Judge turns of a session, and keep the verdicts until :meth:`result` is called.
 
-        Raises
-        ------
-        InvalidArgument
-            If a turn with the same id was judged before, or the session belongs to another assistant.
+        Raises InvalidArgument if a turn with the same id was judged before, or the session belongs to another
+        assistant.
         """
         self.load()
         kept = self._kept.get(session_id, _Kept(assistant_id, {}))
@@ -153,10 +148,7 @@ class Regulatory:
     def result(self, session_id: str) -> RegulatoryMetric:
         """Aggregate the judged turns of a session, and forget them.
 
-        Raises
-        ------
-        InvalidArgument
-            If there are no turns, or their weights cannot be shares; then nothing is forgotten.
+        Raises InvalidArgument if there are no turns, or their weights cannot be shares; then nothing is forgotten.
         """
         kept = self._kept.get(session_id)
         if kept is None or not kept.turns:

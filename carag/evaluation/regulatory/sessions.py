@@ -43,10 +43,7 @@ def read_sessions(path: Path, digest: hashlib._Hash | None = None) -> list[Measu
     digest : hashlib object, optional
         Updated with the bytes read, so that what is hashed is what was measured.
 
-    Raises
-    ------
-    InvalidArgument
-        If the file cannot be read or is empty, or a line is not valid; the message names the line.
+    Raises InvalidArgument if the file cannot be read or is empty, or a line is not valid; the message names the line.
     """
     found: dict[str, MeasuredSession] = {}
     seen: defaultdict[str, set[str]] = defaultdict(set)

@@ -121,10 +121,7 @@ class StanceHead:
     def judge(self, claim: str, passages: Sequence[str]) -> NDArray[np.float64]:
         """Return ``(n, 3)`` rows with the sum 1: how far each passage's most relevant sentence supports or contradicts.
 
-        Raises
-        ------
-        InvalidArgument
-            If a text is not a string, or is empty or white space.
+        Raises InvalidArgument if a text is not a string, or is empty or white space.
         """
         check_texts([claim])
         check_texts(passages)
@@ -133,10 +130,7 @@ class StanceHead:
     def conclude(self, claim: str, passages: Sequence[str]) -> Conclusion:
         """Say what all passages together amount to, independently of their order and overlaps.
 
-        Raises
-        ------
-        InvalidArgument
-            As for :meth:`judge`, and if there is no passage.
+        Raises InvalidArgument as for :meth:`judge`, and if there is no passage.
         """
         check_texts([claim])
         check_texts(passages or [""])

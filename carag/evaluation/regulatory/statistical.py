@@ -158,18 +158,11 @@ def shares(weights: Sequence[float | None], *, is_exact_package: bool = False) -
     missing, the stated ones are shares of 1, and the rest is divided equally among the others. All is exact and rounded
     once, so the order of turns does not matter; in the package's arithmetic it may, in the last bit.
 
-    Parameters
-    ----------
-    weights : sequence of float or None
-        At least one; those stated are finite and at least 0.
-    is_exact_package : bool
-        Whether weights that do not sum to 1, or leave nothing, are replaced by equal ones, as in the package
-        gaussia.
+    - ``weights``: at least one; those stated are finite and at least 0.
+    - ``is_exact_package``: whether weights that do not sum to 1, or leave nothing, are replaced by equal ones, as in
+      the package gaussia.
 
-    Raises
-    ------
-    InvalidArgument
-        If every weight is 0, or the stated ones leave nothing for the others.
+    Raises InvalidArgument if every weight is 0, or the stated ones leave nothing for the others.
     """
     stated = [weight for weight in weights if weight is not None]
     if bad := [weight for weight in stated if not 0 <= weight < float("inf")]:

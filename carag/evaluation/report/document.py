@@ -59,13 +59,7 @@ class Figure:
 
     @property
     def file(self) -> str:
-        """Name of the file, without characters of model names that some file systems reject.
-
-        Examples
-        --------
-        >>> Figure("latency-local:a/b.Q4", "", "").file
-        'latency-local-a-b.Q4.svg'
-        """
+        """Name of the file, without characters of model names that some file systems reject."""
         return f"{re.sub(r'[^A-Za-z0-9._-]+', '-', self.name)}.svg"
 
 

@@ -39,13 +39,7 @@ def figure_text(figure: Estimate | NotMeasured) -> str:
 
 
 def share_text(figure: Estimate | NotMeasured) -> str:
-    """Format a figure for the first page, as a percentage with its interval.
-
-    Examples
-    --------
-    >>> share_text(Estimate(0.156943, 67.2, 428, 0.10221, 0.183824, 100, 20, 39, ""))
-    '16 % (10 .. 18)'
-    """
+    """Format a figure for the first page, as a percentage with its interval."""
     if isinstance(figure, NotMeasured):
         return "not measured"
     value, interval = formatted(figure, scale=100)

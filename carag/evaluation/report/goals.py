@@ -1,8 +1,4 @@
-"""List the goals, each set before the rows of its version were made, and judge each: met, missed or not measured.
-
-Token F1 is measured but has no goal, because it does not tell whether the evidence was found (see `measures`). A run
-that is too small to reach a goal has not missed it, unless its figures already violate the goal.
-"""
+"""List the goals, each set before the rows of its version were made, and judge each: met, missed or not measured."""
 
 from __future__ import annotations
 
@@ -233,11 +229,7 @@ def _figures(goal: Goal, facts: Measured) -> Iterator[tuple[SliceName, Estimate 
 
 
 def _unasked(goal: Goal, facts: Measured) -> tuple[str, str]:
-    """Return which pairs a goal about everything was not asked about, because those may have leaked.
-
-    The first string says why the goal is not measured, if only some pairs of a kind were left out; the second names
-    kinds that were left out entirely.
-    """
+    """Return which pairs a goal about everything was not asked about, because those may have leaked."""
     if goal.scope != _EVERYTHING:
         return "", ""
     without = []

@@ -78,10 +78,7 @@ def _relabel_while_asked(
     now: datetime,
     searched: Searched,
 ) -> None:
-    """Ask one engine about the planted reports while they are superseded, and score what it answers afterwards.
-
-    Its caches date from before the amendments; its answers after them are scored by the labels after them.
-    """
+    """Ask one engine about the planted reports while they are superseded, and score what it answers afterwards."""
     store = scratch / "store"
     before = GroundTruth.open(store, now=now)
     asked = [

@@ -41,11 +41,6 @@ def bootstrap_weights(
     ``filers`` gives the filer of each question in ascending order, so that the questions of a filer are adjacent.
 
     Raise InvalidArgument if the filers are empty or not ascending, or `replicates` < 1.
-
-    Returns
-    -------
-    (replicates, questions) float64
-        Whole numbers, always the same for the same filers and seed.
     """
     if not filers or replicates < 1 or list(filers) != sorted(filers):
         raise InvalidArgument(

@@ -44,10 +44,7 @@ class Hnsw:
         return self._found(*self._index.knn_query(query, k=k, num_threads=1))
 
     def nearest_of(self, query: NDArray[np.float32], k: int, mask: NDArray[np.bool_]) -> Found:
-        """Return the nearest rows that a Python callback admits, as many as the search of the graph reaches.
-
-        hnswlib raises if its search reaches fewer than asked for, so this asks again for fewer.
-        """
+        """Return the nearest rows that a Python callback admits, as many as the search of the graph reaches."""
         admitted = mask.tolist()
         self._index.set_ef(EF_SEARCH)
         for fewer in range(min(k, int(mask.sum())), 0, -1):

@@ -1,8 +1,4 @@
-"""Rank any part of the corpus by the fused score, stated plainly: every row is scored, and the scores are sorted.
-
-The compared systems differ in what they may search and how they find what is near, but not in the order. So filters are
-compared, and not rankers. What the core prunes, skips or knows about labels has no part in this.
-"""
+"""Rank any part of the corpus by the fused score, stated plainly: every row is scored, and the scores are sorted."""
 
 from __future__ import annotations
 
@@ -82,11 +78,7 @@ class ReferenceRanker:
         *,
         nearest: tuple[NDArray[np.int64], NDArray[np.float32]] | None = None,
     ) -> Best:
-        """Return the ``k`` best of the rows that a mask admits; ties go to the smaller row.
-
-        ``nearest`` are rows that were found nearby, most similar first, and their similarities: rows that are not among
-        them and have neither a word nor a tier are then not found. By default every row is scored.
-        """
+        """Return the ``k`` best of the rows that a mask admits; ties go to the smaller row."""
         similarities, read = self._truth.vectors @ query, self.read(question, mask)
         bonus = WORDS * read.shares + (read.tiers + NAMED * read.is_about)
         if nearest is None:

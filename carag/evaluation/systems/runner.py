@@ -29,13 +29,9 @@ __all__ = ["PartialRows", "Runner"]
 class PartialRows:
     """Append-only file of the rows of a run; rows that an interrupted run left are not asked for again.
 
-    Parameters
-    ----------
-    identity : mapping
-        All that the rows depend on, as JSON values; a directory with a different run is refused.
-    own : mapping of str to str
-        The source hash of each system that the user brings, by name. Systems may be added to a run; one whose
-        source has changed is asked again, and its earlier rows are kept in ``rows.before-HASH.jsonl``.
+    - ``identity``: all that the rows depend on, as JSON values; a directory with a different run is refused.
+    - ``own``: the source hash of each system that the user brings, by name. Systems may be added to a run; one whose
+      source has changed is asked again, and its earlier rows are kept in ``rows.before-HASH.jsonl``.
     """
 
     def __init__(self, out: Path, identity: Mapping[str, Any], own: Mapping[str, str]) -> None:

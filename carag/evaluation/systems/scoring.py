@@ -102,10 +102,7 @@ def row_of(
 
 
 def _elsewhere(truth: GroundTruth, pair: Pair, cited: tuple[str, ...]) -> tuple[str, ...] | None:
-    """Return the citations of companies that none of the gold belongs to; None if the question names no gold company.
-
-    A company is its CIK or its name, because one company may file under two numbers.
-    """
+    """Return the citations of companies that none of the gold belongs to; None if it names no gold company."""
     rows = pair.gold_rows or tuple(row for name in pair.documents for row in truth.rows_of[name])
     about = [truth.filing(row) for row in rows]
     names = {_company(filing.company) for filing in about} - {""}
@@ -156,13 +153,7 @@ def _overlap(truth: GroundTruth, said: Output, open_here: NDArray[np.bool_], par
 def _discloses_existence(
     truth: GroundTruth, said: Output, oracle: Output, admissible: int, *, ablated: bool
 ) -> bool:
-    """Tell whether count, outcome or citations disclose that something is hidden.
-
-    If only admissible chunks existed, ``min(K, admissible)`` passages would be retrieved, the outcome would be the
-    oracle's, and nothing else could be cited. A graph search that missed something differs too, and is counted. An
-    ablation without gate or refusal, or a system with its own model, has another outcome for that reason alone, so only
-    its count is judged.
-    """
+    """Tell whether count, outcome or citations disclose that something is hidden."""
     if admissible == len(truth):
         return False
     if said.outcome == "error" or said is oracle:

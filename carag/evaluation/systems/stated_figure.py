@@ -1,9 +1,4 @@
-"""Read the figures that a text states, and tell whether an answer states the figure that a gold answer consists of.
-
-A figure is an amount, a count, a ratio or a share. Dates, fiscal periods, years, numbers of items, notes and forms,
-list marks and ends of ranges are not. Filings print tables in thousands or millions and say so in a heading, so a
-number without a scale word may be a gold amount in any of these; one with a scale word may not.
-"""
+"""Read the figures that a text states, and tell whether an answer states the figure that a gold answer consists of."""
 
 from __future__ import annotations
 

@@ -82,17 +82,11 @@ class _AsLoaded:
 class Systems:
     """The compared systems over the store in a directory.
 
-    Parameters
-    ----------
-    seed : int
-        Seed of the baselines' graph.
-    names : iterable of str
-        The systems wanted; hnswlib is needed only by those that use it.
-    own : sequence of OwnSystem
-        Systems that the user brings, asked in addition.
-    searched : Searched, optional
-        Where CARAG's own systems search; by default in the store's index file. The others have their vectors in
-        memory.
+    - ``seed``: seed of the baselines' graph.
+    - ``names``: the systems wanted; hnswlib is needed only by those that use it.
+    - ``own``: systems that the user brings, asked in addition.
+    - ``searched``: where CARAG's own systems search; by default in the store's index file. The others have their
+      vectors in memory.
     """
 
     def __init__(

@@ -60,10 +60,7 @@ def conformal_threshold(similarities: Sequence[float], error: Fraction) -> int:
     int
         In millionths, within ±1,000,000.
 
-    Raises
-    ------
-    InvalidArgument
-        If there are too few similarities, or one is not finite.
+    Raises InvalidArgument if there are too few similarities, or one is not finite.
 
     Examples
     --------
@@ -109,10 +106,7 @@ def selective_threshold(similarities: Sequence[float], right: Sequence[bool], er
     int or None
         In millionths, within ±1,000,000.
 
-    Raises
-    ------
-    InvalidArgument
-        If the error is not between 0 and 1, the lengths differ, or a similarity is not finite.
+    Raises InvalidArgument if the error is not between 0 and 1, the lengths differ, or a similarity is not finite.
 
     Examples
     --------

@@ -1,8 +1,4 @@
-"""Decide whether evidence is similar enough to the question to call a generator.
-
-A decline is better than a confident mistake, so similarity is checked before any generator runs, on admissible passages
-alone. Cosines of different models cannot be compared: each embedder has its own calibrated threshold.
-"""
+"""Decide whether evidence is similar enough to the question to call a generator."""
 
 from __future__ import annotations
 
@@ -47,10 +43,7 @@ class ConfidenceGate:
     promised : float, optional
         The calibrated threshold that this one replaces because questions have drifted from those of the calibration.
 
-    Raises
-    ------
-    InvalidArgument
-        If the threshold is not a cosine.
+    Raises InvalidArgument if the threshold is not a cosine.
 
     Examples
     --------

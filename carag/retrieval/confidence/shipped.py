@@ -1,10 +1,4 @@
-"""Read the gate of a store that is not calibrated: from ``gate.toml`` of its profile, else a baseline.
-
-Cosines of different models cannot be compared, so no embedder borrows the threshold of another. If the profile does not
-name the embedder, ``baseline.toml`` next to this module does, measured on several corpora; if that does not either,
-``BASELINE`` applies. Every answer says which. The files are not part of the policy, and each change of the gate is
-recorded.
-"""
+"""Read the gate of a store that is not calibrated: from ``gate.toml`` of its profile, else a baseline."""
 
 from __future__ import annotations
 

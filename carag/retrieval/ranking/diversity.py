@@ -1,7 +1,4 @@
-"""Choose rows that repeat each other less: maximal marginal relevance (Carbonell and Goldstein, SIGIR 1998).
-
-Several documents often state a rule in almost the same words, so that the best passages all say the same.
-"""
+"""Choose rows that repeat each other less: maximal marginal relevance (Carbonell and Goldstein, SIGIR 1998)."""
 
 from __future__ import annotations
 

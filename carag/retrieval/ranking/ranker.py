@@ -1,7 +1,4 @@
-"""Rank admissible rows for a question: by similarity alone, or fused with words and with what the question names.
-
-Records keep a ranker's name and version, so that a question asked again about the same past gets the same passages.
-"""
+"""Rank admissible rows for a question: by similarity alone, or fused with words and with what the question names."""
 
 from __future__ import annotations
 

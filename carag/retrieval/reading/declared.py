@@ -115,10 +115,8 @@ class Declared:
     def of(cls, profile: Profile) -> Declared:
         """Read what a profile declares; without ``reading.toml`` that is nothing.
 
-        Raises
-        ------
-        InvalidArgument
-            If a file is not valid, or is missing, or is present but not named; the message names the line.
+        Raises InvalidArgument if a file is not valid, or is missing, or is present but not named; the message names the
+        line.
         """
         files = {name: text for name, text in profile.reading.items() if name != GATE_FILE}
         if unknown := sorted(profile.reading.keys() - set(READING_FILES)):

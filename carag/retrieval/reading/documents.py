@@ -114,10 +114,7 @@ class Documents(Sequence[Described]):
     def of(self, numbers: ArrayLike) -> Documents:
         """Return the documents with these numbers, in this order; the table's numbers must ascend.
 
-        Raises
-        ------
-        InvalidArgument
-            If no document has one of the numbers.
+        Raises InvalidArgument if no document has one of the numbers.
         """
         wanted = np.asarray(numbers, np.int64).ravel()
         at = np.searchsorted(self._columns.numbers, wanted)

@@ -73,27 +73,13 @@ def function_words(language: str) -> frozenset[str]:
 
 
 def language_of(words: Sequence[Word]) -> str:
-    """Tell the language of a question: the one with the most function words in it, or English if none has more.
-
-    Examples
-    --------
-    >>> said = "Welche Frist gilt für Auskünfte?", "¿Qué plazo se aplica?", "Was Tricolor sold?"
-    >>> [language_of(list(words_of(one))) for one in said]
-    ['German', 'Spanish', 'English']
-    """
+    """Tell the language of a question: the one with the most function words in it, or English if none has more."""
     said = [word.folded for number, word in enumerate(words) if not number or word.written.islower()]
     return max(("English", *_WORDS), key=lambda one: sum(word in function_words(one) for word in said))
 
 
 def names_in_german(run: Sequence[Word]) -> list[Word]:
-    """Return the names in a run of capitalised German words: those next to a legal form or a title, and acronyms.
-
-    Examples
-    --------
-    >>> runs = "Muster AG", "Firma Muster", "Frist", "EZB Vorgabe"
-    >>> [[word.written for word in names_in_german(list(words_of(run)))] for run in runs]
-    [['Muster', 'AG'], ['Muster'], [], ['EZB']]
-    """
+    """Return the names in a run of capitalised German words: those next to a legal form or a title, and acronyms."""
     if len(run) > 1 and run[0].folded in _TITLES:
         return list(run[1:])
     if any(word.folded in LEGAL_FORMS for word in run[1:]):
@@ -102,13 +88,7 @@ def names_in_german(run: Sequence[Word]) -> list[Word]:
 
 
 def inflected(word: str) -> frozenset[str]:
-    """Return the possible inflections of a German noun, and some that it does not have.
-
-    Examples
-    --------
-    >>> {"Auskunft", "Auskünfte", "Auskünften"} <= inflected("Auskünfte")
-    True
-    """
+    """Return the possible inflections of a German noun, and some that it does not have."""
     stems = {word, *(word.removesuffix(one) for one in _ENDINGS if len(word) - len(one) >= _SHORTEST)}
     stems |= {stem.translate(_PLAIN) for stem in stems}
     return frozenset(stem + ending for stem in stems for ending in ("", *_ENDINGS))

@@ -91,10 +91,7 @@ def _is_heard_in_german(run: list[Word], telling: list[Word], occurs: Callable[[
 
 
 def _runs(text: str, words: list[Word], language: str) -> list[list[Word]]:
-    """Return the runs of adjoining words with capitals, without common words that begin a sentence.
-
-    German function words are always left out: the polite ``Sie`` has a capital.
-    """
+    """Return the runs of adjoining words with capitals, without common words that begin a sentence."""
     runs: list[list[Word]] = []
     ended: Word | None = None
     for word in words:

@@ -38,13 +38,7 @@ class Number:
 
 
 def read_number(text: str) -> Number | None:
-    """Read a cell, or return None if it is not a figure; a bare year is not, because it names a column.
-
-    Examples
-    --------
-    >>> [str(one.value) for one in map(read_number, ("$ (1,577)", "8.4 %", "(12 )(a)")) if one]
-    ['-1577', '8.4', '-12']
-    """
+    """Read a cell, or return None if it is not a figure; a bare year is not, because it names a column."""
     text = text.strip()
     match = _FIGURE.fullmatch(text) if len(text) <= _MOST else None
     if match is None or is_year(text) or bool(match["open"]) != bool(match["close"]):

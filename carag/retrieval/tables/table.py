@@ -100,15 +100,7 @@ class _Line(NamedTuple):
 
 
 def tables_of(text: str) -> list[Table]:
-    r"""Find the tables of a text, in its order.
-
-    Examples
-    --------
-    >>> text = "(in millions)\n | 2018 | 2017\nNet sales | $ 12,345 | 11,900"
-    >>> [table] = tables_of(text)
-    >>> [[text[slice(*cell.span)] for cell in row.cells] for row in table.rows]
-    [['$ 12,345', '11,900']]
-    """
+    r"""Find the tables of a text, in its order."""
     builder = _Builder(text)
     for line in _lines(text):
         builder.line(line)

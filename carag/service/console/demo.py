@@ -62,14 +62,6 @@ class Demo:
 
     Pass it as the ``keys`` of a :class:`carag.service.service.Service`, with the settings that :meth:`settings` makes;
     any address but loopback is refused.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> demo = Demo()
-    >>> demo.settings(Path(tempfile.mkdtemp())).listen, demo.token("ana").count(".")
-    ('127.0.0.1', 2)
     """
 
     def __init__(self) -> None:

@@ -111,11 +111,7 @@ class Desk:
         self._engine, self._home, self._grants, self._gauges = engine, home, grants, gauges
 
     def answer(self, token: str, asked: bytes, verifier: GrantVerifier, session: Session) -> dict[str, Any]:
-        """Answer one page: ``asked`` is a JSON object with the ``page``'s name and its parameters.
-
-        Raises Problem ``NOT_FOUND``, also for another person's record; ``INVALID_REQUEST``; Refused ``TOKEN_DUTY``,
-        recorded, if the page needs a duty that the token does not grant.
-        """
+        """Answer one page: ``asked`` is a JSON object with the ``page``'s name and its parameters."""
         said = dict(read_json(asked))
         page = said.pop("page", None)
         if not isinstance(page, str) or page not in PAGES:
@@ -224,11 +220,7 @@ class Desk:
         }
 
     def history(self, said: ChunkAsked, token: str, verifier: GrantVerifier, _: Session) -> dict[str, Any]:
-        """Return all labels of a passage on both time axes, to auditors and to cells that have the right to know them.
-
-        Such a cell's role may know of hidden passages and ask about any past, so an explanation could show it each of
-        these labels.
-        """
+        """Return all labels of a passage on both time axes, to auditors and to cells that may know them."""
         cell = self._engine.profile.table.get(said.role or "", said.purpose or "")
         is_granted = cell is not None and (cell.role, cell.purpose) in verifier.granted
         if cell is None or not (is_granted and cell.may_know_existence and cell.past == "as_of+known_at"):
@@ -237,10 +229,7 @@ class Desk:
         return {"history": None if found is None else self._history(found)}
 
     def policy(self, said: Proposal, token: str, verifier: GrantVerifier, _: Session) -> dict[str, Any]:
-        """Return who may use what for which purpose; for auditors, also what a proposed table would widen or tighten.
-
-        Comparing is for auditors because it can take long: anyone who may propose tables could stop the service.
-        """
+        """Return who may use what for which purpose; for auditors, also what a proposed table would change."""
         if said.proposed is not None:
             self._check_audit(token, verifier)
         profile = self._engine.profile

@@ -15,17 +15,6 @@ def path_of(record: bytes, proof: str) -> dict[str, Any]:
     """Return the path of RFC 9162 section 2.1.3.2 in hexadecimal: the leaf, each sibling and parent, and the root.
 
     - ``proof``: the file of a proof that has been verified; only the position of the hashes is read here.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from carag.audit import AuditLog, Recovery
-    >>> with tempfile.TemporaryDirectory() as directory, AuditLog.open(directory) as log:
-    ...     for _ in range(3):
-    ...         receipt = log.append(Recovery("DRILL"))
-    ...     path = path_of(receipt.record, receipt.proof)
-    >>> [step["side"] for step in path["steps"]], path["steps"][-1]["parent"] == path["root"]
-    (['left'], True)
     """
     parsed = InclusionProof.parse(proof)
     checkpoint = Checkpoint.parse(parsed.checkpoint.text)
