@@ -61,13 +61,8 @@ _Answer = TypeVar("_Answer")
 class Checked:
     """A backend of vectors whose every answer is checked.
 
-    Parameters
-    ----------
-    backend : VectorBackend
-    labels : Words
-        Knows the word of every row that was ever added.
-    dim : int
-        Length of every vector.
+    - ``labels``: knows the word of every row that was ever added.
+    - ``dim``: length of every vector.
 
     Examples
     --------
@@ -123,8 +118,8 @@ class Checked:
     def add(self, rows: Rows, *, batch: str) -> IndexState:
         """Add rows made by :func:`carag.backends.rows_of`.
 
-        Raises InvalidArgument if a key is in use, or vectors have another length; BackendUnavailable if it is not
-        certain that they were added; repeat with the same batch name.
+        Raises InvalidArgument if a key is in use, or vectors have another length. Raises BackendUnavailable if it is
+        not certain that they were added; repeat with the same batch name.
         """
         if rows.vectors.shape[1:] != (self._dim,):
             raise InvalidArgument(f"vectors have shape {rows.vectors.shape}; want (n, {self._dim})")
@@ -133,8 +128,8 @@ class Checked:
     def relabel(self, keys: Sequence[int], words: Sequence[int], *, batch: str) -> IndexState:
         """Give rows new words; what these close is closed at once, even before the backend confirms it.
 
-        Raises InvalidArgument if a key is unknown; no row was changed; BackendUnavailable if it is not certain that
-        they were changed: rows to be closed stay closed. Repeat with the same batch name.
+        Raises InvalidArgument if a key is unknown; no row was changed. Raises BackendUnavailable if it is not certain
+        that they were changed: rows to be closed stay closed. Repeat with the same batch name.
         """
         with self._labels.holding(dict(zip(keys, words, strict=True))):
             return self._newest(lambda: self._backend.relabel(keys, words, batch=batch))

@@ -46,12 +46,8 @@ def shard_of(keys: Sequence[int] | NDArray[np.int64], shards: int) -> NDArray[np
 class ShardedBackend(ShardedLoads):
     """Several backends as one.
 
-    Parameters
-    ----------
-    shards : sequence of VectorBackend
-        The first use fixes which ones, and their order.
-    epochs : Epochs
-        Stores the common epoch.
+    - ``shards``: the first use fixes which ones, and their order.
+    - ``epochs``: stores the common epoch.
 
     Raises InvalidArgument if ``shards`` is empty, one cannot replay its epochs, or they differ from those bound in
     ``epochs``; BackendFault if a shard is behind its published epoch, as after a restore from an older copy.

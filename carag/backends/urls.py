@@ -43,21 +43,12 @@ _SHARDS: Final = "postgresql://"
 def backend_by_url(url: str) -> VectorBackend:
     """Make the backend that a URL names; several URLs name the PostgreSQL servers of one sharded collection.
 
-    Parameters
-    ----------
-    url : str
-        Several are separated by white space. Their order must stay the same, since with the key it decides which shard
-        a row is in. The first server also stores the epochs.
+    - ``url``: several are separated by white space. Their order must stay the same, since with the key it decides which
+      shard a row is in. The first server also stores the epochs.
 
     Raises InvalidArgument if the scheme is unknown, or several URLs are not the shards of one collection in their
     order. The message shows nothing else of the URL, which may contain a password; BackendUnavailable if a server does
     not answer.
-
-    Examples
-    --------
-    >>> backend_by_url("oracle://me:secret@host")
-    Traceback (most recent call last):
-    carag.errors.InvalidArgument: there is no backend of vectors 'oracle'; want a URL that begins with milvus://, ...
     """
     urls = url.split()
     if any(one.count("://") > 1 or one.endswith(",") for one in urls):

@@ -72,7 +72,7 @@ def run_store(
 
     - ``store``: directory of a store that no engine holds.
     - ``questions``, ``canaries``: as :mod:`carag.evaluation.cases.own_questions` reads them.
-    - ``out``: A directory; an interrupted run of the same store, files and models there is resumed.
+    - ``out``: a directory; an interrupted run of the same store, files and models there is resumed.
     - ``embedder``: the one that the store was made with, if it cannot open it by itself.
     - ``generator``: one that runs on this machine.
     - ``own``: asked in addition. Their factories are given every passage of the store.

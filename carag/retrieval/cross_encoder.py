@@ -57,28 +57,16 @@ _PREPROCESSING: Final = 1
 class CrossEncoder:
     """Rerank passages, or judge claims, with your own ONNX model.
 
-    Parameters
-    ----------
-    folder : str
-        With ``model.onnx``, ``tokenizer.json`` and perhaps ``config.json``, as Hugging Face's tools export them.
-    label : str or int, optional
-        Which of several logits is the score: its number, or its name in ``id2label`` of ``config.json``.
-    first : str
-        What the model reads first: ``question``, usual for search, or ``text``, usual for NLI.
-    max_tokens : int, optional
-        Tokens of a pair. Default: what the graph takes, or ``config.json`` states, 512 at most.
-    threads : int, optional
-        Default: one for each processor. Scores do not depend on it.
+    - ``folder``: with ``model.onnx``, ``tokenizer.json`` and perhaps ``config.json``, as Hugging Face's tools export
+      them.
+    - ``label``: which of several logits is the score: its number, or its name in ``id2label`` of ``config.json``.
+    - ``first``: what the model reads first: ``question``, usual for search, or ``text``, usual for NLI.
+    - ``max_tokens``: tokens of a pair. Default: what the graph takes, or ``config.json`` states, 512 at most.
+    - ``threads``: default: one for each processor. Scores do not depend on it.
 
     - ``labels``: the logits: their names in ``config.json``, or their numbers.
 
     Raises ModelUnavailable if a file is missing or invalid; InvalidArgument if an argument does not fit the model.
-
-    Examples
-    --------
-    >>> CrossEncoder("no/such/folder")
-    Traceback (most recent call last):
-    carag.errors.ModelUnavailable: no/such/folder/model.onnx cannot be read (No such file or directory); want a ...
     """
 
     remote: Final = False

@@ -74,11 +74,6 @@ def headed(text: str, heading: str) -> str:
 
     Passages rarely name the company they are about, but questions nearly always do. On 150 questions over 2,600
     chunks the heading raised recall@8 from 0.54 to 0.68 (MiniLM), and from 0.31 to 0.34 (WordLlama).
-
-    Examples
-    --------
-    >>> headed("Net sales rose.", "Example Corp 10-K filed 2024-02-01")
-    'Example Corp 10-K filed 2024-02-01\nNet sales rose.'
     """
     return f"{heading}\n{text}" if heading else text
 

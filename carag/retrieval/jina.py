@@ -1,7 +1,4 @@
-"""Rerank with any server that speaks Jina's ``POST /rerank``: llama.cpp (``--reranking``), vLLM, Jina itself.
-
-Question and passages leave this process for the server at ``url``, so it always counts as remote.
-"""
+"""Rerank with any server that speaks Jina's ``POST /rerank``: llama.cpp (``--reranking``), vLLM, Jina itself."""
 
 from __future__ import annotations
 
@@ -24,11 +21,6 @@ class JinaReranker:
     """Rerank with a cross-encoder on a server, by its name there.
 
     The other arguments, and the errors raised, are those of :class:`~carag.retrieval.model_server.ModelServer`.
-
-    Examples
-    --------
-    >>> JinaReranker("bge", url="http://127.0.0.1:8080/v1").remote
-    True
     """
 
     remote: Final = True

@@ -1,8 +1,4 @@
-"""Embed texts with any server that speaks OpenAI's ``POST /embeddings``: llama.cpp, vLLM, OpenAI itself.
-
-Texts leave this process for the server at ``url``, so it counts as remote even on a loopback address, whose port may
-lead on to another machine.
-"""
+"""Embed texts with any server that speaks OpenAI's ``POST /embeddings``: llama.cpp, vLLM, OpenAI itself."""
 
 from __future__ import annotations
 
@@ -34,31 +30,19 @@ _MAX_PREFIX: Final = 1000
 class OpenAiEmbedder:
     """Embed with a model on an OpenAI-compatible server; InvalidArgument for unusable arguments.
 
-    Parameters
-    ----------
-    model : str
-        Its name there.
-    url, key_env, timeout, retries, insecure_http
-        As for :class:`~carag.retrieval.model_server.ModelServer`.
-    dim : int, optional
-        The components of a vector. By default the server is asked once, with a fixed word; with ``dim`` a store can be
-        opened while the server is away.
-    dimensions : int, optional
-        Components to request from a model that can shorten its vectors.
-    batch : int
-        Texts in one request.
-    max_characters : int
-        Characters that the model takes in one text; longer ones are cut into windows, whose vectors are averaged. The
-        default is about 512 tokens of English, which small models take.
-    document_prefix, query_prefix : str
-        What the model expects before a passage and before a question, such as ``"search_query: "``.
-    version : str, optional
-        A name for the weights, which replaces the url in the fingerprint, so that the model may move to another server.
-
-    Examples
-    --------
-    >>> OpenAiEmbedder("nomic", url="http://127.0.0.1:8080/v1", dim=768)
-    OpenAiEmbedder('nomic', ModelServer('http://127.0.0.1:8080/v1', key_env=None))
+    - ``model``: its name there.
+    - ``url``, ``key_env``, ``timeout``, ``retries``, ``insecure_http``: as for
+      :class:`~carag.retrieval.model_server.ModelServer`.
+    - ``dim``: the components of a vector. By default the server is asked once, with a fixed word; with ``dim`` a store
+      can be opened while the server is away.
+    - ``dimensions``: components to request from a model that can shorten its vectors.
+    - ``batch``: texts in one request.
+    - ``max_characters``: characters that the model takes in one text; longer ones are cut into windows, whose vectors
+      are averaged. The default is about 512 tokens of English, which small models take.
+    - ``document_prefix``, ``query_prefix``: what the model expects before a passage and before a question, such as
+      ``"search_query: "``.
+    - ``version``: a name for the weights, which replaces the url in the fingerprint, so that the model may move to
+      another server.
     """
 
     remote: Final = True

@@ -28,12 +28,9 @@ _NEEDED: Final = ("name", "dim", "embed_documents", "embed_query")
 def own_embedder(given: object) -> Embedder:
     """Wrap your own embedder so that it keeps what :class:`~carag.retrieval.embedder.Embedder` promises, or raises.
 
-    Parameters
-    ----------
-    given : object
-        With ``name`` (str), ``dim`` (int), ``embed_documents(list of str)`` and ``embed_query(str)``, which return
-        numbers of shape ``(n, dim)`` and ``(dim,)``. It may have ``remote``, whether texts leave this machine (by
-        default they do not), and ``fingerprint``, which must change whenever its vectors may.
+    - ``given``: with ``name`` (str), ``dim`` (int), ``embed_documents(list of str)`` and ``embed_query(str)``, which
+      return numbers of shape ``(n, dim)`` and ``(dim,)``. It may have ``remote``, whether texts leave this machine (by
+      default they do not), and ``fingerprint``, which must change whenever its vectors may.
 
     Raises InvalidArgument if an attribute is missing or invalid, or the name is that of one of CARAG's own embedders.
 

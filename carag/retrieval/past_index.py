@@ -1,4 +1,4 @@
-"""Index the labels, vectors and words that were known at a past instant, so that a past question gets the same answer."""
+"""Index the labels, vectors and words known at a past instant, so that a past question gets the same answer."""
 
 from __future__ import annotations
 

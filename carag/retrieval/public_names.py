@@ -1,9 +1,4 @@
-"""Read and keep a public table of companies by CIK: names, tickers and ends of fiscal years.
-
-The names that questions are read by must not depend on what is hidden; a public table does not. A store keeps the whole
-table in its own file, in one transaction with its hash, so that it is backed up, restored and rolled back with the
-documents. The hash is part of the ranker's fingerprint.
-"""
+"""Read and keep a public table of companies by CIK: names, tickers and ends of fiscal years."""
 
 from __future__ import annotations
 

@@ -58,22 +58,10 @@ RERANKERS: Final = ("jina:MODEL", "onnx:FOLDER", "maxsim")
 def embedder_by_name(name: str, arguments: Mapping[str, object] | None = None) -> Embedder:
     """Make one of :data:`EMBEDDERS`.
 
-    Parameters
-    ----------
-    name : str
-    arguments : mapping, optional
-        Keyword arguments of its class, such as ``url`` of :class:`~carag.retrieval.openai.OpenAiEmbedder`.
+    - ``arguments``: keyword arguments of its class, such as ``url`` of :class:`~carag.retrieval.openai.OpenAiEmbedder`.
 
     Raises InvalidArgument if there is no such embedder, or an argument is unknown or missing; ModelUnavailable if its
     model files are missing or altered; MissingExtra if it needs an extra that is not installed.
-
-    Examples
-    --------
-    >>> embedder_by_name("wordllama").embed_query("total revenue").shape
-    (256,)
-    >>> embedder_by_name("openai:nomic")
-    Traceback (most recent call last):
-    carag.errors.InvalidArgument: openai:nomic needs url; make it with embedder_by_name('openai:nomic', {'url': ...})
     """
     what = f"embedder_by_name({name!r}"
     match name.split(":", 1):
@@ -95,25 +83,13 @@ def embedder_by_name(name: str, arguments: Mapping[str, object] | None = None) -
 
 
 def is_embedder(name: str) -> bool:
-    """Tell whether a name is one of :data:`EMBEDDERS`, with any text for a placeholder.
-
-    Examples
-    --------
-    >>> is_embedder("openai:nomic"), is_embedder("openai:"), is_embedder("mine")
-    (True, False, False)
-    """
+    """Tell whether a name is one of :data:`EMBEDDERS`, with any text for a placeholder."""
     kind, _, model = name.partition(":")
     return name in EMBEDDERS or (kind in ("openai", "sentence-transformers") and model != "")
 
 
 def reranker_by_name(name: str, arguments: Mapping[str, object] | None = None) -> Reranker:
-    """Make one of :data:`RERANKERS`; parameters and errors as for :func:`embedder_by_name`.
-
-    Examples
-    --------
-    >>> reranker_by_name("jina:bge", {"url": "http://127.0.0.1:8080/v1"}).name
-    'jina:bge'
-    """
+    """Make one of :data:`RERANKERS`; parameters and errors as for :func:`embedder_by_name`."""
     what = f"reranker_by_name({name!r}"
     match name.split(":", 1):
         case ["jina", model] if model:

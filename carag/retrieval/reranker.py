@@ -57,12 +57,9 @@ def pool_size(k: int) -> int:
 def own_reranker(given: object) -> Reranker:
     """Wrap your own reranker so that it keeps what :class:`Reranker` promises, or raises.
 
-    Parameters
-    ----------
-    given : object
-        With ``name`` (str) and ``rerank(question, list of str)``, which returns one number for each text, greater for a
-        better one. It may have ``remote``, whether they leave this machine (by default they do not), and
-        ``fingerprint``.
+    - ``given``: with ``name`` (str) and ``rerank(question, list of str)``, which returns one number for each text,
+      greater for a better one. It may have ``remote``, whether they leave this machine (by default they do not), and
+      ``fingerprint``.
 
     Raises InvalidArgument if an attribute is missing or invalid.
 

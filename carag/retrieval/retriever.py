@@ -117,18 +117,12 @@ class Retriever:
         Passages about what the question names come first. A reranker chooses among more passages than ``k``. A decision
         about what was known in the past is answered exactly, from the labels known then.
 
-        Parameters
-        ----------
-        question : str
-        decision : Decision
-        k : int
-        where : Where, optional
-            Documents that it does not admit are treated as absent from the store.
-        before_remote : callable, optional
-            Called before question and passages leave this machine for a remote reranker; if it raises, they stay.
+        - ``where``: documents that it does not admit are treated as absent from the store.
+        - ``before_remote``: called before question and passages leave this machine for a remote reranker; if it raises,
+          they stay.
 
-        Raises CorruptFile if index and store disagree on a hit; nothing is returned; ModelUnavailable if the embedder
-        or the reranker fails; no other order replaces the reranker's.
+        Raises CorruptFile if index and store disagree on a hit; nothing is returned. Raises ModelUnavailable if the
+        embedder or the reranker fails; no other order replaces the reranker's.
         """
         evidence = self._found(question, decision, k, where)
         if self.reranker is None or not evidence.passages:

@@ -1,8 +1,4 @@
-"""Index the words of a store's passages: text under the passage's number, labels under their keys.
-
-The text of a passage never changes, so its words are indexed once, with the document's heading, as for vectors. Labels
-come and go without changing the postings.
-"""
+"""Index the words of a store's passages: text under the passage's number, labels under their keys."""
 
 from __future__ import annotations
 

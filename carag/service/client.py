@@ -95,14 +95,9 @@ def _httpx() -> ModuleType:
 class Client(_Connection):
     """A service, asked as :class:`carag.Engine` is. Thread-safe.
 
-    Parameters
-    ----------
-    url : str
-        The service's address.
-    token : str or callable
-        The bearer token, or a function that returns one that is valid now.
-    seconds : float
-        Longest wait for a connection, and between two parts of an answer.
+    - ``url``: the service's address.
+    - ``token``: the bearer token, or a function that returns one that is valid now.
+    - ``seconds``: longest wait for a connection, and between two parts of an answer.
 
     Raises InvalidArgument if an argument is not valid; MissingExtra if httpx is not installed.
 
@@ -165,13 +160,7 @@ class Client(_Connection):
 
 
 class AsyncClient(_Connection):
-    """:class:`Client` for asynchronous code, with the same parameters and errors.
-
-    Examples
-    --------
-    >>> AsyncClient("https://carag.example", token="eyJ...")
-    AsyncClient('https://carag.example')
-    """
+    """:class:`Client` for asynchronous code, with the same parameters and errors."""
 
     def __init__(self, url: str, *, token: str | Callable[[], str], seconds: float = 90.0) -> None:
         super().__init__(url, token=token, seconds=seconds)

@@ -68,22 +68,14 @@ _MOST_WORDS: Final = 10_000
 class PostgresBackend(PostgresLoads):
     """A collection of vectors in a PostgreSQL database.
 
-    Parameters
-    ----------
-    dsn : str
-        Such as ``postgresql://carag_app@db.example/vectors``; the rest comes from libpq's environment. To another
-        machine TLS and a verified certificate are required, unless ``sslmode`` says otherwise.
-    collection : str, optional
-        Usually a tenant: part of every key and of every statement. By default the one in the address,
-        ``?collection=NAME``, or ``carag``.
-    dim : int, optional
-        Length of every vector, at most 2,000; by default that of the first batch.
-    schema : str
-        Holds the tables, which are created if missing and the account may.
-    timeout : float
-        Seconds for a transaction.
-    connections : int
-        Most connections at once.
+    - ``dsn``: such as ``postgresql://carag_app@db.example/vectors``; the rest comes from libpq's environment. To
+      another machine TLS and a verified certificate are required, unless ``sslmode`` says otherwise.
+    - ``collection``: usually a tenant: part of every key and of every statement. By default the one in the address,
+      ``?collection=NAME``, or ``carag``.
+    - ``dim``: length of every vector, at most 2,000; by default that of the first batch.
+    - ``schema``: holds the tables, which are created if missing and the account may.
+    - ``timeout``: seconds for a transaction.
+    - ``connections``: most connections at once.
 
     Raises BackendUnavailable if the database cannot be reached or used; InvalidArgument if an argument is not valid, or
     the collection has vectors of another length; MissingExtra if psycopg is not installed.
@@ -173,11 +165,8 @@ class PostgresBackend(PostgresLoads):
         Rows added later enter it one at a time, which takes longer, so build it after the first load. Writers wait
         meanwhile, and there is no time limit.
 
-        Parameters
-        ----------
-        memory_mb : int, optional
-            Megabytes for the build, by default ``maintenance_work_mem``. What does not fit is built on disk, several
-            times slower: a row takes four bytes per coordinate and about 500 for its links.
+        - ``memory_mb``: megabytes for the build, by default ``maintenance_work_mem``. What does not fit is built on
+          disk, several times slower: a row takes four bytes per coordinate and about 500 for its links.
 
         Raises InvalidArgument if there are no rows, or ``memory_mb`` is not valid.
         """

@@ -63,7 +63,7 @@ class PostgresLink:
     - ``timeout``: seconds for a statement.
     - ``most``: most connections at once.
 
-    Raises InvalidArgument if the address is not valid; it is not quoted, because it may contain a password;
+    Raises InvalidArgument if the address is not valid; it is not quoted, because it may contain a password. Raises
     MissingExtra if psycopg is not installed.
     """
 

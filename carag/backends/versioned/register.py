@@ -50,13 +50,7 @@ class Register(NamedTuple):
         return cls(0, 0, (0,) * parts, {}, Sweep(0, 0, 0, 0, 0.0))
 
     def text(self) -> str:
-        """Return it as JSON.
-
-        Examples
-        --------
-        >>> Register(1, 2, (1,), {134217729: 1}, Sweep(0, 0, 0, 1, 5.0)).text()
-        '[1,2,[1],[[134217729,1]],[0,0,0,1,5.0]]'
-        """
+        """Return it as JSON."""
         listed = (self.epoch, self.dim, self.rows, list(self.words.items()), self.sweep)
         return json.dumps(listed, separators=(",", ":"))
 

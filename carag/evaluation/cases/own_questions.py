@@ -1,7 +1,4 @@
-"""Read questions and canaries of your own, and check all of them against a store before anything is asked.
-
-Both are strict JSON Lines. Messages give file, line and reason, and never quote a canary, which is a secret.
-"""
+"""Read questions and canaries of your own, and check all of them against a store before anything is asked."""
 
 from __future__ import annotations
 

@@ -73,10 +73,7 @@ class LocalCorpusConnector(CorpusConnector):
     classification labels it. A file that states ``public_at`` or ``expires_at`` is valid from or until then; a
     superseded one, until its successor is valid.
 
-    Parameters
-    ----------
-    corpus_dir : path
-        A folder, or one file.
+    - ``corpus_dir``: a folder, or one file.
     """
 
     def __init__(self, corpus_dir: str | PathLike[str]) -> None:
@@ -120,10 +117,7 @@ class LocalCorpusConnector(CorpusConnector):
 class StoreCorpusConnector(CorpusConnector):
     """What a session may read in a store, joined into runs of adjacent passages with one label.
 
-    Parameters
-    ----------
-    engine : Engine
-        The store's engine. Record a result with :meth:`carag.Engine.evaluated` before showing it.
+    - ``engine``: the store's engine. Record a result with :meth:`carag.Engine.evaluated` before showing it.
     """
 
     def __init__(self, engine: Engine, session: Session) -> None:

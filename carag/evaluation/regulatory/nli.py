@@ -27,11 +27,8 @@ class NliJudge:
 
     If a passage is longer than the model reads, the part that contradicts most decides.
 
-    Parameters
-    ----------
-    folder : str
-        As for :class:`carag.retrieval.CrossEncoder`, with a ``config.json`` whose ``id2label`` names three columns:
-        entailment, contradiction and neutral.
+    - ``folder``: as for :class:`carag.retrieval.CrossEncoder`, with a ``config.json`` whose ``id2label`` names three
+      columns: entailment, contradiction and neutral.
 
     Raises ModelUnavailable if a file is missing or invalid; InvalidArgument if the columns are different.
     """

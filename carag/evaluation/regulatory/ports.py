@@ -124,12 +124,6 @@ class CosineReranker(Reranker):
     """The cosine of an embedder's vectors as a reranker: a baseline, since it cannot tell agreement from its opposite.
 
     Vectors of documents are kept, so that a corpus is embedded once.
-
-    Examples
-    --------
-    >>> from carag.retrieval import embedder_by_name
-    >>> CosineReranker(embedder_by_name("wordllama")).score("Fees rise.", ["Fees rise.", "Trees."])[0]
-    1.0
     """
 
     def __init__(self, embedder: object) -> None:

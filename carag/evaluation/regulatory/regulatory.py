@@ -36,15 +36,11 @@ class _Kept(NamedTuple):
 class Regulatory:
     """The metric over one corpus.
 
-    Parameters
-    ----------
-    embedder : object
-        The paper's :class:`~carag.evaluation.regulatory.ports.Embedder`, or any that :mod:`carag.retrieval` takes.
-    reranker : object
-        The paper's :class:`~carag.evaluation.regulatory.ports.Reranker`, or any that :mod:`carag.retrieval` takes;
-        for the variant ``stance``, a :class:`~carag.evaluation.regulatory.ports.StanceJudge`.
-    statistical_mode : StatisticalMode, optional
-        By default the weighted mean.
+    - ``embedder``: the paper's :class:`~carag.evaluation.regulatory.ports.Embedder`, or any that :mod:`carag.retrieval`
+      takes.
+    - ``reranker``: the paper's :class:`~carag.evaluation.regulatory.ports.Reranker`, or any that :mod:`carag.retrieval`
+      takes; for the variant ``stance``, a :class:`~carag.evaluation.regulatory.ports.StanceJudge`.
+    - ``statistical_mode``: by default the weighted mean.
 
     Examples
     --------

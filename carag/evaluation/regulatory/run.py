@@ -74,7 +74,7 @@ def run_metric(
 ) -> MetricRun:
     """Measure all sessions of a file, and record the result.
 
-    - ``corpus``: A folder of regulation, or a store.
+    - ``corpus``: a folder of regulation, or a store.
     - ``sessions``: as :func:`~carag.evaluation.regulatory.sessions.read_sessions` reads it.
     - ``out``: the result is written here as it is made; show it only after this function has returned.
     - ``embedder``, ``reranker``: as for :class:`~carag.evaluation.regulatory.regulatory.Regulatory`.
@@ -82,9 +82,9 @@ def run_metric(
     - ``reader``: the session under whose policy a store is read; required for a store, and only for one.
     - ``progress``: called with the number of turns judged, and of all turns.
 
-    Raises InvalidArgument if corpus, sessions or models are not valid; nothing is recorded; Refused if that session may
-    not read the store; the refusal is recorded; AuditUnavailable if the record cannot be written; do not show the
-    result.
+    Raises InvalidArgument if corpus, sessions or models are not valid; nothing is recorded. Raises Refused if that
+    session may not read the store; the refusal is recorded. Raises AuditUnavailable if the record cannot be written; do
+    not show the result.
     """
     started = datetime.now(UTC)
     asked = hashlib.sha256()

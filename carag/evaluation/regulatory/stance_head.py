@@ -82,19 +82,8 @@ class _Read(NamedTuple):
 class StanceHead:
     """A :class:`~carag.evaluation.regulatory.ports.StanceJudge` that uses words alone, without a model.
 
-    Parameters
-    ----------
-    weights : bytes, optional
-        As ``bench/metric/train_stance.py`` (tag ``evidence-0.3``) writes them; by default those that ship.
-    knows_requirements : bool
-        Whether to use what was learnt about single requirements.
-
-    Examples
-    --------
-    >>> head, claim = StanceHead(), "Providers keep the logs for six months."
-    >>> passages = ["Providers shall keep logs for 6 months.", "Providers shall keep logs for two months.", "Rome."]
-    >>> head.judge(claim, passages).argmax(axis=1).tolist()
-    [0, 1, 2]
+    - ``weights``: as ``bench/metric/train_stance.py`` (tag ``evidence-0.3``) writes them; by default those that ship.
+    - ``knows_requirements``: whether to use what was learnt about single requirements.
     """
 
     name: Final = "stance-head"

@@ -44,28 +44,16 @@ class StatisticalMode(ABC):
     def aggregate(self, scores: Sequence[float], weights: Sequence[float]) -> Estimate:
         """Return the score of a session.
 
-        Parameters
-        ----------
-        scores : sequence of float
-            One per turn, at least one, each in [0, 1].
-        weights : sequence of float
-            One per turn, at least 0, with the sum 1.
+        - ``scores``: one per turn, at least one, each in [0, 1].
+        - ``weights``: one per turn, at least 0, with the sum 1.
         """
 
 
 class FrequentistMode(StatisticalMode):
     """The weighted mean, without an interval.
 
-    Parameters
-    ----------
-    is_exact_package : bool
-        Whether it is summed in floating point, as in the package gaussia. Otherwise it is exact and rounded once,
-        so that turns that all score the threshold meet it.
-
-    Examples
-    --------
-    >>> FrequentistMode().aggregate([1.0, 0.5], [0.25, 0.75])
-    Estimate(mean=0.625, low=None, high=None)
+    - ``is_exact_package``: whether it is summed in floating point, as in the package gaussia. Otherwise it is exact and
+      rounded once, so that turns that all score the threshold meet it.
     """
 
     def __init__(self, *, is_exact_package: bool = False) -> None:
@@ -86,24 +74,12 @@ class FrequentistMode(StatisticalMode):
 class BayesianMode(StatisticalMode):
     """The bootstrap of the mean, with turns drawn by weight, and a credible interval.
 
-    Parameters
-    ----------
-    mc_samples : int
-        Samples drawn, each with as many turns as the session has.
-    ci_level : float
-        Probability of the interval, between 0 and 1.
-    is_exact_package : bool
-        Whether one stream of draws serves all sessions in turn, and the interval is the bare quantiles, as in the
-        package gaussia. Otherwise the order of turns and of sessions does not matter: each session draws from the
-        seed, over its scores in ascending order; and the interval always includes the mean, which it could miss if
-        weights are very uneven.
-
-    Examples
-    --------
-    >>> mode = BayesianMode(mc_samples=1_000)
-    >>> found = mode.aggregate([0.0, 1.0, 1.0], [0.2, 0.4, 0.4])
-    >>> found.low <= found.mean <= found.high, mode.aggregate([1.0, 1.0, 0.0], [0.4, 0.4, 0.2]) == found
-    (True, True)
+    - ``mc_samples``: samples drawn, each with as many turns as the session has.
+    - ``ci_level``: probability of the interval, between 0 and 1.
+    - ``is_exact_package``: whether one stream of draws serves all sessions in turn, and the interval is the bare
+      quantiles, as in the package gaussia. Otherwise the order of turns and of sessions does not matter: each session
+      draws from the seed, over its scores in ascending order; and the interval always includes the mean, which it could
+      miss if weights are very uneven.
     """
 
     def __init__(

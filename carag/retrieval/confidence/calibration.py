@@ -28,13 +28,7 @@ _FALSE_ALARM: Final = Fraction(1, 1000)
 
 
 def questions_wanted(error: Fraction) -> int:
-    """Return the least number of answerable questions from which an error can be promised.
-
-    Examples
-    --------
-    >>> questions_wanted(Fraction(1, 10))
-    9
-    """
+    """Return the least number of answerable questions from which an error can be promised."""
     if type(error) is not Fraction or not 0 < error < 1:
         raise InvalidArgument(
             f"the error is {quoted(error)}; want a fractions.Fraction between 0 and 1, such as 1/10"
@@ -48,12 +42,8 @@ def conformal_threshold(similarities: Sequence[float], error: Fraction) -> int:
     It is the similarity of rank floor(error * (n + 1)) from the smallest: the new question is one of n + 1 that could
     each have any rank. It is rounded down, which declines no more questions.
 
-    Parameters
-    ----------
-    similarities : sequence of float
-        For each answerable question the cosine of its best admissible passage, which the gate tests.
-    error : Fraction
-        Exact, because 0.1 * (n + 1) as a float can fall short of a whole number.
+    - ``similarities``: for each answerable question the cosine of its best admissible passage, which the gate tests.
+    - ``error``: exact, because 0.1 * (n + 1) as a float can fall short of a whole number.
 
     Returns
     -------
@@ -92,14 +82,9 @@ def selective_threshold(similarities: Sequence[float], right: Sequence[bool], er
     wrong ones among new answers is then about ``error`` or less, as ``tests/retrieval/confidence/test_selective.py``
     simulates. No rule can promise it for only those calibrations that let something pass.
 
-    Parameters
-    ----------
-    similarities : sequence of float
-        For each question that would be answered without a gate, the cosine that the gate tests.
-    right : sequence of bool
-        Whether that answer is right; for a question without an answer it never is.
-    error : Fraction
-        The greatest share of wrong ones among the answers to new questions.
+    - ``similarities``: for each question that would be answered without a gate, the cosine that the gate tests.
+    - ``right``: whether that answer is right; for a question without an answer it never is.
+    - ``error``: the greatest share of wrong ones among the answers to new questions.
 
     Returns
     -------

@@ -29,19 +29,13 @@ _CALIBRATE: Final = "calibrate it with carag gate calibrate"
 class ConfidenceGate:
     """Passes evidence whose best admissible passage is similar enough to the question.
 
-    Parameters
-    ----------
-    threshold : float
-        Least cosine similarity, -1 to 1; -1 passes every passage.
-    calibrated : bool
-        Whether the threshold was measured on questions about such documents.
-    measured_on : str
-        If it was measured on other documents, which.
-    points : tuple of (int, float)
-        The thresholds of a baseline by how many passages a session may use, ascending; the last one is ``threshold``.
-        The nearest of many passages is nearer than that of few, whatever is asked.
-    promised : float, optional
-        The calibrated threshold that this one replaces because questions have drifted from those of the calibration.
+    - ``threshold``: least cosine similarity, -1 to 1; -1 passes every passage.
+    - ``calibrated``: whether the threshold was measured on questions about such documents.
+    - ``measured_on``: if it was measured on other documents, which.
+    - ``points``: the thresholds of a baseline by how many passages a session may use, ascending; the last one is
+      ``threshold``. The nearest of many passages is nearer than that of few, whatever is asked.
+    - ``promised``: the calibrated threshold that this one replaces because questions have drifted from those of the
+      calibration.
 
     Raises InvalidArgument if the threshold is not a cosine.
 
@@ -63,13 +57,7 @@ class ConfidenceGate:
 
     @property
     def standing(self) -> str:
-        """What a person must know about the threshold; empty if it is calibrated.
-
-        Examples
-        --------
-        >>> ConfidenceGate(BASELINE, calibrated=False).standing
-        'the gate stands at its baseline of 0.65: calibrate it with carag gate calibrate'
-        """
+        """What a person must know about the threshold; empty if it is calibrated."""
         if self.promised is not None:
             return (
                 "the questions asked have drifted from those that the gate was calibrated on, so it stands at "
@@ -92,13 +80,7 @@ class ConfidenceGate:
         return f"the gate stands at {baseline}{self.threshold:g}: {_CALIBRATE}"
 
     def among(self, admissible: int) -> ConfidenceGate:
-        """Return the gate for a session by its number of passages, interpolated between points by the logarithm.
-
-        Examples
-        --------
-        >>> ConfidenceGate(0.4, points=((1, 0.1), (100, 0.4))).among(10).threshold
-        0.25
-        """
+        """Return the gate for a session by its number of passages, interpolated between points by the logarithm."""
         count = max(admissible, _EVERY)
         for (fewer, low), (more, high) in pairwise(self.points):
             if count < more:

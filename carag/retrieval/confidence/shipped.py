@@ -81,13 +81,7 @@ class _GateFile(BaseModel):
 
 
 def calibrations_of(profile: Profile) -> Mapping[str, Calibration]:
-    """Return a profile's calibrations by the embedder's name; none without ``gate.toml``, InvalidArgument if invalid.
-
-    Examples
-    --------
-    >>> sorted(calibrations_of(Profile.open("edgar")))
-    ['minilm', 'wordllama']
-    """
+    """Return a profile's calibrations by the embedder's name; none without ``gate.toml``, InvalidArgument if invalid."""
     text = profile.reading.get(GATE_FILE)
     return {} if text is None else _read(text)
 
@@ -98,15 +92,7 @@ def _read(text: str) -> Mapping[str, Calibration]:
 
 
 def gate_for(profile: Profile, embedder: str) -> ConfidenceGate:
-    """Return the gate that a profile ships for an embedder, by its name, or else a baseline, which says so.
-
-    Examples
-    --------
-    >>> gate_for(Profile.open("edgar"), "mine")
-    ConfidenceGate(threshold=0.65, calibrated=False, measured_on='', promised=None)
-    >>> gate_for(Profile.open("edgar"), "minilm")
-    ConfidenceGate(threshold=0.5, calibrated=True, measured_on='SEC filings', promised=None)
-    """
+    """Return the gate that a profile ships for an embedder, by its name, or else a baseline, which says so."""
     found = calibrations_of(profile).get(embedder)
     if found is not None:
         return ConfidenceGate(found.threshold, found.calibrated, found.measured_on)

@@ -104,13 +104,7 @@ class Diverse:
 
 
 def diversity_of(name: str) -> tuple[str, float, int] | None:
-    """Split a ranker's name into the other ranker, the weight on relevance and the number of rows to choose from.
-
-    Examples
-    --------
-    >>> diversity_of("fused-1+mmr-0.7-20"), diversity_of("fused-1")
-    (('fused-1', 0.7, 20), None)
-    """
+    """Split a ranker's name into the other ranker, the weight on relevance and the number of rows to choose from."""
     if "+" not in name:
         return None
     parts = _NAME.fullmatch(name)

@@ -68,15 +68,7 @@ class _ReadingFile(BaseModel):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Declared:
-    """What is read from questions and documents under a profile.
-
-    Examples
-    --------
-    >>> from carag.policy import Profile
-    >>> edgar = Declared.of(Profile.open("edgar"))
-    >>> edgar.companies, edgar.kind_of("10-K405/A"), edgar.report("10-K").value
-    (True, '10-K', 'annual')
-    """
+    """What is read from questions and documents under a profile."""
 
     companies: bool = False
     """Whether documents are known by the company that filed them, and questions by the companies they name."""

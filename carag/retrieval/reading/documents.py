@@ -92,14 +92,7 @@ class _Columns:
 
 
 class Documents(Sequence[Described]):
-    """Documents in an order; a subset of a larger table, which costs nothing until it is read.
-
-    Examples
-    --------
-    >>> found = Documents([Described(7, "a", "10-K"), Described(9, "b", "8-K")])
-    >>> [one.id for one in found.of([9, 7])], found.of_kinds(["10-K"]).tolist()
-    (['b', 'a'], [True, False])
-    """
+    """Documents in an order; a subset of a larger table, which costs nothing until it is read."""
 
     def __init__(self, records: Iterable[Described] = ()) -> None:
         given, self._columns = tuple(records), _Columns()

@@ -1,8 +1,4 @@
-"""Read tables from patterns to what they ask for: terms of the search by words, or kinds of documents.
-
-A table is part of a profile: each line has a regular expression, a tab, and terms separated by commas. Terms can only
-change the order of a search by words, never what may be found.
-"""
+"""Read tables from patterns to what they ask for: terms of the search by words, or kinds of documents."""
 
 from __future__ import annotations
 
@@ -71,11 +67,6 @@ class Lexicon:
 
         The values must be declared by a profile, or come from documents that the session admits: a value that only a
         hidden document has would change how a question is read.
-
-        Examples
-        --------
-        >>> Lexicon.of_values(["memo", "Service contract"]).expand("Which service  contracts, and which MEMO?")
-        ('Service contract', 'memo')
         """
         made = cls()
         for value in sorted(set(values)):

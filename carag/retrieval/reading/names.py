@@ -154,14 +154,7 @@ class Names:
 
     @classmethod
     def of_titles(cls, rows: Iterable[tuple[str, Key]]) -> Names:
-        """Make a matcher of titles, which match only as a whole: no first words, initials or legal forms.
-
-        Examples
-        --------
-        >>> titles = Names.of_titles([("Remote work policy", "hr/7"), ("Canteen", "memo/7")])
-        >>> [one.keys for one in titles.find("What does the remote work policy say of the canteen?")]
-        [('hr/7',)]
-        """
+        """Make a matcher of titles, which match only as a whole: no first words, initials or legal forms."""
         made = cls()
         made._spelt = _title_spellings
         made.add((title, (), key) for title, key in rows)
@@ -185,12 +178,6 @@ class Names:
         """Return a view of the names without the rows whose numbers ``is_said`` refuses: they change no reading.
 
         Rows that are added later are in the view if the function accepts them.
-
-        Examples
-        --------
-        >>> names = Names([("Delta Air Lines", [], 1), ("Delta Apparel", [], 2)])
-        >>> names.find("What did Delta pay?"), names.among({0}.__contains__).find("What did Delta pay?")[0].keys
-        ((), (1,))
         """
         made = Names()
         made._spelt, made._bearers, made._longest = self._spelt, self._bearers, self._longest

@@ -178,13 +178,7 @@ class Period:
         return _LATER if covers else 0.0
 
     def described(self) -> str:
-        """Return the period in words.
-
-        Examples
-        --------
-        >>> Period.years(2015, 2017).described(), Period.quarter(2023, 2).described()
-        ('2015 to 2017', 'quarter 2 of 2023')
-        """
+        """Return the period in words."""
         if self.span is Span.QUARTER:
             return f"quarter {self.last.month // 3} of {self.last.year}"
         first, last = (

@@ -119,11 +119,6 @@ class Reading:
         """Return in one line what was understood, in the question's own words; empty if nothing was.
 
         It reveals nothing about a table: no key, not how many have a name, and no name that is not in the question.
-
-        Examples
-        --------
-        >>> read_question("What does Item 7A of the latest report say of Q2 2023?").described()
-        'quarter 2 of 2023; the latest; item 7a'
         """
         named = [visible_line(one.text) for one in (*self.entities, *self.titles, *self.numbers)]
         parts = [
@@ -183,13 +178,7 @@ def read_question(
 
 
 def asking(question: str) -> str:
-    """Return the sentences of a question that ask, or the whole question if no sentence ends in a question mark.
-
-    Examples
-    --------
-    >>> asking("Assume that you are an analyst of 3M Co. What was capex in FY2018? Answer in USD.")
-    'What was capex in FY2018?'
-    """
+    """Return the sentences of a question that ask, or the whole question if no sentence ends in a question mark."""
     said = [question[start:end] for start, end in sentences(question, wrapped=True)]
     return " ".join([one for one in said if one.rstrip(_CLOSING).endswith(("?", "\uff1f"))] or said)
 

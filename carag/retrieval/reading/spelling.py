@@ -47,12 +47,8 @@ class Respelt(NamedTuple):
 def respelt(question: str, count: Callable[[Sequence[str]], Sequence[int]]) -> Respelt | None:
     """Return a question with its misspelt words mended; None if no word is misspelt.
 
-    Parameters
-    ----------
-    question : str
-        Only words of what it asks are looked at; see :func:`carag.retrieval.reading.asking`.
-    count : callable
-        Tells of each of some terms how many passages that the session may use hold it.
+    - ``question``: only words of what it asks are looked at; see :func:`carag.retrieval.reading.asking`.
+    - ``count``: tells of each of some terms how many passages that the session may use hold it.
 
     Examples
     --------

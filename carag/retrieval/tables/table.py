@@ -1,9 +1,4 @@
-"""Find the tables in a text: rows, column heads and the lines above, all as spans of the text.
-
-Two kinds of line are rows: cells between `` | ``, as HTML and most PDF readers write them, and a label with two or more
-figures at the end of the line. What is ambiguous is left out: a row of bare years below other rows may be a head or a
-row, so the rows below it have no head, and nothing is looked up there.
-"""
+"""Find the tables in a text: rows, column heads and the lines above, all as spans of the text."""
 
 from __future__ import annotations
 
@@ -109,13 +104,7 @@ def tables_of(text: str) -> list[Table]:
 
 
 def torn_row(text: str) -> Span | None:
-    r"""Return the line of a text's first row, if it is among the first lines and no heads of its table come before it.
-
-    Examples
-    --------
-    >>> torn_row("Net sales | 12 | 11\nCosts | 7 | 6"), torn_row(" | 2018 | 2017\nNet sales | 12 | 11")
-    ((0, 19), None)
-    """
+    r"""Return the line of a text's first row, if it is among the first lines and has no heads before it."""
     builder = _Builder(text)
     for line in islice(_lines(text), _TOP):
         builder.line(line)
