@@ -24,10 +24,7 @@ __all__ = ["AlwaysAnswering", "Models", "RecordingGenerator", "ShowingWithheld",
 
 
 class TimedEmbedder:
-    """Embedder that embeds each question once and keeps the time it took.
-
-    Every system searches with the same vector, and retrieval is timed separately from embedding.
-    """
+    """Embedder that embeds each question once and keeps the time it took."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder

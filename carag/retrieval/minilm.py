@@ -48,10 +48,7 @@ _PREPROCESSING: Final = 1
 
 
 class MiniLm:
-    """The default embedder; ModelUnavailable if a model file is missing or altered.
-
-    Vectors do not depend on ``threads``, by default one for each processor.
-    """
+    """The default embedder; ModelUnavailable if a model file is missing or altered."""
 
     files: Final = (_MODEL, _TOKENIZER)
     name: Final = "minilm"

@@ -233,10 +233,7 @@ def _unreadable(path: Path, error: Exception) -> InvalidArgument:
 
 
 def record_grants(log: AuditLog, table: PolicyTable, grants: Grants) -> int:
-    """Record which grants file a service is about to answer by; return the record's number.
-
-    The record names the unchanged policy table twice, as the record of a trusted embedder does with the models.
-    """
+    """Record which grants file a service is about to answer by; return the record's number."""
     digest = bytes.fromhex(table.sha256)
     why = f"SERVICE_GRANTS:{b64url(grants.digest)}"
     return log.append(PolicyChange(at=log.now(), table=digest, before=digest, why=why)).seq

@@ -149,8 +149,6 @@ class Jobs:
     - ``home``: the engine's store.
     - ``most``: jobs that may wait or run at once.
     - ``clock``: microseconds since 1970 UTC.
-
-    Raises AuditUnavailable, CorruptFile if ``jobs.db`` cannot be read.
     """
 
     def __init__(

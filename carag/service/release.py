@@ -164,8 +164,6 @@ class Released:
     A request arrives when all of it that is read has been read. If time counted from its first byte, a client that
     sends the last byte late could choose how much of the slot is left for the work, and measure it by the doubling.
 
-    Waiting uses a timer of the event loop and no thread.
-
     - ``app``: puts an :class:`Asker` at ``scope["state"]["asker"]``.
     - ``schedule``: if None, nothing waits.
     - ``public``: prefixes of paths whose responses cannot depend on anything hidden; these do not wait.

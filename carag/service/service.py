@@ -52,8 +52,6 @@ _Result = TypeVar("_Result")
 class Service:
     """Everything a request needs: one engine, the issuer's keys, the grants and the limits.
 
-    Creating one records the hash of the grants.
-
     - ``engine``: the caller closes it, after :meth:`close`.
     - ``home``: the engine's store.
     - ``keys``: the issuer's keys; by default those of ``settings.jwks``.

@@ -114,10 +114,7 @@ def request(method: str, traceparent: str | None) -> Iterator[None]:
 
 
 def note(facts: Mapping[str, object], table: PolicyTable | None = None) -> None:
-    """Set attributes on the current request's span, each through :func:`attribute`, except those that are None.
-
-    Raises InvalidArgument if there is no such attribute.
-    """
+    """Set attributes on the current request's span, each through :func:`attribute`, except those that are None."""
     span = _recording()
     if span is None:
         return

@@ -322,10 +322,7 @@ def explanation_of(said: ExplanationBody) -> Explanation:
 
 
 def receipt_of(text: str) -> Receipt:
-    """Read a receipt's file back into the object that wrote it, without verifying it.
-
-    Raises CorruptFile if it is not a receipt, or parts of it were left out.
-    """
+    """Read a receipt's file back into the object that wrote it, without verifying it."""
     data = text.encode()
     envelope = open_envelope(data)
     try:

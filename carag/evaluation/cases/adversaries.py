@@ -119,10 +119,7 @@ def write_amendments(attacks: list[AttackedCompany], path: Path) -> None:
 def attacked_pairs(
     truth: GroundTruth, attacks: list[AttackedCompany], embedder: TimedEmbedder, pairs: list[Pair]
 ) -> list[Pair]:
-    """Write the questions, as pairs over ``truth``: the copy of the corpus with the planted filings.
-
-    ``pairs`` are those of the corpus itself; their questions are asked about the hidden twins.
-    """
+    """Write the questions, as pairs over ``truth``: the copy of the corpus with the planted filings."""
     asked = {pair.gold_rows[0]: pair.question for pair in pairs if pair.gold_rows}
     found = []
     for one in attacks:

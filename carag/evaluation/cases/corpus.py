@@ -104,10 +104,7 @@ def source_of(size: str, data: Path | None) -> Path:
 
 
 def names_of(size: str, data: Path | None) -> PublicNames:
-    """Return the public table of companies next to a corpus's filings, or an empty one if there is no such file.
-
-    It lists companies whatever the corpus holds, so that a company without admissible passages is recognised too.
-    """
+    """Return the public table of companies next to a corpus's filings, or an empty one if there is no such file."""
     file = source_of(size, data) / "edgar" / "companies.jsonl.gz"
     return PublicNames.parse(file.read_bytes(), file.name) if file.is_file() else PublicNames()
 

@@ -123,10 +123,7 @@ def cross(
     count: int,
     seed: int,
 ) -> list[Pair]:
-    """Cross questions with roles, purposes and days, and choose pairs, if possible a quarter of each share.
-
-    ``vectors`` are the embeddings of the questions, by text.
-    """
+    """Cross questions with roles, purposes and days, and choose pairs, if possible a quarter of each share."""
     rng = random.Random(seed)  # noqa: S311 - sampling, no secret
     by_share: dict[str, list[_Option]] = defaultdict(list)
     for question in questions:

@@ -158,10 +158,7 @@ class StanceChecker:
 
 
 def claims_in(text: str) -> list[tuple[int, int]]:
-    """Return the positions of the sentences in a response that claim something, in characters.
-
-    A line end within a sentence does not end it: an answer's lines may break anywhere.
-    """
+    """Return the positions of the sentences in a response that claim something, in characters."""
     joined: list[tuple[int, int]] = []
     for start, end in sentences(text):
         if joined and _GOES_ON.match(text, joined[-1][1] - 1):

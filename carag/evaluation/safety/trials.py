@@ -35,10 +35,7 @@ QUERIES: Final = 1024
 def run_trials(
     index: Index | Checked, store: CorpusStore, *, plan: str, count: int, seed: int, batch: int = QUERIES
 ) -> Trials:
-    """Draw queries and policies, search by ``plan`` (``auto`` or ``certified``), and count violations.
-
-    A query is a stored vector with noise; a policy has one to three random masks, at a random instant of the corpus.
-    """
+    """Draw queries and policies, search by ``plan`` (``auto`` or ``certified``), and count violations."""
     rng = np.random.default_rng(seed)
     keys = store.open_labels()
     labels = store.labels(keys)

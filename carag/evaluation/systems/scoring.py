@@ -43,10 +43,7 @@ def row_of(
     cost_usd: float | None = 0.0,
     parametric: str = "",
 ) -> Row:
-    """Score a system's output for a pair, next to the oracle's.
-
-    ``parametric`` is what the model answers to the question with an empty context.
-    """
+    """Score a system's output for a pair, next to the oracle's."""
     mask = truth.admissible(pair.session, pair.question.text)
     open_here = np.zeros(len(truth), bool) if mask is None else mask
     retrieved = tuple(truth.ids[row] for row in said.retrieved)

@@ -83,10 +83,7 @@ class Figure:
 
 
 def figures(text: str, *, years: bool = False) -> tuple[Figure, ...]:
-    """Return the figures of a text in order, without the ends of ranges.
-
-    ``years`` says whether a plain number from 1900 to 2099 is a figure, as it is only if a year is asked for.
-    """
+    """Return the figures of a text in order, without the ends of ranges."""
     plain = _NO_FIGURES.sub(lambda found: " " * (len(found[0]) - 1) + "|", text)
     found = [(match, one) for match in _FIGURE.finditer(plain) for one in _read(match, plain, years=years)]
     ends = {at for first in _ranges(found, plain) for at in (first, first + 1)}
@@ -94,10 +91,7 @@ def figures(text: str, *, years: bool = False) -> tuple[Figure, ...]:
 
 
 def single_figure(gold: str, question: str = "") -> Figure | None:
-    """Return the figure that a gold answer consists of; None if it says yes or no, or more than one figure.
-
-    A question that asks for an amount "in USD millions" gives the scale that its gold answer leaves out.
-    """
+    """Return the figure that a gold answer consists of; None if it says yes or no, or more than one figure."""
     if _YES_NO.match(gold) or _SENTENCE.search(gold) or len(gold.split()) > _MOST_WORDS:
         return None
     found = figures(gold, years=_is_year(gold))

@@ -81,7 +81,7 @@ class _GateFile(BaseModel):
 
 
 def calibrations_of(profile: Profile) -> Mapping[str, Calibration]:
-    """Return a profile's calibrations by the embedder's name; none without ``gate.toml``, InvalidArgument if invalid."""
+    """Return calibrations by the embedder's name; none without ``gate.toml``; InvalidArgument if not valid."""
     text = profile.reading.get(GATE_FILE)
     return {} if text is None else _read(text)
 
