@@ -1,4 +1,8 @@
-"""Search vectors where they already are: the native index, PostgreSQL, Milvus, Qdrant or Redis, under one contract."""
+"""Search vectors where they already are: the native index, PostgreSQL, Milvus, Qdrant or Redis, under one contract.
+
+The engine holds a :class:`Checked` and nothing else of this package; :mod:`carag.backends.protocol` defines the
+contract.
+"""
 
 from __future__ import annotations
 

@@ -52,6 +52,14 @@ class BackendAddress:
         - ``schemes``: the accepted schemes, and whether each is encrypted.
         - ``port``: the default.
         - ``variable``: the environment variable with the secret, if the address has none.
+
+        Raises InvalidArgument if it is not a valid address, or a secret would be sent unencrypted to another machine.
+        The message does not quote it.
+
+        Examples
+        --------
+        >>> BackendAddress.parse("redis://node-1,node-2:7001/filings", {"redis": False}, 6379, "NO_SUCH_VARIABLE")
+        BackendAddress(hosts=(('node-1', 6379), ('node-2', 7001)), collection='filings', is_encrypted=False)
         """
         known = ", ".join(schemes)
         wanted = f"want {next(iter(schemes))}://HOST:PORT/COLLECTION, a name of {_NAME}; schemes are {known}"

@@ -61,8 +61,13 @@ _Answer = TypeVar("_Answer")
 class Checked:
     """A backend of vectors whose every answer is checked.
 
-    - ``labels``: knows the word of every row that was ever added.
-    - ``dim``: length of every vector.
+    Parameters
+    ----------
+    backend : VectorBackend
+    labels : Words
+        Knows the word of every row that was ever added.
+    dim : int
+        Length of every vector.
 
     Examples
     --------
@@ -118,8 +123,12 @@ class Checked:
     def add(self, rows: Rows, *, batch: str) -> IndexState:
         """Add rows made by :func:`carag.backends.rows_of`.
 
-        Raises InvalidArgument if a key is in use, or vectors have another length. Raises BackendUnavailable if it is
-        not certain that they were added; repeat with the same batch name.
+        Raises
+        ------
+        InvalidArgument
+            If a key is in use, or vectors have another length.
+        BackendUnavailable
+            If it is not certain that they were added; repeat with the same batch name.
         """
         if rows.vectors.shape[1:] != (self._dim,):
             raise InvalidArgument(f"vectors have shape {rows.vectors.shape}; want (n, {self._dim})")
@@ -128,8 +137,12 @@ class Checked:
     def relabel(self, keys: Sequence[int], words: Sequence[int], *, batch: str) -> IndexState:
         """Give rows new words; what these close is closed at once, even before the backend confirms it.
 
-        Raises InvalidArgument if a key is unknown; no row was changed. Raises BackendUnavailable if it is not certain
-        that they were changed: rows to be closed stay closed. Repeat with the same batch name.
+        Raises
+        ------
+        InvalidArgument
+            If a key is unknown; no row was changed.
+        BackendUnavailable
+            If it is not certain that they were changed: rows to be closed stay closed. Repeat with the same batch name.
         """
         with self._labels.holding(dict(zip(keys, words, strict=True))):
             return self._newest(lambda: self._backend.relabel(keys, words, batch=batch))
@@ -160,9 +173,16 @@ class Checked:
         it is never less than exact. ``"auto"`` is the backend's own choice, or its graph, above ``exact_limit``
         admissible rows.
 
-        Raises InvalidArgument if an argument is not valid, or the backend lacks the plan or cannot search for that many
-        words; BackendUnavailable if the backend, or a part of it, does not answer; BackendFault if its answer cannot be
-        true; Incomplete if it returned fewer rows than are admissible, even with an exact plan.
+        Raises
+        ------
+        InvalidArgument
+            If an argument is not valid, or the backend lacks the plan or cannot search for that many words.
+        BackendUnavailable
+            If the backend, or a part of it, does not answer.
+        BackendFault
+            If its answer cannot be true.
+        Incomplete
+            If it returned fewer rows than are admissible, even with an exact plan.
         """
         asked = Queries.of(queries, self._dim)
         wanted = _number("k", k, 1)

@@ -29,6 +29,15 @@ def admitted_at(
     - ``as_of``, ``alive_at``: as for :meth:`carag.Index.search`.
 
     Raises InvalidArgument if there is no policy, a time is not valid, or an entity has more than 32 bits.
+
+    Examples
+    --------
+    >>> from carag.policy import policy_word
+    >>> words = (policy_word(1), policy_word(3))
+    >>> admitted_at(words, Mask(required=2), 0, None).words == words[1:]
+    True
+    >>> admitted_at(words, Mask(required=4), 0, None) is None
+    True
     """
     check_policy(policy)
     public, alive = instants(as_of, alive_at)

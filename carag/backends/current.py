@@ -1,4 +1,7 @@
-"""Know which words hold now: those of the label store, restricted by changes that are under way."""
+"""Know which words hold now: those of the label store, restricted by changes that are under way.
+
+A backend may be behind: its rows are as of an epoch. What has been closed since is closed.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +58,11 @@ class CurrentWords:
             self._held = {key: word for key, word in self._held.items() if key not in words}
 
     def lagged(self, rows: Rows, admitted: Admitted, at: IndexState) -> NDArray[np.int64]:
-        """Return the keys of those rows, found at an epoch, that are closed by now."""
+        """Return the keys of those rows, found at an epoch, that are closed by now.
+
+        Raises BackendFault if the store never had a row, or the backend describes a closed one differently when asked
+        for it by key.
+        """
         # Read before the label store, which already has whatever is released afterwards.
         held, keys = self._held, rows.keys.tolist()
         words = self._labels.words_of(keys)

@@ -103,7 +103,10 @@ class Epochs(Protocol):
     def bind(self, shards: tuple[IndexState, ...]) -> Published:
         """Bind the collection to its shards, now or again; return the last epoch.
 
-        Raises InvalidArgument if the shards or their order differ from before, or they hold rows that no epoch covers.
+        Raises
+        ------
+        InvalidArgument
+            If the shards or their order differ from before, or they hold rows that no epoch covers.
         """
         ...
 

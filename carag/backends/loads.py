@@ -26,6 +26,11 @@ def is_new(position: int, begin: int, end: int) -> bool:
     """Return whether rows ``begin`` to ``end`` of a stream remain to be written after ``position`` rows.
 
     Raises InvalidArgument if they leave a gap, or are partly written.
+
+    Examples
+    --------
+    >>> is_new(10, 10, 20), is_new(20, 10, 20)
+    (True, False)
     """
     if end <= position:
         return False

@@ -65,14 +65,24 @@ _STRONG: Final = {"consistency_level": "Strong"}
 class MilvusBackend(VersionedLoads):
     """Rows in Milvus.
 
-    - ``uri``: ``milvus://HOST:PORT/COLLECTION``, with TLS ``milvus+tls://``, or ``http://`` and ``https://`` likewise,
-      with an optional user before the host. The token or password comes from the environment variable
-      ``CARAG_MILVUS_TOKEN``.
-    - ``keep``: see :class:`~carag.backends.versioned.VersionedBackend`.
-    - ``timeout``: seconds for a call including the client's own retries.
+    Parameters
+    ----------
+    uri : str
+        ``milvus://HOST:PORT/COLLECTION``, with TLS ``milvus+tls://``, or ``http://`` and ``https://`` likewise, with an
+        optional user before the host. The token or password comes from the environment variable ``CARAG_MILVUS_TOKEN``.
+    keep : float, optional
+        See :class:`~carag.backends.versioned.VersionedBackend`.
+    timeout : float
+        Seconds for a call including the client's own retries.
 
-    Raises InvalidArgument if the address is not valid; BackendUnavailable if the server does not answer; MissingExtra
-    if pymilvus is not installed.
+    Raises
+    ------
+    InvalidArgument
+        If the address is not valid.
+    BackendUnavailable
+        If the server does not answer.
+    MissingExtra
+        If pymilvus is not installed.
     """
 
     _most_words: ClassVar[int] = 2048

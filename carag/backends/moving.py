@@ -1,4 +1,9 @@
-"""Load any number of rows into a backend at one epoch, and copy a collection from one backend to another."""
+"""Load any number of rows into a backend at one epoch, and copy a collection from one backend to another.
+
+A stream of rows is written block by block. The next block is requested when the one before is confirmed, so the stream
+adapts to the backend's speed, and memory holds one block. No row is visible before all are written, verified and
+published. A run that was killed leaves nothing visible, and the same call continues after the confirmed rows.
+"""
 
 from __future__ import annotations
 
@@ -49,13 +54,25 @@ def load_rows(
     Rows that an earlier call with this name wrote are skipped, and some of each block compared; so the stream must be
     the same, and for a sharded backend in blocks of the same size.
 
-    - ``backend``: one that takes loads, as all in this package do (:class:`~carag.backends.LoadingBackend`).
-    - ``blocks``: made by :func:`carag.backends.rows_of`, without duplicate keys.
-    - ``batch``: names the whole load. After publication the same name changes nothing, and no block is requested.
+    Parameters
+    ----------
+    backend : VectorBackend
+        One that takes loads, as all in this package do (:class:`~carag.backends.LoadingBackend`).
+    blocks : iterable of Rows
+        Made by :func:`carag.backends.rows_of`, without duplicate keys.
+    batch : str
+        Names the whole load. After publication the same name changes nothing, and no block is requested.
+    progress : Moved, optional
 
-    Raises InvalidArgument if the backend takes no loads or another is open, a key is in use, or the stream is empty or
-    is not the one that was begun. Raises BackendFault if rows read back differ from those written; none is visible.
-    Raises BackendUnavailable if it does not answer; repeat with the same name.
+    Raises
+    ------
+    InvalidArgument
+        If the backend takes no loads or another is open, a key is in use, or the stream is empty or is not the one that
+        was begun.
+    BackendFault
+        If rows read back differ from those written; none is visible.
+    BackendUnavailable
+        If it does not answer; repeat with the same name.
 
     Examples
     --------
@@ -133,14 +150,36 @@ def copy_rows(
     All of the copy is read back before it is published: count, rows and state root must be the source's. A run that was
     killed continues with the same call; a call after publication compares.
 
-    - ``source``: a change meanwhile is not copied, or ends the copy.
-    - ``target``: one that takes loads (:class:`~carag.backends.LoadingBackend`).
-    - ``keys``: all rows of the source, in any order, from the label store. Their number must be that of the source.
-    - ``restart``: whether to discard what is written of another load, or from another epoch of the source.
+    Parameters
+    ----------
+    source : VectorBackend
+        A change meanwhile is not copied, or ends the copy.
+    target : VectorBackend
+        One that takes loads (:class:`~carag.backends.LoadingBackend`).
+    keys : (n,) int64
+        All rows of the source, in any order, from the label store. Their number must be that of the source.
+    restart : bool
+        Whether to discard what is written of another load, or from another epoch of the source.
+    progress : Moved, optional
 
-    Raises InvalidArgument if the source holds other keys, or the target takes no loads, holds other rows, or has
-    another load open. Raises BackendFault if a row read back differs from the source's; none is visible. Raises
-    BackendUnavailable if one of them does not answer; repeat the call.
+    Raises
+    ------
+    InvalidArgument
+        If the source holds other keys, or the target takes no loads, holds other rows, or has another load open.
+    BackendFault
+        If a row read back differs from the source's; none is visible.
+    BackendUnavailable
+        If one of them does not answer; repeat the call.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from carag.backends import NativeBackend, rows_of
+    >>> source, target = NativeBackend(2), NativeBackend(2)
+    >>> state = source.add(rows_of(np.eye(2), [1 << 27] * 2, [3, 8]), batch="first")
+    >>> copied = copy_rows(source, target, [3, 8])
+    >>> copied.rows, copied.root == copy_rows(target, NativeBackend(2), [3, 8]).root
+    (2, True)
     """
     wanted, into = ascending(keys), loading(target)
     at, read = source.state(), rows_at(source, wanted)

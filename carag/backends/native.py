@@ -1,4 +1,8 @@
-"""Serve a :class:`carag.Index` as a backend: the reference for all others, and the only one that can certify."""
+"""Serve a :class:`carag.Index` as a backend: the reference for all others, and the only one that can certify.
+
+With a file, it holds a store's rows if no other backend does. A load is then a second file, named after its batch,
+which replaces the first on publication.
+"""
 
 from __future__ import annotations
 
@@ -35,12 +39,23 @@ _SAVE_FRACTION: Final = 4
 class NativeBackend:
     """An index in this process; its epoch is the number of changes, and only the last can be asked.
 
-    - ``dim``: length of every vector.
-    - ``collection``: the name in records.
-    - ``path``: a file for the rows, which need not exist. Only loads are saved to it, no other change.
-    - ``index``: an existing index, which its owner closes.
+    Parameters
+    ----------
+    dim : int
+        Length of every vector.
+    collection : str
+        The name in records.
+    path : path, optional
+        A file for the rows, which need not exist. Only loads are saved to it, no other change.
+    index : Index, optional
+        An existing index, which its owner closes.
 
-    Raises CorruptFile if the file is not an index; InvalidArgument if its vectors have another length.
+    Raises
+    ------
+    CorruptFile
+        If the file is not an index.
+    InvalidArgument
+        If its vectors have another length.
     """
 
     capabilities: Final = Capabilities(

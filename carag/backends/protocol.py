@@ -239,9 +239,14 @@ class GraphBackend(VectorBackend, Protocol):
     def build_graph(self, *, memory_mb: int | None = None) -> None:
         """Build the graph over all rows; rows added later enter it. Writers wait meanwhile.
 
-        - ``memory_mb``: megabytes for the build, by default the server's own limit. What does not fit is built more
-          slowly.
+        Parameters
+        ----------
+        memory_mb : int, optional
+            Megabytes for the build, by default the server's own limit. What does not fit is built more slowly.
 
-        Raises InvalidArgument if there are no rows, or the server does not accept that much memory.
+        Raises
+        ------
+        InvalidArgument
+            If there are no rows, or the server does not accept that much memory.
         """
         ...

@@ -58,15 +58,26 @@ _NAMES: Final = UUID("9c2f5b52-6c0e-4f43-8f0c-3f0f6d2d7a41")
 class QdrantBackend(VersionedLoads):
     """Rows in Qdrant.
 
-    - ``url_or_client``: ``qdrant://HOST:PORT/COLLECTION``, with TLS ``qdrant+tls://``, or ``http://`` and ``https://``
-      likewise; the API key comes from the environment variable ``CARAG_QDRANT_API_KEY``. Or a client, which the caller
-      closes.
-    - ``collection``: the name of the rows, if a client is given.
-    - ``replicas``: copies of each point in a new collection, all of which confirm a write.
-    - ``keep``: see :class:`~carag.backends.versioned.VersionedBackend`.
+    Parameters
+    ----------
+    url_or_client : str or qdrant_client.QdrantClient
+        ``qdrant://HOST:PORT/COLLECTION``, with TLS ``qdrant+tls://``, or ``http://`` and ``https://`` likewise; the API
+        key comes from the environment variable ``CARAG_QDRANT_API_KEY``. Or a client, which the caller closes.
+    collection : str, optional
+        The name of the rows, if a client is given.
+    replicas : int
+        Copies of each point in a new collection, all of which confirm a write.
+    keep : float, optional
+        See :class:`~carag.backends.versioned.VersionedBackend`.
 
-    Raises InvalidArgument if the address or name is not valid; BackendUnavailable if the server does not answer;
-    MissingExtra if qdrant-client is not installed.
+    Raises
+    ------
+    InvalidArgument
+        If the address or name is not valid.
+    BackendUnavailable
+        If the server does not answer.
+    MissingExtra
+        If qdrant-client is not installed.
     """
 
     _most_words: ClassVar[int] = 4096

@@ -103,14 +103,25 @@ _Stored: TypeAlias = dict[int, bytes]
 class RedisBackend(VersionedLoads):
     """Rows in a Redis 8 cluster.
 
-    - ``nodes``: some nodes of the cluster, which name the others: ``redis://HOST:PORT,HOST:PORT/COLLECTION``, with TLS
-      ``rediss://``; or a list of ``HOST:PORT``. A user and password may precede the hosts; a password is better kept in
-      the environment variable ``CARAG_REDIS_PASSWORD``.
-    - ``keep``: see :class:`~carag.backends.versioned.VersionedBackend`.
-    - ``timeout``: seconds that a node may take for one command.
+    Parameters
+    ----------
+    nodes : str or sequence of str
+        Some nodes of the cluster, which name the others: ``redis://HOST:PORT,HOST:PORT/COLLECTION``, with TLS
+        ``rediss://``; or a list of ``HOST:PORT``. A user and password may precede the hosts; a password is better kept
+        in the environment variable ``CARAG_REDIS_PASSWORD``.
+    keep : float, optional
+        See :class:`~carag.backends.versioned.VersionedBackend`.
+    timeout : float
+        Seconds that a node may take for one command.
 
-    Raises InvalidArgument if the address is not valid; BackendUnavailable if no node answers, or not all slots are
-    served; MissingExtra if redis is not installed.
+    Raises
+    ------
+    InvalidArgument
+        If the address is not valid.
+    BackendUnavailable
+        If no node answers, or not all slots are served.
+    MissingExtra
+        If redis is not installed.
     """
 
     _most_words: ClassVar[int] = 4096

@@ -30,7 +30,17 @@ _PREFIX: Final = b"carag rows 1\n"
 
 
 class StateRoot:
-    """A state root computed as rows arrive, by ascending key."""
+    """A state root computed as rows arrive, by ascending key.
+
+    Examples
+    --------
+    >>> from carag.backends import rows_of
+    >>> one, other = StateRoot(), StateRoot()
+    >>> one.add(rows_of([[1, 0], [0, 1]], [1 << 27, 1 << 27], [3, 8]))
+    >>> other.add(rows_of([[0, 1], [1, 0]], [1 << 27, 1 << 27], [8, 3]))
+    >>> one.hex() == other.hex(), one.hex()[:16]
+    (True, 'db3139d2ff01c3c2')
+    """
 
     def __init__(self) -> None:
         self._hash = hashlib.sha256(_PREFIX)
@@ -99,9 +109,28 @@ def blocks_of(
 def state_root(backend: VectorBackend, keys: ArrayLike) -> str:
     """Return the state root of a backend, in hexadecimal.
 
-    - ``keys``: all its rows, in any order, from the label store: no backend is asked for them.
+    Parameters
+    ----------
+    backend : VectorBackend
+    keys : (n,) int64
+        All its rows, in any order, from the label store: no backend is asked for them.
 
-    Raises InvalidArgument if it holds another number of rows; BackendFault if it does not return one of them.
+    Raises
+    ------
+    InvalidArgument
+        If it holds another number of rows.
+    BackendFault
+        If it does not return one of them.
+
+    Examples
+    --------
+    >>> from carag.backends import NativeBackend, rows_of
+    >>> backend, root = NativeBackend(2), StateRoot()
+    >>> rows = rows_of([[1, 0]], [1 << 27], [3])
+    >>> state = backend.add(rows, batch="first")
+    >>> root.add(rows)
+    >>> state_root(backend, [3]) == root.hex()
+    True
     """
     root, wanted = StateRoot(), ascending(keys)
     for rows in blocks_of(rows_at(backend, wanted), wanted):

@@ -2,6 +2,10 @@
 
 The first one answers; no caller sees the second one's answers. Only numbers of differences are kept or logged: no key,
 text or question. A question takes as long as both together.
+
+Only what must be equal is compared: the number of admissible rows always, rows and similarities if both ran a plan that
+finds the nearest with certainty, and the words of the rows found. While the second place is not at the same instant as
+the first, it is not asked.
 """
 
 from __future__ import annotations
@@ -75,8 +79,31 @@ class ShadowReport:
 class Shadowed:
     """A place that is searched, and a second one that is asked the same.
 
-    - ``first``: the place that answers.
-    - ``is_level``: returns whether both hold the rows of one instant, and will until the current search has ended.
+    Parameters
+    ----------
+    first : Index or Checked
+        Answers.
+    second : Checked
+    is_level : callable
+        Returns whether both hold the rows of one instant, and will until the current search has ended.
+
+    Examples
+    --------
+    >>> from carag.backends import Checked, NativeBackend, rows_of
+    >>> from carag.policy import Mask, policy_word
+    >>> class Labels(dict):
+    ...     words_of = lambda self, keys: {key: self[key] for key in keys}
+    >>> labels = Labels({7: policy_word(1), 8: policy_word(1)})
+    >>> places = [Checked(NativeBackend(2), labels, 2) for _ in range(2)]
+    >>> rows = rows_of([[1, 0], [0, 1]], list(labels.values()), list(labels))
+    >>> states = [place.add(rows, batch="first") for place in places]
+    >>> shadowed = Shadowed(*places, is_level=lambda: True)
+    >>> state = places[1].delete([8], batch="lost")
+    >>> shadowed.search([1, 1], 5, Mask(1), plan="exact").counts.tolist()
+    [2]
+    >>> report = shadowed.report()
+    >>> report.asked, report.keys, report.counts, report.words, report.missing
+    (1, 1, 1, 1, 1)
     """
 
     def __init__(self, first: Index | Checked, second: Checked, *, is_level: Callable[[], bool]) -> None:

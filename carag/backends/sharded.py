@@ -3,6 +3,12 @@
 The ``k`` nearest of a collection are among the ``k`` nearest of its shards, and its admissible rows are the sum of
 theirs, because every key has one shard. So an exact answer needs all of them: a missing one is
 :class:`~carag.errors.BackendUnavailable`, never a shorter list.
+
+A batch reaches the shards separately, and no transaction spans them; even with atomic commit a reader could see one
+shard before it and another after. So shards must replay their epochs, and readers ask for what was published
+(:mod:`carag.backends.epochs`). A batch whose writer ended is settled by the next one: labels and deletions are
+completed, added rows removed. Every name that the lost writer may still use is used up, so that a late message changes
+nothing.
 """
 
 from __future__ import annotations
@@ -36,7 +42,13 @@ _Made = TypeVar("_Made")
 
 
 def shard_of(keys: Sequence[int] | NDArray[np.int64], shards: int) -> NDArray[np.int64]:
-    """Return the shard of each key: its splitmix64 modulo the number of shards."""
+    """Return the shard of each key: its splitmix64 modulo the number of shards.
+
+    Examples
+    --------
+    >>> shard_of(range(8), 3).tolist()
+    [1, 2, 1, 0, 1, 2, 2, 0]
+    """
     mixed = np.asarray(keys, np.int64).astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -46,11 +58,19 @@ def shard_of(keys: Sequence[int] | NDArray[np.int64], shards: int) -> NDArray[np
 class ShardedBackend(ShardedLoads):
     """Several backends as one.
 
-    - ``shards``: the first use fixes which ones, and their order.
-    - ``epochs``: stores the common epoch.
+    Parameters
+    ----------
+    shards : sequence of VectorBackend
+        The first use fixes which ones, and their order.
+    epochs : Epochs
+        Stores the common epoch.
 
-    Raises InvalidArgument if ``shards`` is empty, one cannot replay its epochs, or they differ from those bound in
-    ``epochs``; BackendFault if a shard is behind its published epoch, as after a restore from an older copy.
+    Raises
+    ------
+    InvalidArgument
+        If ``shards`` is empty, one cannot replay its epochs, or they differ from those bound in ``epochs``.
+    BackendFault
+        If a shard is behind its published epoch, as after a restore from an older copy.
     """
 
     def __init__(self, shards: Sequence[VectorBackend], epochs: Epochs) -> None:

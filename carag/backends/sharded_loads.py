@@ -1,4 +1,9 @@
-"""Loads of several backends as one: each shard gets its part of every block, and all are published at one epoch."""
+"""Loads of several backends as one: each shard gets its part of every block, and all are published at one epoch.
+
+A shard's position counts rows of the stream, not its own; so a block that reached only some shards before a kill is
+written again, and skipped by those. While a load is open its intent keeps every other change out; once one shard has
+published, the others must, and then the epoch that names them.
+"""
 
 from __future__ import annotations
 

@@ -43,12 +43,25 @@ _SHARDS: Final = "postgresql://"
 def backend_by_url(url: str) -> VectorBackend:
     """Make the backend that a URL names; several URLs name the PostgreSQL servers of one sharded collection.
 
-    - ``url``: several are separated by white space. Their order must stay the same, since with the key it decides which
-      shard a row is in. The first server also stores the epochs.
+    Parameters
+    ----------
+    url : str
+        Several are separated by white space. Their order must stay the same, since with the key it decides which shard
+        a row is in. The first server also stores the epochs.
 
-    Raises InvalidArgument if the scheme is unknown, or several URLs are not the shards of one collection in their
-    order. The message shows nothing else of the URL, which may contain a password; BackendUnavailable if a server does
-    not answer.
+    Raises
+    ------
+    InvalidArgument
+        If the scheme is unknown, or several URLs are not the shards of one collection in their order. The message shows
+        nothing else of the URL, which may contain a password.
+    BackendUnavailable
+        If a server does not answer.
+
+    Examples
+    --------
+    >>> backend_by_url("oracle://me:secret@host")
+    Traceback (most recent call last):
+    carag.errors.InvalidArgument: there is no backend of vectors 'oracle'; want a URL that begins with milvus://, ...
     """
     urls = url.split()
     if any(one.count("://") > 1 or one.endswith(",") for one in urls):
@@ -112,7 +125,17 @@ def _check_distinct(databases: list[str]) -> None:
 
 
 def in_collection(url: str, name: str) -> str:
-    """Name another collection on the same server, or the same shards."""
+    """Name another collection on the same server, or the same shards.
+
+    Examples
+    --------
+    >>> in_collection("redis://node-1:7000,node-2:7000/filings", "other")
+    'redis://node-1:7000,node-2:7000/other'
+    >>> in_collection("postgresql://a/v?collection=one  postgresql://b/v", "other")
+    'postgresql://a/v?collection=other postgresql://b/v?collection=other'
+    >>> in_collection("postgresql://carag_app@db.example/vectors?collection=filings&sslmode=require", "other")
+    'postgresql://carag_app@db.example/vectors?sslmode=require&collection=other'
+    """
     urls = url.split()
     if len(urls) > 1:
         return " ".join(in_collection(one, name) for one in urls)

@@ -95,11 +95,21 @@ def _httpx() -> ModuleType:
 class Client(_Connection):
     """A service, asked as :class:`carag.Engine` is. Thread-safe.
 
-    - ``url``: the service's address.
-    - ``token``: the bearer token, or a function that returns one that is valid now.
-    - ``seconds``: longest wait for a connection, and between two parts of an answer.
+    Parameters
+    ----------
+    url : str
+        The service's address.
+    token : str or callable
+        The bearer token, or a function that returns one that is valid now.
+    seconds : float
+        Longest wait for a connection, and between two parts of an answer.
 
-    Raises InvalidArgument if an argument is not valid; MissingExtra if httpx is not installed.
+    Raises
+    ------
+    InvalidArgument
+        If an argument is not valid.
+    MissingExtra
+        If httpx is not installed.
 
     Examples
     --------
@@ -114,9 +124,16 @@ class Client(_Connection):
     def ask(self, question: str, session: Session, *, where: Mapping[str, Any] | None = None) -> Answer:
         """Answer a question as :meth:`carag.Engine.ask` does.
 
-        Raises InvalidArgument if the question, session or ``where`` is not valid, or the session states what only a
-        token may grant; Refused with a code that starts with ``TOKEN_``; AuditUnavailable, ModelUnavailable as the
-        engine raises them; ServiceUnavailable if the service cannot be reached, is busy, or gives an unknown answer.
+        Raises
+        ------
+        InvalidArgument
+            If the question, session or ``where`` is not valid, or the session states what only a token may grant.
+        Refused
+            With a code that starts with ``TOKEN_``.
+        AuditUnavailable, ModelUnavailable
+            As the engine raises them.
+        ServiceUnavailable
+            If the service cannot be reached, is busy, or gives an unknown answer.
         """
         return answer_of(self._post("ask", _asked(question, session, where), AnswerBody))
 
@@ -160,7 +177,13 @@ class Client(_Connection):
 
 
 class AsyncClient(_Connection):
-    """:class:`Client` for asynchronous code, with the same parameters and errors."""
+    """:class:`Client` for asynchronous code, with the same parameters and errors.
+
+    Examples
+    --------
+    >>> AsyncClient("https://carag.example", token="eyJ...")
+    AsyncClient('https://carag.example')
+    """
 
     def __init__(self, url: str, *, token: str | Callable[[], str], seconds: float = 90.0) -> None:
         super().__init__(url, token=token, seconds=seconds)

@@ -4,6 +4,11 @@ A batch is one transaction, under a lock on its collection, and moves the epoch 
 transaction, so that epoch, count and rows come from one snapshot. Exact plans read every admissible row; the graph
 walks until enough rows pass, and promises a recall (:data:`RECALL`), not exactness; it is not walked if few rows are
 admissible. If its list is short, the search is repeated exactly, in the same snapshot.
+
+There is no certified plan: the pages that PostgreSQL reads also hold inadmissible rows, and its planner's statistics
+include them.
+
+Rows that ended are kept for earlier epochs; nothing is removed automatically.
 """
 
 from __future__ import annotations
@@ -68,17 +73,31 @@ _MOST_WORDS: Final = 10_000
 class PostgresBackend(PostgresLoads):
     """A collection of vectors in a PostgreSQL database.
 
-    - ``dsn``: such as ``postgresql://carag_app@db.example/vectors``; the rest comes from libpq's environment. To
-      another machine TLS and a verified certificate are required, unless ``sslmode`` says otherwise.
-    - ``collection``: usually a tenant: part of every key and of every statement. By default the one in the address,
-      ``?collection=NAME``, or ``carag``.
-    - ``dim``: length of every vector, at most 2,000; by default that of the first batch.
-    - ``schema``: holds the tables, which are created if missing and the account may.
-    - ``timeout``: seconds for a transaction.
-    - ``connections``: most connections at once.
+    Parameters
+    ----------
+    dsn : str
+        Such as ``postgresql://carag_app@db.example/vectors``; the rest comes from libpq's environment. To another
+        machine TLS and a verified certificate are required, unless ``sslmode`` says otherwise.
+    collection : str, optional
+        Usually a tenant: part of every key and of every statement. By default the one in the address,
+        ``?collection=NAME``, or ``carag``.
+    dim : int, optional
+        Length of every vector, at most 2,000; by default that of the first batch.
+    schema : str
+        Holds the tables, which are created if missing and the account may.
+    timeout : float
+        Seconds for a transaction.
+    connections : int
+        Most connections at once.
 
-    Raises BackendUnavailable if the database cannot be reached or used; InvalidArgument if an argument is not valid, or
-    the collection has vectors of another length; MissingExtra if psycopg is not installed.
+    Raises
+    ------
+    BackendUnavailable
+        If the database cannot be reached or used.
+    InvalidArgument
+        If an argument is not valid, or the collection has vectors of another length.
+    MissingExtra
+        If psycopg is not installed.
     """
 
     def __init__(
@@ -165,10 +184,16 @@ class PostgresBackend(PostgresLoads):
         Rows added later enter it one at a time, which takes longer, so build it after the first load. Writers wait
         meanwhile, and there is no time limit.
 
-        - ``memory_mb``: megabytes for the build, by default ``maintenance_work_mem``. What does not fit is built on
-          disk, several times slower: a row takes four bytes per coordinate and about 500 for its links.
+        Parameters
+        ----------
+        memory_mb : int, optional
+            Megabytes for the build, by default ``maintenance_work_mem``. What does not fit is built on disk, several
+            times slower: a row takes four bytes per coordinate and about 500 for its links.
 
-        Raises InvalidArgument if there are no rows, or ``memory_mb`` is not valid.
+        Raises
+        ------
+        InvalidArgument
+            If there are no rows, or ``memory_mb`` is not valid.
         """
         if memory_mb is not None and not (type(memory_mb) is int and 1 <= memory_mb <= _MOST_MB):
             raise InvalidArgument(

@@ -56,8 +56,13 @@ _KEEPALIVE: Final = {"idle": 30, "interval": 10, "count": 3}  # seconds, seconds
 class PostgresEpochs:
     """Epochs of one sharded collection, in a database that may also be one of its shards.
 
-    - ``dsn``, ``timeout``: as of :class:`~carag.backends.PostgresBackend`.
-    - ``schema``: holds the tables, which are created if missing.
+    Parameters
+    ----------
+    dsn, timeout
+        As of :class:`~carag.backends.PostgresBackend`.
+    collection : str
+    schema : str
+        Holds the tables, which are created if missing.
     """
 
     def __init__(

@@ -1,4 +1,12 @@
-"""Connect to a PostgreSQL server: a few pooled connections, time limits, and retries where they are safe."""
+"""Connect to a PostgreSQL server: a few pooled connections, time limits, and retries where they are safe.
+
+Work here is either a read, or a batch identified by its name, so both may be repeated. If a connection breaks, the work
+is retried on a new one after a random pause, and all pooled connections are closed, for they led to the same server.
+After a few failures in a row the server is not asked for a second, so that callers are refused at once instead of
+waiting.
+
+No error contains an address, account or password, and nothing is logged.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +71,7 @@ class PostgresLink:
     - ``timeout``: seconds for a statement.
     - ``most``: most connections at once.
 
-    Raises InvalidArgument if the address is not valid; it is not quoted, because it may contain a password. Raises
+    Raises InvalidArgument if the address is not valid; it is not quoted, because it may contain a password;
     MissingExtra if psycopg is not installed.
     """
 
@@ -226,7 +234,13 @@ class PostgresLink:
 
 
 def collection_in(dsn: str) -> tuple[str, str | None]:
-    """Take the collection, ``?collection=NAME``, out of an address, since libpq does not know it."""
+    """Take the collection, ``?collection=NAME``, out of an address, since libpq does not know it.
+
+    Examples
+    --------
+    >>> collection_in("postgresql://carag_app@db.example/vectors?collection=filings&sslmode=require")
+    ('postgresql://carag_app@db.example/vectors?sslmode=require', 'filings')
+    """
     try:
         parts = urlsplit(dsn)
         asked = parse_qsl(parts.query, keep_blank_values=True)

@@ -3,6 +3,9 @@
 An exact search scores and counts all admissible rows before it sorts, which no index of pgvector can serve, whatever
 the planner knows; a search of the graph sorts by what its index serves, with other sorting switched off. Versions ended
 after the epoch are in ``past``; the last epoch has none, which takes one look into an index.
+
+Rows are looked up key by key, whatever the planner knows: it knows nothing of rows that were just added, and would read
+all of them to find a few thousand (``OFFSET 0`` keeps it from merging the lookup into a join).
 """
 
 from __future__ import annotations

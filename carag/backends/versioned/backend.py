@@ -7,6 +7,13 @@ before it leaves versions that no reader sees, and the next batch removes them f
 
 A write that its client gave up may still arrive, so a writer that is not certain of a batch must repeat that batch, and
 begin no other.
+
+Ended versions are removed once no reader can still ask for them. A replaced epoch may be asked for ``keep`` seconds
+more; then the register says that it may not. Another ``keep`` seconds later, when readers of the earlier register have
+finished or were refused, the next batch sweeps.
+
+The caller must see to it that there is one writer at a time, as the engine does with its store's lock. A backend in
+this package adds only a dozen primitives, each of which may be repeated.
 """
 
 from __future__ import annotations
@@ -61,10 +68,14 @@ class Nearest(NamedTuple):
 class VersionedBackend(ABC):
     """What Redis, Qdrant and Milvus have in common as a :class:`~carag.backends.VectorBackend`.
 
-    - ``collection``: the name of the rows within the engine, already checked.
-    - ``kind``: the engine and its version, for records.
-    - ``keep``: seconds for which a replaced epoch may still be asked for; None keeps every epoch, and with it what was
-      deleted.
+    Parameters
+    ----------
+    collection : str
+        The name of the rows within the engine, already checked.
+    kind : str
+        The engine and its version, for records.
+    keep : float, optional
+        Seconds for which a replaced epoch may still be asked for; None keeps every epoch, and with it what was deleted.
     """
 
     _most_words: ClassVar[int]

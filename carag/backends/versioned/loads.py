@@ -1,4 +1,9 @@
-"""Loads on an engine without transactions: versions of the next epoch, and a note of how far they are written."""
+"""Loads on an engine without transactions: versions of the next epoch, and a note of how far they are written.
+
+A load is a batch written in many steps. Its versions belong to the next epoch, which nothing asks for yet; the note of
+what is under way has its position and the register that will hold. So each block is two writes, and a block whose
+second write was lost is written over itself.
+"""
 
 from __future__ import annotations
 

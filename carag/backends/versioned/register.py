@@ -25,7 +25,15 @@ class Sweep(NamedTuple):
     """When it was the last epoch: seconds since 1970, by the writer's clock."""
 
     def moved(self, epoch: int, now: float, keep: float | None) -> Sweep:
-        """Return the sweep at a new epoch, if each may be asked for ``keep`` seconds after it was replaced."""
+        """Return the sweep at a new epoch, if each may be asked for ``keep`` seconds after it was replaced.
+
+        Examples
+        --------
+        >>> Sweep(0, 0, 0, 1, 100.0).moved(2, 130.0, 60.0)
+        Sweep(swept=0, removable=0, earliest=0, mark=1, marked_at=100.0)
+        >>> Sweep(0, 0, 0, 1, 100.0).moved(3, 170.0, 60.0)
+        Sweep(swept=0, removable=0, earliest=1, mark=3, marked_at=170.0)
+        """
         done = self._replace(swept=self.removable)
         if keep is None or now - self.marked_at < keep:
             return done
@@ -50,7 +58,13 @@ class Register(NamedTuple):
         return cls(0, 0, (0,) * parts, {}, Sweep(0, 0, 0, 0, 0.0))
 
     def text(self) -> str:
-        """Return it as JSON."""
+        """Return it as JSON.
+
+        Examples
+        --------
+        >>> Register(1, 2, (1,), {134217729: 1}, Sweep(0, 0, 0, 1, 5.0)).text()
+        '[1,2,[1],[[134217729,1]],[0,0,0,1,5.0]]'
+        """
         listed = (self.epoch, self.dim, self.rows, list(self.words.items()), self.sweep)
         return json.dumps(listed, separators=(",", ":"))
 
@@ -85,7 +99,13 @@ class BegunBatch(NamedTuple):
     """None for an ordinary change, which the next batch undoes."""
 
     def text(self) -> str:
-        """Return it as a line."""
+        """Return it as a line.
+
+        Examples
+        --------
+        >>> BegunBatch(7, "batch/1").text(), BegunBatch.read("7 batch/1") == BegunBatch(7, "batch/1")
+        ('7 batch/1', True)
+        """
         of_load = "" if self.load is None else f" {self.load.position} {self.load.register.text()}"
         return f"{self.epoch} {self.name}{of_load}"
 

@@ -107,7 +107,15 @@ def row_words(words: Iterable[int]) -> list[int]:
 
 
 def check_rows(rows: Rows, dim: int) -> None:
-    """Check that rows can be stored with vectors of a length, 0 before the first."""
+    """Check that rows can be stored with vectors of a length, 0 before the first.
+
+    Examples
+    --------
+    >>> check_rows(no_rows(3), 2)
+    Traceback (most recent call last):
+        ...
+    carag.errors.InvalidArgument: vectors have 3 coordinates; want 2, as the stored ones
+    """
     for name, column, kind in zip(Rows._fields, rows, _TYPES, strict=True):
         if not isinstance(column, np.ndarray) or column.dtype != kind or len(column) != len(rows.keys):
             raise InvalidArgument(f"{name} must be an array of {len(rows.keys):,} {kind}, one per row")

@@ -1,4 +1,9 @@
-"""The Regulatory Compliance Metric: whether what an assistant said agrees with a corpus of regulation."""
+"""The Regulatory Compliance Metric: whether what an assistant said agrees with a corpus of regulation.
+
+`corpus` loads documents, `chunks` cuts them, and `retriever` searches them under a policy. `checker` judges turns as
+the paper does, `stance` in three ways or not at all; `regulatory` aggregates with `statistical`. `variants` lists the
+readings of the metric.
+"""
 
 from carag.evaluation.regulatory.checker import ContradictionChecker
 from carag.evaluation.regulatory.chunks import Chunk, ChunkerConfig

@@ -31,7 +31,13 @@ AGREEMENT: Final = {
 
 
 def agreement(variant: Variant) -> str:
-    """Return one sentence for a terminal or a page."""
+    """Return one sentence for a terminal or a page.
+
+    Examples
+    --------
+    >>> agreement(Variant.PAPER)[:67]
+    'Agreement of paper with experts: kappa 0.00 (95 % interval 0.00 to '
+    """
     found = AGREEMENT[variant]
     return (
         f"Agreement of {variant.value} with experts: kappa {found.kappa:.2f} (95 % interval {found.low:.2f} to "

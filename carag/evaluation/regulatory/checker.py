@@ -48,7 +48,10 @@ class ContradictionChecker:
     def check(self, turn: Batch, found: Sequence[RetrievedChunk]) -> RegulatoryInteraction:
         """Return the verdict on a turn.
 
-        Raises InvalidArgument if the reranker gives anything but one number in [0, 1] for each passage.
+        Raises
+        ------
+        InvalidArgument
+            If the reranker gives anything but one number in [0, 1] for each passage.
         """
         texts = [one.chunk.text for one in found]
         came = self._reranker.score(turn.assistant, texts) if texts else []

@@ -73,7 +73,10 @@ class LocalCorpusConnector(CorpusConnector):
     classification labels it. A file that states ``public_at`` or ``expires_at`` is valid from or until then; a
     superseded one, until its successor is valid.
 
-    - ``corpus_dir``: a folder, or one file.
+    Parameters
+    ----------
+    corpus_dir : path
+        A folder, or one file.
     """
 
     def __init__(self, corpus_dir: str | PathLike[str]) -> None:
@@ -82,8 +85,11 @@ class LocalCorpusConnector(CorpusConnector):
     def load_documents(self) -> list[RegulatoryDocument]:
         """Read every file.
 
-        Raises InvalidArgument if the folder is missing or empty, or a file cannot be read: if a regulation were
-        silently missing, every response would comply with it.
+        Raises
+        ------
+        InvalidArgument
+            If the folder is missing or empty, or a file cannot be read: if a regulation were silently missing,
+            every response would comply with it.
         """
         found, problems = [], []
         ends: dict[str, int] = {}
@@ -117,7 +123,10 @@ class LocalCorpusConnector(CorpusConnector):
 class StoreCorpusConnector(CorpusConnector):
     """What a session may read in a store, joined into runs of adjacent passages with one label.
 
-    - ``engine``: the store's engine. Record a result with :meth:`carag.Engine.evaluated` before showing it.
+    Parameters
+    ----------
+    engine : Engine
+        The store's engine. Record a result with :meth:`carag.Engine.evaluated` before showing it.
     """
 
     def __init__(self, engine: Engine, session: Session) -> None:
@@ -127,7 +136,10 @@ class StoreCorpusConnector(CorpusConnector):
     def load_documents(self) -> list[RegulatoryDocument]:
         """Read every passage that the session may use.
 
-        Raises Refused if the session may use nothing; the refusal is recorded.
+        Raises
+        ------
+        Refused
+            If the session may use nothing; the refusal is recorded.
         """
         return list(_stretches(self._readable[1]))
 

@@ -1,4 +1,8 @@
-"""Give each sentence of a text the sentences that open the lists in which it is an entry."""
+"""Give each sentence of a text the sentences that open the lists in which it is an entry.
+
+"(f) the use of AI systems to infer emotions" forbids nothing; "The following practices shall be prohibited:" above it
+does. Legal texts number paragraphs, letter their points and count sub-points in Roman numerals.
+"""
 
 from __future__ import annotations
 

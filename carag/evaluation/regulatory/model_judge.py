@@ -1,4 +1,8 @@
-"""Judge stance with a language model that Bedrock's ``Converse`` serves; claims and passages leave this machine."""
+"""Judge stance with a language model that Bedrock's ``Converse`` serves; claims and passages leave this machine.
+
+A reply counts only if it is the JSON object that the wording asks for and quotes the passage that it names. Any other
+reply leaves the claim undecided. A model that fails ends the run.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +45,12 @@ _MAX_TOKENS: Final = 300
 class ModelJudge:
     """A :class:`~carag.evaluation.regulatory.ports.StanceJudge` that asks a language model once per claim.
 
-    Raises MissingExtra if boto3 is not installed; ModelUnavailable if no region is configured.
+    Raises
+    ------
+    MissingExtra
+        If boto3 is not installed.
+    ModelUnavailable
+        If no region is configured.
     """
 
     remote: Final = True
@@ -55,8 +64,12 @@ class ModelJudge:
     def judge(self, claim: str, passages: Sequence[str]) -> NDArray[np.float64]:
         """Return one row per passage, as :class:`~carag.evaluation.regulatory.ports.StanceJudge` defines it.
 
-        Raises InvalidArgument if a text is not a string, or is empty or white space; ModelUnavailable if the model
-        fails, times out or is denied.
+        Raises
+        ------
+        InvalidArgument
+            If a text is not a string, or is empty or white space.
+        ModelUnavailable
+            If the model fails, times out or is denied.
         """
         check_texts([claim])
         check_texts(passages)

@@ -27,10 +27,18 @@ class NliJudge:
 
     If a passage is longer than the model reads, the part that contradicts most decides.
 
-    - ``folder``: as for :class:`carag.retrieval.CrossEncoder`, with a ``config.json`` whose ``id2label`` names three
-      columns: entailment, contradiction and neutral.
+    Parameters
+    ----------
+    folder : str
+        As for :class:`carag.retrieval.CrossEncoder`, with a ``config.json`` whose ``id2label`` names three columns:
+        entailment, contradiction and neutral.
 
-    Raises ModelUnavailable if a file is missing or invalid; InvalidArgument if the columns are different.
+    Raises
+    ------
+    ModelUnavailable
+        If a file is missing or invalid.
+    InvalidArgument
+        If the columns are different.
     """
 
     def __init__(self, folder: str) -> None:

@@ -1,4 +1,10 @@
-"""Read what a passage demands, forbids or permits, and whether a claim meets it, breaks it, or is not settled by it."""
+"""Read what a passage demands, forbids or permits, and whether a claim meets it, breaks it, or is not settled by it.
+
+Only the words themselves decide: figures of one kind, by what they allow; a negation of what is demanded; and the force
+of the rule, be it a duty, a prohibition or a permission. The part of the passage that shares most of the claim's words
+decides, and the other parts are ignored. Sharing the words of a rule is not enough for a claim that states a figure the
+rule does not have, or affirms one half of what is demanded and denies the other.
+"""
 
 from __future__ import annotations
 
@@ -163,7 +169,11 @@ def _reading(claim: str, norm: _Norm, weights: Mapping[str, float]) -> Reading:
 
 
 def _accounts(claim: str, norm: _Norm) -> bool:
-    """Tell whether a rule contains all that a claim says: every word, and the order in time."""
+    """Tell whether a rule contains all that a claim says: every word, and the order in time.
+
+    A word that the rule lacks may turn the act into a breach: a declaration drawn up orally does not count. A title
+    demands nothing.
+    """
     text = f"{norm.lead} {norm.text}"
     if _MODAL.search(text) is None and UNDOING.search(text) is None:
         return False

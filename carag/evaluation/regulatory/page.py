@@ -1,4 +1,7 @@
-"""Write a result as one page of HTML, on which every verdict links to the passage that it rests on, and back."""
+"""Write a result as one page of HTML, on which every verdict links to the passage that it rests on, and back.
+
+The file contains no script and loads nothing, and all text that strangers wrote is escaped.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Adapt the project's embedders and rerankers to the paper's interfaces, and check what your own return."""
+"""Adapt the project's embedders and rerankers to the paper's interfaces, and check what your own return.
+
+The paper's interfaces are :class:`Embedder` (``encode``, ``encode_query``) and :class:`Reranker` (``score``). Any
+embedder or reranker that the rest of the package takes works here too, through :func:`as_embedder` and
+:func:`as_reranker`.
+"""
 
 from __future__ import annotations
 
@@ -124,6 +129,12 @@ class CosineReranker(Reranker):
     """The cosine of an embedder's vectors as a reranker: a baseline, since it cannot tell agreement from its opposite.
 
     Vectors of documents are kept, so that a corpus is embedded once.
+
+    Examples
+    --------
+    >>> from carag.retrieval import embedder_by_name
+    >>> CosineReranker(embedder_by_name("wordllama")).score("Fees rise.", ["Fees rise.", "Trees."])[0]
+    1.0
     """
 
     def __init__(self, embedder: object) -> None:

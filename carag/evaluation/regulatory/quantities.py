@@ -142,7 +142,13 @@ _DATE: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """What a figure allows: the numbers of one kind from ``low`` to ``high``."""
+    """What a figure allows: the numbers of one kind from ``low`` to ``high``.
+
+    Examples
+    --------
+    >>> quantities("at least six months")[0].text, quantities("up to 5 %")[0].kind
+    ('at least six months', 'share')
+    """
 
     kind: str
     """``time`` in days, ``working time`` in working days, ``share`` in per cent, a currency, or what is counted."""

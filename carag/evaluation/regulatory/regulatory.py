@@ -1,4 +1,7 @@
-"""Measure sessions against a corpus of regulation: find passages for each turn, judge it, and aggregate."""
+"""Measure sessions against a corpus of regulation: find passages for each turn, judge it, and aggregate.
+
+The corpus is loaded when the first session is measured, and embedded only once.
+"""
 
 from __future__ import annotations
 
@@ -36,11 +39,15 @@ class _Kept(NamedTuple):
 class Regulatory:
     """The metric over one corpus.
 
-    - ``embedder``: the paper's :class:`~carag.evaluation.regulatory.ports.Embedder`, or any that :mod:`carag.retrieval`
-      takes.
-    - ``reranker``: the paper's :class:`~carag.evaluation.regulatory.ports.Reranker`, or any that :mod:`carag.retrieval`
-      takes; for the variant ``stance``, a :class:`~carag.evaluation.regulatory.ports.StanceJudge`.
-    - ``statistical_mode``: by default the weighted mean.
+    Parameters
+    ----------
+    embedder : object
+        The paper's :class:`~carag.evaluation.regulatory.ports.Embedder`, or any that :mod:`carag.retrieval` takes.
+    reranker : object
+        The paper's :class:`~carag.evaluation.regulatory.ports.Reranker`, or any that :mod:`carag.retrieval` takes;
+        for the variant ``stance``, a :class:`~carag.evaluation.regulatory.ports.StanceJudge`.
+    statistical_mode : StatisticalMode, optional
+        By default the weighted mean.
 
     Examples
     --------
@@ -118,8 +125,10 @@ class Regulatory:
     ) -> list[RegulatoryInteraction]:
         """Judge turns of a session, and keep the verdicts until :meth:`result` is called.
 
-        Raises InvalidArgument if a turn with the same id was judged before, or the session belongs to another
-        assistant.
+        Raises
+        ------
+        InvalidArgument
+            If a turn with the same id was judged before, or the session belongs to another assistant.
         """
         self.load()
         kept = self._kept.get(session_id, _Kept(assistant_id, {}))
@@ -144,7 +153,10 @@ class Regulatory:
     def result(self, session_id: str) -> RegulatoryMetric:
         """Aggregate the judged turns of a session, and forget them.
 
-        Raises InvalidArgument if there are no turns, or their weights cannot be shares; then nothing is forgotten.
+        Raises
+        ------
+        InvalidArgument
+            If there are no turns, or their weights cannot be shares; then nothing is forgotten.
         """
         kept = self._kept.get(session_id)
         if kept is None or not kept.turns:

@@ -56,7 +56,10 @@ class RetrievedChunk:
 class DocumentRetriever:
     """The passages of a corpus, and those that the policy admits and that are nearest to a text.
 
-    - ``sha256``: hash of the passages and their positions.
+    Attributes
+    ----------
+    sha256 : str
+        Hash of the passages and their positions.
     """
 
     def __init__(self, embedder: Embedder, settings: Settings) -> None:
@@ -76,7 +79,10 @@ class DocumentRetriever:
     def load_corpus(self, documents: Iterable[RegulatoryDocument], decision: Decision) -> int:
         """Cut and embed the documents that the decision admits; return the number of passages.
 
-        Raises InvalidArgument if no document may be read, or none contains text.
+        Raises
+        ------
+        InvalidArgument
+            If no document may be read, or none contains text.
         """
         cut = _CUTTERS[self._settings.variant]
         chunks: list[Chunk] = []
@@ -119,8 +125,10 @@ class DocumentRetriever:
     def retrieve(self, query: str) -> list[RetrievedChunk]:
         """Return the passages nearest to a text, most similar first: at most ``top_k``, at or above the threshold.
 
-        Raises InvalidArgument if no corpus is loaded, or the embedder returns anything but a vector with the passages'
-        dimension.
+        Raises
+        ------
+        InvalidArgument
+            If no corpus is loaded, or the embedder returns anything but a vector with the passages' dimension.
         """
         if not self._chunks:
             raise InvalidArgument("no corpus is loaded, so it cannot be searched; call load_corpus first")

@@ -1,4 +1,8 @@
-"""Measure sessions against a corpus, and record the result before it is shown."""
+"""Measure sessions against a corpus, and record the result before it is shown.
+
+The result is JSON Lines, one session per line. The record of an evaluation holds its SHA-256, and that of everything it
+depends on, so a file kept elsewhere can be shown to be what was measured then, and with what.
+"""
 
 from __future__ import annotations
 
@@ -74,17 +78,31 @@ def run_metric(
 ) -> MetricRun:
     """Measure all sessions of a file, and record the result.
 
-    - ``corpus``: a folder of regulation, or a store.
-    - ``sessions``: as :func:`~carag.evaluation.regulatory.sessions.read_sessions` reads it.
-    - ``out``: the result is written here as it is made; show it only after this function has returned.
-    - ``embedder``, ``reranker``: as for :class:`~carag.evaluation.regulatory.regulatory.Regulatory`.
-    - ``store``: where the record goes; if the corpus is a store, only its own log.
-    - ``reader``: the session under whose policy a store is read; required for a store, and only for one.
-    - ``progress``: called with the number of turns judged, and of all turns.
+    Parameters
+    ----------
+    corpus : Path
+        A folder of regulation, or a store.
+    sessions : Path
+        As :func:`~carag.evaluation.regulatory.sessions.read_sessions` reads it.
+    out : binary file
+        The result is written here as it is made; show it only after this function has returned.
+    embedder, reranker : object
+        As for :class:`~carag.evaluation.regulatory.regulatory.Regulatory`.
+    store : Path, optional
+        Where the record goes; if the corpus is a store, only its own log.
+    reader : Session, optional
+        The session under whose policy a store is read; required for a store, and only for one.
+    progress : callable
+        Called with the number of turns judged, and of all turns.
 
-    Raises InvalidArgument if corpus, sessions or models are not valid; nothing is recorded. Raises Refused if that
-    session may not read the store; the refusal is recorded. Raises AuditUnavailable if the record cannot be written; do
-    not show the result.
+    Raises
+    ------
+    InvalidArgument
+        If corpus, sessions or models are not valid; nothing is recorded.
+    Refused
+        If that session may not read the store; the refusal is recorded.
+    AuditUnavailable
+        If the record cannot be written; do not show the result.
     """
     started = datetime.now(UTC)
     asked = hashlib.sha256()

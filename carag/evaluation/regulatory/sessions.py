@@ -35,11 +35,18 @@ class MeasuredSession(NamedTuple):
 def read_sessions(path: Path, digest: hashlib._Hash | None = None) -> list[MeasuredSession]:
     """Read all sessions, and check every line before any session is measured.
 
-    - ``path``: UTF-8; each line an object with the strings ``session_id``, ``assistant_id``, ``qa_id``, ``query``,
-      ``assistant`` and, optionally, the number ``weight``. Lines of one session may be anywhere in the file.
-    - ``digest``: updated with the bytes read, so that what is hashed is what was measured.
+    Parameters
+    ----------
+    path : Path
+        UTF-8; each line an object with the strings ``session_id``, ``assistant_id``, ``qa_id``, ``query``,
+        ``assistant`` and, optionally, the number ``weight``. Lines of one session may be anywhere in the file.
+    digest : hashlib object, optional
+        Updated with the bytes read, so that what is hashed is what was measured.
 
-    Raises InvalidArgument if the file cannot be read or is empty, or a line is not valid; the message names the line.
+    Raises
+    ------
+    InvalidArgument
+        If the file cannot be read or is empty, or a line is not valid; the message names the line.
     """
     found: dict[str, MeasuredSession] = {}
     seen: defaultdict[str, set[str]] = defaultdict(set)

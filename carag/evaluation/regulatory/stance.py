@@ -52,10 +52,13 @@ class _Stance(NamedTuple):
 class StanceChecker:
     """Judges every sentence of a response by every passage found.
 
-    - ``judge``: it may have ``thresholds``, the least probabilities of SUPPORTS and CONTRADICTS, both 1/2 by default.
-      It may have ``conclude(claim, passages)``, which returns the three probabilities of all passages together, the
-      passage that decides, the start and end of the deciding words in it, and the rows of ``judge``. Equal
-      probabilities of SUPPORTS and CONTRADICTS, neither reaching its threshold, leave a claim undecided.
+    Parameters
+    ----------
+    judge : StanceJudge
+        It may have ``thresholds``, the least probabilities of SUPPORTS and CONTRADICTS, both 1/2 by default. It may
+        have ``conclude(claim, passages)``, which returns the three probabilities of all passages together, the
+        passage that decides, the start and end of the deciding words in it, and the rows of ``judge``. Equal
+        probabilities of SUPPORTS and CONTRADICTS, neither reaching its threshold, leave a claim undecided.
     """
 
     def __init__(self, judge: StanceJudge, settings: Settings) -> None:
@@ -146,7 +149,10 @@ class StanceChecker:
         )
 
     def _stance(self, rows: NDArray[np.float64]) -> _Stance:
-        """Reduce rows of probabilities to one verdict: what exceeds its threshold most; contradiction wins ties."""
+        """Reduce rows of probabilities to one verdict: what exceeds its threshold most; contradiction wins ties.
+
+        The row that is most certain decides and is not outvoted: one provision is enough to make a response wrong.
+        """
         above = rows[:, :2] - self._thresholds
         column = 1 if above[:, 1].max() >= above[:, 0].max() else 0
         at = int(above[:, column].argmax())
@@ -158,7 +164,10 @@ class StanceChecker:
 
 
 def claims_in(text: str) -> list[tuple[int, int]]:
-    """Return the positions of the sentences in a response that claim something, in characters."""
+    """Return the positions of the sentences in a response that claim something, in characters.
+
+    A line end within a sentence does not end it: an answer's lines may break anywhere.
+    """
     joined: list[tuple[int, int]] = []
     for start, end in sentences(text):
         if joined and _GOES_ON.match(text, joined[-1][1] - 1):

@@ -82,8 +82,19 @@ class _Read(NamedTuple):
 class StanceHead:
     """A :class:`~carag.evaluation.regulatory.ports.StanceJudge` that uses words alone, without a model.
 
-    - ``weights``: as ``bench/metric/train_stance.py`` (tag ``evidence-0.3``) writes them; by default those that ship.
-    - ``knows_requirements``: whether to use what was learnt about single requirements.
+    Parameters
+    ----------
+    weights : bytes, optional
+        As ``bench/metric/train_stance.py`` (tag ``evidence-0.3``) writes them; by default those that ship.
+    knows_requirements : bool
+        Whether to use what was learnt about single requirements.
+
+    Examples
+    --------
+    >>> head, claim = StanceHead(), "Providers keep the logs for six months."
+    >>> passages = ["Providers shall keep logs for 6 months.", "Providers shall keep logs for two months.", "Rome."]
+    >>> head.judge(claim, passages).argmax(axis=1).tolist()
+    [0, 1, 2]
     """
 
     name: Final = "stance-head"
@@ -110,7 +121,10 @@ class StanceHead:
     def judge(self, claim: str, passages: Sequence[str]) -> NDArray[np.float64]:
         """Return ``(n, 3)`` rows with the sum 1: how far each passage's most relevant sentence supports or contradicts.
 
-        Raises InvalidArgument if a text is not a string, or is empty or white space.
+        Raises
+        ------
+        InvalidArgument
+            If a text is not a string, or is empty or white space.
         """
         check_texts([claim])
         check_texts(passages)
@@ -119,7 +133,10 @@ class StanceHead:
     def conclude(self, claim: str, passages: Sequence[str]) -> Conclusion:
         """Say what all passages together amount to, independently of their order and overlaps.
 
-        Raises InvalidArgument as for :meth:`judge`, and if there is no passage.
+        Raises
+        ------
+        InvalidArgument
+            As for :meth:`judge`, and if there is no passage.
         """
         check_texts([claim])
         check_texts(passages or [""])

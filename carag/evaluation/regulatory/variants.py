@@ -59,13 +59,20 @@ class Variant(StrEnum):
 class Settings:
     """What a run is made with; the defaults are the paper's.
 
-    - ``variant``: the variant or its name.
-    - ``chunk_size``, ``chunk_overlap``: characters in a window, and those it shares with the next.
-    - ``top_k``: passages judged per turn; for ``reference``, found by each of its two lookups.
-    - ``similarity_threshold``: least cosine of a passage that is judged.
-    - ``contradiction_threshold``: a passage with a lower score contradicts. Not used by ``stance``, whose judge has its
-      own thresholds.
-    - ``compliance_threshold``: least score that is compliant.
+    Parameters
+    ----------
+    variant : Variant
+        The variant or its name.
+    chunk_size, chunk_overlap : int
+        Characters in a window, and those it shares with the next.
+    top_k : int
+        Passages judged per turn; for ``reference``, found by each of its two lookups.
+    similarity_threshold : float
+        Least cosine of a passage that is judged.
+    contradiction_threshold : float
+        A passage with a lower score contradicts. Not used by ``stance``, whose judge has its own thresholds.
+    compliance_threshold : float
+        Least score that is compliant.
     """
 
     variant: Variant = Variant.PAPER
