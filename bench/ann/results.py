@@ -154,7 +154,7 @@ class Results:
 
     machines: tuple[dict[str, Any], ...]
     cells: dict[str, list[CellResult]]
-    """By data set, and kernel where that is none of AVX-512."""
+    """By data set, and by kernel unless that is one of AVX-512."""
     others: tuple[dict[str, Any], ...]
     """Records of builds, of the policy tax and of large indexes."""
 
