@@ -52,12 +52,6 @@ class Child:
         incoming.close()
 
     @property
-    def pid(self) -> int:
-        """The process, for ``os.kill``."""
-        assert self._process.pid is not None
-        return self._process.pid
-
-    @property
     def returncode(self) -> int | None:
         """Its exit status once it has ended; the negative signal if it was killed."""
         return self._process.exitcode
