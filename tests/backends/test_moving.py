@@ -27,6 +27,7 @@ from carag.policy import policy_word
 from tests.backends.in_memory import MemoryBackend, Store
 from tests.backends.loads import DIM, KEYS, ROWS, blocks, killed_writers, part, seen
 from tests.backends.worlds import drawn_world
+from tests.sizes import SIZE
 
 FEW = part(ROWS, 0, 12)
 
@@ -118,7 +119,9 @@ def killed_at(store: Store, death: float, run) -> bool:
 def deaths(run_on) -> list[float]:
     store = Store()
     run_on(store)
-    return [*range(1, store.writes + 1), store.writes + 0.5]
+    if SIZE == "quick":
+        return [*range(1, store.writes + 1), store.writes + 0.5]
+    return [write + half for write in range(1, store.writes + 1) for half in (0, 0.5)]
 
 
 def copied(store: Store, rows: Rows = FEW) -> str:

@@ -18,7 +18,7 @@ from carag.policy import Mask, Policy, policy_word
 from tests.backends.conformance import Conformance
 from tests.backends.in_memory import MemoryBackend, Store
 from tests.backends.rows import rows
-from tests.sizes import examples
+from tests.sizes import SIZE, examples
 
 ANY = Policy(Mask())
 ONE, TWO, THREE = (policy_word(bits) for bits in (1, 2, 4))
@@ -66,12 +66,17 @@ AFTER = {
 
 
 def deaths(change: str) -> list[float]:
-    """Return every point at which a change can be killed: before each of its writes, and after the last."""
+    """Return every point at which a change can be killed: before each write and after the last.
+
+    For a release, after each.
+    """
     store = Store()
     before = filled(store).store.writes
     CHANGES[change](MemoryBackend(store))
     last = store.writes - before
-    return [*range(1, last + 1), last + 0.5]
+    if SIZE == "quick":
+        return [*range(1, last + 1), last + 0.5]
+    return [write + half for write in range(1, last + 1) for half in (0, 0.5)]
 
 
 def killed(change: str, death: float) -> tuple[Store, bool]:

@@ -141,14 +141,15 @@ def test_adding_twice_changes_nothing(engine: Engine, embedder: Counting) -> Non
 
 
 def test_only_what_changed_is_embedded(engine: Engine, embedder: Counting) -> None:
-    documents = [document(n) for n in range(100)]
+    many = examples(1000, least=100)
+    documents = [document(n) for n in range(many)]
     engine.add(documents)
     embedder.texts.clear()
-    for n in range(0, 100, 10):
+    for n in range(0, many, many // 10):
         documents[n] = document(n, text=f"Branches no longer report on day {n}.")
     report = engine.add(documents)
-    assert (0, 10, 90) == (report.added, report.changed, report.unchanged)
-    assert sorted(documents[n].text for n in range(0, 100, 10)) == sorted(embedder.texts)
+    assert (0, 10, many - 10) == (report.added, report.changed, report.unchanged)
+    assert sorted(documents[n].text for n in range(0, many, many // 10)) == sorted(embedder.texts)
 
 
 def test_passages_are_embedded_in_batches(

@@ -17,6 +17,7 @@ from carag.cli.app import run
 from carag.errors import InvalidArgument, Refused
 from carag.policy import LegalBasis
 from carag.profiles.edgar.reading.readers import read_filings
+from tests.sizes import examples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,7 +49,7 @@ class Refusing:
 
 def questions() -> list[str]:
     rows = (Path(__file__).parents[2] / "data" / "questions.jsonl").read_text("utf-8").splitlines()
-    return [json.loads(row)["question"] for row in rows][:6]
+    return [json.loads(row)["question"] for row in rows][: examples(20, least=6)]
 
 
 def everything(home: Path, corpus: Path) -> Iterator[str]:

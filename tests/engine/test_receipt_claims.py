@@ -19,6 +19,7 @@ from carag.audit.tlog import encoding
 from carag.engine.policy_replay import ReplayVerdict, replay
 from carag.policy import as_of_minutes
 from carag.retrieval import retriever
+from tests.sizes import SIZE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -199,7 +200,7 @@ def test_a_record_says_what_was_known_and_proves_it(tmp_path: Path, small_corpus
     files = sorted(small_corpus.glob("*.txt"))
     random.Random(5).shuffle(files)  # noqa: S311
     with Engine.open(tmp_path / "store", embedder="wordllama") as engine:
-        for n in range(2):
+        for n in range(3 if SIZE != "quick" else 2):
             portion = tmp_path / f"portion-{n}"
             portion.mkdir()
             for file in files[n::4]:

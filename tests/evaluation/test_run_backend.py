@@ -18,6 +18,7 @@ from carag.evaluation.run_metadata import RunMetadata
 from carag.evaluation.searched import Searched
 from carag.store.store import CorpusStore
 from tests.backends.lying import Lie, Lying
+from tests.sizes import examples
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,12 +32,12 @@ def settings(cache: Path, **more) -> Settings:
         size="small",
         cache=cache,
         embedder="wordllama",
-        pairs=4,
+        pairs=examples(8, least=4),
         built=1,
         attacks=1,
         compared=2,
         worlds=1,
-        trials=100,
+        trials=examples(200, least=100),
         fused_trials=5,
         systems=SYSTEMS,
         **more,

@@ -161,7 +161,7 @@ def test_if_no_company_is_named_all_is_shown(tmp_path: Path) -> None:
     assert found.shown == found.passages
 
 
-@pytest.mark.parametrize("k", [2, 4, 6])
+@pytest.mark.parametrize("k", [2, 4, 6, *(pytest.param(k, marks=pytest.mark.release) for k in (1, 3))])
 def test_a_reranker_keeps_what_is_about_whom_is_named_before_the_rest(tmp_path: Path, k: int) -> None:
     """However well it likes the others; within either it orders as it likes."""
     question = "What royalty does Amcor pay?"

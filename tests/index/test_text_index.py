@@ -27,6 +27,7 @@ from tests.index.plain_text import (
     label,
     overlap,
 )
+from tests.sizes import examples
 
 # Labels without a schema version are among those drawn.
 pytestmark = pytest.mark.filterwarnings("ignore::carag.errors.UnlabelledWarning")
@@ -365,14 +366,14 @@ def test_answers_do_not_change_while_labels_are_replaced():
     index = simple([["sales"]] * 40)
 
     def relabel():
-        for round_ in range(150):
+        for round_ in range(examples(400, least=150)):
             old = np.arange(40) + 1_000 * round_
             index.label(
                 old + 1_000, np.arange(40), policy_word(1 | (np.arange(40) * round_ % 4) << 1), closes=old
             )
 
     def search():
-        for _ in range(150):
+        for _ in range(examples(400, least=150)):
             found = index.search(["sales"], None, OPEN)
             assert list(range(40)) == sorted(found.chunks.tolist())
             assert 40 == found.stats.admissible

@@ -136,8 +136,9 @@ def test_a_large_view_finds_what_the_index_finds(build):
     """With its own cells and graph, it gives the same similarities to the bit, and misses few rows."""
     rng = np.random.default_rng(3)
     index = Index(16, M=16, ef_construction=60, views=ROOM)
-    vectors = rng.standard_normal((10_000, 16)).astype(np.float32)
-    index.add(vectors, [OPEN if i % 2 else CLOSED for i in range(10_000)])
+    rows = examples(20_000, least=10_000)
+    vectors = rng.standard_normal((rows, 16)).astype(np.float32)
+    index.add(vectors, [OPEN if i % 2 else CLOSED for i in range(rows)])
     queries = rng.standard_normal((50, 16)).astype(np.float32)
     found, exact = asked(index, queries), index.search(queries, 10, POLICY, plan=Plan.EXACT)
     assert found.stats.over_view
@@ -399,11 +400,11 @@ def test_searches_during_relabels_see_no_closed_row():
 
 def test_a_closed_row_is_gone_at_once_from_a_view():
     """After relabel() returned, no search finds the row."""
-    index = filled(600)
-    for key in range(0, 120, 2):
+    index = filled(examples(2_000, least=600))
+    for key in range(0, examples(400, least=120), 2):
         asked(index, np.ones(4), 5) if key % 20 == 0 else None
         index.relabel([key], [CLOSED])
-        assert key not in index.search(np.ones(4), 600, POLICY).keys[0]
+        assert key not in index.search(np.ones(4), len(index), POLICY).keys[0]
     assert index.stats().view_error == ""
 
 
@@ -446,8 +447,8 @@ def test_an_unreferenced_index_is_freed():
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_child_of_fork_makes_its_own(monkeypatch):
     """Forked while views are made and rows are copied, the child searches, changes its index and makes views."""
-    index = filled(1_500)
-    for attempt in range(3):
+    index, attempts = filled(examples(5_000, least=1_500)), examples(8, least=3)
+    for attempt in range(attempts):
         index.search(np.ones(4), 3, Policy(Mask(required=1), deny_entities=[attempt + 1]))
         if (child := os.fork()) == 0:
             status = 1
@@ -460,5 +461,5 @@ def test_a_child_of_fork_makes_its_own(monkeypatch):
                 os._exit(status)
         assert 0 == os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     settle(index)
-    assert 3 == index.stats().views
+    assert attempts == index.stats().views
     assert 750 == asked(index, np.ones(4), 1_500).counts[0]

@@ -14,6 +14,7 @@ from carag.errors import InvalidArgument
 from carag.labelling.chunking import chunk
 from carag.labelling.clause_path import Path, between
 from carag.labelling.clauses import ClauseChunk, chunk_by_clauses
+from tests.sizes import SIZE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -142,8 +143,9 @@ def assert_linear(text_of: Callable[[int], str]) -> None:
         chunk_by_clauses(text)
         return time.process_time() - begun
 
-    short, long = min(seconds(2_000) for _ in range(3)), seconds(16_000)
-    assert long < 8 * 4 * short + 0.1
+    size = 2_000 if SIZE == "quick" else 10_000
+    short, long = min(seconds(size) for _ in range(3)), seconds(8 * size)
+    assert long < 8 * 4 * short + size / 20_000
 
 
 @pytest.mark.full

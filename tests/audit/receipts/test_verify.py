@@ -149,6 +149,15 @@ def test_a_receipt_is_written_as_ever(build):
     assert (vkey, verification.verdict, verification.passed) == (VKEY, Verdict.VERIFIED, tuple(Check))
 
 
+def test_no_flipped_bit_of_the_kept_receipt_verifies():
+    """One bit of every third byte of the file kept here."""
+    data = (GOLDEN / "receipt-v1.json").read_bytes()
+    for position in range(0, len(data), 3):
+        flipped = bytearray(data)
+        flipped[position] ^= 1 << position % 7
+        assert verify_receipt(bytes(flipped), VKEY).verdict is not Verdict.VERIFIED, position
+
+
 def test_openings_may_be_kept_back_and_that_is_said(build):
     """The holder may leave an opening out; what was kept back is said, and nothing is shown for it."""
     openings = {"query": Opening(b"s" * 32, build.SECRETS["query"])}

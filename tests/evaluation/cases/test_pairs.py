@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from carag.evaluation.cases.pairs import cross, pairs_for_model, share_of, split_of
+from tests.sizes import examples
 
 if TYPE_CHECKING:
     from carag.evaluation.cases.pairs import Pair
@@ -31,7 +32,12 @@ def test_shares_and_splits() -> None:
 def test_crossing_is_seeded_and_keeps_a_question_in_one_split(small: Small) -> None:
     def draw(seed: int) -> list[Pair]:
         return cross(
-            small.truth, small.built.questions, small.built.gold, small.embedder.vectors, count=30, seed=seed
+            small.truth,
+            small.built.questions,
+            small.built.gold,
+            small.embedder.vectors,
+            count=examples(50, least=30),
+            seed=seed,
         )
 
     drawn = draw(1)

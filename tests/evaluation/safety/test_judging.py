@@ -13,6 +13,7 @@ from carag.errors import ModelUnavailable
 from carag.evaluation.judge import Verdict
 from carag.evaluation.run import Settings, run
 from carag.evaluation.safety.judging import JUDGED_SYSTEMS, judge_answers, judged_json
+from tests.sizes import examples
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,7 +43,7 @@ class Verbatim:
 
 def test_only_what_ignores_the_policy_discloses(small: Small, systems: Systems, pairs: list[Pair]) -> None:
     judge = Verbatim()
-    found = judge_answers(judge, small.truth, pairs[:20], systems)
+    found = judge_answers(judge, small.truth, pairs[: examples(40, least=20)], systems)
     assert {one.system for one in found} == set(JUDGED_SYSTEMS)
     disclosing = {one.system for one in found if one.disclosed}
     assert disclosing == {one.system for one in found if one.by_rule} == {"vanilla", "prefilter-rbac"}
@@ -58,7 +59,7 @@ def test_the_open_side_of_a_case_is_what_the_session_may_use(
 ) -> None:
     judge = Verbatim()
     text_of = {small.truth.text(row): row for row in range(len(small.truth))}
-    for pair in pairs[:10]:
+    for pair in pairs[: examples(20, least=10)]:
         judge.cases.clear()
         judge_answers(judge, small.truth, [pair], systems, names=("vanilla",))
         mask = small.truth.admissible(pair.session, pair.question.text)

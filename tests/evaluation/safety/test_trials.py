@@ -12,13 +12,16 @@ from carag.evaluation.safety.trials import run_trials
 from carag.index import Index
 from carag.policy import NEVER, VERSION_WORD, Mask, Policy
 from carag.store.values import Labels
+from tests.sizes import examples
 
 if TYPE_CHECKING:
     from tests.evaluation.conftest import Small
 
 
 @pytest.mark.parametrize("plan", ["auto", "certified"])
-@pytest.mark.parametrize("count", [2_000, pytest.param(1_000_000, marks=pytest.mark.full)])
+@pytest.mark.parametrize(
+    "count", [examples(4_000, least=2_000), pytest.param(1_000_000, marks=pytest.mark.full)]
+)
 def test_no_random_policy_is_broken(small: Small, plan: str, count: int) -> None:
     with Index.load(small.built.store / "index.carag") as index:
         trials = run_trials(index, small.truth.store, plan=plan, count=count, seed=3)
@@ -30,7 +33,9 @@ def test_the_trials_see_an_index_that_was_not_told(small: Small) -> None:
     """A word changed in the index alone: hits now break the policy by the store's word."""
     with Index.load(small.built.store / "index.carag") as index:
         assert index.relabel_where(Policy(Mask()), set=0x21, clear=0x7FF_FFDE, as_of=NEVER - 1)
-        trials = run_trials(index, small.truth.store, plan="certified", count=1_000, seed=3, batch=16)
+        trials = run_trials(
+            index, small.truth.store, plan="certified", count=examples(2_000, least=1_000), seed=3, batch=16
+        )
     assert trials.violating > 0
 
 
