@@ -177,7 +177,7 @@ class Client(_Connection):
 
 
 class AsyncClient(_Connection):
-    """:class:`Client` for asynchronous code, with the same parameters and errors.
+    """:class:`~carag.service.client.Client` for asynchronous code, with the same parameters and errors.
 
     Examples
     --------
