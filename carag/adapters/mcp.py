@@ -360,20 +360,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--backend", metavar="URL", help="where the store's vectors are, if not in its index file"
     )
-    parser.add_argument(
-        "--shadow",
-        metavar="URL",
-        help="a copy of them that is asked every question too, without affecting answers",
-    )
     given = parser.parse_args(arguments)
     from carag.engine import Engine
 
     session = Session(role=given.role, purpose=given.purpose, subject=given.subject)
     with ExitStack() as stack:
         try:
-            engine = stack.enter_context(
-                Engine.open(given.store, create=False, backend=given.backend, shadow=given.shadow)
-            )
+            engine = stack.enter_context(Engine.open(given.store, create=False, backend=given.backend))
         except CaragError as error:
             parser.exit(1, f"{parser.prog}: {error}\n")
         asyncio.run(_stdio(serve(engine=engine, session=session)))

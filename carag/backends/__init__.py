@@ -6,14 +6,12 @@ contract.
 
 from __future__ import annotations
 
-from carag.backends.checked import Checked
+from carag.backends.checked import AnyIndex, Checked
 from carag.backends.current import Words
-from carag.backends.epochs import Epochs, MemoryEpochs
 from carag.backends.milvus import MilvusBackend
 from carag.backends.moving import Copied, copy_rows, load_rows
 from carag.backends.native import NativeBackend
 from carag.backends.postgres.backend import PostgresBackend
-from carag.backends.postgres.epochs import PostgresEpochs
 from carag.backends.protocol import (
     Admitted,
     Capabilities,
@@ -30,8 +28,6 @@ from carag.backends.redis import RedisBackend
 from carag.backends.results import CheckedResult, CheckedStats
 from carag.backends.root import StateRoot, state_root
 from carag.backends.rows import rows_of
-from carag.backends.shadowed import AnyIndex, Shadowed, ShadowReport
-from carag.backends.sharded import ShardedBackend
 from carag.backends.urls import backend_by_url
 
 __all__ = [
@@ -42,23 +38,17 @@ __all__ = [
     "CheckedResult",
     "CheckedStats",
     "Copied",
-    "Epochs",
     "Found",
     "GraphBackend",
     "IndexState",
     "LoadingBackend",
-    "MemoryEpochs",
     "MilvusBackend",
     "NativeBackend",
     "PostgresBackend",
-    "PostgresEpochs",
     "QdrantBackend",
     "RedisBackend",
     "Rows",
-    "ShadowReport",
-    "Shadowed",
     "ShardState",
-    "ShardedBackend",
     "StateRoot",
     "VectorBackend",
     "Words",

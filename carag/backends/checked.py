@@ -21,7 +21,7 @@ from __future__ import annotations
 import threading
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from carag.backends.current import CurrentWords
 from carag.backends.gathered import Gatherer, Queries
 from carag.backends.rows import index_of
 from carag.errors import BackendFault, BackendUnavailable, InvalidArgument
-from carag.index import Plan
+from carag.index import Index, Plan
 from carag.limits import quoted
 from carag.policy import NEVER, QUARANTINE, Mask, Policy, Search
 from carag.policy.bits import whole_number
@@ -44,9 +44,8 @@ if TYPE_CHECKING:
     from carag.backends.current import Words
     from carag.backends.protocol import Admitted, Capabilities, IndexState, Rows, VectorBackend
     from carag.backends.results import CheckedResult
-    from carag.index import Index
 
-__all__ = ["Checked"]
+__all__ = ["AnyIndex", "Checked"]
 
 _TRIES: Final = 16
 """Times that a search starts again because a writer has moved the epoch away under it."""
@@ -310,6 +309,10 @@ class Checked:
                 self._counts.clear()
             self._counts[question] = count
         return count
+
+
+AnyIndex: TypeAlias = Index | Checked
+"""What passages are searched in."""
 
 
 def _number(name: str, value: object, least: int) -> int:

@@ -44,7 +44,7 @@ Kind = Literal["embedder", "generator", "reranker"]
 FILE: Final = "carag.toml"
 """The name of the file in the current directory."""
 SETTINGS: Final = (
-    *("store", "retain", "not_before", "evidence", "backend", "shadow"),
+    *("store", "retain", "not_before", "evidence", "backend"),
     *("embedder", "generator", "ranker", "reranker"),
 )
 """Parameters of commands that the file can set, by the same names."""
@@ -90,9 +90,6 @@ store = {store}
 ## Where vectors are searched: "native", in an index file of the store, or on a server that holds a copy of its rows.
 # backend = "postgresql://carag_rows@HOST/DATABASE"
 
-## Where a store may move next: a server that also gets every change and every question, for comparison.
-# shadow = "postgresql://carag_rows@HOST/DATABASE?collection=NEXT"
-
 ## The service that carag serve runs is set up in a table [service]: docs/how-to/run-the-service.md.
 """
 
@@ -114,7 +111,6 @@ class _Document(_Strict):
     not_before: str | None = Text
     evidence: str | None = Text
     backend: str | None = Text
-    shadow: str | None = Text
     path: str | None = Text
     embedder: _Model | None = None
     generator: _Model | None = None

@@ -25,7 +25,6 @@ __all__ = [
     "RankerName",
     "ReadableStore",
     "Retain",
-    "ShadowUrl",
     "Store",
     "TrustedWitnesses",
     "TsaRoots",
@@ -122,17 +121,8 @@ BackendUrl = Annotated[
         "--backend",
         metavar="URL",
         help="Where vectors are searched: [b]native[/b], in an index file of the store, or a server, such as "
-        "[b]postgresql://ROLE@HOST/DATABASE[/b]; several, separated by spaces, are the shards of one collection. "
+        "[b]postgresql://ROLE@HOST/DATABASE[/b]. "
         "Default: native; a store whose rows are elsewhere does not open.",
-    ),
-]
-ShadowUrl = Annotated[
-    str | None,
-    typer.Option(
-        "--shadow",
-        metavar="URL",
-        help="A server that also gets the rows and every question, for comparison; it never answers. "
-        "See [b]carag backend[/b].",
     ),
 ]
 TrustedWitnesses = Annotated[
@@ -156,10 +146,9 @@ def store_settings(
     not_before: Path | None = None,
     evidence: str | None = None,
     backend: str | None = None,
-    shadow: str | None = None,
 ) -> dict[str, Any]:
     """Return those options that were given, as arguments of ``Engine.open``."""
-    given: dict[str, Any] = {"retain": retain, "evidence": evidence, "backend": backend, "shadow": shadow}
+    given: dict[str, Any] = {"retain": retain, "evidence": evidence, "backend": backend}
     if not_before is not None:
         given["not_before"] = read_text(not_before)
     return {name: value for name, value in given.items() if value is not None}

@@ -18,7 +18,6 @@ from carag.cli._options import (
     NotBefore,
     RankerName,
     Retain,
-    ShadowUrl,
     Store,
     model_settings,
     store_settings,
@@ -47,7 +46,6 @@ _SETTINGS: Final = (
     "not_before",
     "evidence",
     "backend",
-    "shadow",
 )
 """Options that decide how an engine is opened."""
 _CONDITION: Final = re.compile(r"([^<>=]+)(<=|>=|=|<|>)(.+)", re.DOTALL)
@@ -138,7 +136,6 @@ def ask(
     not_before: NotBefore = None,
     evidence: EvidenceUrl = None,
     backend: BackendUrl = None,
-    shadow: ShadowUrl = None,
     as_json: AsJson = False,
 ) -> int:
     """Answer a question from what this role may use for this purpose.
@@ -151,7 +148,7 @@ def ask(
     from carag.engine import Engine
 
     session, narrowed = _session(role, purpose, as_of, subject, entity, conversation), _where(where or ())
-    settings = store_settings(retain, not_before, evidence, backend, shadow)
+    settings = store_settings(retain, not_before, evidence, backend)
     settings |= model_settings(
         context, store, embedder=embedder, generator=generator, ranker=ranker, reranker=reranker
     )
@@ -250,7 +247,6 @@ def serve(
     not_before: NotBefore = None,
     evidence: EvidenceUrl = None,
     backend: BackendUrl = None,
-    shadow: ShadowUrl = None,
 ) -> int:
     """Answer questions over HTTP, each in the session that its signed token grants, until SIGTERM or Ctrl+C.
 
@@ -270,7 +266,7 @@ def serve(
 
     given = {} if port is None else {"port": port}
     settings = context.obj.service().with_options(given)
-    opening = store_settings(retain, not_before, evidence, backend, shadow)
+    opening = store_settings(retain, not_before, evidence, backend)
     opening |= model_settings(
         context, store, embedder=embedder, generator=generator, ranker=ranker, reranker=reranker
     )

@@ -17,7 +17,6 @@ from carag.cli._options import (
     NotBefore,
     RankerName,
     Retain,
-    ShadowUrl,
     Store,
     model_settings,
     store_settings,
@@ -71,7 +70,6 @@ def calibrate(
     not_before: NotBefore = None,
     evidence: EvidenceUrl = None,
     backend: BackendUrl = None,
-    shadow: ShadowUrl = None,
     as_json: AsJson = False,
 ) -> int:
     """Choose how close a passage must be, from questions whose answers you know, and put that in force, on record.
@@ -89,7 +87,7 @@ def calibrate(
     if error is not None and wrong is not None:
         raise InvalidArgument("one threshold cannot promise both --error and --wrong; give one of them")
     shares = {"error": _share("--error", error), "wrong": _share("--wrong", wrong)}
-    settings = store_settings(retain, not_before, evidence, backend, shadow)
+    settings = store_settings(retain, not_before, evidence, backend)
     settings |= model_settings(context, store, embedder=embedder, generator=generator, ranker=ranker)
     with Engine.open(store, create=False, **settings) as engine:
         try:

@@ -19,7 +19,6 @@ from carag.cli._options import (
     NotBefore,
     ProfileName,
     Retain,
-    ShadowUrl,
     Store,
     model_settings,
     store_settings,
@@ -221,7 +220,6 @@ def ingest(
     not_before: NotBefore = None,
     evidence: EvidenceUrl = None,
     backend: BackendUrl = None,
-    shadow: ShadowUrl = None,
     as_json: AsJson = False,
 ) -> int:
     """Read filings, or documents of another profile, label them, and make them searchable.
@@ -237,7 +235,7 @@ def ingest(
     from carag.engine.opening.store import undone_if_empty
 
     settings = model_settings(context, store, embedder=embedder) | store_settings(
-        retain, not_before, evidence, backend, shadow
+        retain, not_before, evidence, backend
     )
     with (
         undone_if_empty(store),
@@ -314,7 +312,6 @@ def sync(
     not_before: NotBefore = None,
     evidence: EvidenceUrl = None,
     backend: BackendUrl = None,
-    shadow: ShadowUrl = None,
     as_json: AsJson = False,
 ) -> int:
     """Store what is new or changed in a folder, by its content, and list what has vanished.
@@ -331,7 +328,7 @@ def sync(
     from carag.engine.named import imported
 
     settings = model_settings(context, store, embedder=embedder) | store_settings(
-        retain, not_before, evidence, backend, shadow
+        retain, not_before, evidence, backend
     )
     own = None if reader is None else imported("reader", reader, not_in=store)
     zone = _zone(time_zone) if time_zone is not None else None

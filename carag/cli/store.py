@@ -36,6 +36,12 @@ _MAX_KEPT: Final = (64 << 20) + 1
 """Bytes read of a receipt; one more than the longest has (``carag.audit.receipts``)."""
 _SHOWN: Final = 10
 """The most documents that are listed; ``--json`` has all."""
+_Source = Annotated[
+    str,
+    typer.Option(
+        "--from", metavar="URL", help="Where the rows are searched now: [b]native[/b], or a server."
+    ),
+]
 _Target = Annotated[
     str,
     typer.Option(
@@ -299,12 +305,7 @@ def restore(
 @backend.command()
 def copy(
     store: Store,
-    source: Annotated[
-        str,
-        typer.Option(
-            "--from", metavar="URL", help="Where the rows are searched now: [b]native[/b], or a server."
-        ),
-    ],
+    source: _Source,
     to: _Target,
     restart: Annotated[
         bool, typer.Option("--restart", help="Discard what an earlier run wrote, and copy everything again.")
@@ -341,13 +342,37 @@ def switch(store: Store, to: _Target, as_json: AsJson = False) -> int:
 
 
 @backend.command()
+def compare(
+    store: Store,
+    source: _Source,
+    to: _Target,
+    searches: Annotated[
+        int,
+        typer.Option(
+            "--searches", metavar="N", min=0, help="Searches to compare, spread over the store's rows."
+        ),
+    ] = 100,
+    as_json: AsJson = False,
+) -> int:
+    """Compare the rows of a store with a copy to the last bit, and what exact searches find in both. Changes nothing.
+
+    [dim]carag backend compare --store store --from native --to postgresql://carag_rows@HOST/DATABASE[/dim]
+    """
+    from carag.engine.rows.moving import compare_backend
+
+    with progress() as bars:
+        done = compare_backend(store, source, to, searches=searches, progress=_Bars(bars))
+    return _moved(done, f"equal, in {searches} searches too, in", as_json=as_json)
+
+
+@backend.command()
 def graph(
     url: Annotated[
         str,
         typer.Option(
             "--backend",
             metavar="URL",
-            help="A PostgreSQL server with rows; several, separated by spaces, are shards.",
+            help="A PostgreSQL server with rows.",
         ),
     ],
     memory_mb: Annotated[

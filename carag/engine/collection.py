@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import numpy as np
 
-from carag.backends import Shadowed
 from carag.engine.kept_embedder import NO_EMBEDDER, KeptEmbedder
 from carag.engine.kept_profile import settle_profile
 from carag.engine.locks import ReadWriteLock
 from carag.engine.rows.backend import KeptBackend
 from carag.engine.rows.file import KeptFile
-from carag.engine.rows.settled import follow_anew, settled_backend, settled_shadow
-from carag.engine.rows.shadowed import KeptShadowed
+from carag.engine.rows.settled import follow_anew, settled_backend
 from carag.engine.sharing import open_corpus
 from carag.engine.state import StoreState
 from carag.errors import CorruptFile, InvalidArgument
@@ -38,7 +36,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from carag.backends import ShadowReport, VectorBackend
+    from carag.backends import VectorBackend
     from carag.engine.rows.kept import KeptRows
     from carag.index import TextIndex
     from carag.policy import Profile
@@ -88,7 +86,6 @@ class Collection:
         profile: Profile | None = None,
         *,
         backend: VectorBackend | None = None,
-        shadow: VectorBackend | None = None,
         progress: Progress = no_progress,
     ) -> None:
         self.store = store
@@ -99,14 +96,11 @@ class Collection:
         self._writer, self._following = threading.RLock(), threading.RLock()
         self.state = StoreState(store, index_path.with_suffix(_SUFFIXES["state"]))
         try:
-            rows = (
+            self._rows: KeptRows = (
                 KeptFile(store, index_path, lambda: embedder.dim)
                 if backend is None
                 else KeptBackend(store, backend, embedder.dim)
             )
-            self._rows: KeptRows = rows
-            if shadow is not None:
-                self._rows = KeptShadowed(rows, KeptBackend(store, shadow, embedder.dim, notes="shadow"))
             self.index = self._rows.index
             self.catalogue = Catalogue(store, self.profile)
             self._words = KeptWords(
@@ -138,11 +132,6 @@ class Collection:
         return self._rows.added
 
     @property
-    def shadow(self) -> ShadowReport | None:
-        """How the shadow differs from what is searched; None without a shadow."""
-        return self.index.report() if isinstance(self.index, Shadowed) else None
-
-    @property
     def words(self) -> TextIndex:
         """The words of the passages, under the same labels as the rows."""
         return self._words.index
@@ -163,7 +152,6 @@ class Collection:
         clock: Callable[[], int],
         profile: str | PathLike[str] | Profile | None = None,
         backend: str | VectorBackend | None = None,
-        shadow: str | VectorBackend | None = None,
         accept_policy: bool = False,
         accept_labels: bool = False,
         progress: Progress = no_progress,
@@ -197,7 +185,6 @@ class Collection:
                 follow_anew(store)
             with (
                 settled_backend(store, backend) as place,
-                settled_shadow(store, shadow) as second,
                 closing(
                     cls(
                         store,
@@ -205,7 +192,6 @@ class Collection:
                         home / "index.carag",
                         settled,
                         backend=place,
-                        shadow=second,
                         progress=progress,
                     )
                 ) as collection,

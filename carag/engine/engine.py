@@ -125,7 +125,6 @@ class Engine(Contents, Measured, Served):
         scrub_every: float | None = None,
         evidence: str | None = None,
         backend: str | VectorBackend | None = None,
-        shadow: str | VectorBackend | None = None,
         accept_gate: bool = False,
         accept_labels: bool = False,
         accept_policy: bool = False,
@@ -178,8 +177,6 @@ class Engine(Contents, Measured, Served):
             ``postgresql://ROLE@HOST/DATABASE``: every record and request goes there, too, before its result leaves.
         backend : str or VectorBackend, optional
             Where vectors are: ``"native"``, here, or a URL (:mod:`carag.backends.urls`). By default here, if they are.
-        shadow : str or VectorBackend, optional
-            A backend that also gets every change and question, for comparison: :attr:`carag.Engine.shadow` counts.
         accept_gate, accept_labels : bool
             Whether a calibrated gate that is not the one on record is dropped, or labels that are not those on record
             are accepted and all rows written again, in either case on record; otherwise the store is not opened.
@@ -209,7 +206,6 @@ class Engine(Contents, Measured, Served):
                 scrub_every=scrub_every,
                 evidence=evidence,
                 backend=backend,
-                shadow=shadow,
                 accept_policy=accept_policy,
                 accept_labels=accept_labels,
                 accept_lost_values=accept_lost_values,

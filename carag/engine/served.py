@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from carag.audit.anchors import Anchoring, Exposure
-    from carag.backends import ShadowReport
     from carag.engine.collection import Collection
     from carag.engine.results import AddReport, Answer, Retrieval
     from carag.generation import GuardedGenerator
@@ -65,11 +64,6 @@ class Served(ABC):
     def exposure(self) -> Exposure:
         """How much of the log no anchor has confirmed yet."""
         return self._anchoring.exposure()
-
-    @property
-    def shadow(self) -> ShadowReport | None:
-        """How a shadow (``Engine.open(shadow=)``) differs from what is searched; None without one."""
-        return self._collection.shadow
 
     @property
     def paces(self) -> tuple[str, str]:

@@ -259,8 +259,6 @@ class Service:
         found |= {"unanchored_records": exposure.records, "unanchored_seconds": exposure.seconds}
         if isinstance(self.keys, JwksKeys):
             found["key_fetches"] = self.keys.fetches
-        if (shadow := self.engine.shadow) is not None:
-            found |= shadow.gauges()
         return found
 
     def try_log(self) -> None:

@@ -302,7 +302,6 @@ def test_the_server_over_stdio_has_the_session_of_its_start(tmp_path: Path) -> N
         (command, 2, "--role"),
         ([*command[:-1], str(tmp_path / "none"), *session], 1, ""),
         ([*command, *session, "--backend", "oracle://host/rows"], 1, no_backend),
-        ([*command, *session, "--shadow", "oracle://host/rows"], 1, no_backend),
     ):
         done = subprocess.run(
             arguments, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False

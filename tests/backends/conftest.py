@@ -6,15 +6,15 @@ import itertools
 
 import pytest
 
-from carag.backends import PostgresBackend, PostgresEpochs, ShardedBackend
+from carag.backends import PostgresBackend
 
 NUMBERS = itertools.count()
 
 
 @pytest.fixture(scope="session")
 def servers(postgres_run):
-    """Four databases: three shards, and one that keeps their epochs."""
-    return [postgres_run.database() for _ in range(4)]
+    """Two databases."""
+    return [postgres_run.database() for _ in range(2)]
 
 
 class Graphed(PostgresBackend):
@@ -25,18 +25,6 @@ class Graphed(PostgresBackend):
         if self.capabilities.recall is None:
             self.build_graph()
         return state
-
-
-class Sharded(ShardedBackend):
-    """Three shards in databases."""
-
-    def __init__(self, servers, name, **more):
-        self.servers, self.name = servers, name
-        self.shards = [Graphed(one.url, collection=name, **more) for one in servers[:3]]
-        super().__init__(self.shards, PostgresEpochs(servers[3].url, collection=name, **more))
-
-    def again(self):
-        return Sharded(self.servers, self.name)
 
 
 @pytest.fixture

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from carag.backends import MemoryEpochs, NativeBackend, PostgresBackend, ShardedBackend
-from tests.backends.conftest import Sharded
+from carag.backends import NativeBackend, PostgresBackend
 from tests.backends.in_memory import MemoryBackend, Store
 from tests.backends.loads import DIM, Loads
 
@@ -28,17 +27,6 @@ class TestVersioned(Loads):
 
     def connect(self, backend):
         return MemoryBackend(backend.store)
-
-
-class TestShardedVersions(Loads):
-    """Three shards; a second connection shares their epochs."""
-
-    def make(self):
-        self.stores, self.epochs = [Store() for _ in range(3)], MemoryEpochs()
-        return self.connect(None)
-
-    def connect(self, backend):
-        return ShardedBackend([MemoryBackend(one) for one in self.stores], self.epochs)
 
 
 class TestPostgres(Loads):
@@ -67,17 +55,3 @@ class TestFencedPostgres(TestPostgres):
         owner.let_use(account)
         owner.close()
         self.url, self.name = servers[0].as_account(account), name
-
-
-class TestShardedPostgres(Loads):
-    """Three databases, and their epochs in a fourth."""
-
-    @pytest.fixture(autouse=True)
-    def _with(self, servers, name):
-        self.servers, self.name = servers, name
-
-    def make(self):
-        return Sharded(self.servers, self.name)
-
-    def connect(self, backend):
-        return backend.again()

@@ -11,11 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carag.backends import (
-    MemoryEpochs,
     NativeBackend,
     PostgresBackend,
     Rows,
-    ShardedBackend,
     StateRoot,
     copy_rows,
     load_rows,
@@ -138,33 +136,6 @@ def test_a_copy_is_seen_whole_or_not_at_all_wherever_it_is_killed():
         assert root == copied(store)
         assert {*FEW.keys.tolist()} == seen(MemoryBackend(store)), death
         assert len(FEW.keys) == len(store.versions)
-
-
-def loaded(stores: list[Store], epochs: MemoryEpochs) -> None:
-    shards = ShardedBackend([MemoryBackend(one) for one in stores], epochs)
-    try:
-        load_rows(shards, blocks(FEW, 5), batch="load")
-    finally:
-        shards.close()
-
-
-@pytest.mark.parametrize("shard", range(2))
-def test_a_load_of_shards_is_seen_whole_or_not_at_all(shard):
-    """Whichever shard dies, at any of its writes, also after only one has published."""
-    for death in range(1, 18):
-        killed_load(shard, death)
-
-
-def killed_load(shard: int, death: int) -> None:
-    stores, epochs = [Store(), Store()], MemoryEpochs()
-    was_killed = killed_at(stores[shard], death, lambda: loaded(stores, epochs))
-    after = ShardedBackend([MemoryBackend(one) for one in stores], epochs)
-    assert seen(after) == (set() if was_killed else {*FEW.keys.tolist()})
-    loaded(stores, epochs)
-    assert {*FEW.keys.tolist()} == seen(after)
-    assert state_root(filled(FEW), FEW.keys) == state_root(after, FEW.keys)
-    assert len(FEW.keys) == sum(len(one.versions) for one in stores)
-    after.close()
 
 
 class Ended(Exception):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import quote
@@ -9,7 +10,7 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 
-from carag.backends import PostgresBackend, Rows
+from carag.backends import PostgresBackend, Rows, backend_by_url
 from carag.backends.compiled import admitted_at
 from carag.backends.postgres import backend as backend_module
 from carag.backends.postgres import link as link_module
@@ -17,6 +18,8 @@ from carag.backends.postgres import statements
 from carag.backends.postgres.link import PostgresLink
 from carag.backends.postgres.place import check_version
 from carag.backends.postgres.schema import graph_name
+from carag.cli import Exit
+from carag.cli.app import run
 from carag.errors import BackendUnavailable, InvalidArgument
 from carag.index import Plan
 from carag.policy import Mask, policy_word
@@ -50,6 +53,25 @@ class TestPostgres(Conformance):
 
     def stop(self, backend):
         self.server.kill()
+
+
+def test_a_command_builds_the_graph(servers, name, capsys):
+    """It reports the number of rows; another kind of backend is bad input, and no address is shown."""
+    url = f"{servers[0].url}&collection={quote(name)}"
+    command = ["backend", "graph", "--backend", url, "--memory-mb", "64"]
+    assert Exit.BAD_INPUT == run(command)
+    assert "no rows" in capsys.readouterr().err
+    with contextlib.closing(backend_by_url(url)) as backend:
+        backend.add(plain_rows(60, 8), batch="first")
+        assert backend.capabilities.recall is None
+    assert Exit.OK == run(command)
+    assert (
+        f"60 rows have a graph with a declared recall of {backend_module.RECALL}\n" == capsys.readouterr().out
+    )
+    with contextlib.closing(backend_by_url(url)) as backend:
+        assert backend_module.RECALL == backend.capabilities.recall
+    assert Exit.BAD_INPUT == run(["backend", "graph", "--backend", "native://somewhere"])
+    assert "somewhere" not in capsys.readouterr().err
 
 
 # -- plans

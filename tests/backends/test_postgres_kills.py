@@ -11,13 +11,16 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from carag.backends.compiled import admitted_at
 from carag.errors import BackendUnavailable
 from carag.index import Plan
-from tests.backends.conftest import Sharded
+from carag.policy import policy_word
+from tests.backends.conftest import Graphed
 from tests.backends.postgres_servers import postgres_servers
-from tests.backends.test_sharded import ONE, QUERY, TWO, admitted
-from tests.backends.worlds import plain_rows
+from tests.backends.worlds import EVERYTHING, plain_rows
 
+ONE, TWO = policy_word(1), policy_word(2)
+QUERY = np.full((1, 8), 8**-0.5, np.float32)
 BATCH = 40
 """Rows per batch."""
 FIRST = 120
@@ -27,10 +30,18 @@ pytestmark = pytest.mark.release
 
 
 @pytest.fixture(scope="module")
-def servers():
-    """Four servers: three shards, and one that keeps their epochs."""
-    with postgres_servers(4) as running:
-        yield running
+def server():
+    """A server of our own, to be killed."""
+    with postgres_servers(1) as running:
+        yield running[0]
+
+
+def connected(server, name, **more):
+    return Graphed(server.url, collection=name, **more)
+
+
+def admitted():
+    return admitted_at((ONE, TWO), EVERYTHING, 0, None)
 
 
 def answer(backend):
@@ -78,12 +89,12 @@ def repeated(call):
 
 
 @pytest.mark.parametrize("rounds", [6, pytest.param(60, marks=pytest.mark.full)])
-def test_killed_nodes_never_give_a_part(servers, name, rounds):
-    """One of four servers per round, also that of the epochs, at a random moment, while reading and writing go on."""
+def test_a_killed_server_never_gives_a_part(server, name, rounds):
+    """Once a round, at a random moment, while reading and writing go on."""
     rng = np.random.default_rng(rounds)
-    backend, stream = Sharded(servers, name, timeout=20), changes()
+    backend, stream = connected(server, name, timeout=20), changes()
     backend.add(plain_rows(FIRST, 8), batch="first")
-    reader = backend.again()
+    reader = connected(server, name)
     contents = [{}, dict.fromkeys(range(FIRST), ONE)]
     told = Counter()
 
@@ -96,9 +107,9 @@ def test_killed_nodes_never_give_a_part(servers, name, rounds):
 
     with ThreadPoolExecutor(1) as threads:
         for _ in range(rounds):
-            done, seen, killed = threading.Event(), [], servers[int(rng.integers(4))]
+            done, seen = threading.Event(), []
             readings = threads.submit(reading, done, seen)
-            timer = threading.Timer(float(rng.uniform(0.05, 0.8)), killed.kill)
+            timer = threading.Timer(float(rng.uniform(0.05, 0.8)), server.kill)
             timer.start()
             for batch, change, words in stream:
                 contents.append(words(contents[-1]))
@@ -108,7 +119,7 @@ def test_killed_nodes_never_give_a_part(servers, name, rounds):
                     told["interrupted"] += 1
                     break
             timer.join()
-            killed.start()
+            server.start()
             repeated(lambda: change(backend, batch))  # noqa: B023 - at once
             assert repeated(lambda: answer(backend)) == (len(contents) - 1, contents[-1])
             done.set()
@@ -122,18 +133,18 @@ def test_killed_nodes_never_give_a_part(servers, name, rounds):
     reader.close()
 
 
-def test_a_server_that_hangs_is_reported(servers, name):
+def test_a_server_that_hangs_is_reported(server, name):
     """The client has a time limit of its own: a server that is stopped does not keep its limit."""
     import psutil
 
-    backend = Sharded(servers, name, timeout=1.0)
+    backend = connected(server, name, timeout=1.0)
     backend.add(plain_rows(20, 8), batch="first")
-    processes = [psutil.Process(servers[1].process.pid)]
+    processes = [psutil.Process(server.process.pid)]
     processes += processes[0].children(recursive=True)
     for one in processes:
         one.suspend()
     try:
-        with pytest.raises(BackendUnavailable, match="shard 1 of 3"):
+        with pytest.raises(BackendUnavailable, match="did not answer"):
             backend.count(admitted())
     finally:
         for one in reversed(processes):

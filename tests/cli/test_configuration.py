@@ -157,25 +157,6 @@ def test_where_rows_are_is_told_to_the_engine(
     assert ["nothing", "redis://f", "native"] == given
 
 
-@pytest.mark.parametrize("word", ["ask", "ingest", "sync", "gate calibrate"])
-def test_a_shadow_is_told_to_the_engine(word: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the place of the rows is, by whichever command may change or search them."""
-    given: list[Any] = []
-
-    def opened(_: Path, **settings: Any) -> None:
-        given.append(settings.get("shadow", "nothing"))
-        raise InvalidArgument("seen")
-
-    monkeypatch.setattr("carag.engine.Engine.open", opened)
-    words = [*word.split(), "notes", *(() if word in ("ingest", "sync") else SESSION)]
-    write(home / "carag.toml", 'store = "s"')
-    run(words)
-    write(home / "carag.toml", 'store = "s"', 'shadow = "redis://f"')
-    run(words)
-    run([*words, "--shadow", "redis://o"])
-    assert ["nothing", "redis://f", "redis://o"] == given
-
-
 def test_arguments_belong_to_the_name_of_the_file(
     home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import itertools
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from carag.audit import AuditLog, Move, RowsIn, Verdict, verify_receipt
 from carag.audit.auditor.describe import describe_record
-from carag.backends import NativeBackend
+from carag.backends import Checked, NativeBackend
 from carag.cli import Exit
 from carag.cli.app import run
 from carag.engine.rows import moving
-from carag.engine.rows.moving import copy_backend, switch_backend
+from carag.engine.rows.moving import compare_backend, copy_backend, switch_backend
 from carag.errors import AuditUnavailable, BackendFault, BackendUnavailable, InvalidArgument, StoreLocked
 from carag.policy import policy_word
 from carag.store.store import CorpusStore
@@ -203,6 +205,43 @@ def _turned(versions: dict[Any, Any]) -> None:
     versions[at] = (versions[at][0], -versions[at][1], *versions[at][2:])
 
 
+class _Elsewhere(Checked):
+    """Finds each row one unit in the last place farther away in one collection."""
+
+    def search(self, *asked: Any, **how: Any) -> Any:
+        found = super().search(*asked, **how)
+        if self.state().collection != "next":
+            return found
+        return replace(found, similarities=np.nextafter(found.similarities, np.float32(-2)))
+
+
+@pytest.mark.parametrize("source", ["native", "backend"])
+def test_a_copy_is_compared_row_by_row_and_search_by_search(
+    home: Path, source: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Equal rows and answers pass and change nothing; other rows, or other answers from the same rows, do not."""
+    here: Any = "native"
+    if source == "backend":
+        here = Kept(Store(), "own")
+        copy_backend(home, "native", here)
+        switch_backend(home, here)
+    before, place = answers(home, here), Store()
+    copied = copy_backend(home, here, Kept(place, "next"))
+    assert copied == compare_backend(home, here, Kept(place, "next"))
+    with monkeypatch.context() as wrong:
+        wrong.setattr(moving, "Checked", _Elsewhere)
+        with pytest.raises(BackendFault, match="9 of 9 searches found other rows"):
+            compare_backend(home, here, Kept(place, "next"), searches=9)
+    assert before == answers(home, here)
+    _other_word(place.versions)
+    with pytest.raises(BackendFault, match="1 of 12 rows are missing or differ"):
+        compare_backend(home, here, Kept(place, "next"))
+    with pytest.raises(InvalidArgument, match="no copy"):
+        compare_backend(home, here, Kept(Store(), "another"))
+    with pytest.raises(InvalidArgument, match="already"):
+        compare_backend(home, here, here)
+
+
 @pytest.mark.parametrize("harm", [_lost, _other_word, _turned])
 def test_a_copy_that_is_not_the_store_is_refused(home: Path, harm: Any) -> None:
     """A row that is gone, another word, another vector: the store stays where it is."""
@@ -216,7 +255,7 @@ def test_a_copy_that_is_not_the_store_is_refused(home: Path, harm: Any) -> None:
 
 
 def test_a_store_that_changed_since_is_copied_again(home: Path) -> None:
-    """The switch refuses what is behind; another copy brings it up, or a shadow does as it goes."""
+    """The switch refuses what is behind; another copy brings it up."""
     place = Kept(Store())
     copy_backend(home, "native", place)
     with opened(home) as engine:
@@ -226,10 +265,7 @@ def test_a_store_that_changed_since_is_copied_again(home: Path) -> None:
     with pytest.raises((InvalidArgument, BackendFault), match=r"returned|holds|differ"):
         switch_backend(home, place)
     copy_backend(home, "native", place)
-    with opened(home, shadow=place) as engine:
-        engine.add([document("newer")])
-        assert engine.shadow is not None
-        assert not engine.shadow.differs
+    with opened(home) as engine:
         expected = ids(engine, REVIEW)
     switch_backend(home, place)
     with opened(home, place) as engine:
@@ -237,17 +273,15 @@ def test_a_store_that_changed_since_is_copied_again(home: Path) -> None:
         engine._collection.check()
 
 
-def test_the_place_before_is_the_shadow_after(home: Path) -> None:
-    """It follows what comes, and the store goes back to it."""
+def test_the_place_before_is_the_copy_after(home: Path) -> None:
+    """It is brought up to date by a copy, and the store goes back to it."""
     one, two = Kept(Store(), "one"), Kept(Store(), "two")
     for here, there in (("native", one), (one, two)):
         copy_backend(home, here, there)
         switch_backend(home, there)
-    with opened(home, two, shadow=one) as engine:
+    with opened(home, two) as engine:
         engine.add([document("after")])
-        found(engine, REVIEW)
-        assert engine.shadow is not None
-        assert not engine.shadow.differs
+    copy_backend(home, two, one)
     switch_backend(home, one)
     with opened(home, one) as engine:
         assert "d/after" in ids(engine, REVIEW)
@@ -304,6 +338,10 @@ def test_the_commands_say_what_was_moved(
     assert {"backend": "memory 1", "collection": "rows", "rows": 12} == {
         name: value for name, value in copied.items() if name != "root"
     }
+    assert Exit.OK == run(
+        ["backend", "compare", *store, "--from", "native", *to, "--searches", "7", "--json"]
+    )
+    assert copied == json.loads(capsys.readouterr().out)
     assert Exit.OK == run(["backend", "switch", *store, *to])
     after = capsys.readouterr()
     assert f"12 rows are searched in memory 1, collection rows\n  state root {copied['root']}\n" == after.out

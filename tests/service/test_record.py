@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from carag import Engine, Session
 from carag.audit import Access, Outcome
 from carag.audit.anchors import Exposure, Standing
-from carag.backends import ShadowReport
 from carag.errors import AuditUnavailable, CorruptFile, ModelUnavailable
 from carag.policy import Profile
 from carag.policy.shipped import SHIPPED
@@ -226,30 +225,6 @@ def test_a_service_whose_log_cannot_continue_is_not_ready(
         assert "\ncarag_unanchored_records 7\n" in told
         assert "\ncarag_unanchored_seconds 1.5\n" in told
         assert CANARY not in told
-
-
-def test_the_differences_of_a_shadow_are_gauges(
-    watched: Asked, engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Only with a shadow."""
-    assert "carag_shadow" not in watched("GET", "/metrics").text
-    report = ShadowReport(
-        is_level=False,
-        missing=3,
-        changes_failed=1,
-        asked=9,
-        unasked=4,
-        failed=2,
-        approximate=5,
-        keys=6,
-        counts=7,
-        words=8,
-    )
-    monkeypatch.setattr(Engine, "shadow", property(lambda _: report))
-    told = watched("GET", "/metrics").text
-    for name, value in report.gauges().items():
-        assert f"\ncarag_{name} {value:g}\n" in told
-    assert 10 == told.count("\ncarag_shadow_")
 
 
 def test_the_first_listener_has_no_metrics_or_health(asked: Asked) -> None:

@@ -1,1 +1,1 @@
-"""Keep vectors in PostgreSQL with pgvector, and the epochs of sharded collections."""
+"""Keep vectors in PostgreSQL with pgvector."""

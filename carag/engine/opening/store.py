@@ -64,7 +64,6 @@ def opened(
     is_changed: bool,
     evidence: str | None,
     backend: str | VectorBackend | None,
-    shadow: str | VectorBackend | None,
 ) -> Opened:
     """Open a store directory, until ``resources`` are closed; otherwise as :meth:`carag.Engine.open`."""
     _check_home(home, create=create)
@@ -92,7 +91,6 @@ def opened(
             clock=clock,
             profile=profile,
             backend=backend,
-            shadow=shadow,
             accept_policy=accept_policy,
             accept_labels=accept_labels,
         )

@@ -1,6 +1,6 @@
-"""Move a store's rows from one place to another: copy them, compare, and switch, in separate commands.
+"""Move a store's rows from one place to another: copy them, compare both, and switch, in separate commands.
 
-A copy is the store's *shadow*, and searched only if its state root is that of the store's own labels and vectors.
+A copy is searched only if its state root is that of the store's own labels and vectors.
 """
 
 from __future__ import annotations
@@ -12,18 +12,17 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from carag.audit import AuditLog, Move, RowsIn
-from carag.backends import Copied, NativeBackend, backend_by_url, copy_rows, rows_of
+from carag.backends import Checked, Copied, NativeBackend, backend_by_url, copy_rows, rows_of
 from carag.backends.moving import same_root
 from carag.backends.root import rows_at
 from carag.engine.collection import Collection, no_progress
 from carag.engine.kept_embedder import NO_EMBEDDER
 from carag.engine.rows.backend import KeptBackend, noted
 from carag.engine.rows.file import notes_of_file
-from carag.engine.rows.settled import FILLED, NATIVE, PLACE, SHADOW, check_promises, parts_of, place_of
-from carag.engine.rows.shadowed import follow
-from carag.errors import InvalidArgument
+from carag.engine.rows.settled import COPY, FILLED, NATIVE, PLACE, check_promises, parts_of, place_of
+from carag.errors import BackendFault, InvalidArgument
 from carag.index import Index
-from carag.policy import known_at_microseconds
+from carag.policy import NEVER, POLICY_BITS, Mask, known_at_microseconds
 from carag.store.store import CorpusStore
 
 if TYPE_CHECKING:
@@ -34,10 +33,12 @@ if TYPE_CHECKING:
     from carag.backends import Rows, VectorBackend
     from carag.backends.moving import Moved
 
-__all__ = ["Copied", "copy_backend", "switch_backend"]
+__all__ = ["Copied", "compare_backend", "copy_backend", "switch_backend"]
 
-_COPY: Final = "index.copy"
+_COPY_FILE: Final = "index.copy"
 """The file, in a store, of a copy that is not searched yet; it later takes the place of the index file."""
+_NEAREST: Final = 10
+"""Rows that each search of a comparison asks for."""
 
 
 def copy_backend(
@@ -52,44 +53,106 @@ def copy_backend(
 
     The same call continues a run that was killed; ``restart`` drops what an earlier run wrote and did not publish.
     """
+    with _searched(home, source) as (store, dim, here), _lent(target) as place:
+        if place is None:
+            _check_other(store, None)
+            if restart:
+                (home / _COPY_FILE).unlink(missing_ok=True)
+            with closing(NativeBackend(dim, path=home / _COPY_FILE)) as file:
+                return copy_rows(here, file, store.open_labels(), restart=restart, progress=progress)
+        _check_other(store, place)
+        state = place.state()
+        check_promises(state.backend, place.capabilities)
+        if sum(shard.rows for shard in state.shards) == 0:
+            # What it will be; until its epoch gets there, it is not taken for a copy.
+            store.meta_update({COPY: _name(place), **noted(COPY, store.known(), state.epoch + 1)})
+        elif store.meta_get(COPY) == _name(place):
+            _follow(KeptBackend(store, place, dim, notes=COPY), store.known())
+        copied = copy_rows(here, place, store.open_labels(), restart=restart, progress=progress)
+        store.meta_update({COPY: _name(place), **noted(COPY, store.known(), copied.state.epoch)})
+        return copied
+
+
+def compare_backend(
+    home: Path,
+    source: str | VectorBackend,
+    target: str | VectorBackend,
+    *,
+    searches: int = 100,
+    progress: Moved | None = None,
+) -> Copied:
+    """Compare a store's rows with a copy of them to the last bit, then the answers of both to exact searches.
+
+    Each search asks with a vector of the store, half of them under a policy that forbids a bit of that row's word.
+    Nothing is changed; raise BackendFault if anything differs.
+    """
+    with (
+        _searched(home, source) as (store, dim, here),
+        _lent(target) as given,
+        _copy_of(store, home, given) as copy,
+    ):
+        keys = store.open_labels()
+        root = same_root(rows_at(here, keys), rows_at(copy, keys), keys, progress)
+        places = np.unique(np.linspace(0, len(keys) - 1, min(searches, len(keys))).astype(np.int64))
+        labels, vectors = store.rows(keys[places])
+        both = [Checked(one, store, dim) for one in (here, copy)]
+        differ = 0
+        for number, (vector, word) in enumerate(zip(vectors, labels.words.tolist(), strict=True)):
+            lowest = word & POLICY_BITS & -word if number % 2 else 0
+            ours, theirs = (
+                one.search(vector, _NEAREST, Mask(forbidden=lowest), plan="exact", as_of=NEVER - 1)
+                for one in both
+            )
+            differ += not (
+                np.array_equal(ours.keys, theirs.keys)
+                and np.array_equal(ours.similarities, theirs.similarities)
+                and ours.stats.admissible == theirs.stats.admissible
+            )
+            if progress is not None:
+                progress("searched", number + 1, len(places))
+        if differ:
+            raise BackendFault(
+                f"{differ} of {len(places)} searches found other rows, similarities or counts in the copy, though the "
+                "rows are the same; do not switch to it"
+            )
+        return Copied(len(keys), root, copy.state())
+
+
+@contextmanager
+def _searched(home: Path, source: str | VectorBackend) -> Iterator[tuple[CorpusStore, int, VectorBackend]]:
+    """Open a store, and lend the place where its rows are searched, with the length of their vectors."""
     with (
         AuditLog.open(home),  # its lock is the store's
         _lent(source) as given,
         Collection.open(
             home, create=False, embedder=NO_EMBEDDER, clock=_now, backend=given or NATIVE
         ) as collection,
-        _lent(target) as place,
     ):
-        if _name(given) == _name(place):
-            raise InvalidArgument("source and target are the same place; name another target")
         collection.check()
-        store, dim = collection.store, collection.embedder.dim
-        index = collection.index
+        store, dim, index = collection.store, collection.embedder.dim, collection.index
         here = given
         if isinstance(index, Index):
             here = NativeBackend(dim, index=index, collection=f"rows of {store.known()}")
         assert here is not None  # noqa: S101 - what is searched without a backend is an index
-        if place is None:
-            if restart:
-                (home / _COPY).unlink(missing_ok=True)
-            with closing(NativeBackend(dim, path=home / _COPY)) as file:
-                return copy_rows(here, file, store.open_labels(), restart=restart, progress=progress)
-        state = place.state()
-        check_promises(state.backend, place.capabilities)
-        if sum(shard.rows for shard in state.shards) == 0:
-            # What it will be; until its epoch gets there, it is not taken for a copy.
-            store.meta_update({SHADOW: _name(place), **noted("shadow", store.known(), state.epoch + 1)})
-        elif store.meta_get(SHADOW) == _name(place):
-            follow(KeptBackend(store, place, dim, notes="shadow"), store.known(), no_progress)
-        copied = copy_rows(here, place, store.open_labels(), restart=restart, progress=progress)
-        store.meta_update({SHADOW: _name(place), **noted("shadow", store.known(), copied.state.epoch)})
-        return copied
+        yield store, dim, here
+
+
+def _check_other(store: CorpusStore, target: VectorBackend | None) -> None:
+    if (store.meta_get(PLACE) or NATIVE) == _name(target):
+        raise InvalidArgument("source and target are the same place; name another target")
+
+
+def _follow(rows: KeptBackend, known: int) -> None:
+    """Bring a copy up to an instant of its store, which is its last."""
+    if rows.known_at != known:
+        rows.switch(rows.prepare(no_progress, known), known)
+    rows.settle()
 
 
 def switch_backend(home: Path, target: str | VectorBackend, *, progress: Moved | None = None) -> Copied:
     """Search a store's rows where a copy of them is, if the copy is exact to the last bit.
 
-    Both places and the state root go on record before anything is noted; the previous place becomes the shadow.
+    Both places and the state root go on record before anything is noted; the previous place becomes the copy.
     """
     with (
         AuditLog.open(home) as log,
@@ -111,12 +174,12 @@ def switch_backend(home: Path, target: str | VectorBackend, *, progress: Moved |
             )
         )
         if given is None:
-            notes = {PLACE: NATIVE, **notes_of_file(home / _COPY, store.known())}
+            notes = {PLACE: NATIVE, **notes_of_file(home / _COPY_FILE, store.known())}
         else:
             before = noted("backend").keys()
             notes = {
-                **{name.replace("backend", "shadow", 1): store.meta_get(name) or "-1" for name in before},
-                SHADOW: store.meta_get(FILLED) or "",
+                **{name.replace("backend", COPY, 1): store.meta_get(name) or "-1" for name in before},
+                COPY: store.meta_get(FILLED) or "",
                 PLACE: _name(given),
                 FILLED: _name(given),
                 **noted("backend", store.known(), state.epoch),
@@ -124,7 +187,7 @@ def switch_backend(home: Path, target: str | VectorBackend, *, progress: Moved |
         store.meta_update(notes)
         if given is None:
             # After the notes: if killed before this, the next opening builds the file from the store.
-            (home / _COPY).replace(home / "index.carag")
+            (home / _COPY_FILE).replace(home / "index.carag")
         return Copied(len(keys), root, state)
 
 
@@ -144,12 +207,12 @@ def _copy_of(
     if here == there:
         raise InvalidArgument(f"the rows of {store.path} are searched in {there} already")
     dim = store.dim
-    if dim is None or (not (home / _COPY).exists() if given is None else store.meta_get(SHADOW) != there):
+    if dim is None or (not (home / _COPY_FILE).exists() if given is None else store.meta_get(COPY) != there):
         raise InvalidArgument(
             f"there is no copy of the rows of {store.path} in {there}; make one with carag backend copy"
         )
     if given is None:
-        return closing(NativeBackend(dim, path=home / _COPY))
+        return closing(NativeBackend(dim, path=home / _COPY_FILE))
     check_promises(given.state().backend, given.capabilities)
     return nullcontext(given)
 

@@ -18,17 +18,16 @@ if TYPE_CHECKING:
     from carag.store.store import CorpusStore
 
 __all__ = [
+    "COPY",
     "FILLED",
     "NATIVE",
     "PLACE",
-    "SHADOW",
     "check_promises",
     "follow_anew",
     "leave_backend",
     "parts_of",
     "place_of",
     "settled_backend",
-    "settled_shadow",
 ]
 
 NATIVE: Final = "native"
@@ -39,7 +38,7 @@ FILLED: Final = "backend_filled"
 """The store's note of the last backend that it filled, to which it may return from the native index."""
 _BETWEEN: Final = ", collection "
 """Separates the two in the name of a place."""
-SHADOW: Final = "shadow"
+COPY: Final = "shadow"
 """The store's note of the backend that holds a copy of its rows, to which it may move."""
 
 
@@ -60,7 +59,7 @@ def settled_backend(store: CorpusStore, given: str | VectorBackend | None) -> It
             store.meta_set(PLACE, NATIVE)
         yield None
         return
-    _check_alone(store, "backend")
+    _check_alone(store)
     made = closing(backend_by_url(given)) if isinstance(given, str) else nullcontext(given)
     with made as backend:
         state = backend.state()
@@ -69,46 +68,11 @@ def settled_backend(store: CorpusStore, given: str | VectorBackend | None) -> It
         yield backend
 
 
-@contextmanager
-def settled_shadow(store: CorpusStore, given: str | VectorBackend | None) -> Iterator[VectorBackend | None]:
-    """Lend the backend that is to hold a copy of a store's rows, until the context ends, or None."""
-    if given is None:
-        yield None
-        return
-    if given == NATIVE:
-        raise InvalidArgument(
-            f"{NATIVE!r} cannot be a shadow, because the index here is made from the store; name a backend"
-        )
-    _check_alone(store, "shadow")
-    made = closing(backend_by_url(given)) if isinstance(given, str) else nullcontext(given)
-    with made as backend:
-        state = backend.state()
-        check_promises(state.backend, backend.capabilities)
-        _check_shadow(store, state)
-        yield backend
-
-
-def _check_alone(store: CorpusStore, what: str) -> None:
+def _check_alone(store: CorpusStore) -> None:
     if store.is_shared:
         raise InvalidArgument(
-            f"{store.path} is shared by several processes, each with its own index; leave the {what} out"
+            f"{store.path} is shared by several processes, each with its own index; leave the backend out"
         )
-
-
-def _check_shadow(store: CorpusStore, state: IndexState) -> None:
-    here = place_of(state)
-    if here == (store.meta_get(PLACE) or NATIVE):
-        raise InvalidArgument(
-            f"the rows of {store.path} are in {here}; name another collection as its shadow"
-        )
-    if store.meta_get(SHADOW) == here:
-        return
-    if held := sum(shard.rows for shard in state.shards):
-        raise InvalidArgument(
-            f"{here} holds {held:,} rows that are not from {store.path}; name an empty collection, or one that carag "
-            "backend copy has filled from this store"
-        )
-    store.meta_update({SHADOW: here, **noted("shadow")})
 
 
 def place_of(state: IndexState) -> str:
@@ -135,7 +99,7 @@ def _check_place(store: CorpusStore, last: str, state: IndexState) -> None:
     if store.meta_get(FILLED) == here:
         store.meta_set(PLACE, here)
         return
-    if store.meta_get(SHADOW) == here:
+    if store.meta_get(COPY) == here:
         raise InvalidArgument(
             f"{here} holds a copy of the rows of {store.path}; to search it, run carag backend switch --to URL, "
             "which compares both"
@@ -149,13 +113,13 @@ def _check_place(store: CorpusStore, last: str, state: IndexState) -> None:
 
 def leave_backend(store: CorpusStore) -> None:
     """Note that a copy of a store has no rows in a backend: those that are there belong to the original."""
-    store.meta_update({PLACE: NATIVE, FILLED: "", SHADOW: ""})
+    store.meta_update({PLACE: NATIVE, FILLED: "", COPY: ""})
 
 
 def follow_anew(store: CorpusStore) -> None:
     """Have all labels written again wherever rows are, at the next opening, because they were changed in place."""
     store.own_update({"index_header": ""})
-    store.meta_update({**unfollowed("backend"), **unfollowed("shadow")})
+    store.meta_update({**unfollowed("backend"), **unfollowed(COPY)})
 
 
 def check_promises(name: str, promised: Capabilities) -> None:
