@@ -20,7 +20,7 @@ import carag
 ROOT = Path(__file__).parents[1]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
-ANYWHERE = {"errors", "extras", "limits", "visible"}
+ANYWHERE = {"errors", "extras", "http", "limits", "visible"}
 # A room may import the rooms named here, itself, and those above; nothing else of CARAG. The order is that of the data.
 MAY_IMPORT = {
     **{name: set() for name in ANYWHERE},
@@ -121,7 +121,7 @@ SUB_ROOMS: dict[str, dict[str, set[str]]] = {
     },
 }
 MAX_ROOMS = 16
-MAX_LOOSE = 6  # modules of carag/ that stand in no room
+MAX_LOOSE = 7  # modules of carag/ that stand in no room
 MAX_FILES = 24  # in a folder
 HOUSE = ["carag", "csrc", "tests", "bench", "scripts"]
 SOURCES = {".py", ".pyi", ".c", ".h", ".cpp", ".go", ".sh"}  # data and lists may be longer

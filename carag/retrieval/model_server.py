@@ -1,28 +1,21 @@
-"""Send JSON to a model server over HTTP, with bounds on time, tries and size.
-
-It uses :mod:`http.client` alone, which follows no redirect and reads no proxy from the environment, so text goes to
-the named server and to no other. Nothing is logged, no error quotes a request or an answer, and no secret is kept.
-"""
+"""Send JSON to a model server over HTTP, with bounds on time, tries and size. No secret is kept."""
 
 from __future__ import annotations
 
-import http.client
 import ipaddress
 import json
 import os
 import re
-import socket
-import ssl
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from random import SystemRandom
-from threading import Timer
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from carag.errors import MALFORMED, InvalidArgument, ModelUnavailable
+from carag.http import NoAnswer, Reply, Server, send
 from carag.limits import quoted
 
 if TYPE_CHECKING:
@@ -32,8 +25,6 @@ __all__ = ["ModelServer", "check_count"]
 
 MAX_REPLY_BYTES: Final = 1 << 26
 """The largest body of an answer: 64 vectors of 16,384 numbers take a third of it."""
-_CONNECT_SECONDS: Final = 5.0
-"""The longest wait for a connection, so that a lost packet leaves time for another try."""
 _FIRST_WAIT: Final = 0.5
 """Seconds. The wait before the n-th retry is drawn from 0 to this times 2**n ("full jitter":
 https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/)."""
@@ -51,6 +42,7 @@ _REMEDIES: Final = {
     422: "it does not accept this request; check the model and its arguments",
     429: "retries failed as well; slow down, or raise the quota",
 }
+_PORTS: Final = {"http": 80, "https": 443}
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}", re.ASCII)
 _SECRET: Final = re.compile(r"[!-~]{1,4096}", re.ASCII)
 """Visible ASCII, which a header can hold."""
@@ -86,10 +78,11 @@ class ModelServer:
         retries: int = 3,
         insecure_http: bool = False,
     ) -> None:
-        self._scheme, self._host, self._port, self._path = _parts(url)
-        shown = f"[{self._host}]" if ":" in self._host else self._host
-        self.origin = f"{self._scheme}://{shown}" + (f":{self._port}" if self._port else "")
-        if self._scheme == "http" and not insecure_http and not _is_loopback(self._host):
+        scheme, host, port, self._path = _parts(url)
+        self._server = Server(scheme, host, port or _PORTS[scheme])
+        shown = f"[{host}]" if ":" in host else host
+        self.origin = f"{scheme}://{shown}" + (f":{port}" if port else "")
+        if scheme == "http" and not insecure_http and not _is_loopback(host):
             raise InvalidArgument(
                 f"{self.origin} is another machine, and http:// is not encrypted; use https://, or allow it with "
                 "insecure_http=True"
@@ -130,56 +123,38 @@ class ModelServer:
 
     def _try(self, path: str, data: bytes, accept: str, deadline: float) -> bytes | _Failure:
         """Try once. It raises nothing, because a traceback's frames would hold the secret and the text."""
-        headers = {"Content-Type": "application/json", "Accept": accept, "Connection": "close"}
+        headers = {"Content-Type": "application/json", "Accept": accept}
         if self._key_env is not None:
             secret = os.environ.get(self._key_env, "").strip()
             if not _SECRET.fullmatch(secret):
                 state = "holds characters that no header can" if secret else "is not set"
                 return _Failure(f"the environment variable {self._key_env} {state}; set it", is_final=True)
             headers["Authorization"] = f"Bearer {secret}"
-        left = deadline - time.monotonic()
         late = _Failure(f"no complete answer within {self._timeout:g} s", is_final=True)
+        left = deadline - time.monotonic()
         if left <= 0:
             return late
-        connection = self._connection(min(left, _CONNECT_SECONDS))
-        hung_up = False
-        # http.client drops its reference once the headers of a last answer have come, and still reads.
-        sock: socket.socket | None = None
-
-        def hang_up() -> None:
-            nonlocal hung_up
-            hung_up = True
-            if sock is not None:
-                _shut(sock)
-
-        # A socket's time-out starts again with every byte, so a slow server could go on forever without this timer.
-        timer = Timer(left, hang_up)
-        timer.daemon = True
-        timer.start()
         try:
-            connection.connect()
-            sock = connection.sock
-            sock.settimeout(left)
-            if hung_up:
-                return late
-            connection.request("POST", path, data, headers)
-            came = _received(connection.getresponse(), accept)
-        except ssl.SSLCertVerificationError as error:
-            return _Failure(f"its certificate is not valid: {error.verify_message}", is_final=True)
-        except (OSError, http.client.HTTPException, ValueError) as error:
-            came = _Failure(f"the connection failed ({type(error).__name__})")
-        finally:
-            timer.cancel()
-            connection.close()
-        # The socket's own time-out may end the wait before the timer's thread has run.
-        return late if hung_up or time.monotonic() >= deadline else came
-
-    def _connection(self, timeout: float) -> http.client.HTTPConnection:
-        if self._scheme == "https":
-            return http.client.HTTPSConnection(
-                self._host, self._port, timeout=timeout, context=ssl.create_default_context()
+            reply = send(
+                "POST",
+                self._server,
+                path,
+                headers,
+                data,
+                seconds=left,
+                most=MAX_REPLY_BYTES,
+                wants=lambda status, kind: status == 200 and kind == accept,
             )
-        return http.client.HTTPConnection(self._host, self._port, timeout=timeout)
+        except NoAnswer as error:
+            # The socket's own time-out may end the wait before that of the call is over.
+            return late if time.monotonic() >= deadline else _Failure(str(error), error.is_final)
+        if reply.status != 200:
+            return _refused(reply)
+        if reply.body is None:
+            return _Failure(
+                f"it answers with {quoted(reply.kind)}, not {accept}; check the url", is_final=True
+            )
+        return reply.body
 
 
 def check_count(name: str, value: object, low: int = 1, high: int = 1 << 20) -> None:
@@ -205,8 +180,7 @@ def _parts(url: object) -> tuple[str, str, int | None, str]:
         )
     if parts.scheme not in ("http", "https") or not host or port == 0 or not _is_plain(str(url)):
         raise InvalidArgument(f"the url is {quoted(url)}; {wanted}")
-    default = {"http": 80, "https": 443}[parts.scheme]
-    return parts.scheme, host.lower(), None if port == default else port, parts.path.rstrip("/")
+    return parts.scheme, host.lower(), None if port == _PORTS[parts.scheme] else port, parts.path.rstrip("/")
 
 
 def _is_plain(url: str) -> bool:
@@ -221,22 +195,13 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _received(answer: http.client.HTTPResponse, accept: str) -> bytes | _Failure:
-    if answer.status != 200:
-        return _refused(answer)
-    kind = answer.headers.get_content_type()
-    if kind != accept:
-        return _Failure(f"it answers with {quoted(kind)}, not {accept}; check the url", is_final=True)
-    return _body(answer)
-
-
-def _refused(answer: http.client.HTTPResponse) -> _Failure:
-    status = answer.status
+def _refused(reply: Reply) -> _Failure:
+    status = reply.status
     if 300 <= status < 400:
         remedy = "redirects are not followed; give the address that it redirects to, if you trust it"
     else:
         remedy = _REMEDIES.get(status, "see the server's log")
-    wait = _retry_after(answer.headers.get("Retry-After", ""))
+    wait = _retry_after(reply.headers.get("retry-after", ""))
     return _Failure(f"status {status}; {remedy}", status not in _RETRIED, min(wait, _MAX_WAIT))
 
 
@@ -248,22 +213,3 @@ def _retry_after(stated: str) -> float:
         return max(0.0, (parsedate_to_datetime(stated) - datetime.now(UTC)).total_seconds())
     except MALFORMED:
         return 0.0
-
-
-def _body(answer: http.client.HTTPResponse) -> bytes | _Failure:
-    data = bytearray()
-    while chunk := answer.read1(1 << 16):
-        data += chunk
-        if len(data) > MAX_REPLY_BYTES:
-            return _Failure(f"it answers with more than {MAX_REPLY_BYTES} bytes", is_final=True)
-    if answer.length:  # bytes that the header promised but that did not come
-        return _Failure("the connection ended in the middle of the answer")
-    return bytes(data)
-
-
-def _shut(sock: socket.socket) -> None:
-    """End a connection, below TLS if any, while another thread reads from it."""
-    try:
-        socket.socket.shutdown(sock, socket.SHUT_RDWR)
-    except OSError:
-        return  # it has ended already

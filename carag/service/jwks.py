@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import threading
 import time
-import urllib.request
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from carag.engine.tokens import fits
 from carag.errors import MALFORMED, InvalidArgument, Refused
+from carag.http import NoAnswer, send, server_of
 from carag.visible import logger
 
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ class JwksKeys:
             self.fetches += 1
             try:
                 keys = read_keys(self._fetch(), self._algorithms)
-            except (OSError, http.client.HTTPException, *MALFORMED) as error:
+            except (OSError, NoAnswer, *MALFORMED) as error:
                 # Without the message, which could quote the answer.
                 said = {"event": "KEYS_UNAVAILABLE", "error": type(error).__name__}
                 _logger.warning("the issuer's keys could not be fetched: %s", said["error"], extra=said)
@@ -90,23 +89,18 @@ class JwksKeys:
             self._keys, self._got = keys, now
 
 
-class _Stay(urllib.request.HTTPRedirectHandler):
-    """Follow no redirect: keys come only from the configured address."""
-
-    def redirect_request(self, *_: object) -> None:
-        return None
-
-
 def fetched(place: str) -> Callable[[], bytes]:
     """Return a function that fetches a key set from an address, or reads it from a file."""
     if "://" not in place:
         return lambda: _limited(Path(place).read_bytes())
-    opener = urllib.request.build_opener(_Stay, urllib.request.ProxyHandler({}))
+    server, target = server_of(place)
 
     def get() -> bytes:
-        request = urllib.request.Request(place, headers={"Accept": "application/json"})  # noqa: S310 - as configured
-        with opener.open(request, timeout=_TIMEOUT_SECONDS) as answer:
-            return _limited(answer.read(_MAX_BYTES + 1))
+        wanted = {"Accept": "application/json"}
+        reply = send("GET", server, target, wanted, seconds=_TIMEOUT_SECONDS, most=_MAX_BYTES)
+        if reply.status != 200 or reply.body is None:
+            raise NoAnswer(f"status {reply.status}")
+        return reply.body
 
     return get
 

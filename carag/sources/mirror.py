@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING, Any, Final
 import carag
 from carag.errors import MALFORMED, InvalidArgument
 from carag.extras import require
+from carag.http import NoAnswer
 from carag.limits import quoted
 from carag.readers.child import Child
 from carag.readers.outcome import Unreadable
 from carag.sources.address import Address, Scope, file_name
-from carag.sources.http import NoAnswer, Sender
+from carag.sources.http import Sender
 from carag.sources.links import links_of
 from carag.sources.polite import Paused, Polite, TimeIsOver
 from carag.sources.robots import TOKEN, Robots
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from carag.sources.http import Reply
+    from carag.http import Reply
     from carag.sources.robots import Rules
     from carag.sources.state import Waiting
 

@@ -9,13 +9,14 @@ from random import SystemRandom
 from typing import TYPE_CHECKING, Final
 
 from carag.errors import MALFORMED, CaragError
-from carag.sources.http import NoAnswer
+from carag.http import NoAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
+    from carag.http import Reply
     from carag.sources.address import Address
-    from carag.sources.http import Reply, Sender
+    from carag.sources.http import Sender
 
 __all__ = ["Paused", "Polite", "TimeIsOver"]
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from carag.errors import InvalidArgument
+from carag.http import NoAnswer
 from carag.sources.address import Address
-from carag.sources.http import NoAnswer
 from carag.sources.polite import Paused
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ import json
 import logging
 import pickle
 import socket
-import ssl
 import time
 import traceback
 from datetime import UTC, datetime, timedelta
@@ -132,7 +131,7 @@ def test_an_endless_answer_is_cut(server: Server, monkeypatch: pytest.MonkeyPatc
 def test_an_answer_that_ends_early_is_no_answer(server: Server, waits: list[float]) -> None:
     head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n"
     server.does(lambda handler, _: handler.wfile.write(head + b"{}"))
-    with pytest.raises(ModelUnavailable, match="ended in the middle of the answer"):
+    with pytest.raises(ModelUnavailable, match="ended in the middle of its answer"):
         reached(server, retries=0).post("/embeddings", BODY)
 
 
@@ -160,13 +159,10 @@ def test_another_content_type_is_no_answer(server: Server) -> None:
 
 
 def test_a_server_without_a_valid_certificate_is_not_spoken_to(server: Server, waits: list[float]) -> None:
-    """One that does not speak TLS at all, here."""
+    """One that does not speak TLS at all, here; ``tests/sources`` has one that nobody vouches for."""
     with pytest.raises(ModelUnavailable, match="SSLError"):
         ModelServer(server.url.replace("http:", "https:"), retries=0).post("/embeddings", BODY)
     assert [] == server.requests
-    connection = ModelServer("https://models.example")._connection(1)
-    context = connection._context  # type: ignore[attr-defined]
-    assert (ssl.CERT_REQUIRED, True) == (context.verify_mode, context.check_hostname)
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carag.errors import InvalidArgument
+from carag.http import NoAnswer
 from carag.limits import check_id
 from carag.sources.address import Address, Scope, file_name
-from carag.sources.http import NoAnswer, Sender, _is_public
+from carag.sources.http import Sender, _is_public
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carag.errors import InvalidArgument
+from carag.http import NoAnswer
 from carag.sources import http
 from carag.sources.address import Address, Scope
-from carag.sources.http import NoAnswer, Sender
+from carag.sources.http import Sender
 from tests.sources.site import Answer, Clock, Site, moved, page, plain, published, run
 
 if TYPE_CHECKING:

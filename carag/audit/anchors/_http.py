@@ -1,40 +1,22 @@
-"""Send one HTTP request to an anchor: bounded in time and size, no redirect followed."""
+"""Send one HTTP request to an anchor."""
 
 from __future__ import annotations
 
-import http.client
-import time
-import urllib.request
-from typing import TYPE_CHECKING, Final, NamedTuple
-from urllib.error import HTTPError
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from carag.errors import AnchorUnavailable, InvalidArgument
+from carag.http import NoAnswer, Reply, send, server_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Reply", "check_url", "post"]
+__all__ = ["check_url", "post"]
 
 MAX_REPLY_BYTES: Final = 1 << 20
 """Largest body of a reply."""
 TIMEOUT_SECONDS: Final = 10.0
 """Default time for one request."""
-
-
-class Reply(NamedTuple):
-    """A reply of an anchor, whatever its status."""
-
-    status: int
-    content_type: str
-    body: bytes
-
-
-class _Stay(urllib.request.HTTPRedirectHandler):
-    """Follows no redirect: it would send the request to a server that was not configured."""
-
-    def redirect_request(self, *_: object) -> None:
-        return None
 
 
 def check_url(url: str) -> str:
@@ -51,21 +33,8 @@ def check_url(url: str) -> str:
 
 def post(url: str, body: bytes, headers: Mapping[str, str], timeout: float = TIMEOUT_SECONDS) -> Reply:
     """Send a POST and read the whole answer, whatever its status; AnchorUnavailable if none arrives in time."""
-    request = urllib.request.Request(check_url(url), body, dict(headers), method="POST")  # noqa: S310 # checked
-    deadline = time.monotonic() + timeout
+    server, target = server_of(check_url(url))
     try:
-        try:
-            answer = urllib.request.build_opener(_Stay).open(request, timeout=timeout)
-        except HTTPError as refusal:
-            answer = refusal
-        with answer:
-            data = b""
-            while chunk := answer.read1(1 << 16):
-                data += chunk
-                if len(data) > MAX_REPLY_BYTES:
-                    raise AnchorUnavailable(f"{url} answers with more than {MAX_REPLY_BYTES} bytes")
-                if time.monotonic() > deadline:
-                    raise AnchorUnavailable(f"{url} does not finish its answer within {timeout:g} s")
-            return Reply(answer.status, answer.headers.get("Content-Type", ""), data)
-    except (OSError, http.client.HTTPException) as error:
+        return send("POST", server, target, headers, body, seconds=timeout, most=MAX_REPLY_BYTES)
+    except NoAnswer as error:
         raise AnchorUnavailable(f"{url} cannot be reached: {error}; it will be tried again") from error

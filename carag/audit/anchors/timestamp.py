@@ -84,9 +84,9 @@ class TimestampAnchor:
         reply = post(
             self.place, request.as_bytes(), {"Content-Type": _QUERY, "Accept": _REPLY}, self._timeout
         )
-        if reply.status != 200 or reply.content_type.partition(";")[0].strip().lower() != _REPLY:
+        if reply.status != 200 or reply.kind != _REPLY or reply.body is None:
             raise AnchorUnavailable(
-                f"{self.place} answers with HTTP status {reply.status} and {reply.content_type or 'no type'}; "
+                f"{self.place} answers with HTTP status {reply.status} and {reply.kind or 'no type'}; "
                 f"want 200 and {_REPLY}"
             )
         try:

@@ -20,11 +20,11 @@ from carag.audit.tlog.proof import ConsistencyProof
 from carag.errors import AnchorUnavailable, CorruptFile, InvalidArgument
 
 if TYPE_CHECKING:
-    from carag.audit.anchors._http import Reply
     from carag.audit.anchors.anchor import Submission
     from carag.audit.anchors.trust_policy import TrustPolicy, Witness
     from carag.audit.tlog.checkpoint import Checkpoint
     from carag.audit.tlog.note import NoteKey
+    from carag.http import Reply
 
 __all__ = ["CLOCK_TOLERANCE_SECONDS", "WitnessAnchor"]
 
@@ -137,7 +137,7 @@ class WitnessAnchor:
 def _checked(witness: Witness, submission: Submission, reply: Reply) -> NoteSignature:
     """Extract this witness's line from the answer; lines of unknown keys are ignored."""
     try:
-        text = reply.body.decode("utf-8")
+        text = (reply.body or b"").decode("utf-8")
         note = Note.parse(f"{submission.checkpoint.text}\n{text}")
     except (UnicodeDecodeError, CorruptFile) as error:
         raise AnchorUnavailable(f"answers with no signature lines: {error}") from error
@@ -156,8 +156,8 @@ def _checked(witness: Witness, submission: Submission, reply: Reply) -> NoteSign
 
 def _conflict(reply: Reply) -> int | None:
     """Read the tree size in a 409 answer."""
-    size = reply.body.removesuffix(b"\n")
-    sized = reply.content_type.partition(";")[0].strip() == "text/x.tlog.size"
+    size = (reply.body or b"").removesuffix(b"\n")
+    sized = reply.kind == "text/x.tlog.size"
     if reply.status == 409 and sized and size.isdigit() and len(size) < 20 and size == b"%d" % int(size):
         return int(size)
     return None
