@@ -15,8 +15,6 @@ psycopg = pytest.importorskip("psycopg", reason="needs psycopg: pip install cara
 from bench.service.shared import _one_backend  # noqa: E402 - what follows imports psycopg
 from carag.audit._postgres import SHARED_AT, Place, remember, security_of  # noqa: E402
 from carag.audit._shared import LOG, SharedLink, reading  # noqa: E402
-from carag.audit.log.postgres import EvidenceReader, PostgresEvidence  # noqa: E402
-from carag.audit.log.postgres_setup import set_up  # noqa: E402
 from carag.backends import PostgresBackend, PostgresEpochs  # noqa: E402
 from carag.backends.postgres.link import PostgresLink  # noqa: E402
 from carag.engine.sharing import open_corpus, share  # noqa: E402
@@ -36,9 +34,6 @@ def _shared(url, home):
 
 
 DOORS = {
-    "evidence, read": lambda url, _: EvidenceReader(Place.parse(url)),
-    "evidence, written": lambda url, _: PostgresEvidence(Place.parse(url)),
-    "evidence, set up": lambda url, _: set_up(url, "postgresql://carag_app@/audit"),
     "a shared store": _shared,
     "a shared store, set up": lambda url, home: share(home, "postgresql://carag_app@/b", admin=url),
     "a shared log": lambda url, _: SharedLink(Place.parse(url), lambda *_: None),

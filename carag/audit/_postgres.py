@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MOVED_TO",
-    "REMEMBERED",
     "SHARED_AT",
     "Place",
     "check_durable",
@@ -30,8 +29,10 @@ __all__ = [
     "talking",
 ]
 
-DEFAULT_SCHEMA: Final = "carag_audit"
-"""The schema of a log's evidence, unless the URL names another."""
+_SCHEMA: Final = "carag"
+"""The schema of the documents, unless the URL names another; the names of the log's and its values' begin with it."""
+_UNNAMED: Final = "carag_audit"
+"""The schema that versions up to 0.3 left out of the notes that they wrote."""
 _NAME: Final = re.compile(r"[a-z_][a-z0-9_]{0,62}", re.ASCII)
 _CONNECTION: Final = {
     "connect_timeout": 10,  # seconds
@@ -46,8 +47,6 @@ _KEEPALIVE: Final = {"idle": 30, "interval": 10, "count": 3}  # seconds, seconds
 _LOCAL: Final = {"", "localhost", "127.0.0.1", "::1"}
 SETTINGS: Final = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on"}
 """Settings a server needs so that what it acknowledges survives a power cut."""
-REMEMBERED: Final = "evidence.url"
-"""File in a log's directory with the URL of the server that holds its evidence."""
 SHARED_AT: Final = "shared.url"
 """File with the URL of the server that holds the log itself, for several processes."""
 MOVED_TO: Final = "moved.url"
@@ -63,8 +62,8 @@ class Place(NamedTuple):
     role: str
 
     @classmethod
-    def parse(cls, text: str, *, what: str = "evidence", schema: str = DEFAULT_SCHEMA) -> Place:
-        """Read a URL; ``what`` is its name in messages, ``schema`` the schema of a URL that names none.
+    def parse(cls, text: str, *, schema: str = _SCHEMA) -> Place:
+        """Read a URL; ``schema`` is the schema of one that names none.
 
         Raises InvalidArgument if it is not a PostgreSQL URL, names no role, or holds a password, which belongs in
         ``~/.pgpass``; MissingExtra if psycopg is not installed.
@@ -85,7 +84,7 @@ class Place(NamedTuple):
         has_secret = any("password" in name for name in fields)
         if not is_url or has_secret or "user" not in fields:  # without the text: it may hold a password
             raise InvalidArgument(
-                f"{what} must be a PostgreSQL URL without a password: "
+                f"the store's address must be a PostgreSQL URL without a password: "
                 f"postgresql://ROLE@HOST/DATABASE?schema=NAME, the schema only if it is not {default}; put the "
                 "password into ~/.pgpass"
             )
@@ -94,8 +93,6 @@ class Place(NamedTuple):
         return cls(url, schema, str(fields["user"]))
 
     def __str__(self) -> str:
-        if self.schema == DEFAULT_SCHEMA:
-            return self.url
         return f"{self.url}{'&' if urlsplit(self.url).query else '?'}schema={self.schema}"
 
 
@@ -137,13 +134,13 @@ def check_durable(db: Any, where: str) -> None:
             )
 
 
-def remember(directory: Path, place: Place, name: str = REMEMBERED) -> None:
-    """Note the address of a log's evidence, so that the log is never opened without it."""
+def remember(directory: Path, place: Place, name: str) -> None:
+    """Note a server in a file of a log's directory."""
     write_atomically(directory / name, f"{place}\n".encode())
 
 
-def remembered(directory: Path, name: str = REMEMBERED) -> Place | None:
-    """Return the server noted in a file of a log's directory, by default that of its evidence, or None.
+def remembered(directory: Path, name: str) -> Place | None:
+    """Return the server noted in a file of a log's directory, or None.
 
     Raises CorruptFile if the note is malformed.
     """
@@ -152,11 +149,10 @@ def remembered(directory: Path, name: str = REMEMBERED) -> Place | None:
         return None
     try:
         (line,) = note.read_text("utf-8").splitlines()
-        return Place.parse(line)
+        return Place.parse(line, schema=_UNNAMED)
     except (ValueError, InvalidArgument) as error:
         raise CorruptFile(
-            f"{note} does not name a server; write it again: carag "
-            f"{'audit postgres' if name == REMEMBERED else 'share'} --store {directory}"
+            f"{note} does not name a server; write it again: carag share URL --store {directory}"
         ) from error
 
 
@@ -165,7 +161,7 @@ def psycopg_driver() -> Any:
     try:
         import psycopg
     except ImportError as error:
-        raise MissingExtra("evidence in PostgreSQL needs: pip install carag-engine[postgres]") from error
+        raise MissingExtra("PostgreSQL needs: pip install 'carag-engine[postgres]'") from error
     return psycopg
 
 

@@ -44,7 +44,7 @@ Kind = Literal["embedder", "generator", "reranker"]
 FILE: Final = "carag.toml"
 """The name of the file in the current directory."""
 SETTINGS: Final = (
-    *("store", "retain", "not_before", "evidence", "backend"),
+    *("store", "retain", "not_before", "backend"),
     *("embedder", "generator", "ranker", "reranker"),
 )
 """Parameters of commands that the file can set, by the same names."""
@@ -84,9 +84,6 @@ store = {store}
 ## A checkpoint or receipt kept elsewhere: a store that was rolled back behind it does not open.
 # not_before = "receipt.json"
 
-## A PostgreSQL server that also gets every record before anything is answered: carag audit postgres sets it up.
-# evidence = "postgresql://carag_app@HOST/DATABASE"
-
 ## Where vectors are searched: "native", in an index file of the store, or on a server that holds a copy of its rows.
 # backend = "postgresql://carag_rows@HOST/DATABASE"
 
@@ -109,7 +106,6 @@ class _Document(_Strict):
     store: str | None = Text
     retain: str | None = None
     not_before: str | None = Text
-    evidence: str | None = Text
     backend: str | None = Text
     path: str | None = Text
     embedder: _Model | None = None
@@ -234,6 +230,7 @@ class Configuration:
         if not self.is_given:
             _check_owner(self.path)
         _check_no_secrets(self._toml)  # before anything could show one
+        _check_no_second_copy(self._toml)
         return self._toml.read(_Document)
 
     @cached_property
@@ -330,6 +327,15 @@ def _check_no_secrets(toml: Toml) -> None:
             name = shown(str(place[-1]))
             raise InvalidArgument(
                 f"a secret must not be in a file: put it into the environment, and name the variable here as {name}_env"
+            )
+
+
+def _check_no_second_copy(toml: Toml) -> None:
+    if "evidence" in toml.parsed():
+        with toml.at("evidence"):
+            raise InvalidArgument(
+                "a second copy of the records is no longer written, and the log in files is complete: remove this "
+                "line; to have the records in PostgreSQL, move the store there with carag share"
             )
 
 

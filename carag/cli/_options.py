@@ -18,7 +18,6 @@ __all__ = [
     "BackendUrl",
     "ClaimedRole",
     "EmbedderName",
-    "EvidenceUrl",
     "Key",
     "NotBefore",
     "ProfileName",
@@ -106,15 +105,6 @@ NotBefore = Annotated[
         help="A checkpoint or receipt kept elsewhere: a store that was rolled back behind it does not open.",
     ),
 ]
-EvidenceUrl = Annotated[
-    str | None,
-    typer.Option(
-        "--evidence",
-        metavar="URL",
-        help="Every record also goes to this server before anything is answered: "
-        "[b]postgresql://ROLE@HOST/DATABASE[/b], set up with [b]carag audit postgres[/b]. The store remembers it.",
-    ),
-]
 BackendUrl = Annotated[
     str | None,
     typer.Option(
@@ -144,11 +134,10 @@ TsaRoots = Annotated[
 def store_settings(
     retain: str | None = None,
     not_before: Path | None = None,
-    evidence: str | None = None,
     backend: str | None = None,
 ) -> dict[str, Any]:
     """Return those options that were given, as arguments of ``Engine.open``."""
-    given: dict[str, Any] = {"retain": retain, "evidence": evidence, "backend": backend}
+    given: dict[str, Any] = {"retain": retain, "backend": backend}
     if not_before is not None:
         given["not_before"] = read_text(not_before)
     return {name: value for name, value in given.items() if value is not None}

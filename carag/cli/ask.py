@@ -14,7 +14,6 @@ from carag.cli._options import (
     AsJson,
     BackendUrl,
     EmbedderName,
-    EvidenceUrl,
     NotBefore,
     RankerName,
     Retain,
@@ -44,7 +43,6 @@ _SETTINGS: Final = (
     "reranker",
     "retain",
     "not_before",
-    "evidence",
     "backend",
 )
 """Options that decide how an engine is opened."""
@@ -134,7 +132,6 @@ def ask(
     ] = None,
     retain: Retain = None,
     not_before: NotBefore = None,
-    evidence: EvidenceUrl = None,
     backend: BackendUrl = None,
     as_json: AsJson = False,
 ) -> int:
@@ -148,7 +145,7 @@ def ask(
     from carag.engine import Engine
 
     session, narrowed = _session(role, purpose, as_of, subject, entity, conversation), _where(where or ())
-    settings = store_settings(retain, not_before, evidence, backend)
+    settings = store_settings(retain, not_before, backend)
     settings |= model_settings(
         context, store, embedder=embedder, generator=generator, ranker=ranker, reranker=reranker
     )
@@ -180,7 +177,6 @@ def explain(
     entity: Entity = None,
     retain: Retain = None,
     not_before: NotBefore = None,
-    evidence: EvidenceUrl = None,
     backend: BackendUrl = None,
     as_json: AsJson = False,
 ) -> int:
@@ -197,7 +193,7 @@ def explain(
     session = _session(role, purpose, as_of, None, entity, None)
     try:
         with Engine.open(
-            store, create=False, embedder=NO_EMBEDDER, **store_settings(retain, not_before, evidence, backend)
+            store, create=False, embedder=NO_EMBEDDER, **store_settings(retain, not_before, backend)
         ) as engine:
             explanation = engine.explain(chunk, session)
     except StoreLocked as locked:
@@ -245,7 +241,6 @@ def serve(
     embedder: EmbedderName = None,
     retain: Retain = None,
     not_before: NotBefore = None,
-    evidence: EvidenceUrl = None,
     backend: BackendUrl = None,
 ) -> int:
     """Answer questions over HTTP, each in the session that its signed token grants, until SIGTERM or Ctrl+C.
@@ -266,7 +261,7 @@ def serve(
 
     given = {} if port is None else {"port": port}
     settings = context.obj.service().with_options(given)
-    opening = store_settings(retain, not_before, evidence, backend)
+    opening = store_settings(retain, not_before, backend)
     opening |= model_settings(
         context, store, embedder=embedder, generator=generator, ranker=ranker, reranker=reranker
     )

@@ -5,7 +5,6 @@ Exit codes of all commands that check: 0 verified, 1 tampered (something signed 
 
 from __future__ import annotations
 
-from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
@@ -102,7 +101,6 @@ def verify(
 ) -> int:
     """Hash every record again and compare with what was signed, here and in what was kept elsewhere.
 
-    A log that is also kept in PostgreSQL is compared with that copy: records, requests, triggers and grants.
     Without a checkpoint, receipt or anchor from elsewhere, a log that was cut short, rolled back, or rewritten with a
     stolen key looks whole. Evidence whose anchor is not named ends in "cannot tell".
 
@@ -124,8 +122,6 @@ def verify(
 
             trusted = anchors_named(anchor or (), policy=policy, tsa_roots=tsa_roots)
             found = _reviewed(reader, found, anchors, trusted)
-        if found.verdict is Verdict.VERIFIED:
-            found = _compared(reader, found, store)
     return _tell(found, as_json)
 
 
@@ -283,30 +279,6 @@ def _reviewed(
     return replace(found, reason=reason, extends=(*found.extends, *names))
 
 
-def _compared(reader: LogReader, found: Examination, store: Path) -> Examination:
-    """Compare a log that is consistent in itself with its copy in PostgreSQL, if the directory names one."""
-    from carag.audit import Verdict
-    from carag.audit._postgres import remembered
-    from carag.audit.auditor.evidence import compare_evidence
-    from carag.audit.log.postgres import EvidenceReader
-    from carag.audit.private.openable import PrivateReader
-
-    try:
-        if (place := remembered(store)) is None:
-            return found
-        with ExitStack() as opened:
-            evidence = opened.enter_context(closing(EvidenceReader(place)))
-            has_values = (store / "private.db").is_file() and (store / "private.key").is_file()
-            values = opened.enter_context(PrivateReader(store)) if has_values else None
-            count = compare_evidence(reader, evidence, None if values is None else values.openings)
-    except CorruptFile as error:
-        return replace(found, verdict=Verdict.FAILED, reason=str(error))
-    sealed = "" if has_values else ", except for sealed values, which only the store's own keys open"
-    return replace(
-        found, reason=f"{found.reason}; {evidence.where} has the same, with {count} requests{sealed}"
-    )
-
-
 def _check_proof(old: Path, proof: Path, vkey: str | None) -> int:
     from carag.audit.receipts.check_proof import check_consistency
     from carag.audit.tlog.log_verifier import LogVerifier
@@ -430,7 +402,6 @@ for _command in (
     audit_erase.hold,
     audit_erase.release,
     audit_erase.disclose,
-    audit_admin.postgres,
     audit_admin.publish,
 ):
     app.command()(_command)

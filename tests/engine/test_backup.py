@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from carag.audit.anchors.anchor import check_known
 from carag.audit.anchors.pin import checkpoint_in
 from carag.audit.tlog.note import Note
 from carag.engine.backup import Behind, back_up, restore
+from carag.engine.backup.manifest import Held, Manifest
 from carag.engine.backup.pinned import Pinned
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument
 
@@ -272,6 +274,23 @@ def test_a_restore_behind_a_receipt_or_an_anchor_is_noticed_and_can_be_accepted_
     assert restored.lost == covered - done.records > 0
     assert Recovery(f"RESTORED_WITH_LOSS:{done.records}/{covered}") in events(tmp_path / "again")
     assert found(tmp_path / "again")
+
+
+def test_a_backup_with_a_second_copy_of_its_log_is_restored_as_a_loss_on_record(
+    backup: Path, tmp_path: Path
+) -> None:
+    """Made up to 0.3: the server that it names may have later records, and is not asked."""
+    (backup / "evidence.url").write_text("postgresql://carag_app@db/audit\n")
+    held = Held.of(backup / "evidence.url")
+    manifest = Manifest.read(shutil.copytree(backup, tmp_path / "bare", ignore=lambda *_: ["evidence.url"]))
+    more = replace(manifest, files={**manifest.files, "evidence.url": held})
+    (backup / "manifest.json").write_bytes(more.to_bytes())
+    with pytest.raises(Behind, match="second copy may have later records"):
+        restore(backup, tmp_path / "keys", tmp_path / "again")
+    restored = restore(backup, tmp_path / "keys", tmp_path / "again", accept_loss=True)
+    assert restored.findings
+    assert events(tmp_path / "again")[-1].why.startswith("RESTORED_WITH_LOSS:")
+    assert len(found(tmp_path / "again")) == 3
 
 
 def test_an_anchor_that_nobody_reaches_restores_nothing(backup: Path, tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ import json
 import random
 import socket
 import sqlite3
-import tempfile
 import threading
 import time
 from collections import Counter
@@ -25,6 +24,7 @@ from carag.audit.auditor.examine import examine_log
 from carag.audit.auditor.reader import LogReader
 from carag.audit.log import log as log_module
 from carag.audit.records.record import Record
+from carag.engine.sharing import move
 from carag.errors import AuditUnavailable
 from carag.service.problems import TITLES
 from tests.audit.log.disk import environment
@@ -36,6 +36,8 @@ from tests.sizes import examples
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from tests.sharing import SharedServer
 
 CLIENTS = 4
 Pieces = list[tuple[float, bytes]]
@@ -334,37 +336,31 @@ def test_no_text_leaves_a_process_whose_disk_fails_without_its_record(
 
 
 @pytest.mark.release
-def test_no_text_leaves_while_the_evidence_server_is_gone(
-    home: Path, files: Path, monkeypatch: pytest.MonkeyPatch
+def test_no_text_leaves_while_the_server_of_a_shared_log_is_gone(
+    home: Path, files: Path, tmp_path: Path, sharing: SharedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """PostgreSQL is killed during streams and restarted, repeatedly: any text has both commits."""
-    from tests.audit.log.test_evidence_kills import Mortal  # skipped without a server
-
+    """PostgreSQL is cut off during streams and comes back, repeatedly: any text has its commit."""
     wire, dice = Wire(telling(home, files)), random.Random(7)  # noqa: S311
-    with tempfile.TemporaryDirectory(prefix="carag-pg-", ignore_cleanup_errors=True) as directory:
-        mortal = Mortal(directory)
+    shared = tmp_path / "shared"
+    move(home, shared, sharing.address(sharing.a_schema()), admin=sharing.url)
+    with (
+        Engine.open(shared) as engine,
+        running(engine, shared, files) as served,
+        ThreadPoolExecutor(CLIENTS) as pool,
+    ):
+        watched(engine.log, wire, monkeypatch)
         try:
-            with (
-                Engine.open(home, evidence=mortal.url) as engine,
-                running(engine, home, files) as served,
-                ThreadPoolExecutor(CLIENTS) as pool,
-            ):
-                watched(engine.log, wire, monkeypatch)
-                for number in range(60):
-                    sent = [
-                        pool.submit(streamed, served.ports[0], token(), QUESTIONS[0]) for _ in range(CLIENTS)
-                    ]
-                    if number % 10 == 4:
-                        time.sleep(dice.uniform(0, 0.05))
-                        mortal.kill()
-                    if number % 10 == 9:
-                        mortal.start()
-                    for one in sent:
-                        wire.take(one.result())
-                mortal.start()
+            for number in range(60):
+                sent = [pool.submit(streamed, served.ports[0], token(), QUESTIONS[0]) for _ in range(CLIENTS)]
+                if number % 10 == 4:
+                    time.sleep(dice.uniform(0, 0.05))
+                    sharing.database.kill()
+                if number % 10 == 9:
+                    sharing.database.start()
+                for one in sent:
+                    wire.take(one.result())
         finally:
-            mortal.start()
-            mortal.server.cleanup()
+            sharing.database.start()
     assert (wire.early, wire.bare) == (0, 0)
     assert wire.statuses[503] > 20
     assert len(wire.texts) > 20

@@ -6,7 +6,6 @@
 ``private.key``       the keys that unseal them; if backups of ``private.db`` omit it, erasure reaches those too
 ``shared.url``        the address of the server that holds records and values instead, for several processes
 ``moved.url``         the address of the server that the log was moved to; here it can only be read
-``evidence.url``      the address of the server with a second copy of the records and the table of requests, if any
 ``audit.key``         the signing keys (0600)
 ``vkey``              the public keys, for everyone; written last, so its presence means that the log exists
 ``anchors/``          evidence that anchors confirmed checkpoints, one file each
@@ -23,10 +22,9 @@ import secrets
 from typing import TYPE_CHECKING, Final
 
 from carag.audit._files import WriterLock, sync_directory, write_atomically
-from carag.audit._postgres import MOVED_TO, SHARED_AT, Place, remember, remembered
+from carag.audit._postgres import MOVED_TO, SHARED_AT, remembered
 from carag.audit._shared import SharedLink
 from carag.audit.log.keyring import KeyRing
-from carag.audit.log.postgres import PostgresEvidence
 from carag.audit.log.shared import SharedBackend, check_tables
 from carag.audit.log.sqlite import SqliteBackend
 from carag.audit.private.shared import SharedValues
@@ -42,6 +40,10 @@ if TYPE_CHECKING:
 
     from carag.audit.log.backend import Backend
 
+__all__ = ["SECOND_COPY", "LogDirectory"]
+
+SECOND_COPY: Final = "evidence.url"
+"""The file with which versions up to 0.3 named a server that got a copy of every record."""
 _URL: Final = re.compile("([A-Za-z][A-Za-z0-9+.-]+):/")  # one slash, because Path merges the two of a URL
 
 
@@ -55,8 +57,8 @@ class LogDirectory:
     def __init__(self, path: Path) -> None:
         if (url := _URL.match(str(path))) is not None:
             raise InvalidArgument(  # without the rest of the URL, which may hold a password
-                f"a log is opened in a directory, which keeps its keys and private values; got a {url[1]} URL. To keep "
-                "its evidence in PostgreSQL too write AuditLog.open(directory, evidence=url)"
+                f"a log is opened in a directory, which keeps its keys and private values; got a {url[1]} URL. To "
+                "keep records in PostgreSQL share the store: carag share URL --store DIRECTORY"
             )
         self.path = path
         self.records, self.private = path / "audit.db", path / "private.db"
@@ -93,11 +95,10 @@ class LogDirectory:
         return self._ring(key, clock)
 
     def open_backend(self, empty: str) -> Backend:
-        """Open ``audit.db``; if it is lost and a server holds all its records, create it again."""
+        """Open ``audit.db``, or the records on the server."""
         if self._link is not None:
             return SharedBackend(self._link, empty)
-        create = not self.founded or remembered(self.path) is not None
-        return SqliteBackend(self.records, create=create, empty=empty)
+        return SqliteBackend(self.records, create=not self.founded, empty=empty)
 
     def lacks_values(self) -> bool:
         """Tell whether the store of sealed values itself is missing."""
@@ -108,34 +109,6 @@ class LogDirectory:
         if self._link is not None:
             return SharedValues(self._link, self.path, create=create)
         return PrivateStore(self.private, create=create)
-
-    def open_evidence(self, url: str | None) -> PostgresEvidence | None:
-        """Open the given server, or else the one that the directory names; None if there is neither.
-
-        Raises CorruptFile if the directory names it and it is empty.
-        """
-        known = remembered(self.path)
-        place = known if url is None else Place.parse(url)
-        if place is None:
-            return None
-        if self._link is not None:
-            raise InvalidArgument(
-                f"{self.path} shares its log, which is in PostgreSQL already; leave the evidence out"
-            )
-        evidence = PostgresEvidence(place)
-        try:
-            if place == known:
-                evidence.end()
-        except BaseException:
-            evidence.close()
-            raise
-        return evidence
-
-    def remember(self, evidence: PostgresEvidence) -> None:
-        """Note the server, so that the log is never opened without it."""
-        with self._reachable():
-            if remembered(self.path) != evidence.place:
-                remember(self.path, evidence.place)
 
     def finish(self, ring: KeyRing) -> None:
         """Publish the vkey on first use; later, check that it still belongs to the key."""
@@ -176,6 +149,13 @@ class LogDirectory:
             raise InvalidArgument(
                 f"{self.path} was moved to {moved}, where its log continues; use a directory that shares it. If the "
                 f"move was interrupted, run it again: carag share {moved} --admin URL --from {self.path} --store DIR"
+            )
+        if (copy := self.path / SECOND_COPY).exists():
+            raise InvalidArgument(
+                f"{copy} names a server for a second copy of every record, which is no longer written; the log in "
+                f"{self.path} is complete. Move {SECOND_COPY} out of the store to continue with the log in files; to "
+                f"have the records in PostgreSQL, then move the store there: carag share URL --admin URL --from "
+                f"{self.path} --store DIR"
             )
 
     def _has_records(self) -> bool:

@@ -8,10 +8,9 @@ The log cannot prove that the caller told the truth when the record was written,
 directory was rolled back: that needs a checkpoint kept elsewhere, given to :meth:`AuditLog.open` as ``not_before``.
 
 Callers draft their records in parallel. One thread takes all waiting drafts, gives them sequence numbers, signs one
-root over them, and writes salts and values into ``private.db``, then records and requests into PostgreSQL (if the log
-keeps its evidence there too), then records, nodes and checkpoint into ``audit.db``, each in one transaction. It waits
-for the disk, advances the frontier in memory and wakes the callers. A failure anywhere leaves the frontier unchanged;
-every caller of the batch gets the error.
+root over them, and writes salts and values into ``private.db``, then records, nodes and checkpoint into ``audit.db``,
+each in one transaction. It waits for the disk, advances the frontier in memory and wakes the callers. A failure
+anywhere leaves the frontier unchanged; every caller of the batch gets the error.
 """
 
 from __future__ import annotations
@@ -25,7 +24,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from carag.audit._clock import Clock, system_clock
-from carag.audit.log.catch_up import FILLED, caught_up, fill
 from carag.audit.log.directory import LogDirectory
 from carag.audit.log.group_commit import Aside, GroupCommit
 from carag.audit.log.growth import Growth
@@ -49,7 +47,6 @@ if TYPE_CHECKING:
 
     from carag.audit.log.backend import Backend
     from carag.audit.log.keyring import KeyRing
-    from carag.audit.log.postgres import PostgresEvidence
     from carag.audit.log.tip import Tip
     from carag.audit.private.store import PrivateStore
     from carag.audit.records.event import Event
@@ -102,10 +99,9 @@ class AuditLog(Proving):
         tip: Tip,
         clock: Clock,
         retain: str,
-        evidence: PostgresEvidence | None,
     ) -> None:
         self._home, self._key, self._clock, self._retain = home, key, clock, retain
-        self._backend, self._private, self._evidence = backend, private, evidence
+        self._backend, self._private = backend, private
         self._closed, self._closing, self._pid = False, threading.RLock(), os.getpid()
         self._tip = tip
         self._writing = threading.Lock()  # held while records are added to the backend
@@ -121,7 +117,6 @@ class AuditLog(Proving):
         origin: str | None = None,
         clock: Clock = system_clock,
         not_before: str | None = None,
-        evidence: str | None = None,
         retain: str = DEFAULT_CLASS,
         accept_lost_values: bool = False,
     ) -> Self:
@@ -141,9 +136,6 @@ class AuditLog(Proving):
         not_before : str, optional
             A checkpoint, inclusion proof or receipt that was kept elsewhere; a log that does not extend it is not
             opened.
-        evidence : str, optional
-            ``postgresql://ROLE@HOST/DATABASE``, set up with ``carag audit postgres --admin``: the server also gets
-            every record, with a table of requests, and is remembered.
         retain : str
             The retention class of records that name none (:mod:`carag.audit.records.retention`).
         accept_lost_values : bool
@@ -170,9 +162,6 @@ class AuditLog(Proving):
             store = home.open_backend(empty)
             undo.callback(store.close)
             tip = read_tip(store, key.verifier)
-            if (server := home.open_evidence(evidence)) is not None:
-                undo.callback(server.close)
-                tip = caught_up(store, server, tip, key.verifier)
             is_lost = store.size() > 0 and home.lacks_values()
             opened = partial(_values, home, create=accept_lost_values or not is_lost)
             # A new log creates private.db first, because the vkey means that all files exist. An existing log is first
@@ -184,18 +173,13 @@ class AuditLog(Proving):
             for where, note in kept:
                 check_extends(store, tip, key.trusted, note, where)
             private = private or undo.enter_context(contextlib.closing(opened()))
-            log = cls(home, key, store, private, tip, clock, retain, server)
+            log = cls(home, key, store, private, tip, clock, retain)
             undo.callback(log._stop)
             with restorable(str(home.private)):
                 settle(private, store.bodies(private.settled), log.size)
             log._recover()
             if is_lost:
                 log.append(Recovery("VALUES_LOST"))
-            if server is not None:
-                if server.is_empty and log.size:
-                    log.append(Recovery(FILLED))
-                fill(store, server, private)
-                home.remember(server)
             undo.pop_all()
         return log
 
@@ -338,9 +322,8 @@ class AuditLog(Proving):
             with contextlib.suppress(AuditUnavailable):  # the older pin is still valid, for fewer records
                 self._home.write_pin(self._tip.note)
             self._closed = True
-            for store in (self._private, self._backend, self._evidence):
-                if store is not None:
-                    store.close()
+            self._private.close()
+            self._backend.close()
             self._home.release()
 
     def __enter__(self) -> Self:
@@ -383,8 +366,6 @@ class AuditLog(Proving):
         batch = growth.batch(note)
         self._private.put({seq: draft.openings for seq, draft in placed.items()})
         with self._aside.doing(self._private.sync):
-            if self._evidence is not None:
-                self._evidence.append(batch, placed.values())
             self._backend.append(batch)
         return places, growth, growth.tip(note, committed)
 
@@ -436,6 +417,3 @@ class AuditLog(Proving):
         if self._scrubber.damage is not None:
             raise AuditUnavailable(f"the log is damaged, and writes nothing more: {self._scrubber.damage}")
         self._backend.check_writable()
-        if self._evidence is not None:
-            # It is ahead where audit.db failed after it, or its commit was in doubt.
-            self._tip = caught_up(self._backend, self._evidence, self._tip, self._key.verifier)

@@ -1,50 +1,48 @@
-"""Create the tables of the evidence in PostgreSQL, and find what is wrong with them, their triggers and grants.
+"""Create the tables of a log in PostgreSQL, and find what is wrong with them, their triggers and grants.
 
 Nothing in these tables may be updated or deleted. Roles other than the owner lack the privilege; the owner, and every
 superuser, is stopped by a trigger ``ENABLE ALWAYS``, which also fires under ``session_replication_role = replica``.
 :func:`wrong_with` finds a dropped trigger, and all else that could make an INSERT do something different: other
 triggers, rules, row security, inheritance, and tables that are not crash-safe.
+
+The view ``requests`` shows the records of requests as columns, for questions in SQL. Nothing is read from it here: what
+is proved is the record.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
+
+from carag.audit.records.access import Access
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["COLUMNS", "SHARED", "Tables", "make_tables", "wrong_with"]
+__all__ = ["TABLES", "make_tables", "wrong_with"]
 
-Tables: TypeAlias = dict[str, dict[str, str]]
-
-COLUMNS: Final[Tables] = {
-    "record": {"seq": "bigint", "body": "bytea"},
-    "checkpoint": {"size": "bigint", "note": "text"},
-    "request": {
-        "seq": "bigint",
-        "at": "timestamp with time zone",
-        "kind": "text",
-        "outcome": "text",
-        "code": "text",
-        "chunks": "text[]",
-        "texts": "bytea[]",
-        "scores": "integer[]",
-        "conversation": "bytea",
-        "question": "bytea",
-        "response": "bytea",
-        "subject": "bytea",
-    },
-}
-"""Columns and types of each table of the evidence; the first is its key."""
-SHARED: Final[Tables] = {
+TABLES: Final = {
     "record": {"seq": "bigint", "body": "bytea"},
     "node": {"i": "bigint", "hash": "bytea"},
     "checkpoint": {"size": "bigint", "note": "text"},
     "begun": {"seq": "bigint", "process": "integer"},
     "ended": {"seq": "bigint"},
 }
-"""Tables of a log that several processes write (:mod:`carag.audit.log.shared`)."""
-_NULLABLE: Final = {"chunks", "texts", "conversation", "question", "response", "subject"}
+"""Columns and types of each table; the first is its key."""
+_KINDS: Final = ", ".join(f"'{kind.value}'" for kind in Access.KINDS)
+_REQUESTS: Final = f"""
+    SELECT seq,
+        'epoch'::timestamptz + (said ->> 'tc')::bigint * interval '1 microsecond' AS at,
+        said ->> 'kind' AS kind, said ->> 'outcome' AS outcome, said ->> 'why' AS code,
+        said ->> 'role' AS role, said ->> 'purpose' AS purpose,
+        ((said ->> 't1')::bigint - (said ->> 't0')::bigint) / 1000 AS milliseconds,
+        ARRAY(
+            SELECT (hit ->> 2)::integer FROM json_array_elements(said -> 'hits') WITH ORDINALITY AS t (hit, place)
+            ORDER BY place
+        ) AS scores
+    FROM {{schema}}.record CROSS JOIN LATERAL (SELECT convert_from(body, 'UTF8')::json AS said) AS one
+    WHERE said ->> 'kind' IN ({_KINDS})
+"""  # noqa: S608 - constants
+"""Requests, and in millionths how similar their passages are, best first."""
 _TRIGGER: Final = "carag_append_only"
 """Name of the trigger of each table and of the function that it calls."""
 _SOURCE: Final = "BEGIN RAISE EXCEPTION 'the evidence of CARAG is append-only'; END"
@@ -52,8 +50,8 @@ _TRIGGER_TYPE: Final = 2 | 8 | 16 | 32
 """``pg_trigger.tgtype``: before, delete, update, truncate; for each statement (src/include/catalog/pg_trigger.h)."""
 
 
-def make_tables(db: Any, schema: str, role: str, tables: Tables = COLUMNS) -> None:
-    """Create what is missing of schema, tables, triggers and grants; run by an administrator, who owns them."""
+def make_tables(db: Any, schema: str, role: str) -> None:
+    """Create what is missing of schema, tables, view, triggers and grants; run by an administrator, who owns them."""
     if db.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (role,)).fetchone() is None:
         db.execute(f"CREATE ROLE {role} LOGIN")
     db.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
@@ -64,9 +62,9 @@ def make_tables(db: Any, schema: str, role: str, tables: Tables = COLUMNS) -> No
         + _SOURCE.replace("'", "''")
         + "'"
     )
-    for table, columns in tables.items():
+    for table, columns in TABLES.items():
         name, (key, kind), *rest = f"{schema}.{table}", *columns.items()
-        more = "".join(f", {one} {of}{'' if one in _NULLABLE else ' NOT NULL'}" for one, of in rest)
+        more = "".join(f", {one} {of} NOT NULL" for one, of in rest)
         db.execute(f"CREATE TABLE IF NOT EXISTS {name} ({key} {kind} PRIMARY KEY{more})")
         db.execute(f"DROP TRIGGER IF EXISTS {_TRIGGER} ON {name}")
         db.execute(
@@ -76,26 +74,28 @@ def make_tables(db: Any, schema: str, role: str, tables: Tables = COLUMNS) -> No
         db.execute(f"ALTER TABLE {name} ENABLE ALWAYS TRIGGER {_TRIGGER}")
         db.execute(f"REVOKE ALL ON {name} FROM PUBLIC, {role}")
         db.execute(f"GRANT SELECT, INSERT ON {name} TO {role}")
+    db.execute(f"CREATE OR REPLACE VIEW {schema}.requests AS {_REQUESTS.format(schema=schema)}")
+    db.execute(f"GRANT SELECT ON {schema}.requests TO {role}")
 
 
-def wrong_with(db: Any, schema: str, tables: Tables = COLUMNS) -> Iterator[str]:
+def wrong_with(db: Any, schema: str) -> Iterator[str]:
     """Yield what differs from what :func:`make_tables` created, and who may do more than insert and read."""
     found = _columns(db, schema)
     if not found:
         yield "there are no tables"
         return
-    for table, columns in tables.items():
+    for table, columns in TABLES.items():
         if found.get(table) != columns:
             yield f"table {table} is missing or has other columns"
-    yield from _triggers(db, schema, tables)
-    yield from _grants(db, schema, tables)
+    yield from _triggers(db, schema)
+    yield from _grants(db, schema)
     query = (
         "SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s AND "
         "c.relname = ANY(%s) AND (c.relkind <> 'r' OR c.relpersistence <> 'p' OR c.relrowsecurity OR c.relispartition "
         "OR EXISTS (SELECT 1 FROM pg_rewrite w WHERE w.ev_class = c.oid) "
         "OR EXISTS (SELECT 1 FROM pg_inherits i WHERE c.oid IN (i.inhparent, i.inhrelid)))"
     )
-    for (table,) in db.execute(query, (schema, list(tables))).fetchall():
+    for (table,) in db.execute(query, (schema, list(TABLES))).fetchall():
         yield f"{table} is not an ordinary table: it is unlogged, or has rules, row security or child tables"
 
 
@@ -111,7 +111,7 @@ def _columns(db: Any, schema: str) -> dict[str, dict[str, str]]:
     return found
 
 
-def _triggers(db: Any, schema: str, tables: Tables) -> Iterator[str]:
+def _triggers(db: Any, schema: str) -> Iterator[str]:
     query = (
         "SELECT c.relname, t.tgname, t.tgtype, t.tgenabled = 'A', t.tgqual IS NULL AND cardinality(t.tgattr) = 0 "
         "AND l.lanname = 'plpgsql' AND p.proowner = c.relowner, p.prosrc FROM pg_trigger t "
@@ -120,7 +120,7 @@ def _triggers(db: Any, schema: str, tables: Tables) -> Iterator[str]:
         "WHERE n.nspname = %s AND NOT t.tgisinternal ORDER BY c.relname, t.tgname"
     )
     rows = db.execute(query, (schema,)).fetchall()
-    for table in tables:
+    for table in TABLES:
         mine = {name: rest for one, name, *rest in rows if one == table}
         ours = mine.pop(_TRIGGER, None)
         if ours is None:
@@ -131,7 +131,7 @@ def _triggers(db: Any, schema: str, tables: Tables) -> Iterator[str]:
             yield f"{table} has a trigger {name}, which is not CARAG's"
 
 
-def _grants(db: Any, schema: str, tables: Tables) -> Iterator[str]:
+def _grants(db: Any, schema: str) -> Iterator[str]:
     privileges = (
         "FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
         "{more} CROSS JOIN LATERAL aclexplode({acl}) a "
@@ -148,7 +148,7 @@ def _grants(db: Any, schema: str, tables: Tables) -> Iterator[str]:
         "WHERE n.nspname = %(schema)s AND a.grantee <> n.nspowner AND a.privilege_type <> 'USAGE' ORDER BY 1, 2, 3"
     )
     writers: dict[str, set[str]] = {}
-    for table, role, privilege in db.execute(query, {"schema": schema, "tables": list(tables)}).fetchall():
+    for table, role, privilege in db.execute(query, {"schema": schema, "tables": list(TABLES)}).fetchall():
         if privilege == "INSERT":
             writers.setdefault(table, set()).add(role)
         elif privilege != "SELECT":
@@ -160,5 +160,5 @@ def _grants(db: Any, schema: str, tables: Tables) -> Iterator[str]:
         "SELECT DISTINCT current_user FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
         "WHERE n.nspname = %s AND c.relname = ANY(%s) AND pg_has_role(current_user, c.relowner, 'MEMBER')"
     )
-    for (role,) in db.execute(query, (schema, list(tables))).fetchall():
+    for (role,) in db.execute(query, (schema, list(TABLES))).fetchall():
         yield f"role {role} is an owner or superuser, who may alter and delete"

@@ -13,11 +13,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from carag.audit._shared import LOG, VALUES, SharedLink
-from carag.audit.log.catch_up import grown
-from carag.audit.log.postgres import End
-from carag.audit.log.postgres_tables import SHARED, make_tables, wrong_with
+from carag.audit.log.growth import Growth
+from carag.audit.log.postgres_tables import make_tables, wrong_with
 from carag.audit.private.shared import make_values
+from carag.audit.records.record import Record
+from carag.audit.tlog.checkpoint import Checkpoint
 from carag.audit.tlog.merkle import stored_hash_count, stored_hash_index
+from carag.audit.tlog.note import Note
 from carag.errors import AuditUnavailable, CorruptFile
 
 if TYPE_CHECKING:
@@ -39,7 +41,7 @@ _NEWEST: Final = "SELECT size, note FROM checkpoint ORDER BY size DESC LIMIT 1"
 def set_up_shared(db: Any, schema: str, role: str) -> None:
     """Create what is missing of a log's tables, triggers and grants; run by an administrator, who owns them."""
     with db.transaction():
-        make_tables(db, f"{schema}_{LOG}", role, SHARED)
+        make_tables(db, f"{schema}_{LOG}", role)
         db.execute(f"CREATE SEQUENCE IF NOT EXISTS {schema}_{LOG}.process AS integer CYCLE")
         db.execute(f"GRANT USAGE ON SEQUENCE {schema}_{LOG}.process TO {role}")
         make_values(db, f"{schema}_{VALUES}", role)
@@ -47,7 +49,7 @@ def set_up_shared(db: Any, schema: str, role: str) -> None:
 
 def check_tables(db: Any, schema: str) -> None:
     """Refuse tables, triggers or grants that are not as they were set up."""
-    if wrong := list(wrong_with(db, schema, SHARED)):
+    if wrong := list(wrong_with(db, schema)):
         raise AuditUnavailable(
             f"the log in schema {schema} is not as it was set up: {'; '.join(wrong)}. Find out who did that; then "
             "set it up again as an administrator: carag share --admin"
@@ -86,10 +88,7 @@ class SharedBackend:
                     f"{self.where}: rollback: there are {size} records, but this process knows {tip.frontier.size}; "
                     "restore the newest backup of the database"
                 )
-            growth, note, committed = grown(
-                tip, key, End(size, text), self.bodies(tip.frontier.size, size), self.where
-            )
-            yield growth.tip(note, committed)
+            yield self._followed(tip, key, Note.parse(text), size)
 
     def alone(self, what: str) -> AbstractContextManager[None]:
         """Keep all other processes out of the log."""
@@ -155,6 +154,25 @@ class SharedBackend:
     def close(self) -> None:
         """Close the connections; idempotent."""
         self._link.close()
+
+    def _followed(self, tip: Tip, key: NoteKey, note: Note, size: int) -> Tip:
+        """Extend the end that this process knows by the records of others, up to their signed checkpoint."""
+        checkpoint = Checkpoint.parse(note.text)
+        if not key.verifies(note) or checkpoint.size != size:
+            raise CorruptFile(f"{self.where}: the newest checkpoint is not signed by the log's own key")
+        growth, committed = Growth(tip), tip.committed
+        for seq, body in self.bodies(growth.size, size):
+            try:
+                record = Record.parse(body)
+            except CorruptFile as error:
+                raise CorruptFile(f"{self.where}: record {seq} cannot be decoded: {error}") from error
+            if (record.seq, seq, record.log) != (growth.size, growth.size, checkpoint.origin):
+                raise CorruptFile(f"{self.where}: record {growth.size} is missing")
+            growth.add(record.event, body)
+            committed = record.committed
+        if (growth.size, growth.frontier.root()) != (size, checkpoint.root):
+            raise CorruptFile(f"{self.where}: the records are not those that the log signed")
+        return growth.tip(note, committed)
 
     def _unended(self) -> list[tuple[int, int]]:
         query = (

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from carag.audit import AuditLog, Recovery
 from carag.audit._files import sync_directory, write_atomically
-from carag.audit._postgres import REMEMBERED
 from carag.audit.auditor.examine import examine_log
 from carag.audit.receipts.verify import Verdict
 from carag.engine.backup.manifest import ANCHORS, KEYS, MANIFEST, Held, Manifest, copied
@@ -129,8 +128,6 @@ def _filled(making: Path, home: Path, pinned: Pinned) -> Manifest:
         files[name] = Held.of(making / name)
     write_atomically(making / "vkey", pinned.keys["vkey"])
     files["vkey"] = Held.of_bytes(pinned.keys["vkey"])
-    if (home / REMEMBERED).is_file():
-        files[REMEMBERED] = copied(home / REMEMBERED, making / REMEMBERED)
     if (home / ANCHORS).is_dir():
         (making / ANCHORS).mkdir(mode=0o700)
         for evidence in sorted((home / ANCHORS).iterdir()):

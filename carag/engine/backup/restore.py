@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from carag.audit import AuditLog, Checkpoint, Recovery
 from carag.audit._files import write_atomically
-from carag.audit._postgres import REMEMBERED
 from carag.audit.anchors.anchor import Submission
 from carag.audit.anchors.pin import check_pin
 from carag.audit.anchors.review import ReaderHistory
 from carag.audit.auditor.examine import examine_log
 from carag.audit.auditor.reader import LogReader
+from carag.audit.log.directory import SECOND_COPY
 from carag.audit.receipts.verify import Verdict
 from carag.audit.tlog.log_verifier import parse_vkeys
 from carag.audit.tlog.note import Note
@@ -125,15 +125,13 @@ def restore(
         if examined.verdict is not Verdict.VERIFIED or examined.checkpoint != manifest.checkpoint:
             raise CorruptFile(f"{source} cannot be restored: {examined.reason}; take another backup")
         known = _Known(kept or {}, anchors, parse_vkeys((making / "vkey").read_text("utf-8")))
-        if not (making / REMEMBERED).exists():
-            # Before the log is opened, which may add to it, so that anchors are shown the store's own history only.
-            with LogReader(making) as reader:
-                known.compare(ReaderHistory(reader))
-            known.check(accept=accept_loss)
+        # Before the log is opened, which may add to it, so that anchors are shown the store's own history only.
+        with LogReader(making) as reader:
+            known.compare(ReaderHistory(reader))
+        if SECOND_COPY in manifest.files:
+            known.findings.append("a server with a second copy may have later records; it is no longer read")
+        known.check(accept=accept_loss)
         with AuditLog.open(making) as log:
-            if (making / REMEMBERED).exists():
-                known.compare(log)
-                known.check(accept=accept_loss)
             rows = _checked(making, log, accept=accept_loss and bool(known.findings))
             log.append(Recovery(known.code()))
             records, origin = log.size, log.origin
@@ -191,6 +189,8 @@ def _copy(source: Path, keys: Path, making: Path, manifest: Manifest) -> None:
     if any(name.startswith(f"{ANCHORS}/") for name in manifest.files):
         (making / ANCHORS).mkdir(mode=0o700)
     for name, held in manifest.files.items():
+        if name == SECOND_COPY:
+            continue
         if copied(source / name, making / name) != held:
             raise CorruptFile(
                 f"{source / name} is damaged, as its content differs from the manifest; take another backup"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from carag.audit import AuditLog
 from carag.audit._files import WriterLock
-from carag.audit._postgres import SHARED_AT, remembered
+from carag.audit._postgres import SHARED_AT
 from carag.audit.anchors import Anchoring
 from carag.engine.collection import Collection, no_progress
 from carag.engine.kept_embedder import NO_EMBEDDER
@@ -62,7 +62,6 @@ def opened(
     accept_labels: bool,
     accept_lost_values: bool,
     is_changed: bool,
-    evidence: str | None,
     backend: str | VectorBackend | None,
 ) -> Opened:
     """Open a store directory, until ``resources`` are closed; otherwise as :meth:`carag.Engine.open`."""
@@ -75,7 +74,6 @@ def opened(
             retain=retain,
             not_before=not_before,
             accept_lost_values=accept_lost_values,
-            evidence=evidence,
         )
     )
     if is_changed:
@@ -100,12 +98,12 @@ def opened(
 
 @contextmanager
 def undone_if_empty(home: Path) -> Iterator[None]:
-    """Remove a store that is new in this context if nothing came to be stored in it and no server has its records."""
+    """Remove a store that is new in this context if nothing came to be stored in it."""
     made = [path for path in (home, *home.parents) if not path.exists()]
     try:
         yield
     finally:
-        if made and home.exists() and remembered(home) is None:
+        if made and home.exists():
             lock = WriterLock(home / "audit.lock")  # so that it is not opened meanwhile
             try:
                 _remove_if_empty(home, made[1:])

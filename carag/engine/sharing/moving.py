@@ -15,7 +15,6 @@ from carag.audit import AuditLog
 from carag.audit._files import WriterLock, write_atomically
 from carag.audit._postgres import (
     MOVED_TO,
-    REMEMBERED,
     SHARED_AT,
     check_durable,
     connected,
@@ -99,10 +98,6 @@ def move(source: Path, directory: Path, url: str, *, admin: str) -> Moved:
     if not (source / "corpus.db").exists() or not (source / "vkey").exists():
         raise InvalidArgument(
             f"{source} does not hold a store in files; name one that carag init or ingest has made"
-        )
-    if (source / REMEMBERED).exists():
-        raise InvalidArgument(
-            f"{source} also has its evidence on a server, which a shared store cannot have; begin a new store instead"
         )
     with ExitStack() as held:
         is_marked = _held(source, place, held)

@@ -17,11 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["check_new", "share", "shared_place"]
 
-_SCHEMA: Final = "carag"
-"""The schema of the documents, unless the URL names another; the names of the log's and its values' begin with it."""
 _LONGEST: Final = 50
 """Greatest number of characters of that name."""
-_OTHERS: Final = ("corpus.db", "audit.db", "vkey", "evidence.url")
+_OTHERS: Final = ("corpus.db", "audit.db", "vkey")
 """Files of a directory that has, or had, a store of its own."""
 
 
@@ -44,7 +42,7 @@ def share(directory: Path, url: str, *, admin: str | None = None) -> Place:
 
 def shared_place(url: str) -> Place:
     """Read the address of a shared store."""
-    place = Place.parse(url, what="the store's address", schema=_SCHEMA)
+    place = Place.parse(url)
     if len(place.schema) > _LONGEST:  # the server truncates longer names, so that two could become the same
         raise InvalidArgument(
             f"schema {place.schema!r} is longer than {_LONGEST} characters; name a shorter one"

@@ -488,7 +488,7 @@ def test_an_unusable_path_is_an_unavailable_log(tmp_path, name):
 def test_a_url_is_no_directory_and_says_what_to_write(tmp_path, monkeypatch, url, kind):
     """No directory of that name is made, and a password in it is not shown."""
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InvalidArgument, match=r"AuditLog\.open\(directory, evidence=url\)") as refused:
+    with pytest.raises(InvalidArgument, match="carag share URL --store DIRECTORY") as refused:
         AuditLog.open(kind(url))
     assert "s3cret" not in str(refused.value)
     assert list(tmp_path.iterdir()) == []

