@@ -75,7 +75,7 @@ class SharedServer:
         return schema
 
     def opened(self, schema: str, path: Path, **more: Any) -> PostgresStore:
-        return PostgresStore(self.connect, schema, path, **more)
+        return PostgresStore(self.database.as_account(ROLE), schema, path, **more)
 
     def shared(self, directory: Path, schema: str | None = None) -> str:
         """Let a directory share a store, by default a new one; return its schema."""

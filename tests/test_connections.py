@@ -1,10 +1,10 @@
-"""Every connection to PostgreSQL that the project opens verifies its server: one rule, which two rooms hold."""
+"""How the project reaches PostgreSQL: every connection verifies its server, and addresses, pools and locks are one."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
-from itertools import product
 
 import pytest
 
@@ -13,15 +13,17 @@ from tests.test_package import ROOT
 psycopg = pytest.importorskip("psycopg", reason="needs psycopg: pip install carag-engine[postgres]")
 
 from bench.service.shared import _one_backend  # noqa: E402 - what follows imports psycopg
-from carag.audit._postgres import SHARED_AT, Place, remember, security_of  # noqa: E402
-from carag.audit._shared import LOG, SharedLink, reading  # noqa: E402
-from carag.backends import PostgresBackend, PostgresEpochs  # noqa: E402
-from carag.backends.postgres.link import PostgresLink  # noqa: E402
+from carag.audit._notes import SHARED_AT, remember  # noqa: E402
+from carag.audit._shared import LOG, SharedLink, Snapshot  # noqa: E402
+from carag.backends import PostgresBackend  # noqa: E402
 from carag.engine.sharing import open_corpus, share  # noqa: E402
-from carag.errors import CaragError  # noqa: E402
+from carag.errors import CaragError, InvalidArgument  # noqa: E402
+from carag.postgres.address import Address, fields_of  # noqa: E402
+from carag.postgres.locks import lock, try_lock, unlock  # noqa: E402
+from carag.postgres.pool import Pool  # noqa: E402
 
-RULED = {"carag/audit/_postgres.py", "carag/backends/postgres/link.py"}
-"""Modules that connect to PostgreSQL, each in one place."""
+RULED = {"carag/postgres/connection.py"}
+"""The module that connects to PostgreSQL, in one place."""
 OTHERS = {"carag/retrieval/model_server.py", "carag/service/owner.py"}
 """Modules that connect to something else: over HTTP, over a local socket."""
 NAMES = {"connect", "connect_async", "Connection", "AsyncConnection"}
@@ -29,17 +31,16 @@ NAMES = {"connect", "connect_async", "Connection", "AsyncConnection"}
 
 
 def _shared(url, home):
-    remember(home, Place.parse(url), SHARED_AT)
+    remember(home, Address.parse(url), SHARED_AT)
     open_corpus(home)
 
 
 DOORS = {
     "a shared store": _shared,
     "a shared store, set up": lambda url, home: share(home, "postgresql://carag_app@/b", admin=url),
-    "a shared log": lambda url, _: SharedLink(Place.parse(url), lambda *_: None),
-    "a shared log, read": lambda url, _: reading(Place.parse(url), LOG, "SELECT 1"),
+    "a shared log": lambda url, _: SharedLink(Address.parse(url), lambda *_: None),
+    "a shared log, read": lambda url, _: Snapshot(Address.parse(url), LOG, "SELECT 1"),
     "rows": lambda url, _: PostgresBackend(url),
-    "epochs": lambda url, _: PostgresEpochs(url).bind(()),
     "the benchmark of sharing": lambda url, _: _one_backend(url),
 }
 """Each way in which a connection is opened, given an address and an empty directory."""
@@ -95,19 +96,105 @@ def test_the_environment_may_name_another_machine(name, value, url, mode, asked,
     assert {mode} == {one.get("sslmode") for one in asked}
 
 
-def test_both_rooms_hold_one_rule(asked, monkeypatch):
-    """Neither room may import the other, so each has the rule; both answer the same for every address."""
-    hosts = ("", "localhost", "127.0.0.1", "db.example", "localhost,db.example", "%2Frun", "10.0.0.1")
-    more = ("", "?sslmode=disable", "?hostaddr=10.0.0.1", "?hostaddr=::1", "?service=x", "?host=@here")
-    environment = ({}, {"PGHOST": "db.example"}, {"PGHOSTADDR": "10.0.0.1"}, {"PGSSLMODE": "require"})
-    for its in environment:
-        with monkeypatch.context() as set_so:
-            for name, value in its.items():
-                set_so.setenv(name, value)
-            for host, rest in product(hosts, more):
-                url = f"postgresql://a@{host}/b{rest}"
-                fields = psycopg.conninfo.conninfo_to_dict(url, **security_of(url))
-                assert fields.get("sslmode") == PostgresLink(url, "s")._fields.get("sslmode"), (its, url)
+@pytest.mark.parametrize(
+    ("url", "mode"),
+    [
+        ("postgresql://a@db.example/d", "verify-full"),
+        ("postgresql://a@localhost,db.example/d", "verify-full"),
+        ("postgresql://a@localhost/d?hostaddr=10.0.0.1", "verify-full"),
+        ("postgresql://a@db.example/d?hostaddr=::1", None),
+        ("postgresql://a@localhost/d?service=x", "verify-full"),
+        ("postgresql://a@db.example/d?sslmode=require", "require"),
+        ("postgresql://a@localhost/d", None),
+        ("postgresql:///d?host=/var/run", None),
+        ("postgresql:///d?host=@here", None),
+    ],
+)
+def test_no_text_crosses_a_network_in_clear(url, mode, asked):
+    """Unless the address says so; a socket and this machine need no certificate."""
+    assert mode == fields_of(url).get("sslmode")
+
+
+def test_a_pool_uses_a_server_that_accepts_writes(monkeypatch):
+    """A standby may be behind; and a server that was named to answer in time is not waited for longer."""
+    given = []
+
+    def refused(**fields):
+        given.append(fields)
+        raise psycopg.OperationalError("connection failed: refused")
+
+    monkeypatch.setattr(psycopg.Connection, "connect", refused)
+    with pytest.raises(psycopg.Error):
+        Pool("postgresql://a@localhost/b?connect_timeout=3", {}).new()
+    assert [("read-write", "3")] == [(one["target_session_attrs"], one["connect_timeout"]) for one in given]
+
+
+def test_a_pool_that_is_all_lent_says_so_and_goes_on_when_one_comes_back(sharing):
+    """The server is not blamed, and the caller is not tried again."""
+    pool = Pool(sharing.url, {"application_name": "one"}, timeout=0.01, most=1)
+    with pool.lent() as db:
+        assert ("one",) == db.execute("SHOW application_name").fetchone()
+        with pytest.raises(psycopg.errors.TooManyConnections, match="all connections have been in use"):
+            pool.query("SELECT 1")
+    assert (1,) == pool.query("SELECT 1").fetchone()
+    pool.close()
+    with pytest.raises(psycopg.OperationalError, match="open it again"):
+        pool.query("SELECT 1")
+
+
+@pytest.mark.parametrize("session", [False, True])
+def test_a_lock_keeps_others_out_until_its_holder_ends(sharing, session):
+    """A transaction's until that ends, a session's until it is released; a shared one only against exclusive ones."""
+    with sharing.admin() as one, sharing.admin() as other:
+        with one.transaction():
+            lock(one, "a name", 1, session=session)
+            assert not try_lock(other, "a name", 1)
+            assert not try_lock(other, "a name", 1, shared=True)
+            assert try_lock(other, "a name", 2)
+            assert try_lock(other, "another", 1)
+        assert session != try_lock(other, "a name", 1)
+        if session:
+            unlock(one, "a name", 1)
+        assert try_lock(other, "a name", 1, session=True, shared=True)
+        assert try_lock(one, "a name", 1, session=True, shared=True)
+        assert not try_lock(one, "a name", 1)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "audit.db",
+        "host=db user=a",
+        "postgresql://db/x",
+        "postgresql://a:pw@db/x",
+        "postgresql://a@db/x?password=pw",
+        "postgresql://a@db/x?sslpassword=pw",
+        "http://a@db",
+        "postgresql://a@b/c?x=1",
+        "postgresql://a@b/c?schema=pw;drop",
+        "postgresql://a@b/c?schema=x&schema=y",
+        "postgresql://A-B@b/c",
+        None,
+        7,
+    ],
+)
+def test_what_is_not_a_url_or_holds_a_password_is_refused(url):
+    """Before anything is connected to, and without repeating a password."""
+    with pytest.raises(InvalidArgument) as refused:
+        Address.parse(url)
+    assert "pw" not in re.sub("password|pgpass|'pw;drop'", "", str(refused.value))
+
+
+@pytest.mark.parametrize(
+    "text", ["postgresql://a@b/c", "postgresql://a@b/c?schema=s", "postgresql://a@/c?host=%2Ft&schema=s"]
+)
+def test_a_url_is_written_as_it_is_read(text):
+    """The schema apart from what libpq knows."""
+    address = Address.parse(text)
+    assert Address.parse(str(address)) == address
+    assert "schema" not in address.url
+    assert address.schema == ("s" if "schema" in text else "carag")
 
 
 def connecting(source: str) -> int:
@@ -124,7 +211,7 @@ def connecting(source: str) -> int:
 
 
 def test_nothing_else_connects():
-    """A module that opens a connection calls one of the two functions, or stands on a list here."""
+    """A module that opens a connection calls that function, or stands on a list here."""
     found = Counter()
     for room in ("carag", "bench", "scripts"):
         for path in sorted((ROOT / room).rglob("*.py")):

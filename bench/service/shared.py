@@ -28,8 +28,8 @@ from bench.service.kills import Kills, Load, examined
 from bench.service.office import OFFICERS, QUESTIONS, ROOT, Office, Served, asked, connected, said
 from bench.service.quota import busy_seconds, cpu_seconds, family, quota
 from carag import Engine
-from carag.audit import _postgres
 from carag.engine.sharing import share
+from carag.postgres.connection import connected as connected_to
 from carag.service.wire import receipt_of
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ class _Used:
 
 def _one_backend(admin: str) -> int:
     """Return a process of the server that works for a service."""
-    with _postgres.connected(admin) as db:
+    with connected_to(admin) as db:
         query = "SELECT pid FROM pg_stat_activity WHERE usename = %s LIMIT 1"
         return int(db.execute(query, (ROLE,)).fetchall()[0][0])
 

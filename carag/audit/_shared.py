@@ -12,15 +12,19 @@ import contextlib
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
-from carag.audit._postgres import check_durable, connected, keep_alive, psycopg_driver, talking
 from carag.errors import AuditUnavailable, StoreLocked
+from carag.postgres.address import driver
+from carag.postgres.connection import connected, described, not_durable
+from carag.postgres.dialect import InPostgres
+from carag.postgres.locks import lock, try_lock, unlock
+from carag.postgres.pool import Pool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from carag.audit._postgres import Place
+    from carag.postgres.address import Address
 
-__all__ = ["LOG", "VALUES", "SharedLink", "check_alone", "reading"]
+__all__ = ["LOG", "VALUES", "SharedLink", "Snapshot", "check_alone", "talking"]
 
 LOG: Final = "log"
 VALUES: Final = "values"
@@ -31,23 +35,47 @@ _WAITS: Final = {"lock_timeout": "30s", "idle_in_transaction_session_timeout": "
 """How long to wait for a turn, and how long one may idle: a process that hangs must not stop the others."""
 
 
-def reading(place: Place, part: str, first: str) -> Any:
-    """Connect to read a part of a log, :data:`LOG` or :data:`VALUES`, as of the first statement."""
-    db = connected(place.url)
+@contextlib.contextmanager
+def talking(url: str, where: str = "PostgreSQL") -> Iterator[None]:
+    """Translate the driver's errors into AuditUnavailable, without the URL."""
     try:
-        db.execute(f"SET search_path TO {place.schema}_{part}, pg_temp")
-        db.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        db.execute(first)
-    except BaseException:
-        db.close()
-        raise
-    return db
+        yield
+    except driver().Error as error:
+        raise AuditUnavailable(f"{where} cannot be used for the audit log: {described(error, url)}") from None
+
+
+class Snapshot:
+    """A part of a log, :data:`LOG` or :data:`VALUES`, read as of its first statement, with the statements for files.
+
+    It needs only the SELECT privilege. Raises AuditUnavailable if the server cannot be reached, or has no such log.
+    """
+
+    def __init__(self, address: Address, part: str, first: str) -> None:
+        self.where = f"PostgreSQL, schema {address.schema}"
+        self._url = address.url
+        with self._talking(), contextlib.ExitStack() as undo:
+            self._db = connected(address.url, {"search_path": f"{address.schema}_{part}, pg_temp"})
+            undo.callback(self._db.close)
+            self._db.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            self._db.execute(first)
+            undo.pop_all()
+
+    def execute(self, statement: str, parameters: Any = ()) -> Any:
+        """Run a statement; return its rows."""
+        with self._talking():
+            return InPostgres(self._db).execute(statement, parameters)
+
+    def close(self) -> None:
+        """Close the connection; idempotent."""
+        self._db.close()
+
+    def _talking(self) -> contextlib.AbstractContextManager[None]:
+        return talking(self._url, self.where)
 
 
 def check_alone(db: Any, schema: str, what: str) -> None:
     """Keep processes from opening a log until the administrator's transaction ends; StoreLocked if one has it open."""
-    query = "SELECT pg_try_advisory_xact_lock(hashtextextended(%s, %s))"
-    if db.execute(query, (schema, _OPEN)).fetchone() != (True,):
+    if not try_lock(db, schema, _OPEN):
         raise StoreLocked(
             f"{what} needs exclusive use of schema {schema}; end the processes that have it open"
         )
@@ -60,11 +88,11 @@ class SharedLink:
     or does not sync to disk.
     """
 
-    def __init__(self, place: Place, check: Callable[[Any, str], None]) -> None:
-        self.place, self._check = place, check
+    def __init__(self, address: Address, check: Callable[[Any, str], None]) -> None:
+        self.address, self._check = address, check
         # Also the name of its locks, apart from those of the documents.
-        self._schema = f"{place.schema}_{LOG}"
-        self.mutex, self._reading = threading.RLock(), threading.RLock()
+        self._schema = f"{address.schema}_{LOG}"
+        self.mutex = threading.RLock()
         self.undone: Callable[[], None] = lambda: None
         """Called after a turn was rolled back."""
         self._owner: int | None = None  # the thread whose turn it is
@@ -72,12 +100,9 @@ class SharedLink:
         self.number = -1
         """This process's number since its last connection."""
         self._where = "PostgreSQL"
-        self._reader = self._connected()
-        try:
-            self._writer = self._seated()
-        except BaseException:
-            self._reader.close()
-            raise
+        path = f"{self._schema}, {address.schema}_{VALUES}, pg_temp"
+        self._pool = Pool(address.url, {"search_path": path})
+        self._writer = self._seated()
 
     @property
     def where(self) -> str:
@@ -87,28 +112,20 @@ class SharedLink:
     def close(self) -> None:
         """Close both connections and release their locks; idempotent."""
         self._closed = True
-        self._reader.close()
-        writer = getattr(self, "_writer", None)
-        if writer is not None:
-            if not writer.closed and writer.info.transaction_status == 0:
-                # The server may release a closed connection's locks later; the next process must find them free.
-                with contextlib.suppress(psycopg_driver().Error):
-                    writer.execute("SELECT pg_advisory_unlock_all()")
-            writer.close()
+        self._pool.close()
+        if not self._writer.closed and self._writer.info.transaction_status == 0:
+            # The server may release a closed connection's locks later; the next process must find them free.
+            with contextlib.suppress(driver().Error):
+                self._writer.execute("SELECT pg_advisory_unlock_all()")
+        self._writer.close()
 
     def execute(self, query: str, parameters: Any = (), *, binary: bool = False) -> Any:
         """Read with one statement and fetch all its rows; within a turn, as the turn sees them."""
         if self._owner == threading.get_ident():
             return self._writer.execute(query, parameters or None, binary=binary)
-        with self._reading, self._talking():
-            self._check_open()
-            try:
-                return self._reader.execute(query, parameters or None, binary=binary)
-            except psycopg_driver().OperationalError:
-                if not self._reader.closed:
-                    raise
-            self._reader = self._connected()  # it was lost, and a read can be made again
-            return self._reader.execute(query, parameters or None, binary=binary)
+        self._check_open()
+        with self._talking():
+            return self._pool.query(query, parameters, binary=binary)
 
     @contextlib.contextmanager
     def turn(self) -> Iterator[Any]:
@@ -127,8 +144,7 @@ class SharedLink:
                 try:
                     self._owner = threading.get_ident()
                     with self._writer.transaction():
-                        lock = "SELECT pg_advisory_xact_lock(hashtextextended(%s, %s))"
-                        self._writer.execute(lock, (self._schema, _TURN))
+                        lock(self._writer, self._schema, _TURN)
                         yield self._writer
                 except BaseException:
                     self.undone()
@@ -140,8 +156,7 @@ class SharedLink:
     def alone(self, what: str) -> Iterator[None]:
         """Do something while no other process has the log open; StoreLocked if one does."""
         with self.mutex, self._talking():
-            query = "SELECT pg_try_advisory_lock(hashtextextended(%s, %s))"
-            if self._writer.execute(query, (self._schema, _OPEN)).fetchone() != (True,):
+            if not try_lock(self._writer, self._schema, _OPEN, session=True):
                 raise StoreLocked(
                     f"{what} needs exclusive use of {self._where}; end the other processes that have it open"
                 )
@@ -152,8 +167,7 @@ class SharedLink:
             with self.mutex, self._talking():
                 self._alone -= 1
                 if not self._writer.closed:
-                    done = "SELECT pg_advisory_unlock(hashtextextended(%s, %s))"
-                    self._writer.execute(done, (self._schema, _OPEN))
+                    unlock(self._writer, self._schema, _OPEN)
 
     def is_gone(self, number: int) -> bool:
         """Tell, within a turn, whether the process with this number has left."""
@@ -161,31 +175,22 @@ class SharedLink:
         mine = number == self.number
         return not mine and self._writer.execute(query, (self._schema, number)).fetchone() == (True,)
 
-    def _connected(self) -> Any:
-        with talking(self.place.url), contextlib.ExitStack() as undo:
-            db = connected(self.place.url)
-            undo.callback(db.close)
-            at = f"{db.info.host}:{db.info.port}/{db.info.dbname}"
-            self._where = f"PostgreSQL {at}, schema {self.place.schema}"
-            db.execute(f"SET search_path TO {self._schema}, {self.place.schema}_{VALUES}, pg_temp")
-            undo.pop_all()
-        return db
-
     def _seated(self) -> Any:
         if self._alone:
             raise AuditUnavailable(
                 f"{self._where}: the connection was lost during exclusive use; open the log again"
             )
-        db = self._connected()
         with self._talking(), contextlib.ExitStack() as undo:
+            db = self._pool.new()
             undo.callback(db.close)
-            keep_alive(db)
-            check_durable(db, self._where)
+            at = f"{db.info.host}:{db.info.port}/{db.info.dbname}"
+            self._where = f"PostgreSQL {at}, schema {self.address.schema}"
+            if (wrong := not_durable(db)) is not None:
+                raise AuditUnavailable(f"{self._where} {wrong}")
             self._check(db, self._schema)
             for name, value in _WAITS.items():
                 db.execute(f"SET {name} TO '{value}'")
-            query = "SELECT pg_try_advisory_lock_shared(hashtextextended(%s, %s))"
-            if db.execute(query, (self._schema, _OPEN)).fetchone() != (True,):
+            if not try_lock(db, self._schema, _OPEN, session=True, shared=True):
                 raise StoreLocked(
                     f"another process has exclusive use of {self._where}; wait until it is done"
                 )
@@ -200,5 +205,5 @@ class SharedLink:
 
     @contextlib.contextmanager
     def _talking(self) -> Iterator[None]:
-        with talking(self.place.url, self._where):
+        with talking(self.address.url, self._where):
             yield

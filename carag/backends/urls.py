@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
-from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from carag.errors import InvalidArgument
 from carag.limits import quoted
+from carag.postgres.address import taken_out, with_parameter
 
 if TYPE_CHECKING:
     from carag.backends.protocol import VectorBackend
@@ -74,6 +74,4 @@ def in_collection(url: str, name: str) -> str:
     scheme, mark, rest = url.partition("://")
     if scheme != "postgresql":
         return f"{scheme}{mark}{rest.partition('/')[0]}/{name}"
-    parts = urlsplit(url)
-    asked = [one for one in parse_qsl(parts.query, keep_blank_values=True) if one[0] != "collection"]
-    return parts._replace(query=urlencode([*asked, ("collection", name)])).geturl()
+    return with_parameter(taken_out(url, "collection")[0], "collection", name)

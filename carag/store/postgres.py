@@ -14,7 +14,11 @@ from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from carag.errors import BackendUnavailable, CaragError, CorruptFile, StoreLocked
-from carag.store._dialect import InPostgres, in_postgres, table_in_postgres
+from carag.postgres.address import driver
+from carag.postgres.connection import described
+from carag.postgres.dialect import InPostgres, in_postgres, table_in_postgres
+from carag.postgres.locks import lock
+from carag.postgres.pool import Pool
 from carag.store._label_history import system_clock
 from carag.store._schema import SCHEMA_VERSION, TABLES
 from carag.store.store import CorpusStore
@@ -44,6 +48,8 @@ _ROWS: Final = 2000
 """Rows fetched at a time when rows are streamed."""
 _PATIENCE: Final = "60s"
 """How long to wait for another writer's transaction."""
+_CONNECTIONS: Final = 4
+"""Most connections of a process at once, besides those that stream rows and that of a turn."""
 _WRITES, _TURNS = 0, 1
 """Seeds of the two advisory locks of a store: of one transaction, and of a whole run that writes."""
 
@@ -80,8 +86,8 @@ class PostgresStore(CorpusStore):
 
     Parameters
     ----------
-    connect : callable
-        Returns a new autocommitting connection of psycopg to the store's database.
+    url : str
+        The address of the store's database.
     schema : str
     path : Path
         The file that says where the store is; messages name the store by it.
@@ -93,7 +99,7 @@ class PostgresStore(CorpusStore):
 
     def __init__(
         self,
-        connect: Callable[[], Any],
+        url: str,
         schema: str,
         path: Path,
         *,
@@ -101,26 +107,26 @@ class PostgresStore(CorpusStore):
         clock: Callable[[], int] = system_clock,
     ) -> None:
         super().__init__(path, None, timeout=0, clock=clock)
-        self._connect, self._schema, self._own = connect, schema, own
-        self._reader, self._writer = _Line(self._connected), _Line(self._connected)
+        self._schema, self._own = schema, own
+        self._pool = Pool(
+            url, {"search_path": f"{schema}, pg_temp", "lock_timeout": _PATIENCE}, most=_CONNECTIONS
+        )
         self._write_lock, self._turn_lock = threading.RLock(), threading.RLock()
         self._turns = 0
-        self._now: InPostgres | None = None  # the transaction that is open
-        self._thread = 0  # whose it is
-        self._closed = False
+        self._mine = threading.local()  # a thread's connection while it reads or writes
+        self._is_writing, self._closed = False, False
         try:
-            with self._translating():
-                _check(self._reader.get(), schema, path)
+            with self._translating(), self._pool.lent() as db:
+                _check(db, schema, path)
         except BaseException:
             self.close()
             raise
 
     def close(self) -> None:
         """Close the connections; idempotent."""
-        with self._write_lock, self._lock:
+        with self._write_lock:
             self._closed = True
-            for line in (self._reader, self._writer):
-                line.close()
+            self._pool.close()
 
     @property
     def is_shared(self) -> bool:
@@ -137,9 +143,9 @@ class PostgresStore(CorpusStore):
         with self._turn_lock, ExitStack() as held:
             if not self._turns:
                 with self._translating():
-                    db = held.enter_context(closing(self._connected()))
+                    db = held.enter_context(closing(self._pool.new()))
                     db.execute("SET lock_timeout TO 0")
-                    db.execute("SELECT pg_advisory_lock(hashtextextended(%s, %s))", (self._schema, _TURNS))
+                    lock(db, self._schema, _TURNS, session=True)
             self._turns += 1
             try:
                 yield
@@ -148,36 +154,39 @@ class PostgresStore(CorpusStore):
 
     @contextmanager
     def _reading(self) -> Iterator[Any]:
-        if (now := self._now) is not None and self._thread == threading.get_ident():
-            yield now
+        if (sql := getattr(self._mine, "sql", None)) is not None:
+            yield sql
             return
-        with self._lock, self._translating():
-            yield InPostgres(self._reader.get())
+        with self._translating(), self._pool.lent() as db:
+            self._mine.sql = InPostgres(db)
+            try:
+                yield self._mine.sql
+            finally:
+                self._mine.sql = None
 
     @contextmanager
     def _writing(self) -> Iterator[Any]:
         with self._noting() as sql:
-            sql.execute("SELECT pg_advisory_xact_lock(hashtextextended(?, ?))", (self._schema, _WRITES))
+            lock(sql, self._schema, _WRITES)
             yield sql
 
     @contextmanager
     def _noting(self) -> Iterator[Any]:
-        with self._write_lock, self._translating():
-            if self._now is not None:
+        with self._write_lock:
+            if self._is_writing:
                 raise CaragError("this thread has a transaction of the store open already; end it first")
-            db = self._writer.get()
+            self._is_writing = True
             try:
-                with db.transaction():
-                    self._now, self._thread = InPostgres(db), threading.get_ident()
-                    yield self._now
+                with self._reading() as sql, sql.transaction():
+                    yield sql
             finally:
-                self._now = None
+                self._is_writing = False
 
     def _snapshot(self, query: str, parameters: Any = ()) -> Iterator[Any]:
         """Stream rows over a separate connection."""
         with (
             self._translating(),
-            closing(self._connected()) as db,
+            closing(self._pool.new()) as db,
             db.transaction(),
             db.cursor(name="rows") as cursor,
         ):
@@ -185,45 +194,20 @@ class PostgresStore(CorpusStore):
             cursor.execute(in_postgres(query), parameters or None)
             yield from cursor
 
-    def _connected(self) -> Any:
-        with ExitStack() as undo:
-            db = undo.enter_context(closing(self._connect()))
-            db.execute(f"SET search_path TO {self._schema}, pg_temp")
-            db.execute(f"SET lock_timeout TO '{_PATIENCE}'")
-            undo.pop_all()
-        return db
-
     @contextmanager
     def _translating(self) -> Iterator[None]:
         if self._closed:
             raise CaragError(f"the store {self.path} is closed; open it again")
-        import psycopg
-
         try:
             yield
-        except psycopg.errors.LockNotAvailable as error:
+        except driver().errors.LockNotAvailable as error:
             raise StoreLocked(f"{self.path} is in use by another writer; wait until it is done") from error
-        except psycopg.OperationalError as error:
-            said = str(error).strip().partition("\n")[0]
+        except driver().OperationalError as error:
+            said = described(error, self._pool.url)
             raise BackendUnavailable(f"the store of {self.path} cannot be reached: {said}") from error
-        except psycopg.Error as error:
-            said = str(error).strip().partition("\n")[0]
+        except driver().Error as error:
+            said = described(error, self._pool.url)
             raise CaragError(f"{self.path}: {said}; nothing was stored") from error
-
-
-class _Line:
-    def __init__(self, connect: Callable[[], Any]) -> None:
-        self._connect = connect
-        self._db: Any = None
-
-    def get(self) -> Any:
-        if self._db is None or self._db.closed:
-            self._db = self._connect()
-        return self._db
-
-    def close(self) -> None:
-        if self._db is not None:
-            self._db.close()
 
 
 def _comment(db: Any, schema: str) -> str | None:

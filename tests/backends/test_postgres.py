@@ -13,9 +13,7 @@ import pytest
 from carag.backends import PostgresBackend, Rows, backend_by_url
 from carag.backends.compiled import admitted_at
 from carag.backends.postgres import backend as backend_module
-from carag.backends.postgres import link as link_module
 from carag.backends.postgres import statements
-from carag.backends.postgres.link import PostgresLink
 from carag.backends.postgres.place import check_version
 from carag.backends.postgres.schema import graph_name
 from carag.cli import Exit
@@ -23,6 +21,7 @@ from carag.cli.app import run
 from carag.errors import BackendUnavailable, InvalidArgument
 from carag.index import Plan
 from carag.policy import Mask, policy_word
+from carag.postgres import pool as pool_module
 from tests.backends.conformance import Conformance
 from tests.backends.conftest import NUMBERS, Graphed
 from tests.backends.postgres_servers import psycopg_or_skip
@@ -268,14 +267,14 @@ def test_a_graph_is_built_within_its_memory(servers, name, memory_mb, is_on_disk
         with pytest.raises(InvalidArgument, match="megabytes"):
             backend.build_graph(memory_mb=wrong)
     assert backend.capabilities.recall is None
-    connected = backend._link._connected
+    connected = backend._link._pool.new
 
     def listening():
         db = connected()
         db.add_notice_handler(lambda notice: told.append(notice.message_primary))
         return db
 
-    backend._link._connected = listening
+    backend._link._pool.new = listening
     backend.build_graph(memory_mb=memory_mb)
     assert is_on_disk == any("no longer fits into maintenance_work_mem" in one for one in told)
     assert backend.capabilities.recall is not None
@@ -366,23 +365,6 @@ def test_a_backend_does_not_show_its_address(servers, name):
     backend.close()
 
 
-def test_the_certificate_of_another_machine_is_verified(monkeypatch):
-    """Unless the address or the environment says otherwise; a socket and this machine need none."""
-    monkeypatch.delenv("PGSSLMODE", raising=False)
-    modes = {
-        "postgresql://a@db.example/d": "verify-full",
-        "postgresql://a@localhost,db.example/d": "verify-full",
-        "postgresql://a@localhost/d?hostaddr=10.0.0.1": "verify-full",
-        "postgresql://a@db.example/d?sslmode=require": "require",
-        "postgresql://a@localhost/d": None,
-        "postgresql:///d?host=/var/run": None,
-    }
-    assert modes == {one: PostgresLink(one, "s")._fields.get("sslmode") for one in modes}
-    assert "read-write" == PostgresLink("postgresql://a@db.example/d", "s")._fields["target_session_attrs"]
-    monkeypatch.setenv("PGSSLMODE", "verify-ca")
-    assert "sslmode" not in PostgresLink("postgresql://a@db.example/d", "s")._fields
-
-
 def test_lost_connections_are_replaced(servers, name):
     """All at once, as after a restart of the server; the caller does not notice."""
     backend = PostgresBackend(servers[0].url, collection=name)
@@ -423,12 +405,12 @@ def test_an_unreachable_server_is_left_alone(servers, name, monkeypatch):
         asked.append(now[0])
         raise psycopg.OperationalError("connection failed: no")
 
-    link = backend._link
-    link._give_up()
-    monkeypatch.setattr(link_module.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(link_module.time, "sleep", lambda _: None)
+    pool = backend._link._pool
+    pool._give_up()
+    monkeypatch.setattr(pool_module.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(pool_module.time, "sleep", lambda _: None)
     with monkeypatch.context() as away:
-        away.setattr(link, "_connected", connected)
+        away.setattr(pool, "new", connected)
         for _ in range(5):
             with pytest.raises(BackendUnavailable):
                 backend.state()

@@ -13,7 +13,7 @@ import pytest
 
 from carag import Document, Engine, Session
 from carag.audit import AuditLog, Hold, Verdict, erase, place_hold, release_hold, verify_receipt
-from carag.audit._postgres import MOVED_TO, remember
+from carag.audit._notes import MOVED_TO, remember
 from carag.audit.auditor.examine import examine_log, kept_receipt
 from carag.audit.operations.rotation import rotate
 from carag.backends import NativeBackend

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -147,14 +147,15 @@ def test_a_lost_server_is_told_and_found_again(sharing: SharedServer, schema: st
     """A query meanwhile gets an error that says so, and nothing partial."""
     with sharing.opened(schema, HERE) as store:
         put(store, a_filing("one"), "first")
-        ended: Any = sharing.alter(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        end = (
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
             "WHERE usename = 'carag_app' AND datname = current_database()"
         )
-        assert ended
+        assert sharing.alter(end)
         with pytest.raises(BackendUnavailable, match="cannot be reached"):
             store.counts()
         assert store.counts().filings == 1
+        assert sharing.alter(end)
         with pytest.raises(BackendUnavailable, match="cannot be reached"):
             put(store, a_filing("two"), "second")
         put(store, a_filing("two"), "second")

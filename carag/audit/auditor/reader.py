@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
-from carag.audit._postgres import SHARED_AT, remembered
+from carag.audit._notes import SHARED_AT, remembered
 from carag.audit.auditor.shared import SharedRecords
 from carag.audit.log.sqlite import SqliteBackend
 from carag.audit.records.key_change import ED25519, KeyAction, KeyChange
@@ -68,8 +68,8 @@ class LogReader:
         self.key = key_of(Path(directory), vkey)
         self.trusts_own_key = vkey is None
         self._db: Any
-        if (place := remembered(Path(directory), SHARED_AT)) is not None:
-            self._db, self._wal = SharedRecords(place), True
+        if (address := remembered(Path(directory), SHARED_AT)) is not None:
+            self._db, self._wal = SharedRecords(address), True
             self.path = self._db.where
         else:
             self._before = self._files()

@@ -22,7 +22,7 @@ import secrets
 from typing import TYPE_CHECKING, Final
 
 from carag.audit._files import WriterLock, sync_directory, write_atomically
-from carag.audit._postgres import MOVED_TO, SHARED_AT, remembered
+from carag.audit._notes import MOVED_TO, SHARED_AT, remembered
 from carag.audit._shared import SharedLink
 from carag.audit.log.keyring import KeyRing
 from carag.audit.log.shared import SharedBackend, check_tables

@@ -11,9 +11,9 @@ from urllib.parse import quote
 
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from carag.audit._postgres import SHARED_AT, remembered
+from carag.audit._notes import SHARED_AT, remembered
+from carag.audit._shared import VALUES, Snapshot
 from carag.audit.private.keys import PrivateKeys, unseal, unwrap
-from carag.audit.private.shared import ReadValues
 from carag.audit.private.store import HOLDERS_A_SHELF
 from carag.errors import AuditUnavailable
 
@@ -103,8 +103,8 @@ def has_values(directory: str | PathLike[str]) -> bool:
 
 def _connected(path: Path) -> Any:
     """Open the values in one state, until they are closed."""
-    if (place := remembered(path.parent, SHARED_AT)) is not None:
-        return ReadValues(place)
+    if (address := remembered(path.parent, SHARED_AT)) is not None:
+        return Snapshot(address, VALUES, "SELECT wrapping FROM state")
     wal = Path(f"{path}-wal")
     # As in the reader of the log: without a write-ahead log the file alone is complete.
     mode = "mode=ro" if wal.is_file() and wal.stat().st_size else "mode=ro&immutable=1"

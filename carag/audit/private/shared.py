@@ -9,21 +9,19 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any, Final
 
-from carag.audit._postgres import talking
-from carag.audit._shared import VALUES, reading
 from carag.audit.private.keys import PrivateKeys
 from carag.audit.private.store import PrivateStore
 from carag.errors import CorruptFile
+from carag.postgres.dialect import InPostgres
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from carag.audit._postgres import Place
     from carag.audit._shared import SharedLink
     from carag.audit.records.erasure import Target
 
-__all__ = ["ReadValues", "SharedValues", "make_values"]
+__all__ = ["SharedValues", "make_values"]
 
 _TABLES: Final = {
     "shelf": "id bigint PRIMARY KEY, wrapped bytea NOT NULL",
@@ -54,7 +52,7 @@ class SharedValues(PrivateStore):
 
     def __init__(self, link: SharedLink, directory: Path, *, create: bool) -> None:
         self._link, self._path = link, directory / "private.key"
-        self._db: Any = _Marked(link)
+        self._db: Any = InPostgres(link)
         new = not self.has_state(link)
         if new and not create:
             raise CorruptFile(
@@ -107,43 +105,8 @@ class SharedValues(PrivateStore):
     @contextlib.contextmanager
     def _transaction(self, *, sync: bool = True) -> Iterator[Any]:  # noqa: ARG002 - the base class has it
         with self._link.turn() as db:
-            yield _Marked(db)
+            yield InPostgres(db)
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[None]:
         yield
-
-
-class ReadValues:
-    """Values of a shared log, read as of one moment with the statements of a reader of ``private.db``.
-
-    Raises AuditUnavailable if the server cannot be reached, or has no such log.
-    """
-
-    def __init__(self, place: Place) -> None:
-        self._place = place
-        with talking(place.url):
-            self._db = reading(place, VALUES, "SELECT wrapping FROM state")
-
-    def execute(self, statement: str, parameters: Any = ()) -> Any:
-        """Run a statement; return its rows."""
-        with talking(self._place.url):
-            return _Marked(self._db).execute(statement, parameters)
-
-    def close(self) -> None:
-        """Close the connection; idempotent."""
-        self._db.close()
-
-
-class _Marked:
-    """A PostgreSQL connection that takes statements with SQLite's parameter marks."""
-
-    def __init__(self, db: Any) -> None:
-        self._db = db
-
-    def execute(self, statement: str, parameters: Any = ()) -> Any:
-        return self._db.execute(statement.replace("?", "%s"), parameters or None)
-
-    def executemany(self, statement: str, rows: Iterable[Any]) -> None:
-        with self._db.cursor() as cursor:
-            cursor.executemany(statement.replace("?", "%s"), rows)

@@ -19,7 +19,7 @@ import numpy as np
 
 from carag.backends.loads import load_is_open
 from carag.backends.postgres import statements as sql
-from carag.backends.postgres.link import PostgresLink, collection_in
+from carag.backends.postgres.link import PostgresLink
 from carag.backends.postgres.loads import PostgresLoads
 from carag.backends.postgres.place import (
     check_batch,
@@ -36,6 +36,7 @@ from carag.backends.protocol import Capabilities, Found, IndexState, ShardState
 from carag.errors import BackendUnavailable, InvalidArgument
 from carag.index import Plan
 from carag.limits import check_label, quoted
+from carag.postgres.address import taken_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -110,7 +111,8 @@ class PostgresBackend(PostgresLoads):
         timeout: float = 30.0,
         connections: int = 16,
     ) -> None:
-        url, named = collection_in(dsn)
+        url, values = taken_out(dsn, "collection")
+        named = values[-1] if values else None
         if collection is not None and named not in (None, collection):
             raise InvalidArgument(
                 f"the address names the collection {quoted(named)}, but collection is {quoted(collection)}; use one"

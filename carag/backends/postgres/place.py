@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any, Final, NamedTuple
 
-from carag.backends.postgres.link import driver
 from carag.backends.postgres.schema import graph_name, make_collection, make_tables
 from carag.backends.postgres.wire import adapt_vectors
 from carag.errors import BackendUnavailable, InvalidArgument
 from carag.limits import check_text, quoted
+from carag.postgres.address import driver
 from carag.visible import logger
 
 __all__ = [

@@ -17,6 +17,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from carag.errors import BackendUnavailable
+from carag.postgres.locks import lock
 
 __all__ = ["FOREVER", "graph_name", "let_use", "make_collection", "make_graph", "make_tables"]
 
@@ -97,7 +98,7 @@ def make_tables(db: Any, schema: str) -> None:
     row = db.execute(found, (schema,)).fetchone()
     if row is None:
         # If two processes arrive at once, the second waits and finds what the first has created.
-        db.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"{_FORMAT} {schema}",))
+        lock(db, f"{_FORMAT} {schema}", 0)
         row = db.execute(found, (schema,)).fetchone()
     if row is None:
         db.execute("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")

@@ -14,7 +14,7 @@ import time
 from typing import TYPE_CHECKING, Final, Self
 
 from carag.audit import RecordKind
-from carag.audit._postgres import SHARED_AT
+from carag.audit._notes import SHARED_AT
 from carag.audit.records.record import Record
 from carag.engine.backup.manifest import KEYS
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument, StoreLocked

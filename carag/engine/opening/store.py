@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from carag.audit import AuditLog
 from carag.audit._files import WriterLock
-from carag.audit._postgres import SHARED_AT
+from carag.audit._notes import SHARED_AT
 from carag.audit.anchors import Anchoring
 from carag.engine.collection import Collection, no_progress
 from carag.engine.kept_embedder import NO_EMBEDDER

@@ -6,7 +6,7 @@ import secrets
 from typing import TYPE_CHECKING, Any, Final
 
 from carag.audit._files import write_atomically
-from carag.audit._postgres import SHARED_AT, connected, keep_alive, remembered
+from carag.audit._notes import SHARED_AT, remembered
 from carag.store.postgres import PostgresStore
 from carag.store.store import CorpusStore
 
@@ -31,15 +31,10 @@ def open_corpus(
 ) -> CorpusStore:
     """Open the documents of a store, from the file in its directory or shared."""
     more: dict[str, Any] = {} if clock is None else {"clock": clock}
-    if (place := remembered(directory, SHARED_AT)) is None:
+    if (address := remembered(directory, SHARED_AT)) is None:
         return CorpusStore.open(directory / _CORPUS, create=create, **more)
-
-    def connection() -> Any:
-        db = connected(place.url)
-        keep_alive(db)
-        return db
-
-    return PostgresStore(connection, place.schema, directory / SHARED_AT, own=_own(directory), **more)
+    file = directory / SHARED_AT
+    return PostgresStore(address.url, address.schema, file, own=_own(directory), **more)
 
 
 def _own(directory: Path) -> str:

@@ -13,16 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from carag.audit import AuditLog
 from carag.audit._files import WriterLock, write_atomically
-from carag.audit._postgres import (
-    MOVED_TO,
-    SHARED_AT,
-    check_durable,
-    connected,
-    remember,
-    remembered,
-    talking,
-)
-from carag.audit._shared import LOG, VALUES, check_alone
+from carag.audit._notes import MOVED_TO, SHARED_AT, remember, remembered
+from carag.audit._shared import LOG, VALUES, check_alone, talking
 from carag.audit.auditor.examine import examine_log
 from carag.audit.log.shared import set_up_shared
 from carag.audit.receipts.verify import Verdict
@@ -31,7 +23,8 @@ from carag.audit.tlog.merkle import Frontier, peak_positions, stored_hash_index
 from carag.audit.tlog.note import Note
 from carag.engine.rows.settled import NATIVE, PLACE
 from carag.engine.sharing.share import check_new, shared_place
-from carag.errors import CorruptFile, InvalidArgument
+from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument
+from carag.postgres.connection import connected, not_durable
 from carag.store.postgres import set_up
 from carag.store.store import CorpusStore
 
@@ -39,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from carag.audit._postgres import Place
+    from carag.postgres.address import Address
 
 __all__ = ["Moved", "move"]
 
@@ -81,7 +74,7 @@ _EMPTY: Final = {"meta": 1}
 class Moved(NamedTuple):
     """What :func:`move` found on the server at the end."""
 
-    place: Place
+    place: Address
     records: int
     passages: int
 
@@ -103,7 +96,8 @@ def move(source: Path, directory: Path, url: str, *, admin: str) -> Moved:
         is_marked = _held(source, place, held)
         note = _checked(source)
         with talking(admin), connected(admin) as db:
-            check_durable(db, "the server")
+            if (wrong := not_durable(db)) is not None:
+                raise AuditUnavailable(f"the server {wrong}")
             set_up_shared(db, place.schema, place.role)
             set_up(db, place.schema, place.role)
             _check_same(db, place)
@@ -114,7 +108,7 @@ def move(source: Path, directory: Path, url: str, *, admin: str) -> Moved:
     return Moved(place, Checkpoint.parse(Note.parse(note).text).size, passages)
 
 
-def _held(source: Path, place: Place, held: ExitStack) -> bool:
+def _held(source: Path, place: Address, held: ExitStack) -> bool:
     """Lock everything; tell whether an earlier run has marked the store as moved to the same place."""
     if (known := remembered(source, MOVED_TO)) is None:
         held.enter_context(AuditLog.open(source))  # which first ends what a killed process left
@@ -140,7 +134,7 @@ def _checked(source: Path) -> str:
     return found.checkpoint
 
 
-def _check_same(db: Any, place: Place) -> None:
+def _check_same(db: Any, place: Address) -> None:
     """Check that both addresses mean one database, as in two there would be two stores with one log."""
     query = (
         "SELECT system_identifier, (SELECT oid FROM pg_database WHERE datname = current_database()) "
@@ -163,7 +157,7 @@ def _is_there(db: Any, schema: str, note: str) -> bool:
     return tree.size > 0 and Frontier(tree.size, [found[i] for i in wanted]).root() == tree.root
 
 
-def _transfer(db: Any, place: Place, source: Path) -> None:
+def _transfer(db: Any, place: Address, source: Path) -> None:
     """Copy all tables and read them back, in one transaction under the lock of the server's log."""
     is_whole = False
     try:
@@ -184,7 +178,7 @@ def _transfer(db: Any, place: Place, source: Path) -> None:
         raise
 
 
-def _check_empty(db: Any, place: Place) -> None:
+def _check_empty(db: Any, place: Address) -> None:
     for part, tables in _TABLES.values():
         for table in tables:
             if _count(db, f"{place.schema}{part}", table) > _EMPTY.get(table, 0):
@@ -222,7 +216,7 @@ def _count(db: Any, schema: str, table: str) -> int:
     return int(db.execute(f"SELECT count(*) FROM {schema}.{table}").fetchone()[0])  # noqa: S608
 
 
-def _let_share(source: Path, directory: Path, place: Place, note: str) -> None:
+def _let_share(source: Path, directory: Path, place: Address, note: str) -> None:
     """Let a directory share the store, and copy what it lacks: keys, evidence from anchors, a checkpoint."""
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     remember(directory, place, SHARED_AT)  # first, because keys without it would begin another log

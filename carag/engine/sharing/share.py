@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from carag.audit._postgres import SHARED_AT, Place, connected, remember, remembered, talking
+from carag.audit._notes import SHARED_AT, remember, remembered
+from carag.audit._shared import talking
 from carag.audit.log.shared import set_up_shared
 from carag.errors import InvalidArgument
+from carag.postgres.address import Address
+from carag.postgres.connection import connected
 from carag.store.postgres import set_up
 
 if TYPE_CHECKING:
@@ -23,7 +26,7 @@ _OTHERS: Final = ("corpus.db", "audit.db", "vkey")
 """Files of a directory that has, or had, a store of its own."""
 
 
-def share(directory: Path, url: str, *, admin: str | None = None) -> Place:
+def share(directory: Path, url: str, *, admin: str | None = None) -> Address:
     """Note that a directory's store is in PostgreSQL; given an administrator's address, set it up there.
 
     ``url`` is ``postgresql://ROLE@HOST/DATABASE?schema=NAME``, the application's account, whose password is in
@@ -40,9 +43,9 @@ def share(directory: Path, url: str, *, admin: str | None = None) -> Place:
     return place
 
 
-def shared_place(url: str) -> Place:
+def shared_place(url: str) -> Address:
     """Read the address of a shared store."""
-    place = Place.parse(url)
+    place = Address.parse(url)
     if len(place.schema) > _LONGEST:  # the server truncates longer names, so that two could become the same
         raise InvalidArgument(
             f"schema {place.schema!r} is longer than {_LONGEST} characters; name a shorter one"
@@ -50,7 +53,7 @@ def shared_place(url: str) -> Place:
     return place
 
 
-def check_new(directory: Path, place: Place) -> None:
+def check_new(directory: Path, place: Address) -> None:
     """Check that a directory has no store of its own, and shares no other."""
     if (known := remembered(directory, SHARED_AT)) not in (None, place):
         raise InvalidArgument(f"{directory} shares the store at {known}; name another directory")

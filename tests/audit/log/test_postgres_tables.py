@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import sys
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from carag.audit import AuditLog, _postgres
-from carag.audit._postgres import SHARED_AT, Place, remembered
+from carag.audit import AuditLog
+from carag.audit._notes import SHARED_AT, remembered
 from carag.audit.log.postgres_tables import TABLES
 from carag.engine.sharing import share
-from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument, MissingExtra
+from carag.errors import AuditUnavailable, CorruptFile, MissingExtra
+from carag.postgres import connection
 from tests.sharing import ROLE
 
 psycopg = pytest.importorskip("psycopg", reason="needs psycopg: pip install carag-engine[postgres]")
@@ -174,7 +174,7 @@ def test_an_analyst_may_read_the_view_alone(shared):
 
 def test_a_server_that_does_not_wait_for_its_disk_is_refused(shared, monkeypatch):
     """The settings are asked for, not believed."""
-    monkeypatch.setitem(_postgres.SETTINGS, "wal_level", "none")
+    monkeypatch.setitem(connection.DURABLE, "wal_level", "none")
     with pytest.raises(AuditUnavailable, match=r"wal_level = replica.*want wal_level = none"):
         shared.open()
 
@@ -214,43 +214,6 @@ def test_an_early_note_without_a_schema_means_the_one_that_was_left_out(tmp_path
     """Notes of versions up to 0.3 say nothing of the schema carag_audit."""
     (tmp_path / SHARED_AT).write_text("postgresql://a@b/c\n")
     assert remembered(tmp_path, SHARED_AT).schema == "carag_audit"
-    assert Place.parse("postgresql://a@b/c").schema == "carag"
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        "",
-        "audit.db",
-        "host=db user=a",
-        "postgresql://db/x",
-        "postgresql://a:pw@db/x",
-        "postgresql://a@db/x?password=pw",
-        "postgresql://a@db/x?sslpassword=pw",
-        "http://a@db",
-        "postgresql://a@b/c?x=1",
-        "postgresql://a@b/c?schema=pw;drop",
-        "postgresql://a@b/c?schema=x&schema=y",
-        "postgresql://A-B@b/c",
-        None,
-        7,
-    ],
-)
-def test_what_is_not_a_url_or_holds_a_password_is_refused(url):
-    """Before anything is connected to, and without repeating a password."""
-    with pytest.raises(InvalidArgument) as refused:
-        Place.parse(url)
-    assert "pw" not in re.sub("password|pgpass|'pw;drop'", "", str(refused.value))
-
-
-@pytest.mark.parametrize(
-    "text", ["postgresql://a@b/c", "postgresql://a@b/c?schema=s", "postgresql://a@/c?host=%2Ft&schema=s"]
-)
-def test_a_url_is_written_as_it_is_read(text):
-    """The schema apart from what libpq knows."""
-    place = Place.parse(text)
-    assert Place.parse(str(place)) == place
-    assert "schema" not in place.url
 
 
 def test_without_the_driver_the_message_names_the_extra(tmp_path, monkeypatch):

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from carag.audit import AuditLog, Basis, Begin, Record, Recovery, erase, verify_receipt
-from carag.audit._postgres import security_of
 from carag.audit.auditor.examine import examine, kept_receipt
 from carag.audit.auditor.reader import LogReader
 from carag.audit.log import shared as shared_log
@@ -324,21 +323,6 @@ def test_an_account_with_other_rights_is_refused(two, sharing):
     sharing.alter(f"GRANT DELETE ON {two.log}.record TO {ROLE}")
     with pytest.raises(AuditUnavailable, match="may DELETE in record"):
         AuditLog.open(two.homes[0])
-
-
-@pytest.mark.parametrize(
-    ("url", "asked"),
-    [
-        ("postgresql://a@db.example/b", {"sslmode": "verify-full"}),
-        ("postgresql://a@10.0.0.1,localhost/b", {"sslmode": "verify-full"}),
-        ("postgresql://a@db.example/b?sslmode=require", {}),
-        ("postgresql://a@localhost/b", {}),
-        ("postgresql://a@/b?host=/run/postgresql", {}),
-    ],
-)
-def test_no_text_goes_over_a_network_in_clear(url, asked):
-    """Unless the address says so."""
-    assert security_of(url) == asked
 
 
 def test_the_key_of_a_shared_log_stays(two):

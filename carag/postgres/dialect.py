@@ -1,4 +1,4 @@
-"""Translate the store's statements from SQLite's dialect to PostgreSQL's, so that each is written once.
+"""Translate statements of the store and the log from SQLite's dialect to PostgreSQL's, so that each is written once.
 
 A statement uses only what both spell alike and the few forms that :func:`in_postgres` knows. Any other form is an error
 of the server, never a different answer: the store's tests run over both databases.
@@ -69,14 +69,20 @@ def table_in_postgres(statement: str) -> str:
 
 
 class InPostgres:
-    """A PostgreSQL connection with as much of the interface of SQLite's connection as the store uses."""
+    """A PostgreSQL connection with as much of the interface of SQLite's connection as the store and the log use."""
 
     def __init__(self, db: Any) -> None:
         self._db = db
 
+    def transaction(self) -> Any:
+        """Return a context: one transaction."""
+        return self._db.transaction()
+
     def execute(self, statement: str, parameters: Any = ()) -> Any:
+        """Run a statement; return its rows."""
         return self._db.execute(in_postgres(statement), parameters or None)
 
     def executemany(self, statement: str, rows: Iterable[Any]) -> None:
+        """Run a statement for each row of parameters."""
         with self._db.cursor() as cursor:
             cursor.executemany(in_postgres(statement), rows)

@@ -1,0 +1,1 @@
+"""Reach PostgreSQL: addresses, connections, a pool, locks and a dialect, for the store, the log and the backend."""
