@@ -64,7 +64,7 @@ class Pool:
         prepare: Callable[[Any], None] = lambda _: None,
         **more: Any,
     ) -> None:
-        fields_of(url)  # reports an address that is none
+        fields_of(url)  # so that an invalid address is reported here
         self.url = url
         self._how = {"limit": limit, "target_session_attrs": "read-write", **more}
         self._settings, self._prepare, self._timeout = dict(settings), prepare, timeout

@@ -19,6 +19,7 @@ from carag.postgres.connection import described
 from carag.postgres.dialect import InPostgres, in_postgres, table_in_postgres
 from carag.postgres.locks import lock
 from carag.postgres.pool import Pool
+from carag.postgres.rights import grant
 from carag.store._label_history import system_clock
 from carag.store._schema import SCHEMA_VERSION, TABLES
 from carag.store.store import CorpusStore
@@ -71,11 +72,7 @@ def set_up(db: Any, schema: str, role: str) -> None:
             raise CorruptFile(
                 f"schema {schema} holds {said or 'something'!r}, not a {_FORMAT}; name another schema"
             )
-        db.execute(f"REVOKE ALL ON SCHEMA {schema} FROM PUBLIC")
-        db.execute(f"GRANT USAGE ON SCHEMA {schema} TO {role}")
-        for table, rights in _MAY.items():
-            db.execute(f"REVOKE ALL ON {schema}.{table} FROM PUBLIC, {role}")
-            db.execute(f"GRANT {rights} ON {schema}.{table} TO {role}")
+        grant(db, schema, role, _MAY)
 
 
 class PostgresStore(CorpusStore):

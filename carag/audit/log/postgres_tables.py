@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from carag.audit.records.access import Access
+from carag.postgres.rights import grant
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,8 +56,6 @@ def make_tables(db: Any, schema: str, role: str) -> None:
     if db.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (role,)).fetchone() is None:
         db.execute(f"CREATE ROLE {role} LOGIN")
     db.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
-    db.execute(f"REVOKE ALL ON SCHEMA {schema} FROM PUBLIC, {role}")
-    db.execute(f"GRANT USAGE ON SCHEMA {schema} TO {role}")
     db.execute(
         f"CREATE OR REPLACE FUNCTION {schema}.{_TRIGGER}() RETURNS trigger LANGUAGE plpgsql AS '"
         + _SOURCE.replace("'", "''")
@@ -72,10 +71,8 @@ def make_tables(db: Any, schema: str, role: str) -> None:
             f"FOR EACH STATEMENT EXECUTE FUNCTION {schema}.{_TRIGGER}()"
         )
         db.execute(f"ALTER TABLE {name} ENABLE ALWAYS TRIGGER {_TRIGGER}")
-        db.execute(f"REVOKE ALL ON {name} FROM PUBLIC, {role}")
-        db.execute(f"GRANT SELECT, INSERT ON {name} TO {role}")
     db.execute(f"CREATE OR REPLACE VIEW {schema}.requests AS {_REQUESTS.format(schema=schema)}")
-    db.execute(f"GRANT SELECT ON {schema}.requests TO {role}")
+    grant(db, schema, role, {**dict.fromkeys(TABLES, "SELECT, INSERT"), "requests": "SELECT"})
 
 
 def wrong_with(db: Any, schema: str) -> Iterator[str]:

@@ -29,9 +29,9 @@ __all__ = ["PrivateReader", "has_values", "openable"]
 class PrivateReader:
     """The values of a log, opened with the keys in the same directory, as of one commit.
 
-    Nothing that it returns may be shown: showing a value is recorded (:func:`carag.audit.disclose`). It serves to
-    compare, and to find the requests of a conversation by a known id. Raises AuditUnavailable if there is no readable
-    ``private.db``; CorruptFile if the keys are missing or belong to another file.
+    Nothing that it returns may be shown: showing a value is recorded (:func:`carag.audit.disclose`). It serves to find
+    the requests of a conversation by a known id. Raises AuditUnavailable if there is no readable ``private.db``;
+    CorruptFile if the keys are missing or belong to another file.
     """
 
     def __init__(self, directory: str | PathLike[str]) -> None:
@@ -53,14 +53,16 @@ class PrivateReader:
             self.close()
             raise
 
-    def openings(self, seq: int) -> dict[str, Opening]:
-        """Return the openings of a record, by field."""
-        return {name: opening for _, name, opening in self._rows("value.seq = ?", seq)}
-
     def of_field(self, name: str) -> Iterator[tuple[int, Opening]]:
         """Yield (sequence number, opening) of every record that has a field, in order."""
-        for seq, _, opening in self._rows("value.field = ?", name):
-            yield seq, opening
+        query = (
+            "SELECT value.seq, holder.id, holder.wrapped, value.box "
+            "FROM value JOIN holder ON value.holder = holder.id WHERE value.field = ? ORDER BY value.seq"
+        )
+        with self._reading():
+            for seq, holder, wrapped, box in self._db.execute(query, (name,)):
+                key = AESGCM(unwrap(self._shelf(holder // HOLDERS_A_SHELF), wrapped, f"holder {holder}"))
+                yield seq, unseal(key, box, seq, name)
 
     def close(self) -> None:
         """Close the file; idempotent."""
@@ -71,16 +73,6 @@ class PrivateReader:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def _rows(self, where: str, parameter: object) -> Iterator[tuple[int, str, Opening]]:
-        query = (
-            "SELECT value.seq, value.field, holder.id, holder.wrapped, value.box "  # noqa: S608 - two constants
-            f"FROM value JOIN holder ON value.holder = holder.id WHERE {where} ORDER BY value.seq, value.field"
-        )
-        with self._reading():
-            for seq, name, holder, wrapped, box in self._db.execute(query, (parameter,)):
-                key = AESGCM(unwrap(self._shelf(holder // HOLDERS_A_SHELF), wrapped, f"holder {holder}"))
-                yield seq, name, unseal(key, box, seq, name)
 
     def _shelf(self, shelf: int) -> AESGCM:
         if shelf not in self._shelves:

@@ -13,6 +13,7 @@ from carag.audit.private.keys import PrivateKeys
 from carag.audit.private.store import PrivateStore
 from carag.errors import CorruptFile
 from carag.postgres.dialect import InPostgres
+from carag.postgres.rights import grant
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -38,13 +39,10 @@ _TABLES: Final = {
 def make_values(db: Any, schema: str, role: str) -> None:
     """Create what is missing of the tables and grants; run by an administrator, who owns them."""
     db.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
-    db.execute(f"REVOKE ALL ON SCHEMA {schema} FROM PUBLIC")
-    db.execute(f"GRANT USAGE ON SCHEMA {schema} TO {role}")
     for table, columns in _TABLES.items():
         db.execute(f"CREATE TABLE IF NOT EXISTS {schema}.{table} ({columns})")
-        db.execute(f"REVOKE ALL ON {schema}.{table} FROM PUBLIC, {role}")
-        db.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON {schema}.{table} TO {role}")
     db.execute(f"CREATE INDEX IF NOT EXISTS value_holder ON {schema}.value (holder)")
+    grant(db, schema, role, dict.fromkeys(_TABLES, "SELECT, INSERT, UPDATE, DELETE"))
 
 
 class SharedValues(PrivateStore):
