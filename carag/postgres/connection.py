@@ -94,7 +94,9 @@ def _connection_type() -> Any:
         limit = _UNLIMITED
 
         def wait(self, gen: Any, interval: float = 0.1) -> Any:
-            return super().wait(_limited(gen, self.limit, psycopg.OperationalError), interval)
+            if self.limit < _UNLIMITED:  # psycopg waits for its own generators in C
+                gen = _limited(gen, self.limit, psycopg.OperationalError)
+            return super().wait(gen, interval)
 
     return Timed
 
