@@ -1,4 +1,4 @@
-"""Hold one process's connections to a log that several processes write: one to write in turns, one to read.
+"""Hold one process's connections to a log that several processes write: one to write in turns, a few to read.
 
 A turn is one transaction under an advisory lock that ends with it; so a process that is killed leaves nothing behind,
 and the next one continues. While the log is open, every process is *seated*: it has its own number and holds an
@@ -31,6 +31,8 @@ VALUES: Final = "values"
 """Suffixes of the store's schema: the schemas of the log and of its sealed values."""
 _TURN, _OPEN = 0, 1
 """Seeds of two advisory locks: a turn's, and that of all processes that have the log open."""
+_READERS: Final = 4
+"""Most connections that read at once."""
 _WAITS: Final = {"lock_timeout": "30s", "idle_in_transaction_session_timeout": "30s"}
 """How long to wait for a turn, and how long one may idle: a process that hangs must not stop the others."""
 
@@ -101,7 +103,7 @@ class SharedLink:
         """This process's number since its last connection."""
         self._where = "PostgreSQL"
         path = f"{self._schema}, {address.schema}_{VALUES}, pg_temp"
-        self._pool = Pool(address.url, {"search_path": path})
+        self._pool = Pool(address.url, {"search_path": path}, most=_READERS)
         self._writer = self._seated()
 
     @property
@@ -110,7 +112,7 @@ class SharedLink:
         return self._where
 
     def close(self) -> None:
-        """Close both connections and release their locks; idempotent."""
+        """Close the connections and release their locks; idempotent."""
         self._closed = True
         self._pool.close()
         if not self._writer.closed and self._writer.info.transaction_status == 0:
