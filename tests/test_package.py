@@ -16,8 +16,10 @@ from pathlib import Path
 import pytest
 
 import carag
+from tests.loaded import loaded
 
 ROOT = Path(__file__).parents[1]
+lines = loaded(Path(__file__).parents[1] / "scripts" / "lines.py", "scripts.lines")
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 ANYWHERE = {"errors", "extras", "http", "limits", "visible"}
@@ -26,9 +28,7 @@ MAY_IMPORT = {
     **{name: set() for name in ANYWHERE},
     "policy": set(),
     "postgres": set(),
-    "audit": {
-        "postgres"
-    },  # which imports no room, so that an auditor still needs no more of CARAG than these two
+    "audit": {"postgres"},  # so that an auditor needs no more of CARAG than these two
     "labelling": {"policy"},
     "readers": set(),
     "sources": {"readers"},
@@ -127,9 +127,10 @@ SUB_ROOMS: dict[str, dict[str, set[str]]] = {
 MAX_ROOMS = 17
 MAX_LOOSE = 7  # modules of carag/ that stand in no room
 MAX_FILES = 24  # in a folder
-HOUSE = ["carag", "csrc", "tests", "bench", "scripts"]
-SOURCES = {".py", ".pyi", ".c", ".h", ".cpp", ".go", ".sh"}  # data and lists may be longer
-LIMITS = {"verify_receipt.py": 900}  # one file by design: an auditor copies it
+MAX_FUNCTION = 60  # lines of a body
+MAX_METHODS = 20
+LARGE = {"CorpusStore": 34, "Service": 21}
+CEILINGS = {"carag": 62_400, "csrc": 12_800}
 EIGHT = ["hnswlib", "numpy", "numba", "cffi", "boto3", "pydantic", "pymerkle", "pytest-benchmark"]
 
 
@@ -281,27 +282,41 @@ def test_versions_agree() -> None:
     assert PYPROJECT["project"]["version"] == carag.__version__
 
 
-def test_files_stay_readable() -> None:
-    """At most 500 lines a file, in any language."""
-    files = [path for name in HOUSE for path in (ROOT / name).rglob("*") if path.suffix in SOURCES]
-    files += [path for path in (ROOT / "scripts").iterdir() if path.is_file() and not path.suffix]
-    seen = {path.relative_to(ROOT).parts[0] + path.suffix for path in files}
-    assert {
-        "carag.py",
-        "csrc.c",
-        "csrc.h",
-        "tests.py",
-        "tests.c",
-        "bench.py",
-        "scripts.py",
-        "scripts",
-    } <= seen
-    long = {
-        str(path.relative_to(ROOT)): lines
-        for path in files
-        if (lines := len(path.read_text().splitlines())) > LIMITS.get(path.name, 500)
+def bodies(path: Path) -> dict[str, int]:
+    """Lines of each function below its signature and docstring."""
+    found = {}
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            first = node.body[0]
+            start = first.lineno if ast.get_docstring(node) is None else (first.end_lineno or 0) + 1
+            found[f"{path.relative_to(ROOT)}:{node.name}"] = (node.end_lineno or 0) - start + 1
+    return found
+
+
+def test_functions_fit_on_a_screen() -> None:
+    """At most 60 lines, in the package and in what is measured with it."""
+    files = [*modules(), *(ROOT / "bench").rglob("*.py"), *(ROOT / "scripts").glob("*.py")]
+    found = {name: many for path in files for name, many in bodies(path).items()}
+    assert len(found) > 4000
+    assert {} == {name: many for name, many in found.items() if many > MAX_FUNCTION}
+
+
+def test_classes_offer_little_enough_to_learn() -> None:
+    """At most 20 public methods and properties."""
+    found = {
+        node.name: sum(isinstance(one, ast.FunctionDef) and one.name[0] != "_" for one in node.body)
+        for path in modules()
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.ClassDef)
     }
-    assert {} == long
+    assert {} == {name: many for name, many in found.items() if many > LARGE.get(name, MAX_METHODS)}
+
+
+def test_the_house_grows_no_heavier() -> None:
+    """Lines of code, without blanks, comments and docstrings, as scripts/lines.py counts them."""
+    counted = {folder: lines.count(ROOT / folder).total() for folder in CEILINGS}
+    assert {} == {folder: many for folder, many in counted.items() if many > CEILINGS[folder]}
+    assert all(many > 10_000 for many in counted.values())
 
 
 def test_the_docs_say_where_each_named_package_serves() -> None:

@@ -29,6 +29,7 @@ from carag.evaluation.run_metadata import processor_name
 from tests.auc import Area, area_under_curve
 
 if TYPE_CHECKING:
+    from argparse import ArgumentParser
     from collections.abc import Callable
 
     from bench.timing.clocked import Clocked
@@ -356,8 +357,7 @@ The first line is with slots, the second without; more than 0.7 there shows that
 """
 
 
-def main() -> None:
-    """Measure, write the page, and exit 1 where it states what is not so."""
+def _arguments() -> ArgumentParser:
     arguments = parser("bench.timing", __doc__)
     arguments.add_argument("--pairs", type=int, default=10_000, help="of each attack with slots")
     arguments.add_argument(
@@ -369,6 +369,12 @@ def main() -> None:
         "--attacks", nargs="+", metavar="NAME", help="with slots and without; default: all"
     )
     arguments.add_argument("--out", type=Path)
+    return arguments
+
+
+def main() -> None:
+    """Measure, write the page, and exit 1 where it states what is not so."""
+    arguments = _arguments()
     given = arguments.parse_args()
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as scratch:

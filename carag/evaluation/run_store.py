@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import carag
 from carag.engine import Engine
@@ -29,7 +29,7 @@ from carag.generation import generator_by_name, own_generator
 from carag.retrieval import embedder_by_name, gate_for, own_embedder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from carag.evaluation.report.report import Report
@@ -125,15 +125,7 @@ def run_store(
             machine=machine_name(),
             version=carag.__version__,
             rows_sha256=rows_sha256(found),
-            notes=(
-                f"profile {truth.profile.name}; every session judged at {started.isoformat(timespec='seconds')}",
-                *(
-                    f"SHA-256 of the {name}: {identity[name]}"
-                    for name in ("questions", "canaries")
-                    if identity[name]
-                ),
-                *(f"{one.name} comes from a file with SHA-256 {one.source_sha256}" for one in own),
-            ),
+            notes=_notes(truth, started, identity, own),
         )
         (out / "run.json").write_text(metadata.to_json(), "utf-8")
         report = write_files(out / "rows.jsonl", out)
@@ -149,6 +141,19 @@ def run_store(
                 thresholds=_LIMITS,
             )
     return StoreResult(report, passed, receipt.seq)
+
+
+def _notes(
+    truth: GroundTruth, started: datetime, identity: Mapping[str, Any], own: Sequence[OwnSystem]
+) -> tuple[str, ...]:
+    files = [
+        f"SHA-256 of the {name}: {identity[name]}" for name in ("questions", "canaries") if identity[name]
+    ]
+    return (
+        f"profile {truth.profile.name}; every session judged at {started.isoformat(timespec='seconds')}",
+        *files,
+        *(f"{one.name} comes from a file with SHA-256 {one.source_sha256}" for one in own),
+    )
 
 
 def _check_local(what: str, model: Embedder | Generator | TimedEmbedder) -> None:
