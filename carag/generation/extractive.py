@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Extractive"]
 
-_VERSION: Final = 8
+_VERSION: Final = 9
 """Version of the choice of pieces and figures. Raise it when the choice may change."""
 _MAX_PIECES: Final = 5
 """Pieces in one answer."""

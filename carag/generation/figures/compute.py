@@ -2,109 +2,74 @@
 
 from __future__ import annotations
 
+import ast
 import re
-from dataclasses import dataclass
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import TYPE_CHECKING, Final
 
-from carag.generation.figures.arithmetic import rounded
 from carag.generation.figures.concepts import CONCEPTS
 from carag.generation.figures.formulas import Result
 from carag.generation.figures.quoting import Figure, quotes, said
+from carag.generation.figures.stated import Dimension, Operand
 from carag.generation.figures.times import is_of
 from carag.generation.figures.whole import rows_of
 from carag.retrieval.reading import Period, Span
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from carag.generation.figures.arithmetic import Expression, Operand
     from carag.generation.figures.entries import Entry
     from carag.generation.figures.formulas import Asked
 
-__all__ = ["Operands", "computed"]
+__all__ = ["computed", "rounded"]
 
+_CONTEXT: Final = Context(prec=34, rounding=ROUND_HALF_UP)
+"""Precision of IEEE 754 decimal128: far more digits than any statement prints, so only the end is rounded."""
+_WORK: Final[Mapping[type[ast.operator], Callable[[Decimal, Decimal], Decimal]]] = {
+    ast.Add: _CONTEXT.add,
+    ast.Sub: _CONTEXT.subtract,
+    ast.Mult: _CONTEXT.multiply,
+    ast.Div: _CONTEXT.divide,
+}
 _DIGITS: Final = re.compile(r"[\d,]*\.?\d+")
-_FIRST_YEAR: Final = 1901
-_MOST_YEARS: Final = 10
-_HUNDRED: Final = Decimal(100)
+_LEAF: Final = re.compile(r"_\d+")
 
 
-class Operands:
-    """Finds the cells for operands among the entries of one company as a whole."""
-
-    def __init__(self, entries: Sequence[Entry]) -> None:
-        self._entries = entries
-
-    def find(self, operand: Operand, year: int) -> Entry | None:
-        """Return the cell for an operand; None if there is no such cell, cells disagree, or its sign makes no sense."""
-        concept, of = CONCEPTS[operand.concept], Period.years(year - operand.years_before)
-        found = rows_of(concept, [one for one in self._entries if is_of(one.time, of)])
-        if len({_scaled(one) for one in found if one.unit.scale is not None}) > 1:
-            return None
-        if len({one.number.value for one in found if one.unit.scale is None}) > 1:
-            return None
-        if not found or (operand.must_be_positive and found[0].number.value <= 0):
-            return None
-        return found[0]
-
-
-@dataclass(frozen=True, slots=True)
-class _Worked:
-    value: Decimal
-    shown: str
-    entries: tuple[Entry, ...]
-
-
-def computed(asked: Asked, period: Period, operands: Operands) -> Figure | None:
-    """Work out what a question asks for; None if an operand is missing or they do not go together.
-
-    ``period`` is a year, or for a mean the years from the first to the last.
-    """
-    years = range(period.first.year, period.last.year + 1)
-    if period.span is not Span.YEARS or not years[0] >= _FIRST_YEAR or len(years) > _MOST_YEARS:
+def computed(asked: Asked, period: Period, entries: Sequence[Entry]) -> Figure | None:
+    """Work out what a question asks for; None if an operand is missing or they do not go together."""
+    if period.span is not Span.YEARS:
         return None
-    if asked.is_change and not asked.over_years and len(years) == 2:
-        years = years[1:]
-    if asked.over_years != (len(years) > 1):
+    year = period.first.year if period.first.year == period.last.year else None
+    found: dict[str, Entry] = {}
+    for name, leaf in asked.formula.leaves.items():
+        if isinstance(leaf, Operand):
+            entry = _cell(leaf, leaf.year or year, entries)
+            if entry is None:
+                return None
+            found[name] = entry
+    if not _go_together(found.values()):
         return None
-    for expression in asked.formula.expressions:
-        worked = [one for year in years if (one := _worked(expression, year, operands))]
-        if len(worked) == len(years) and _go_together([entry for one in worked for entry in one.entries]):
-            return _figure(asked, years, worked)
-    return None
+    value = _value(
+        asked.formula.tree,
+        {name: _number(one, found.get(name)) for name, one in asked.formula.leaves.items()},
+    )
+    return None if value is None else _figure(asked, value, found)
 
 
-def _worked(expression: Expression, year: int, operands: Operands) -> _Worked | None:
-    found: dict[Operand, Entry] = {}
-    for operand in expression.operands():
-        entry = operands.find(operand, year)
-        if entry is None:
-            return None
-        found[operand] = entry
-    if not _go_together(list(found.values())):
+def _cell(operand: Operand, year: int | None, entries: Sequence[Entry]) -> Entry | None:
+    """Return the cell of an operand; None if there is no such cell, cells disagree, or its sign makes no sense."""
+    if year is None:
         return None
-    scales = {entry.unit.scale for entry in found.values()}
-
-    def number(operand: Operand) -> Decimal:
-        value = found[operand].number.value * (found[operand].unit.scale or 1)
-        return abs(value) if operand.is_paid else value
-
-    def printed(operand: Operand) -> str:
-        entry = found[operand]
-        digits = _DIGITS.search(entry.cell.text)
-        minus = "-" if entry.number.value < 0 and not operand.is_paid else ""
-        scale = f" * {entry.unit.scale:,}" if len(scales) > 1 and entry.unit.scale != 1 else ""
-        text = f"{minus}{digits[0] if digits else entry.number.value}{scale}"
-        return f"({text})" if scale else text
-
-    value = expression.value(number)
-    if value is None:
+    of = Period.years(year)
+    found = rows_of(CONCEPTS[operand.concept], [one for one in entries if is_of(one.time, of)])
+    known = {_scaled(one) for one in found if one.unit.scale is not None}
+    printed = {one.number.value for one in found if one.unit.scale is None}
+    if not found or len(known) > 1 or len(printed) > 1:
         return None
-    return _Worked(value, expression.shown(printed), tuple(dict.fromkeys(found.values())))
+    return None if operand.must_be_positive and found[0].number.value <= 0 else found[0]
 
 
-def _go_together(entries: Sequence[Entry]) -> bool:
+def _go_together(entries: Collection[Entry]) -> bool:
     """Tell whether amounts may be combined: one currency, and known scales or one table."""
     currencies = {one.unit.currency for one in entries} - {""}
     scales = {one.unit.scale for one in entries}
@@ -117,34 +82,61 @@ def _scaled(entry: Entry) -> Decimal:
     return entry.number.value * (entry.unit.scale or 1)
 
 
-def _figure(asked: Asked, years: range, worked: Sequence[_Worked]) -> Figure:
+def _number(leaf: Operand | Decimal, entry: Entry | None) -> Decimal:
+    if isinstance(leaf, Decimal) or entry is None:
+        return Decimal(str(leaf))
+    return abs(_scaled(entry)) if leaf.is_paid else _scaled(entry)
+
+
+def _value(part: ast.expr, numbers: Mapping[str, Decimal]) -> Decimal | None:
+    """Work out a part of a formula; None if it divides by zero."""
+    if not isinstance(part, ast.BinOp):
+        return numbers[ast.unparse(part)]
+    left, right = _value(part.left, numbers), _value(part.right, numbers)
+    if left is None or right is None or (isinstance(part.op, ast.Div) and right == 0):
+        return None
+    return _WORK[type(part.op)](left, right)
+
+
+def _shown(leaf: Operand | Decimal, entry: Entry | None, *, with_scale: bool) -> str:
+    """Write a number as the cell prints it."""
+    if isinstance(leaf, Decimal) or entry is None:
+        return str(leaf)
+    digits = _DIGITS.search(entry.cell.text)
+    minus = "-" if entry.number.value < 0 and not leaf.is_paid else ""
+    text = f"{minus}{digits[0] if digits else entry.number.value}"
+    return f"({text} * {entry.unit.scale:,})" if with_scale and entry.unit.scale != 1 else text
+
+
+def _figure(asked: Asked, value: Decimal, found: Mapping[str, Entry]) -> Figure:
     formula, places = asked.formula, asked.places
-    value = sum((one.value for one in worked), Decimal(0)) / len(worked)
-    if formula.times_hundred:
-        value /= _HUNDRED
-    entries = tuple(dict.fromkeys(entry for one in worked for entry in one.entries))
-    if len(worked) == 1:
-        about, steps = f"{formula.name} {years[0]}", worked[0].shown
-    else:
-        parts = " + ".join(one.shown for one in worked)
-        about, steps = f"{formula.name}, mean of {years[0]} to {years[-1]}", f"({parts}) / {len(worked)}"
-    if formula.result is Result.PERCENT:
-        end = f"{rounded(value * _HUNDRED, places):,} %"
-    elif formula.result is Result.DAYS:
-        end = f"{rounded(value, places):,} days"
-    elif formula.result is Result.AMOUNT:
-        scales = {one.unit.scale for one in entries}
+    if formula.dimension == Dimension(tens=2):  # it multiplies by 100 itself
+        value /= 100
+    entries = tuple(dict.fromkeys(found.values()))
+    scales = {one.unit.scale for one in entries}
+    leaves = {
+        name: _shown(leaf, found.get(name), with_scale=len(scales) > 1)
+        for name, leaf in formula.leaves.items()
+    }
+    steps = _LEAF.sub(lambda name: leaves[name[0]], ast.unparse(formula.tree))
+    if asked.result is Result.AMOUNT:
         scale = scales.pop() if len(scales) == 1 else None
-        exact = value / (scale or 1)
         places = max(places, *(-int(one.number.value.as_tuple().exponent) for one in entries))
-        end = f"{rounded(exact, places):,}"
+        end = f"{rounded(value / (scale or 1), places):,}"
+    elif asked.result is Result.PERCENT:
+        end = f"{rounded(value * 100, places):,} %"
     else:
-        end = f"{rounded(value, places):,}"
+        end = f"{rounded(value, places):,}{' days' if asked.result is Result.DAYS else ''}"
     cited = tuple(dict.fromkeys(one.cell.position for one in entries))
     marks = "".join(f" [{at + 1}]" for at in cited)
     digits = "digit" if places == 1 else "digits"
-    lines = [f"{about} = {steps} = {end} (rounded to {places} {digits} behind the point){marks}"]
+    lines = [f"{asked.name} = {steps} = {end} (rounded to {places} {digits} behind the point){marks}"]
     lines += [f"{said(one)} [{one.cell.position + 1}]" for one in entries]
     every = tuple(dict.fromkeys(quote for one in entries for quote in quotes(one)))
-    is_scaled = formula.result is not Result.AMOUNT or all(one.unit.scale is not None for one in entries)
+    is_scaled = asked.result is not Result.AMOUNT or all(one.unit.scale is not None for one in entries)
     return Figure("\n".join(lines), cited, every, value, is_scaled)
+
+
+def rounded(value: Decimal, places: int) -> Decimal:
+    """Round half away from zero, to a number of decimals."""
+    return value.quantize(Decimal(1).scaleb(-places), rounding=ROUND_HALF_UP, context=_CONTEXT)

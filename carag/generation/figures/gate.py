@@ -1,4 +1,4 @@
-"""Answer a question with a figure from a table, or with a ratio of such figures, or not at all.
+"""Answer a question with a figure from a table, or by a formula that it states, or not at all.
 
 The gate is closed by default. A figure is given only if the question names one company and one period, asks for one
 figure, and all that it says is in the figure's row, heads and section; if the heads name that period and nothing that
@@ -19,7 +19,7 @@ from carag.generation.figures.asked import (
     wants_one_figure,
 )
 from carag.generation.figures.columns import time_of
-from carag.generation.figures.compute import Operands, computed
+from carag.generation.figures.compute import computed
 from carag.generation.figures.concepts import concept_named
 from carag.generation.figures.entries import entries_of
 from carag.generation.figures.formulas import formula_asked
@@ -148,15 +148,12 @@ def look_up(
     by_calendar = speaks_of_calendar_years(entries)
     asked = asked_terms(sentence, reading) - _FILLER
     numbers = asked_numbers(words) - terms(mention.text)
-    formula = formula_asked(question, words)
+    formula = formula_asked(question, words, period)
     if formula is not None:
         said = terms(" ".join(formula.said))
         if asked - _WHOLE - said or numbers - said or _names_others(sentence, mention, said):
             return None
-        whole = [one for one in entries if is_whole(one, names)]
-        if not definitions_in(question):
-            return computed(formula, period, Operands(whole))
-        return _of_one_filing(formula, period, whole, passages)
+        return _of_one_filing(formula, period, [one for one in entries if is_whole(one, names)], passages)
     if definitions_in(question):
         return None  # what the question defines is not the entry with that name
     usable = [one for one in entries if is_of(one.time, period, months=months, by_calendar=by_calendar)]
@@ -235,7 +232,7 @@ def _of_one_filing(
     by_filing: dict[str, list[Entry]] = {}
     for one in entries:
         by_filing.setdefault(passages[one.cell.position].accession_number, []).append(one)
-    worked = (computed(asked, period, Operands(each)) for each in by_filing.values())
+    worked = (computed(asked, period, each) for each in by_filing.values())
     found = [one for one in worked if one is not None]
     return found[0] if len({one.value for one in found}) == 1 else None
 

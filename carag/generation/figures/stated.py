@@ -1,22 +1,23 @@
 """Read a formula that a question states itself, such as ``gross margin, defined as (revenue - COGS) / revenue``.
 
-It is read completely or not at all: every word must be an entry of statements, a number or an operator.
+It is read completely or not at all: every word must be an entry of statements, a number or an operator. The formula is
+then an expression of Python, in which names stand for entries and numbers.
 """
 
 from __future__ import annotations
 
+import ast
 import re
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
-from carag.generation.figures.arithmetic import Constant, Operand
 from carag.generation.figures.concepts import CONCEPTS
 
 if TYPE_CHECKING:
-    from carag.generation.figures.arithmetic import Expression
+    from collections.abc import Mapping
 
-__all__ = ["Definition", "definitions_in", "expression_of"]
+__all__ = ["Definition", "Dimension", "Formula", "Operand", "change_of", "definitions_in", "formula_of"]
 
 _DEFINITION: Final = re.compile(
     r"\b(?:defined|calculated|computed)\s(?:here\s)?(?:as|by)\b\s*:?\s*(?P<formula>(?:[^.?!;]|\.(?=\d))+)",
@@ -47,10 +48,82 @@ _SIGNS: Final = {
     **dict.fromkeys(("*", "×", "times", "multiplied by"), "*"),
     **dict.fromkeys(("/", "÷", "divided by", "over"), "/"),
 }
+_OF_YEARS: Final = re.compile(
+    r"(?P<what>average|change\sin)\s(?P<entry>.+)\s(?:between|from)\s(?:FY ?)?(?P<first>(?:19|20)\d\d)"
+    r"\s(?:and|to)\s(?:FY ?)?(?P<last>(?:19|20)\d\d)",
+    re.IGNORECASE,
+)
+_OF_YEAR: Final = re.compile(r"(?:FY ?)?(?P<year>(?:19|20)\d\d)\s(?P<entry>.+)", re.IGNORECASE)
 _SAYS_NOTHING: Final = re.compile(r"^(?:the|its|total)\s", re.IGNORECASE)
 _PAID: Final = {"cost of sales", "capital expenditure", "depreciation and amortization", "dividends paid"}
 """Entries that statements print in parentheses or not."""
+_OPERATORS: Final = ("(", ")", "+", "-", "*", "/")
 _MOST_TOKENS: Final = 40
+_DAYS_OF_A_YEAR: Final = (360, 365, 366)
+_PARTS: Final = (ast.BinOp, ast.Name, ast.Load, ast.Add, ast.Sub, ast.Mult, ast.Div)
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """An entry of a statement."""
+
+    concept: str
+    """Its name in :data:`carag.generation.figures.concepts.CONCEPTS`."""
+    year: int | None = None
+    """None for the year asked about."""
+    must_be_positive: bool = False
+    """Whether a value of zero or less makes the formula meaningless."""
+
+    @property
+    def is_paid(self) -> bool:
+        """Whether statements print it in parentheses or not, so that its sign is dropped."""
+        return self.concept in _PAID
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """What a formula results in, as powers of its units."""
+
+    money: int = 0
+    tens: int = 0
+    """Powers of ten, such as 100, which turns a share into a percentage."""
+    days: int = 0
+    """Of the days of a year."""
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """An expression of Python whose names stand for entries and numbers."""
+
+    tree: ast.expr
+    leaves: Mapping[str, Operand | Decimal]
+
+    @property
+    def operands(self) -> list[Operand]:
+        """The entries, from left to right."""
+        return [one for one in self.leaves.values() if isinstance(one, Operand)]
+
+    @property
+    def dimension(self) -> Dimension | None:
+        """What it results in; None if it adds things that do not go together, such as an amount and a number."""
+        return self._dimension(self.tree)
+
+    def _dimension(self, part: ast.expr) -> Dimension | None:
+        if isinstance(part, ast.BinOp):
+            left, right = self._dimension(part.left), self._dimension(part.right)
+            if left is None or right is None or isinstance(part.op, ast.Add | ast.Sub):
+                return left if left == right else None
+            power = 1 if isinstance(part.op, ast.Mult) else -1
+            return Dimension(
+                left.money + power * right.money,
+                left.tens + power * right.tens,
+                left.days + power * right.days,
+            )
+        leaf = self.leaves[ast.unparse(part)]
+        if isinstance(leaf, Operand):
+            return Dimension(money=1)
+        is_power = leaf > 0 and leaf.scaleb(-leaf.adjusted()) == 1
+        return Dimension(tens=leaf.adjusted() if is_power else 0, days=int(leaf in _DAYS_OF_A_YEAR))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +165,20 @@ def definitions_in(text: str) -> list[Definition]:
     return found
 
 
-def expression_of(definition: str) -> Expression | None:
+def change_of(concept: str, first: int, last: int) -> Formula:
+    """Return the relative change of an entry from one year to another."""
+    tree = ast.parse("(_1 - _0) / _0", mode="eval").body
+    return Formula(tree, {"_1": Operand(concept, last), "_0": Operand(concept, first, must_be_positive=True)})
+
+
+def formula_of(definition: str) -> Formula | None:
     """Return what a definition computes; None if a part of it is not an entry, a number or an operator.
 
     Examples
     --------
-    >>> [one.concept for one in expression_of("(net sales minus COGS) / net sales").operands()]
+    >>> [one.concept for one in formula_of("(net sales minus COGS) / net sales").operands]
     ['revenue', 'cost of sales', 'revenue']
-    >>> expression_of("(revenue - marketing of the cloud unit) / revenue")
+    >>> formula_of("(revenue - marketing of the cloud unit) / revenue")
     """
     tokens, at = [], 0
     while match := _TOKEN.match(definition, at):
@@ -107,53 +186,51 @@ def expression_of(definition: str) -> Expression | None:
         at = match.end()
     if definition[at:].strip() or len(tokens) > _MOST_TOKENS:
         return None
-    reading = _Reading([one for one in tokens if one])
-    found = reading.sum()
-    return found if not reading.rest else None
+    leaves: dict[str, Operand | Decimal] = {}
+
+    def name(leaf: Operand | Decimal) -> str:
+        leaves[f"_{len(leaves)}"] = leaf
+        return f"_{len(leaves) - 1}"
+
+    written = []
+    for token in filter(None, tokens):
+        if _SIGNS.get(token.lower(), token) in _OPERATORS:
+            written.append(_SIGNS.get(token.lower(), token))
+        elif token[0].isdigit():
+            number = Decimal(token.rstrip("%"))
+            written.append(name(number / 100 if token.endswith("%") else number))
+        elif match := _OF_YEARS.fullmatch(token):
+            last, first = (_operand(match["entry"], int(match[year])) for year in ("last", "first"))
+            if last is None or first is None:
+                return None
+            is_mean = match["what"].lower() == "average"
+            written.append(
+                f"(({name(last)} + {name(first)}) / {name(Decimal(2))})"
+                if is_mean
+                else f"({name(last)} - {name(first)})"
+            )
+        else:
+            of_year = _OF_YEAR.fullmatch(token)
+            entry, year = (of_year["entry"], int(of_year["year"])) if of_year else (token, None)
+            operand = _operand(entry, year)
+            if operand is None:
+                return None
+            written.append(name(operand))
+    return _parsed(" ".join(written), leaves)
 
 
-class _Reading:
-    """Recursive-descent parser of a definition."""
-
-    def __init__(self, rest: list[str]) -> None:
-        self.rest = rest
-
-    def sum(self) -> Expression | None:
-        found = self._product()
-        while found is not None and (sign := self._sign("+-")):
-            other = self._product()
-            found = None if other is None else found + other if sign == "+" else found - other
-        return found
-
-    def _product(self) -> Expression | None:
-        found = self._part()
-        while found is not None and (sign := self._sign("*/")):
-            other = self._part()
-            found = None if other is None else found * other if sign == "*" else found / other
-        return found
-
-    def _sign(self, among: str) -> str | None:
-        sign = _SIGNS.get(self.rest[0].lower()) if self.rest else None
-        if sign is None or sign not in among:
-            return None
-        self.rest.pop(0)
-        return sign
-
-    def _part(self) -> Expression | None:
-        first = self.rest.pop(0) if self.rest else ""
-        if first == "(":
-            found = self.sum()
-            return found if self.rest and self.rest.pop(0) == ")" else None
-        if first and first[0].isdigit():
-            number = Decimal(first.rstrip("%"))
-            return Constant(number / 100 if first.endswith("%") else number)
-        return _operand(first)
+def _parsed(written: str, leaves: Mapping[str, Operand | Decimal]) -> Formula | None:
+    try:
+        tree = ast.parse(written, mode="eval").body
+    except SyntaxError:
+        return None
+    return Formula(tree, leaves) if all(isinstance(one, _PARTS) for one in ast.walk(tree)) else None
 
 
-def _operand(phrase: str) -> Operand | None:
+def _operand(phrase: str, year: int | None) -> Operand | None:
     """Return the entry that a whole phrase names; None if several entries match."""
     for said in (phrase, _SAYS_NOTHING.sub("", phrase)):
         named = [one.name for one in CONCEPTS.values() if one.asks.fullmatch(said)]
         if len(named) == 1:
-            return Operand(named[0], is_paid=named[0] in _PAID)
+            return Operand(named[0], year)
     return None
