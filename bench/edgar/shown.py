@@ -19,20 +19,20 @@ from carag.engine import Engine
 from carag.evaluation.cases.corpus import build_corpus, small_data
 from carag.evaluation.cases.ground_truth import GroundTruth
 from carag.evaluation.cases.pairs import CELLS, pair_of
-from carag.evaluation.report.document import Heading, Paragraph, Table, as_markdown
 from carag.evaluation.report.measures import MEASURES
+from carag.evaluation.report.page import cells
 from carag.evaluation.row import STAGES, Standing
 from carag.evaluation.run import NOW
 from carag.evaluation.systems.output import Output
 from carag.evaluation.systems.scoring import row_of
 from carag.policy import Session
 from carag.retrieval import embedder_by_name
+from carag.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from carag.evaluation.cases.corpus import BuiltCorpus
-    from carag.evaluation.report.document import Block
     from carag.evaluation.row import Row
 
 __all__ = ["PAGE", "TEN", "Asked", "ask", "ask_notes", "page", "verdict"]
@@ -177,15 +177,15 @@ def ask_notes(home: Path, embedder: str) -> list[Asked]:
 def page(found: list[Asked], embedder: str) -> str:
     """Write the page."""
     by_name = {(one.id, one.session.role, one.session.purpose): one for one in found}
-    return as_markdown(_blocks(found, [by_name[key] for key in TEN], embedder))
+    return visible("\n\n".join(_blocks(found, [by_name[key] for key in TEN], embedder))) + "\n"
 
 
-def _blocks(found: list[Asked], ten: list[Asked], embedder: str) -> Iterator[Block]:
+def _blocks(found: list[Asked], ten: list[Asked], embedder: str) -> Iterator[str]:
     filings = [one for one in found if one.session.role != "nurse"]
     right = Counter((one.is_open, one.is_right) for one in filings)
     where = [f"{right[open_, True]} of {right[open_, True] + right[open_, False]}" for open_ in (True, False)]
-    yield Heading(1, "Ten questions, right and wrong answers")
-    yield Paragraph(
+    yield "# Ten questions, right and wrong answers"
+    yield (
         "What an analyst of a bank, one of a fund, an auditor and a nurse are told, and whether it is right. The "
         "filings and the notes are those in `data/`, which were written for this project; the models are "
         f"{embedder} and the extractive generator, which quotes. An answer is right if it "
@@ -194,26 +194,24 @@ def _blocks(found: list[Asked], ten: list[Asked], embedder: str) -> Iterator[Blo
         f"{len({one.id for one in filings})} questions about filings in the sessions of {len(CELLS) - 1} roles, "
         f"{where[0]} came out right where evidence was open, and {where[1]} where none was."
     )
-    yield Table(
-        ["", "question", "asked by", "outcome", "verdict"],
-        [
-            [
-                *(f"{at}", one.id, f"{one.session.role} / {one.session.purpose}", one.outcome),
-                "right" if one.is_right else "**wrong**",
-            ]
-            for at, one in enumerate(ten, start=1)
-        ],
-    )
+    lines = [
+        cells(
+            (at, one.id, f"{one.session.role} / {one.session.purpose}", one.outcome),
+            ["right" if one.is_right else "**wrong**"],
+        )
+        for at, one in enumerate(ten, start=1)
+    ]
+    yield "\n".join(["|  | question | asked by | outcome | verdict |", "|---|---|---|---|---|", *lines])
     for at, one in enumerate(ten, start=1):
-        yield Heading(2, f"{at}. {one.question}")
+        yield f"## {at}. {one.question}"
         read = f" Read: {one.understood}." if one.understood else ""
         asker = f"{PEOPLE[one.session.role]} ({one.session.role} for {one.session.purpose})"
-        yield Paragraph(f"Asked by {asker}.{read} {_said(one.outcome)}:")
-        yield Paragraph("\n>\n".join(f"> {line}" for line in one.text.splitlines() if line.strip()))
+        yield (f"Asked by {asker}.{read} {_said(one.outcome)}:")
+        yield ("\n>\n".join(f"> {line}" for line in one.text.splitlines() if line.strip()))
         if one.documents:
-            yield Paragraph(f"Cites {'; '.join(one.documents)}.")
-        yield Paragraph(f"The full answer: {one.full}. {'Right' if one.is_right else 'Wrong'}: {one.why}.")
-    yield Paragraph("Written by `python -m bench.edgar.shown`.")
+            yield (f"Cites {'; '.join(one.documents)}.")
+        yield (f"The full answer: {one.full}. {'Right' if one.is_right else 'Wrong'}: {one.why}.")
+    yield ("Written by `python -m bench.edgar.shown`.")
 
 
 def _said(outcome: str) -> str:

@@ -196,7 +196,7 @@ def store(
 
     [dim]carag bench store questions.jsonl --store store --canaries canaries.jsonl --out out[/dim]
     """
-    from carag.evaluation.report.summary import figures_in_words
+    from carag.evaluation.report.page import figures_in_words
     from carag.evaluation.run_store import run_store
     from carag.evaluation.systems.own import load_own_systems
 

@@ -17,8 +17,8 @@ from carag.evaluation.cases.ground_truth import GroundTruth
 from carag.evaluation.cases.own_questions import own_pairs, read_canaries, read_questions
 from carag.evaluation.models import Models, TimedEmbedder
 from carag.evaluation.report.files import write_files
+from carag.evaluation.report.page import Verdict, verdict
 from carag.evaluation.report.strata import EVERYTHING, SliceName
-from carag.evaluation.report.summary import Verdict, verdict
 from carag.evaluation.row import ORACLE, rows_sha256
 from carag.evaluation.run_metadata import OWN_STORE, RunMetadata, machine_name
 from carag.evaluation.searched import Searched

@@ -239,16 +239,19 @@ def test_only_the_terminal_writes_to_a_stream() -> None:
 
 def test_no_page_of_a_report_acts_on_its_reader() -> None:
     """Whatever names foreign rows give: pages do not act on a terminal, pictures hold no markup."""
-    from carag.evaluation.report.document import Heading, Paragraph, Table, as_markdown
+    from carag.evaluation.report.page import as_page
+    from carag.evaluation.report.report import report
     from carag.evaluation.report.svg import Dot, dots
+    from tests.evaluation.rows import row
 
     evil = f"{EVIL}<script>alert(1)</script>"
-    blocks = [Heading(1, evil), Paragraph(evil), Table([evil], [[evil]])]
     picture = dots(evil, [Dot(evil, 1.0, note=evil)], unit=evil)
-    for page in (as_markdown(blocks), picture):
-        assert [] == acts(page)
+    plain, _ = as_page(report([row(embedder="x|y")]))
+    page, _ = as_page(report([row(embedder=f"x|{evil}")]))
+    for text in (page, picture):
+        assert [] == acts(text)
     assert "<script>" not in picture
-    assert 3 == len([line for line in as_markdown(blocks[2:]).splitlines() if line])
+    assert plain.count("\n") == page.count("\n")
 
 
 def test_a_letter_the_terminal_cannot_show_is_escaped(tmp_path: Path) -> None:

@@ -2,30 +2,46 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from carag.evaluation.report.document import Figure
 from carag.evaluation.report.svg import Dot, dots, lines
 from carag.evaluation.row import K
 from carag.evaluation.statistics.estimate import Estimate, NotMeasured, formatted
 from carag.evaluation.statistics.latency import Percentile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from carag.evaluation.report.label_noise import NoisePoint
+    from carag.evaluation.report.report import Section
     from carag.evaluation.report.strata import Slice
 
 __all__ = [
+    "Picture",
     "figure_text",
-    "latency_figure",
-    "noise_figure",
+    "latency_picture",
+    "noise_picture",
     "percentile_text",
-    "rows_of",
-    "safety_figure",
+    "safety_picture",
     "share_text",
-    "strata_figure",
+    "strata_picture",
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture, in its own file that Markdown links to."""
+
+    name: str
+    svg: str
+    caption: str
+
+    @property
+    def file(self) -> str:
+        """Name of the file, without characters of model names that some file systems reject."""
+        return f"{re.sub(r'[^A-Za-z0-9._-]+', '-', self.name)}.svg"
 
 
 def figure_text(figure: Estimate | NotMeasured) -> str:
@@ -63,12 +79,7 @@ def percentile_text(percentile: Percentile | NotMeasured) -> str:
     return f"{percentile.ms:.3g} ({low} .. {high})"
 
 
-def rows_of(percentile: Percentile | NotMeasured) -> str:
-    """Format the number of rows behind a percentile."""
-    return f"{percentile.rows:,}" if isinstance(percentile, Percentile) else "0"
-
-
-def safety_figure(part: Slice, name: str) -> Figure:
+def safety_picture(part: Slice, slug: str) -> Picture:
     """Draw the CVR by query of each system."""
     caption = "Questions that retrieved a closed passage (CVR by query), per cent of all asked"
     marks = [
@@ -76,10 +87,10 @@ def safety_figure(part: Slice, name: str) -> Figure:
         for system, figures in part.systems.items()
         for figure in [figures["cvr_query"]]
     ]
-    return Figure(name, dots(caption, marks, unit="%"), caption)
+    return Picture(f"violations-{slug}", dots(caption, marks, unit="%"), caption)
 
 
-def strata_figure(strata: Iterable[Slice], name: str) -> Figure:
+def strata_picture(strata: Iterable[Slice], slug: str) -> Picture:
     """Draw the difference in evidence found, by stratum."""
     caption = f"Evidence recall@{K}, CARAG minus another system on the same pairs, points"
     marks = [
@@ -88,25 +99,23 @@ def strata_figure(strata: Iterable[Slice], name: str) -> Figure:
         for pair in part.paired
         if pair.measure == "evidence_recall" and isinstance(pair.difference, Estimate)
     ]
-    return Figure(name, dots(caption, marks, unit="points"), caption)
+    return Picture(f"paired-{slug}", dots(caption, marks, unit="points"), caption)
 
 
-def latency_figure(
-    latency: Mapping[str, Mapping[str, Mapping[str, Percentile | NotMeasured]]], name: str
-) -> Figure:
+def latency_picture(section: Section, slug: str) -> Picture:
     """Draw the latency of retrieval."""
     caption = "Retrieval without generation, milliseconds"
     marks = [
         Dot(f"{system} {key}", p.ms, p.low, p.high)
         if isinstance(p := stages["retrieve"][key], Percentile)
         else Dot(f"{system} {key}", None)
-        for system, stages in latency.items()
+        for system, stages in section.latency.items()
         for key in ("p50", "p95")
     ]
-    return Figure(name, dots(caption, marks, unit="ms", log=True), caption)
+    return Picture(f"latency-{slug}", dots(caption, marks, unit="ms", log=True), caption)
 
 
-def noise_figure(points: Sequence[NoisePoint]) -> Figure:
+def noise_picture(points: Sequence[NoisePoint]) -> Picture:
     """Draw true violations over the rate of flipped bits."""
     caption = "What a filter passes and holds back when bits of the labels are flipped, per cent"
     named = (
@@ -125,7 +134,7 @@ def noise_figure(points: Sequence[NoisePoint]) -> Figure:
         )
         for title, of in named
     ]
-    return Figure("label-noise", lines(caption, series, across="bits flipped, %", up="%"), caption)
+    return Picture("label-noise", lines(caption, series, across="bits flipped, %", up="%"), caption)
 
 
 def _mark(label: str, figure: Estimate | NotMeasured, note: str = "") -> Dot:

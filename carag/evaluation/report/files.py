@@ -11,9 +11,8 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from carag.errors import CorruptFile
-from carag.evaluation.report.document import Figure, as_markdown
 from carag.evaluation.report.measures import MEASURES, NOT_MEASURED
-from carag.evaluation.report.pages import page
+from carag.evaluation.report.page import as_page
 from carag.evaluation.report.paper import CLAIMED_QUERIES, SOURCE, TABLE_2, common_count
 from carag.evaluation.report.report import Counts, report_from
 
@@ -54,13 +53,13 @@ def _holds(path: Path, data: bytes) -> bool:
 
 def files(report: Report) -> dict[str, bytes]:
     """Return the files of a report by name: JSON and its hash, Markdown, and the pictures that it shows."""
-    blocks = page(report)
+    page, pictures = as_page(report)
     text = report_json(report)
     texts = {
         _JSON: text,
         f"{_JSON}.sha256": f"{hashlib.sha256(text.encode()).hexdigest()}  {_JSON}\n",
-        "report.md": as_markdown(blocks),
-        **{block.file: block.svg for block in blocks if isinstance(block, Figure)},
+        "report.md": page,
+        **{picture.file: picture.svg for picture in pictures},
     }
     return {name: text.encode() for name, text in texts.items()}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
@@ -14,12 +15,22 @@ from carag.evaluation.statistics.estimate import Estimate, NotMeasured, formatte
 from carag.evaluation.statistics.latency import Percentile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from carag.evaluation.report.strata import Slice, SliceName
     from carag.evaluation.run_metadata import RunMetadata
 
-__all__ = ["GOALS", "Criterion", "Goal", "GoalResult", "GoalState", "Measured", "judge_goal", "show"]
+__all__ = [
+    "GOALS",
+    "Criterion",
+    "Goal",
+    "GoalResult",
+    "GoalState",
+    "Measured",
+    "counted_states",
+    "judge_goal",
+    "show",
+]
 
 
 class Criterion(StrEnum):
@@ -183,6 +194,12 @@ def _noticed() -> Iterator[Goal]:
 
 
 GOALS: Final = (*_safe(), *_useful(), *_noticed())
+
+
+def counted_states(results: Sequence[GoalResult]) -> str:
+    """Write how many goals are in each state."""
+    states = Counter(one.state for one in results)
+    return ", ".join(f"{state.value}: {states[state]}" for state in GoalState)
 
 
 def judge_goal(goal: Goal, facts: Measured) -> GoalResult:

@@ -14,10 +14,9 @@ import pytest
 
 from carag.cli import Exit, main
 from carag.errors import CorruptFile, InvalidArgument
-from carag.evaluation.report.document import Heading
 from carag.evaluation.report.files import check_files, files, report_json, write_files
+from carag.evaluation.report.page import IN_WORDS, anchor
 from carag.evaluation.report.report import report, report_from
-from carag.evaluation.report.summary import IN_WORDS
 from carag.evaluation.report.svg import Dot, dots, lines
 from carag.evaluation.row import SYSTEMS, Standing, rows_sha256, write_rows
 from carag.evaluation.run_metadata import RunMetadata, Trials, Worlds
@@ -436,7 +435,7 @@ def test_the_contents_lead_to_every_part() -> None:
     _, _, rest = page_of(ROWS).partition("## Contents")
     links = re.findall(r"^- \[(.*)\]\(#([\w-]+)\)$", rest, flags=re.MULTILINE)
     assert headings(rest) == [title for title, _ in links]
-    assert [Heading(2, title).anchor for title, _ in links] == [anchor for _, anchor in links]
+    assert [anchor(title) for title, _ in links] == [anchor for _, anchor in links]
 
 
 def test_a_picture_tells_what_was_measured_from_what_may_be() -> None:

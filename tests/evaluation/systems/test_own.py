@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from carag.errors import InvalidArgument
 from carag.evaluation.report.measures import MEASURES, SAFETY
+from carag.evaluation.report.page import Verdict, verdict
 from carag.evaluation.report.report import report
 from carag.evaluation.report.strata import EVERYTHING, SliceName
-from carag.evaluation.report.summary import Verdict, verdict
 from carag.evaluation.row import ORACLE, K
 from carag.evaluation.systems.baselines import Hnsw
 from carag.evaluation.systems.own import (
