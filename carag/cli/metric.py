@@ -12,6 +12,7 @@ import typer
 
 from carag.cli._output import Exit, columns, progress, say, say_lines, warn
 from carag.errors import InvalidArgument, Refused
+from carag.extras import require
 from carag.limits import quoted
 
 if TYPE_CHECKING:
@@ -134,6 +135,8 @@ def run(
     )
     for path in (jsonl, html):
         _check_writable(path)
+    if html is not None:
+        require("--html", "bench")
     model = _embedder(context, embedder, corpus)
     judge = _reranker(context, reranker, label, model, settings.variant, corpus)
     is_package = settings.variant.is_package

@@ -184,18 +184,7 @@ def as_judge(given: object) -> StanceJudge:
 
 def checked_vectors(name: str, came: Any, count: int) -> NDArray[np.floating[Any]]:
     """Return an embedder's output as ``(count, dim)`` finite numbers in its own precision, or raise InvalidArgument."""
-    try:
-        vectors = np.asarray(came)
-    except ValueError as error:
-        raise InvalidArgument(
-            f"the embedder {name!r} returned no array ({error}); want numbers of shape ({count}, dim)"
-        ) from error
-    if vectors.ndim != 2 or len(vectors) != count or not vectors.shape[1] or vectors.dtype.kind not in "fiu":
-        raise InvalidArgument(
-            f"the embedder {name!r} returned {vectors.dtype} of shape {vectors.shape}; want numbers of shape "
-            f"({count}, dim)"
-        )
-    vectors = vectors if vectors.dtype.kind == "f" else vectors.astype(np.float64)
+    vectors = _numbers(f"the embedder {name!r}", came, (count, None))
     if not (np.abs(vectors) <= _GREATEST).all():  # which NaN is not
         raise InvalidArgument(
             f"the embedder {name!r} returned a number that is not finite in 32 bits; want unit vectors"
@@ -205,16 +194,7 @@ def checked_vectors(name: str, came: Any, count: int) -> NDArray[np.floating[Any
 
 def checked_scores(name: str, came: Any, count: int) -> list[float]:
     """Return a reranker's output as ``count`` numbers in [0, 1]; InvalidArgument if it is not."""
-    try:
-        scores = np.asarray(came, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidArgument(
-            f"the reranker {name!r} returned no numbers ({error}); want {count} scores from 0 to 1"
-        ) from error
-    if scores.shape != (count,):
-        raise InvalidArgument(
-            f"the reranker {name!r} returned shape {scores.shape}; want {count} scores, one per document"
-        )
+    scores = _numbers(f"the reranker {name!r}", came, (count,))
     if not ((scores >= 0) & (scores <= 1)).all():  # which NaN is not
         bad = next(float(one) for one in scores if not 0 <= one <= 1)
         raise InvalidArgument(
@@ -226,19 +206,25 @@ def checked_scores(name: str, came: Any, count: int) -> list[float]:
 
 def checked_probabilities(name: str, came: Any, count: int) -> NDArray[np.float64]:
     """Return a judge's output as ``(count, 3)`` probabilities whose rows sum to 1; InvalidArgument if it is not."""
-    try:
-        rows = np.asarray(came, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidArgument(
-            f"the judge {name!r} returned no numbers ({error}); want probabilities of shape ({count}, 3)"
-        ) from error
-    if rows.shape != (count, 3):
-        raise InvalidArgument(
-            f"the judge {name!r} returned shape {rows.shape}; want ({count}, 3): SUPPORTS, CONTRADICTS and NEUTRAL "
-            "per passage"
-        )
+    rows = _numbers(f"the judge {name!r}", came, (count, 3)).astype(np.float64)
     if not ((rows >= 0) & (rows <= 1)).all() or not np.allclose(rows.sum(axis=1), 1, atol=1e-6):
         raise InvalidArgument(
-            f"the judge {name!r} returned a row that is not a distribution; want three numbers with the sum 1"
+            f"the judge {name!r} returned a row that is not a distribution; want the probabilities of SUPPORTS, "
+            "CONTRADICTS and NEUTRAL, with the sum 1"
         )
     return rows
+
+
+def _numbers(model: str, came: Any, shape: tuple[int | None, ...]) -> NDArray[np.floating[Any]]:
+    """Return what a model returned as numbers of a shape, in which None is any length but 0."""
+    want = f"numbers of shape ({', '.join('dim' if one is None else str(one) for one in shape)})"
+    try:
+        found = np.asarray(came)
+    except ValueError as error:
+        raise InvalidArgument(f"{model} returned no array ({error}); want {want}") from error
+    fits = len(found.shape) == len(shape) and all(
+        has == one or (one is None and has) for has, one in zip(found.shape, shape, strict=True)
+    )
+    if not fits or found.dtype.kind not in "fiu":
+        raise InvalidArgument(f"{model} returned {found.dtype} of shape {found.shape}; want {want}")
+    return found if found.dtype.kind == "f" else found.astype(np.float64)

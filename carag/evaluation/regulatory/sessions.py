@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pydantic import ValidationError
 
-from carag.errors import InvalidArgument
+from carag.errors import CorruptFile, InvalidArgument
 from carag.evaluation.regulatory.schemas import Batch
 from carag.limits import check_label, check_text, quoted, shown
+from carag.readers.json_rows import strict_json
 
 if TYPE_CHECKING:
     import hashlib
@@ -53,29 +53,30 @@ def read_sessions(path: Path, digest: hashlib._Hash | None = None) -> list[Measu
     for number, line in enumerate(_lines(path, digest), start=1):
         if not line.strip():
             continue
+        at = f"{shown(str(path))}:{number}"
         try:
             row = _row(line)
             turn = Batch(
                 qa_id=row["qa_id"], query=row["query"], assistant=row["assistant"], weight=row.get("weight")
             )
         except InvalidArgument as error:
-            raise InvalidArgument(f"{shown(str(path))}:{number}: {error}") from None
+            raise InvalidArgument(f"{at}: {error}") from None
         except ValidationError:
             raise InvalidArgument(
-                f"{shown(str(path))}:{number}: weight is {quoted(row['weight'])}; want a finite number of at least 0"
+                f"{at}: weight is {quoted(row['weight'])}; want a finite number of at least 0"
             ) from None
         session = found.setdefault(
             row["session_id"], MeasuredSession(row["session_id"], row["assistant_id"], [])
         )
         if session.assistant_id != row["assistant_id"]:
             raise InvalidArgument(
-                f"{shown(str(path))}:{number}: session {quoted(session.session_id)} belongs to the assistant "
+                f"{at}: session {quoted(session.session_id)} belongs to the assistant "
                 f"{quoted(session.assistant_id)} above, but this line names {quoted(row['assistant_id'])}; use one "
                 "assistant per session"
             )
         if turn.qa_id in seen[session.session_id]:
             raise InvalidArgument(
-                f"{shown(str(path))}:{number}: session {quoted(session.session_id)} already has a turn with the qa_id "
+                f"{at}: session {quoted(session.session_id)} already has a turn with the qa_id "
                 f"{quoted(turn.qa_id)} above; give each turn its own"
             )
         seen[session.session_id].add(turn.qa_id)
@@ -101,21 +102,18 @@ def _lines(path: Path, digest: hashlib._Hash | None) -> list[str]:
 
 def _row(line: str) -> dict[str, Any]:
     try:
-        row = json.loads(line, object_pairs_hook=_once, parse_constant=_no_number)
-    except InvalidArgument:
-        raise
+        row = strict_json(line)
+    except CorruptFile as error:
+        raise InvalidArgument(str(error)) from None
     except (ValueError, RecursionError) as error:
         raise InvalidArgument(f"not valid JSON ({error}); want one object per line") from None
+    wanted = ", ".join((*_NAMES, *_TEXTS, "weight"))
     if not isinstance(row, dict):
-        raise InvalidArgument(
-            f"the line is a {type(row).__name__}; want an object with {', '.join((*_NAMES, *_TEXTS))}"
-        )
+        raise InvalidArgument(f"the line is a {type(row).__name__}; want an object with {wanted}")
     if missing := [name for name in (*_NAMES, *_TEXTS) if name not in row]:
-        raise InvalidArgument(f"{missing[0]} is missing; want {', '.join((*_NAMES, *_TEXTS))}")
+        raise InvalidArgument(f"{missing[0]} is missing; want {wanted}")
     if unknown := [name for name in row if name not in (*_NAMES, *_TEXTS, "weight")]:
-        raise InvalidArgument(
-            f"unknown member {quoted(unknown[0])}; want {', '.join((*_NAMES, *_TEXTS, 'weight'))}"
-        )
+        raise InvalidArgument(f"unknown member {quoted(unknown[0])}; want {wanted}")
     for name in _NAMES:
         check_label(name, row[name])
     for name in _TEXTS:
@@ -124,14 +122,3 @@ def _row(line: str) -> dict[str, Any]:
     if weight is not None and (isinstance(weight, bool) or not isinstance(weight, (int, float))):
         raise InvalidArgument(f"weight is {quoted(weight)}; want a number of at least 0")
     return row
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise InvalidArgument("a member occurs twice; want each once")
-    return found
-
-
-def _no_number(text: str) -> None:
-    raise InvalidArgument(f"{text} is not a JSON number; want a finite one")

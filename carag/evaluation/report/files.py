@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final
 
 from carag.errors import CorruptFile
+from carag.evaluation.report.goals import GoalResult
 from carag.evaluation.report.measures import MEASURES, NOT_MEASURED
 from carag.evaluation.report.page import as_page
 from carag.evaluation.report.paper import CLAIMED_QUERIES, SOURCE, TABLE_2, common_count
-from carag.evaluation.report.report import Counts, report_from
+from carag.evaluation.report.report import Section, report_from
+from carag.evaluation.report.strata import Paired, Slice
+from carag.evaluation.statistics.estimate import NotMeasured
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from carag.evaluation.report.report import Report, Section
-    from carag.evaluation.report.strata import Slice
+    from carag.evaluation.report.report import Report
 
 __all__ = ["check_files", "files", "report_json", "write_files"]
 
@@ -66,14 +69,10 @@ def files(report: Report) -> dict[str, bytes]:
 
 def report_json(report: Report) -> str:
     """Write every figure of a report as JSON."""
-    return json.dumps(_plain(report), sort_keys=True, indent=1, allow_nan=False) + "\n"
-
-
-def _plain(whole: Report) -> dict[str, Any]:
-    return {
-        "format": _FORMATS[whole.is_own],
-        "rows": {name: getattr(whole.counts, name) for name in Counts.__slots__},
-        "run": None if whole.metadata is None else json.loads(whole.metadata.to_json()),
+    whole = {
+        "format": _FORMATS[report.is_own],
+        "rows": report.counts,
+        "run": report.metadata,
         "measures": {
             measure.name: {
                 "title": measure.title,
@@ -84,51 +83,38 @@ def _plain(whole: Report) -> dict[str, Any]:
             for measure in MEASURES
         },
         "not_measured": NOT_MEASURED,
-        "models": [_plain_section(section) for section in whole.sections],
-        "label_noise": [point.to_json() for point in whole.noise],
+        "models": report.sections,
+        "label_noise": report.noise,
         "paper": {
             "source": SOURCE,
             "claimed_queries": CLAIMED_QUERIES,
             "queries_its_rates_fit": common_count(),
-            "table_2": [{name: getattr(row, name) for name in row.__slots__} for row in TABLE_2],
+            "table_2": TABLE_2,
         },
     }
+    return json.dumps(whole, default=_plain, sort_keys=True, indent=1, allow_nan=False) + "\n"
 
 
-def _plain_section(section: Section) -> dict[str, Any]:
-    return {
-        "embedder": section.models.embedder,
-        "generator": section.models.generator,
-        "targets": [result.to_json() for result in section.results],
-        "latency_ms": {
-            system: {stage: {name: p.to_json() for name, p in at.items()} for stage, at in stages.items()}
-            for system, stages in section.latency.items()
-        },
-        "cells": [_plain_cell(part) for part in section.slices.values()],
-    }
-
-
-def _plain_cell(part: Slice) -> dict[str, Any]:
-    return {
-        **part.name._asdict(),
-        "pairs": part.pairs,
-        "questions": part.questions,
-        "filers": part.filers,
-        "sessions": part.sessions,
-        "rows": dict(part.rows),
-        "not_measured": part.too_small or None,
-        "systems": {
-            system: {name: figure.to_json() for name, figure in figures.items()}
-            for system, figures in part.systems.items()
-        },
-        "paired": [
-            {
-                "system": pair.system,
-                "other": pair.other,
-                "measure": pair.measure,
-                "differing_pairs": pair.differing,
-                "difference": pair.difference.to_json(),
+def _plain(one: Any) -> dict[str, Any]:
+    """Return a value of a report as JSON names it, which does not change."""
+    values = {field.name: getattr(one, field.name) for field in fields(one)}
+    match one:
+        case NotMeasured():
+            return {"not_measured": one.why}
+        case Section():
+            return {
+                **one.models._asdict(),
+                "targets": one.results,
+                "latency_ms": one.latency,
+                "cells": list(one.slices.values()),
             }
-            for pair in part.paired
-        ],
-    }
+        case Slice():
+            del values["name"], values["outcomes"]
+            return {**one.name._asdict(), **values, "not_measured": one.too_small or None}
+        case Paired():
+            differing = values.pop("differing")
+            return {**values, "differing_pairs": differing}
+        case GoalResult():
+            judged = {"target": one.goal.name, "statement": one.goal.statement}
+            return {**judged, "state": one.state.value, "missed_by": one.by, "why": one.why}
+    return values

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from carag.evaluation.report.measures import MEASURES
 from carag.evaluation.report.strata import DATA_SET, DIMENSIONS
@@ -100,16 +100,6 @@ class GoalResult:
     state: GoalState
     by: float | None  # how far a missed goal was missed, in the measure's own unit
     why: str  # the figure judged, with its interval, or why there is no figure
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain values."""
-        return {
-            "target": self.goal.name,
-            "statement": self.goal.statement,
-            "state": self.state.value,
-            "missed_by": self.by,
-            "why": self.why,
-        }
 
 
 @dataclass(frozen=True, slots=True)

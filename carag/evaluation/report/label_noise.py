@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from carag.errors import InvalidArgument
 from carag.evaluation.statistics.bootstrap import SEED
@@ -41,18 +41,6 @@ class NoisePoint:
     cvr_chunk: Estimate | NotMeasured  # share of inadmissible chunks among those passed
     hidden: Estimate | NotMeasured  # share of admissible chunks that the filter held back
     skipped: int  # chunks of rows left out because their word was not in force for the session
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain values."""
-        return {
-            "rate": self.rate,
-            "wrong": self.wrong,
-            "chunks": self.chunks,
-            "cvr_query": self.cvr_query.to_json(),
-            "cvr_chunk": self.cvr_chunk.to_json(),
-            "hidden": self.hidden.to_json(),
-            "skipped": self.skipped,
-        }
 
 
 def false_words(words: Mapping[str, int], rate: float, *, seed: int = SEED) -> dict[str, int]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -97,10 +97,6 @@ class NotMeasured:
 
     why: str
 
-    def to_json(self) -> dict[str, Any]:
-        """Return plain values."""
-        return {"not_measured": self.why}
-
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
@@ -121,10 +117,6 @@ class Estimate:
     effective: int
     method: str
     bound_if_independent: float | None = None  # for a share of 0 or 1 in all rows
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain values."""
-        return asdict(self)
 
 
 def total(sums: Iterable[Sums]) -> Sums:

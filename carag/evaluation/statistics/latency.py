@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 from carag.evaluation.row import STAGES, system_order
 from carag.evaluation.statistics.estimate import NotMeasured, rounded
@@ -32,10 +32,6 @@ class Percentile:
     low: float | None
     high: float | None
     rows: int
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain values."""
-        return asdict(self)
 
 
 def percentile(times: Sequence[float], percent: int) -> Percentile | NotMeasured:

@@ -71,7 +71,10 @@ BAD = {
     "a list": ("[1]", "the line is a list; want an object with session_id"),
     "a member less": ('{"session_id": "s"}', "assistant_id is missing; want session_id, assistant_id"),
     "an unknown member": (line(wait=1), "unknown member 'wait'; want .*weight"),
-    "a member twice": (line()[:-1] + ', "query": "R"}', "a member occurs twice; want each once$"),
+    "a member twice": (
+        line()[:-1] + ', "query": "R"}',
+        "the key 'query' occurs twice in one object; want it once$",
+    ),
     "a number for a text": (line(query=3), "query is .*; want"),
     "an empty name": (line(session_id=""), "session_id"),
     "a name too long": (line(qa_id="x" * 1_000), "qa_id"),
@@ -80,7 +83,10 @@ BAD = {
     "a negative weight": (line(weight=-0.1), "weight is -0.1; want a finite number of at least 0"),
     "an infinite weight": (line(weight=0)[:-2] + "1e999}", "weight is inf; want a finite number"),
     "a huge weight": (line(weight=0)[:-2] + "9" * 400 + "}", r"weight is 9+\.\.\.; want a finite number"),
-    "NaN for a weight": (line(weight=float("nan")), "NaN is not a JSON number; want a finite one$"),
+    "NaN for a weight": (
+        line(weight=float("nan")),
+        "NaN is not a valid number; write null for an unknown one$",
+    ),
     "a truth value for a weight": (line(weight=True), "weight is True; want a number"),
     "a text for a weight": (line(weight="1"), "weight is '1'; want a number"),
     "two assistants": (

@@ -282,7 +282,7 @@ def test_a_row_too_few_or_many_is_refused(rows_given: list[Any]) -> None:
     judge = Judge({})
     judge.judge = lambda claim, passages: rows_given  # type: ignore[method-assign]
     metric = Regulatory(Held(KEEP, SELL), Everywhere(), judge, Settings(variant=Variant.STANCE))
-    with pytest.raises(InvalidArgument, match=r"want \(2, 3\)"):
+    with pytest.raises(InvalidArgument, match=r"want numbers of shape \(2, 3\)"):
         metric.batch("s", "a", [turn(assistant=LOGS)])
 
 
