@@ -146,14 +146,14 @@ def run(
         if searched.is_elsewhere:  # the cached store must stay as it is for other runs
             built = replace(built, store=_copied(built.store, out / "searched"))
         truth = GroundTruth.open(built.store, now=NOW)
-        try:
-            pairs = _pairs(settings, built, truth, chosen, say)
+        with truth.store:
+            this = _Run(settings, built, truth, models, searched, say)
+            pairs = this.pairs()
             # No engine may hold the store while it is copied.
-            compared = _compare(settings, built, truth, pairs, models, searched, out, say)
-            _ask(settings, built, truth, pairs, models, searched, runner)
+            compared = this.compare(pairs, out)
+            this.ask(pairs, runner)
             if judge is not None:
-                verdicts = _judge(settings, built, truth, pairs, models, searched, judge, say)
-                (out / "judge.json").write_text(verdicts, "utf-8")
+                (out / "judge.json").write_text(this.judge(pairs, judge), "utf-8")
             words = truth.words()
             if settings.attacks:
                 words |= attack(
@@ -169,15 +169,13 @@ def run(
                     scratch=out / "attacked",
                 )
             if model is not None:
-                second = replace(models, generator=model, once=True)
-                some = pairs_for_model(pairs, count=settings.model_pairs, seed=settings.seed)
                 few = replace(settings, systems=_MODEL_SYSTEMS, own=())
-                _ask(few, built, truth, some, second, searched, runner)
-            trials, where = _trials(settings, built, truth, models, searched, say)
+                second = replace(this, settings=few, models=replace(models, generator=model, once=True))
+                some = pairs_for_model(pairs, count=settings.model_pairs, seed=settings.seed)
+                second.ask(some, runner)
+            trials, where = this.trials()
             found = rows.finish(out / "rows.jsonl")
-            metadata = _metadata(settings, built, truth, trials, compared, found, where)
-        finally:
-            truth.store.close()
+            metadata = this.metadata(trials, compared, found, where)
     (out / "words.json").write_text(json.dumps(words, sort_keys=True, separators=(",", ":")) + "\n", "utf-8")
     (out / "run.json").write_text(metadata.to_json(), "utf-8")
     write_files(out / "rows.jsonl", out)
@@ -191,167 +189,144 @@ def _copied(store: Path, copy: Path) -> Path:
     return copy
 
 
-def _pairs(
-    settings: Settings,
-    built: BuiltCorpus,
-    truth: GroundTruth,
-    embedder: TimedEmbedder,
-    say: Callable[[str], None],
-) -> list[Pair]:
-    say(f"{len(truth)} chunks; crossing questions with sessions")
-    for question in built.questions:
-        embedder.embed_query(question.text)
-    pairs = cross(
-        truth, built.questions, built.gold, embedder.vectors, count=settings.pairs, seed=settings.seed
-    )
-    return pairs + built_pairs(truth, embedder, count=settings.built, seed=settings.seed)
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What all steps of a run share."""
 
+    settings: Settings
+    built: BuiltCorpus
+    truth: GroundTruth
+    models: Models
+    searched: Searched
+    say: Callable[[str], None]
 
-def _ask(
-    settings: Settings,
-    built: BuiltCorpus,
-    truth: GroundTruth,
-    pairs: list[Pair],
-    models: Models,
-    searched: Searched,
-    runner: Runner,
-) -> None:
-    with Systems(
-        *(built.store, truth, models),
-        seed=settings.seed,
-        names=settings.systems,
-        own=settings.own,
-        searched=searched,
-    ) as systems:
-        runner.ask(truth, pairs, systems, systems.names, models.generator.name)
-
-
-def _judge(
-    settings: Settings,
-    built: BuiltCorpus,
-    truth: GroundTruth,
-    pairs: list[Pair],
-    models: Models,
-    searched: Searched,
-    judge: Judge,
-    say: Callable[[str], None],
-) -> str:
-    """Have answers judged to as many pairs as wanted, chosen as for the second generator."""
-    some = pairs_for_model(pairs, count=settings.judge_pairs, seed=settings.seed)
-    with Systems(
-        built.store, truth, models, seed=settings.seed, names=JUDGED_SYSTEMS, searched=searched
-    ) as systems:
-        return judged_json(judge, judge_answers(judge, truth, some, systems, say=say))
-
-
-def _compare(
-    settings: Settings,
-    built: BuiltCorpus,
-    truth: GroundTruth,
-    pairs: list[Pair],
-    models: Models,
-    searched: Searched,
-    out: Path,
-    say: Callable[[str], None],
-) -> Comparison | None:
-    if not settings.compared:
-        return None
-    kept = out / "noninterference.json"
-    if kept.exists():
-        got = json.loads(kept.read_text("utf-8"))
-        return Comparison(**{**got, "differing": tuple(got["differing"])})
-    say(f"asking {settings.compared} pairs in {settings.worlds} worlds")
-    scratch = out / "worlds"
-    shutil.rmtree(scratch, ignore_errors=True)
-    scratch.mkdir()
-    compared = compare_rebuilt_stores(
-        built.store, truth, _many_of_few_sessions(settings, truth, pairs), scratch, models, searched
-    )
-    shutil.rmtree(scratch)
-    kept.write_text(json.dumps(asdict(compared)) + "\n", encoding="utf-8")
-    return compared
-
-
-def _many_of_few_sessions(settings: Settings, truth: GroundTruth, pairs: list[Pair]) -> list[Pair]:
-    """Choose pairs with few sessions and many questions, because a store is rebuilt for each session."""
-    rng = random.Random(settings.seed)  # noqa: S311 - sampling, no secret
-    sessions = {
-        (one.session.role, one.session.purpose, one.session.as_of, one.session.allow_entities): one.session
-        for one in pairs
-        if truth.admissible(one.session, "") is not None
-    }
-    some = rng.sample(list(sessions.values()), min(settings.worlds, len(sessions)))
-    plain = list(
-        {one.question.id: one for one in pairs if not truth.meant(one.session, one.question.text)}.values()
-    )
-    each = min(len(plain), -(-settings.compared // max(len(some), 1)))
-    return [replace(one, session=session) for session in some for one in rng.sample(plain, each)]
-
-
-def _trials(
-    settings: Settings,
-    built: BuiltCorpus,
-    truth: GroundTruth,
-    models: Models,
-    searched: Searched,
-    say: Callable[[str], None],
-) -> tuple[tuple[Trials, ...], str]:
-    """Ask at random; return the findings, and the name of the backend searched, if any."""
-    count = settings.trials
-    if count:
-        say(f"{2 * count + settings.fused_trials} randomised pairs at the level of retrieval")
-    asked, seed = [question.text for question in built.questions], settings.seed
-    with (
-        searched.index(built.store, truth.store, models.embedder.dim) as index,
-        TextIndex.load(built.store / "index.words") as text,
-    ):
-        where = index.state().backend if isinstance(index, Checked) else ""
-        if not count:
-            return (), where
-        # A server must answer a batch within its timeout.
-        batch = _BATCH if isinstance(index, Checked) else QUERIES
-        plain = [
-            run_trials(index, truth.store, plan=plan, count=count, seed=seed, batch=batch)
-            for plan in ("auto", "certified")
-        ]
-        catalogue = Catalogue(truth.store, truth.profile)
-        fused = run_fused_trials(
-            index, text, catalogue, truth.store, asked, count=settings.fused_trials, seed=seed
+    def pairs(self) -> list[Pair]:
+        self.say(f"{len(self.truth)} chunks; crossing questions with sessions")
+        embedder, settings = self.models.embedder, self.settings
+        for question in self.built.questions:
+            embedder.embed_query(question.text)
+        pairs = cross(
+            *(self.truth, self.built.questions, self.built.gold, embedder.vectors),
+            count=settings.pairs,
+            seed=settings.seed,
         )
-    return (*plain, fused), where
+        return pairs + built_pairs(self.truth, embedder, count=settings.built, seed=settings.seed)
 
+    def _systems(self, names: tuple[str, ...], own: tuple[OwnSystem, ...] = ()) -> Systems:
+        return Systems(
+            *(self.built.store, self.truth, self.models),
+            seed=self.settings.seed,
+            names=names,
+            own=own,
+            searched=self.searched,
+        )
 
-def _metadata(
-    settings: Settings,
-    built: BuiltCorpus,
-    truth: GroundTruth,
-    trials: tuple[Trials, ...],
-    compared: Comparison | None,
-    rows: list[Row],
-    where: str,
-) -> RunMetadata:
-    filed = sorted(day for row in range(len(truth)) if (day := truth.public_day(row)))
-    notes = [
-        f"seed {settings.seed}; every question asked as of {NOW.date()} or an earlier day",
-        f"{built.dropped} questions left out: no chunk contains any of their evidence",
-        f"questions are read by a public table of {len(built.names.rows)} names, SHA-256 {built.names.sha256}"
-        if built.names.rows
-        else "questions are read by the names in filings alone: there is no public table next to them",
-        *(f"{one.name} comes from a file with SHA-256 {one.source_sha256}" for one in settings.own),
-        *([f"CARAG's systems search in {where}"] if where else []),
-    ]
-    return RunMetadata(
-        corpus="builtin" if settings.size == "small" else settings.size,
-        chunks=len(truth),
-        filings=len({truth.filing(row).accession_number for row in range(len(truth))}),
-        filers=len(set(truth.filers) - {0}),
-        window=f"{filed[0]}/{filed[-1]}" if filed else "",
-        machine=machine_name(),
-        version=carag.__version__,
-        rows_sha256=rows_sha256(rows),
-        trials=trials,
-        worlds=None
-        if compared is None
-        else Worlds(compared.asked, len(compared.differing), compared.worlds, compared.rows_deleted),
-        notes=tuple(notes),
-    )
+    def ask(self, pairs: list[Pair], runner: Runner) -> None:
+        with self._systems(self.settings.systems, self.settings.own) as systems:
+            runner.ask(self.truth, pairs, systems, systems.names, self.models.generator.name)
+
+    def judge(self, pairs: list[Pair], judge: Judge) -> str:
+        """Have answers judged to as many pairs as wanted, chosen as for the second generator."""
+        some = pairs_for_model(pairs, count=self.settings.judge_pairs, seed=self.settings.seed)
+        with self._systems(JUDGED_SYSTEMS) as systems:
+            return judged_json(judge, judge_answers(judge, self.truth, some, systems, say=self.say))
+
+    def compare(self, pairs: list[Pair], out: Path) -> Comparison | None:
+        if not self.settings.compared:
+            return None
+        kept = out / "noninterference.json"
+        if kept.exists():
+            got = json.loads(kept.read_text("utf-8"))
+            return Comparison(**{**got, "differing": tuple(got["differing"])})
+        self.say(f"asking {self.settings.compared} pairs in {self.settings.worlds} worlds")
+        scratch = out / "worlds"
+        shutil.rmtree(scratch, ignore_errors=True)
+        scratch.mkdir()
+        compared = compare_rebuilt_stores(
+            self.built.store,
+            self.truth,
+            self._many_of_few_sessions(pairs),
+            scratch,
+            self.models,
+            self.searched,
+        )
+        shutil.rmtree(scratch)
+        kept.write_text(json.dumps(asdict(compared)) + "\n", encoding="utf-8")
+        return compared
+
+    def _many_of_few_sessions(self, pairs: list[Pair]) -> list[Pair]:
+        """Choose pairs with few sessions and many questions, because a store is rebuilt for each session."""
+        rng = random.Random(self.settings.seed)  # noqa: S311 - sampling, no secret
+        sessions = {
+            (
+                one.session.role,
+                one.session.purpose,
+                one.session.as_of,
+                one.session.allow_entities,
+            ): one.session
+            for one in pairs
+            if self.truth.admissible(one.session, "") is not None
+        }
+        some = rng.sample(list(sessions.values()), min(self.settings.worlds, len(sessions)))
+        plain = list(
+            {
+                one.question.id: one for one in pairs if not self.truth.meant(one.session, one.question.text)
+            }.values()
+        )
+        each = min(len(plain), -(-self.settings.compared // max(len(some), 1)))
+        return [replace(one, session=session) for session in some for one in rng.sample(plain, each)]
+
+    def trials(self) -> tuple[tuple[Trials, ...], str]:
+        """Ask at random; return the findings, and the name of the backend searched, if any."""
+        count = self.settings.trials
+        if count:
+            self.say(f"{2 * count + self.settings.fused_trials} randomised pairs at the level of retrieval")
+        asked, seed = [question.text for question in self.built.questions], self.settings.seed
+        with (
+            self.searched.index(self.built.store, self.truth.store, self.models.embedder.dim) as index,
+            TextIndex.load(self.built.store / "index.words") as text,
+        ):
+            where = index.state().backend if isinstance(index, Checked) else ""
+            if not count:
+                return (), where
+            # A server must answer a batch within its timeout.
+            batch = _BATCH if isinstance(index, Checked) else QUERIES
+            plain = [
+                run_trials(index, self.truth.store, plan=plan, count=count, seed=seed, batch=batch)
+                for plan in ("auto", "certified")
+            ]
+            catalogue = Catalogue(self.truth.store, self.truth.profile)
+            fused = run_fused_trials(
+                index, text, catalogue, self.truth.store, asked, count=self.settings.fused_trials, seed=seed
+            )
+        return (*plain, fused), where
+
+    def metadata(
+        self, trials: tuple[Trials, ...], compared: Comparison | None, rows: list[Row], where: str
+    ) -> RunMetadata:
+        names = self.built.names
+        filed = sorted(day for row in range(len(self.truth)) if (day := self.truth.public_day(row)))
+        notes = [
+            f"seed {self.settings.seed}; every question asked as of {NOW.date()} or an earlier day",
+            f"{self.built.dropped} questions left out: no chunk contains any of their evidence",
+            f"questions are read by a public table of {len(names.rows)} names, SHA-256 {names.sha256}"
+            if names.rows
+            else "questions are read by the names in filings alone: there is no public table next to them",
+            *(f"{one.name} comes from a file with SHA-256 {one.source_sha256}" for one in self.settings.own),
+            *([f"CARAG's systems search in {where}"] if where else []),
+        ]
+        return RunMetadata(
+            corpus="builtin" if self.settings.size == "small" else self.settings.size,
+            chunks=len(self.truth),
+            filings=len({self.truth.filing(row).accession_number for row in range(len(self.truth))}),
+            filers=len(set(self.truth.filers) - {0}),
+            window=f"{filed[0]}/{filed[-1]}" if filed else "",
+            machine=machine_name(),
+            version=carag.__version__,
+            rows_sha256=rows_sha256(rows),
+            trials=trials,
+            worlds=None
+            if compared is None
+            else Worlds(compared.asked, len(compared.differing), compared.worlds, compared.rows_deleted),
+            notes=tuple(notes),
+        )
