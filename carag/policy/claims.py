@@ -33,7 +33,7 @@ class TokenVerifier(Protocol):
 
 
 class _Claims(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
 
 class _Deal(_Claims):

@@ -26,7 +26,7 @@ _Name = Annotated[str, Field(pattern=r"^[a-z][a-z_]*$", max_length=64)]
 
 
 class _RolesPart(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
 
 class Pair(_RolesPart):

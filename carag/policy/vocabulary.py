@@ -93,7 +93,7 @@ _Metadata = Annotated[dict[_Field, FieldKind], Field(max_length=_MAX_METADATA)]
 
 
 class _ProfilePart(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
 
 class BitMeaning(_ProfilePart):

@@ -29,7 +29,7 @@ _Count = Annotated[int, Field(ge=0)]
 class Calibration(BaseModel):
     """A threshold, and how many questions it declined when it was measured."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
     threshold: Annotated[float, Field(ge=-1, le=1)]
     measured_on: Annotated[str, Field(pattern=r"^[ -~]+$", max_length=200)]
@@ -53,7 +53,7 @@ class Calibration(BaseModel):
 class _Point(BaseModel):
     """The baseline for a number of passages, and what it declined over all corpora when it was measured."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
     passages: Annotated[int, Field(ge=1)]
     threshold: Annotated[float, Field(ge=-1, le=1)]
@@ -66,7 +66,7 @@ class _Point(BaseModel):
 
 
 class _Baselines(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
     schema_: Annotated[Literal[1], BeforeValidator(a_number)] = Field(alias="schema")
     measured_on: str
@@ -74,7 +74,7 @@ class _Baselines(BaseModel):
 
 
 class _GateFile(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
     schema_: Annotated[Literal[1], BeforeValidator(a_number)] = Field(alias="schema")
     embedder: Annotated[dict[str, Calibration], Field(max_length=100)] = {}

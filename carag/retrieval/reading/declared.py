@@ -43,7 +43,7 @@ _Kinds = Annotated[list[str], Field(max_length=_MAX_KINDS)]
 
 
 class _ReadingFile(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
     schema_: Annotated[Literal[1], BeforeValidator(a_number)] = Field(alias="schema")
     companies: bool = False
