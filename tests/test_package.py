@@ -106,6 +106,7 @@ SUB_ROOMS: dict[str, dict[str, set[str]]] = {
         "facts": set(),
         "reading": {"facts"},
         "rules": {"facts"},
+        "documents": {"facts", "reading", "rules"},
     },
     "evaluation": {
         "row": set(),

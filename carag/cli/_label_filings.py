@@ -83,7 +83,7 @@ def _described(where: str, filing: Filing, said: Label, state: StateBits) -> dic
     causes: list[dict[str, str]] = [
         {"bit": cause.bit, "field": cause.field, "rule": cause.rule} for cause in said.causes
     ]
-    causes += [{"bit": cause.bit, "accession": cause.accession_number} for cause in state.causes]
+    causes += [{"bit": cause.bit, "accession": cause.document_id} for cause in state.causes]
     return {
         "accession": filing.accession_number or None,
         "where": where,

@@ -3,33 +3,42 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from carag.engine.collection import no_progress
-from carag.engine.documents import DocumentWriter, never
-from carag.engine.folder import placed_reader, reader_named
+from carag.engine.documents import add, remove, without_lost
+from carag.engine.folder import placed_reader
 from carag.engine.freshness import Source, read_still
-from carag.engine.ingest import Ingestor
-from carag.engine.results import IngestReport, LabelHistory, SyncReport
+from carag.engine.results import AddReport, LabelHistory, SyncReport
+from carag.engine.writer import Kind, never, write
 from carag.errors import AuditUnavailable, InvalidArgument
+from carag.labelling.acts import document_histories
 from carag.labelling.document import Document
 from carag.limits import check_label
+from carag.profiles.edgar.documents import labelled_filings
+from carag.profiles.edgar.reading.readers import total_bytes
+from carag.profiles.edgar.rules.metadata_only import histories
 from carag.visible import visible_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from datetime import datetime
     from os import PathLike
 
     from carag.engine.collection import Collection, Progress
     from carag.engine.configuration import ConfigurationLog
-    from carag.engine.filing_rows import Selection
+    from carag.engine.folder import PlacedReader
     from carag.engine.recorder import Recorder
-    from carag.engine.results import AddReport
+    from carag.engine.results import IngestReport
+    from carag.profiles.edgar.documents import Selection
     from carag.store.values import Counts
 
-__all__ = ["Contents"]
+__all__ = ["FILINGS", "Contents"]
+
+FILINGS: Final = Kind("edgar", histories, at_once=1)
+"""Each filing is stored with what it says about earlier ones, as an event of its own."""
 
 
 class Contents:
@@ -47,8 +56,8 @@ class Contents:
         self._configuration = configuration
         self._clock = clock
         self._closed, self._pid = False, os.getpid()
-        self._ingestor = Ingestor(collection)
-        self._documents = DocumentWriter(collection)
+        lifecycle = collection.profile.vocabulary.lifecycle
+        self._documents = Kind("documents", lambda facts: document_histories(facts, lifecycle))
 
     def ingest(
         self,
@@ -70,14 +79,22 @@ class Contents:
         the passage in it). ``reader`` reads ``path`` instead, and returns documents, and a message for what is not one.
         """
         self._check_open()
-        own = self._collection.profile.vocabulary.reader
-        if reader is not None or own != "edgar":
-            if only is not None:
-                raise InvalidArgument(
-                    "`only` is for filings; leave it out, or ingest a folder with the wanted files"
-                )
-            return self._ingest_documents((reader or reader_named(own))(Path(path)))
-        return self._ingest_filings(Path(path), progress, only)
+        own, path = self._collection.profile.vocabulary.reader, Path(path)
+        if reader is None and own == "edgar":
+            read, total = labelled_filings(path, only), total_bytes(path)
+            writing = partial(write, self._collection, FILINGS, read, total=total, progress=progress)
+            return self._written("INGESTED", writing).of_store(self._collection.store.counts())
+        if only is not None:
+            raise InvalidArgument(
+                "`only` is for filings; leave it out, or ingest a folder with the wanted files"
+            )
+        return self._ingest_documents(one for _, one in self._placed(reader)(path))
+
+    def _placed(self, reader: Callable[[Path], Iterable[Document | str]] | None) -> PlacedReader:
+        """Return what reads a folder: the store's own reader, or one that is given, which states no places."""
+        if reader is None:
+            return placed_reader(self._collection.profile.vocabulary.reader)
+        return lambda path: (("", one) for one in reader(path))
 
     def _ingest_documents(
         self, read: Iterable[Document | str], stop: Callable[[], bool] = never
@@ -86,25 +103,13 @@ class Contents:
         if odd := [one for one in found if not isinstance(one, Document | str)]:
             raise InvalidArgument(
                 f"the reader returned a {type(odd[0]).__name__}; want carag.Document objects, and a text for each "
-                "thing "
-                "that is not a document"
+                "thing that is not a document"
             )
-        documents, lost = self._documents.without_lost(one for one in found if isinstance(one, Document))
-        done = self._add(documents, stop)
-        counts = self._collection.store.counts()
-        return IngestReport(
-            added=done.added,
-            changed=done.changed,
-            unchanged=done.unchanged,
-            chunks=done.chunks,
-            embedded=done.embedded,
-            reused=done.reused,
-            newly_quarantined=done.quarantined,
-            problems=[visible_line(one) for one in found if isinstance(one, str)] + lost + done.problems,
-            quarantined=dict(counts.quarantined),
-            total_filings=counts.filings,
-            total_chunks=counts.chunks,
-        )
+        documents = [one for one in found if isinstance(one, Document)]
+        documents, lost = without_lost(documents, self._collection.store)
+        problems = [visible_line(one) for one in found if isinstance(one, str)] + lost
+        done = self._add(documents, stop, problems=problems)
+        return done.of_store(self._collection.store.counts())
 
     def sync(
         self,
@@ -151,9 +156,7 @@ class Contents:
             return stopped
 
         source = Source(self._collection.store, folder)
-        still = read_still(
-            folder, placed_reader(own) if reader is None else lambda at: [("", one) for one in reader(at)]
-        )
+        still = read_still(folder, self._placed(reader))
         source.found(still)
         done = self._ingest_documents([*still.documents, *still.problems], asked)
         report = SyncReport(**done.to_json(), left=still.left, vanished=source.vanished(still))
@@ -163,23 +166,9 @@ class Contents:
             else:
                 report.problems.append(
                     f"{len(report.vanished)} documents vanished and none is left, so none was withdrawn; check "
-                    "that the "
-                    "folder is mounted, or withdraw them with Engine.remove(ids)"
+                    "that the folder is mounted, or withdraw them with Engine.remove(ids)"
                 )
         report.stopped = stopped
-        return report
-
-    def _ingest_filings(self, path: Path, progress: Progress, only: Selection | None) -> IngestReport:
-        started = self._clock()
-        with self._collection.store.turn():
-            report = self._ingestor.run(path, progress=progress, only=only)
-            self._settle(
-                started,
-                "INGESTED",
-                documents=report.added + report.changed,
-                chunks=report.chunks,
-                quarantined=report.newly_quarantined,
-            )
         return report
 
     def add(
@@ -204,20 +193,33 @@ class Contents:
         (1, 1)
         """
         self._check_open()
-        return self._add(documents, stop, by)
+        one = self._add(documents, stop, by=by)
+        counts = one.added, one.changed, one.unchanged, one.newly_quarantined, one.chunks
+        return AddReport(*counts, one.embedded, one.reused, one.problems)
 
     def _add(
-        self, documents: Iterable[Document], stop: Callable[[], bool] = never, by: str | None = None
-    ) -> AddReport:
+        self,
+        documents: Iterable[Document],
+        stop: Callable[[], bool],
+        *,
+        by: str | None = None,
+        problems: Sequence[str] = (),
+    ) -> IngestReport:
+        adding = partial(add, self._collection, self._documents, documents, problems=problems, stop=stop)
+        return self._written("DOCUMENTS_ADDED", adding, by=by)
+
+    def _written(
+        self, why: str, writing: Callable[[], IngestReport], *, by: str | None = None
+    ) -> IngestReport:
         started = self._clock()
         with self._collection.store.turn():
-            report = self._documents.add(documents, stop=stop)
+            report = writing()
             self._settle(
                 started,
-                "DOCUMENTS_ADDED",
+                why,
                 documents=report.added + report.changed,
                 chunks=report.chunks,
-                quarantined=report.quarantined,
+                quarantined=report.newly_quarantined,
                 by=by,
             )
         return report
@@ -232,7 +234,7 @@ class Contents:
         self._check_open()
         started = self._clock()
         with self._collection.store.turn():
-            removed = self._documents.remove(ids)
+            removed = remove(self._collection, self._documents, ids)
             self._settle(started, "DOCUMENTS_REMOVED", documents=removed, by=by)
         return removed
 
@@ -255,7 +257,7 @@ class Contents:
         return LabelHistory(
             chunk_id,
             chunk.document,
-            store.filing(chunk.accession_number, version=chunk.version),
+            store.document(chunk.document_id, version=chunk.version),
             tuple(labels),
         )
 

@@ -8,7 +8,6 @@ from carag.audit import Outcome
 from carag.engine.recorder import Finding
 from carag.errors import InvalidArgument
 from carag.policy import bit_names, explained
-from carag.profiles.edgar.rules.metadata_only import is_metadata_only
 
 if TYPE_CHECKING:
     from carag.policy import Decision
@@ -50,21 +49,20 @@ def _is_open(store: CorpusStore, chunk_id: str, decision: Decision) -> bool:
 
 
 def _causes(store: CorpusStore, chunk: StoredChunk, decision: Decision) -> tuple[str, ...]:
-    """Name the rule behind each bit of the passage's filing, the filings that set the others, and its time's source."""
-    filing = store.filing(chunk.accession_number, version=chunk.version)
+    """Name the rule behind each bit of the passage's document, those that set the others, and its time's source."""
+    document = store.document(chunk.document_id, version=chunk.version)
     held = bit_names(chunk.word, decision.policy.flags)
-    own = (f"{bit}: {name}: {rule}" for bit, name, rule in filing.causes["bits"] if bit in held)
-    state = (f"{bit}: set by {_named(store, number, decision)}" for bit, number in chunk.causes)
-    return (*own, *state, f"public at: {filing.public_at_source}")
+    own = (f"{bit}: {name}: {rule}" for bit, name, rule in document.causes["bits"] if bit in held)
+    state = (f"{bit}: set by {_named(store, id_, decision)}" for bit, id_ in chunk.causes)
+    return (*own, *state, f"public at: {document.public_at_source}")
 
 
-def _named(store: CorpusStore, accession_number: str, decision: Decision) -> str:
-    """Name a filing to a session that may know of it, and say if only its metadata is known."""
+def _named(store: CorpusStore, document_id: str, decision: Decision) -> str:
+    """Name a document to a session that may know of it, and say if its text is not known."""
     if not decision.may_know_existence:
-        keys = store.filing_labels(accession_number, known_at=decision.known_at).tolist()
+        keys = store.document_labels(document_id, known_at=decision.known_at).tolist()
         labels = store.labels_as_of(keys, decision.as_of, known_at=decision.known_at)
         if not any(decision.admits_labelled(label) for label in labels):
             return "a later filing"
-    facts = store.facts_of(accession_number)
-    alone = facts is not None and is_metadata_only(facts)
-    return f"{accession_number}, known by its facts alone" if alone else accession_number
+    alone = not store.document(document_id).version
+    return f"{document_id}, known by its facts alone" if alone else document_id

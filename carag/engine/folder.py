@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from carag.errors import InvalidArgument
 from carag.labelling.document import Document
@@ -15,40 +15,27 @@ from carag.readers import Problem, read_folder
 from carag.visible import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from carag.readers import Fact, ReadDocument
 
-__all__ = ["placed_documents", "placed_reader", "read_documents", "reader_named"]
+__all__ = ["PlacedReader", "placed_documents", "placed_reader"]
+
+PlacedReader: TypeAlias = "Callable[[Path], Iterable[tuple[str, Document | str]]]"
+"""Reads a folder: documents, or problems in words, each with its place; empty if unknown."""
 
 _TIMES: Final = ("public_at", "expires_at")
 _TEXTS: Final = ("supersedes", "language")
 _FIELD: Final = re.compile("[a-z][a-z0-9_]*", re.ASCII)
 
 
-def reader_named(reader: str) -> Callable[[Path], Iterator[Document | str]]:
+def placed_reader(reader: str) -> PlacedReader:
     """Return what reads a folder for a profile with this ``reader``: ``folder``, or the name of a shipped one."""
-    placed = placed_reader(reader)
-    return lambda path: (one for _, one in placed(path))
-
-
-def placed_reader(reader: str) -> Callable[[Path], Iterator[tuple[str, Document | str]]]:
-    """Return what :func:`reader_named` does, with each document and problem preceded by its place."""
     if reader == "folder":
         return placed_documents
     own = import_module(f"carag.profiles.{reader}.reader")
     return partial(placed_documents, document_of=own.document_of, leaves_out=own.leaves_out)
-
-
-def read_documents(
-    path: Path,
-    *,
-    document_of: Callable[[ReadDocument], Document] | None = None,
-    leaves_out: Callable[[str], bool] | None = None,
-) -> Iterator[Document | str]:
-    """Read every file of a folder; yield a document, or a problem in words."""
-    return (one for _, one in placed_documents(path, document_of=document_of, leaves_out=leaves_out))
 
 
 def placed_documents(
@@ -57,7 +44,7 @@ def placed_documents(
     document_of: Callable[[ReadDocument], Document] | None = None,
     leaves_out: Callable[[str], bool] | None = None,
 ) -> Iterator[tuple[str, Document | str]]:
-    """Read as :func:`read_documents` does, each preceded by its file, or file and row."""
+    """Read every file of a folder; yield a document, or a problem in words, preceded by its file, or file and row."""
     made = document_of or _document
     for one in read_folder(path, leaves_out=leaves_out):
         if isinstance(one, Problem):

@@ -76,14 +76,14 @@ def record_successors(
     today = infer(session, table, now=request.started, intents=listener.said(request.text).intents)
     later = replace(request, kind=RecordKind.RETRIEVE, decision=today, begun=None)
     with recorder.failures(later):
-        ids = [one.accession_number for one in citations]
+        ids = [one.document_id for one in citations]
         evidence, news = successors(collection, ids, today, request.where, after=then.as_of)
         if not news:
             return (), None
         models = Models(prompt=f"record {receipt.seq} {shortened(leaf_hash(receipt.record).hex())}")
         searched = proven(collection.state, later, evidence)
     follows = recorder.access(later, Finding(Outcome.ANSWER, "SUCCESSORS", models=models, searched=searched))
-    cited = {one.accession_number: one for one in citations}
+    cited = {one.document_id: one for one in citations}
     places = {one.chunk_id: len(citations) + place for place, one in enumerate(evidence.passages)}
     return tuple(
         Superseded(one.act.value, cited[one.of], citation_of(places[one.passage.chunk_id], one.passage))

@@ -166,7 +166,7 @@ class Measured(ABC):
             for one in store.chunks(keys[start : start + _AT_ONCE], known_at=known_at)
             if decision.admits_labelled(one)
         ]
-        found.sort(key=lambda one: (one.accession_number, int(one.chunk_id.rpartition(":")[2])))
+        found.sort(key=lambda one: (one.document_id, int(one.chunk_id.rpartition(":")[2])))
         asked: Json = [session.role, session.purpose, decision.as_of, known_at]
         read: Json = [[one.chunk_id, one.text_sha256.hex()] for one in found]
         self.evaluated(
@@ -278,7 +278,7 @@ class Measured(ABC):
         is_right = None
         if answer.outcome is Outcome.ANSWER:
             is_right = any(
-                cited.chunk_id in one.passages if one.passages else cited.accession_number in one.documents
+                cited.chunk_id in one.passages if one.passages else cited.document_id in one.documents
                 for cited in answer.citations
             )
         return _Tried(best, _score(answer.receipt), bool(one.documents), is_right)
@@ -346,7 +346,7 @@ class Measured(ABC):
 
     def _is_open(self, document: str, decision: Decision) -> bool:
         store, known_at = self._collection.store, decision.known_at
-        keys = store.filing_labels(document, known_at=known_at).tolist()
+        keys = store.document_labels(document, known_at=known_at).tolist()
         return any(
             decision.admits_labelled(label)
             for start in range(0, len(keys), _AT_ONCE)

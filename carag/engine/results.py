@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from carag.audit import Outcome
 from carag.generation import MODEL_CALLED
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from carag.policy import AskedDay, Explained, Reason
     from carag.retrieval import ConfidenceGate, Passage, Withheld
     from carag.retrieval.evidence import Head
-    from carag.store.values import PastLabel, StoredFiling
+    from carag.store.values import Counts, PastLabel, StoredDocument
 
 __all__ = [
     "AddReport",
@@ -68,7 +68,7 @@ class Superseded:
 
     def described(self) -> str:
         """Say in one sentence what has become of the cited document."""
-        source, by = (visible_line(one.source or one.accession_number) for one in (self.cited, self.by))
+        source, by = (visible_line(one.source or one.document_id) for one in (self.cited, self.by))
         return f"Since then {_DONE[self.act]}: {source}; by [{self.by.number}] {by}."
 
 
@@ -241,7 +241,7 @@ class LabelHistory:
 
     chunk_id: str
     document: str
-    filing: StoredFiling
+    filing: StoredDocument
     """The passage's document, in its version, with the causes of its bits."""
     labels: tuple[PastLabel, ...]
 
@@ -306,6 +306,13 @@ class IngestReport:
     def filings(self) -> int:
         """Filings read."""
         return self.added + self.changed + self.unchanged
+
+    def of_store(self, counts: Counts) -> Self:
+        """Fill in what the store holds now."""
+        self.quarantined = dict(counts.quarantined)
+        self.total_filings, self.total_chunks = counts.filings, counts.chunks
+        self.total_events = counts.metadata_only
+        return self
 
     def to_json(self) -> dict[str, Any]:
         """Return what ``carag ingest --json`` prints."""

@@ -318,7 +318,7 @@ class _Run:
         return RunMetadata(
             corpus="builtin" if self.settings.size == "small" else self.settings.size,
             chunks=len(self.truth),
-            filings=len({self.truth.filing(row).accession_number for row in range(len(self.truth))}),
+            filings=len({self.truth.filing(row).document_id for row in range(len(self.truth))}),
             filers=len(set(self.truth.filers) - {0}),
             window=f"{filed[0]}/{filed[-1]}" if filed else "",
             machine=machine_name(),

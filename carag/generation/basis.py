@@ -36,7 +36,7 @@ def basis_of(topic: Topic, citations: Sequence[Citation]) -> str:
     """
     if not (citations and topic.is_particular):
         return ""
-    count = len({one.accession_number for one in citations})
+    count = len({one.document_id for one in citations})
     named = "; ".join(dict.fromkeys(visible_line(_name(one)) for one in citations))
     said = f"From {'one' if count == 1 else count} of the documents that this session may use: {named}."
     if topic.missing:
@@ -47,6 +47,6 @@ def basis_of(topic: Topic, citations: Sequence[Citation]) -> str:
 def _name(one: Citation) -> str:
     """Name a filing by company, form and date, and any other document as its profile does."""
     if not one.form:
-        return one.source or one.accession_number
+        return one.source or one.document_id
     filed = f"filed {one.filed}" if one.filed else ""
     return " ".join(part for part in (one.company, one.form, filed) if part)

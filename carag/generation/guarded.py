@@ -70,6 +70,7 @@ class Citation:
     """As in the answer's text: ``[number]``, from 1."""
     chunk_id: str
     accession_number: str
+    """The same as :attr:`document_id`, which is to be used; `form`, `company` and `filed` are empty but of a filing."""
     form: str
     company: str
     filed: str

@@ -18,7 +18,7 @@ class StateCause(NamedTuple):
     """A state bit and the document that sets it."""
 
     bit: str
-    accession_number: str
+    document_id: str
 
 
 class StateBits(NamedTuple):

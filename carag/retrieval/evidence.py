@@ -39,6 +39,7 @@ class Passage:
     word: int
     """The policy word that the search admitted."""
     accession_number: str
+    """The same as :attr:`document_id`, which is to be used; `form`, `company` and `filed` are empty but of a filing."""
     form: str
     company: str
     filed: str

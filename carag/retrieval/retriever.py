@@ -359,13 +359,13 @@ def _lenders(passages: Sequence[Passage], found: Iterable[_Named]) -> list[_Name
 
 def passage_of(chunk: StoredChunk, similarity: float, citation: Sequence[str]) -> Passage:
     """Return a passage with its text, named by the parts in a profile's ``citation``."""
-    stated = {**chunk.stated, "part": chunk.document, "id": chunk.accession_number}
+    stated = {**chunk.stated, "part": chunk.document, "id": chunk.document_id}
     return Passage(
         chunk_id=chunk.chunk_id,
         text=chunk.text,
         similarity=similarity,
         word=chunk.word,
-        accession_number=chunk.accession_number,
+        accession_number=chunk.document_id,
         form=chunk.form,
         company=chunk.company,
         filed=chunk.filed,

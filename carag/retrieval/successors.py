@@ -61,7 +61,7 @@ def successors(
                 if today.admits_labelled(chunk):
                     found.append(Successor(id_, kind, passage_of(chunk, 0.0, vocabulary.citation)))
         passages = {one.passage.chunk_id: one.passage for one in found}
-        many = sum(len(labels.admitted(one)) for one in {one.accession_number for one in passages.values()})
+        many = sum(len(labels.admitted(one)) for one in {one.document_id for one in passages.values()})
     evidence = Evidence(
         tuple(passages.values()),
         Withheld(today.withheld),
@@ -84,7 +84,7 @@ class _Labels:
 
     def _of(self, id_: str) -> list[tuple[int, StoredLabel]]:
         if id_ not in self._read:
-            keys = self._store.filing_labels(id_, known_at=self._known_at)
+            keys = self._store.document_labels(id_, known_at=self._known_at)
             numbers = sorted(set(self._store.labels(keys).passages.tolist()))
             labels = self._store.labels_of(numbers, known_at=self._known_at)
             self._read[id_] = sorted(

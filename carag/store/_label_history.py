@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 NO_EVENTS: Final = (StateSpan(0, 0),)
-"""The history of a filing that no other filing affects."""
+"""The history of a document that no other affects."""
 
 _NEWS: Final = "SELECT value FROM json_each(:news)"
 _SHARING_A_CIK: Final = """
@@ -34,7 +34,7 @@ _CONCERNED: Final = f"""
     SELECT filing, accession_number FROM current_filings
     WHERE (filing IN ({_NEWS}) OR filing IN ({_SHARING_A_CIK.format(_NEWS)})) AND version > 0
     ORDER BY filing"""  # noqa: S608 - constants
-"""Filings that share a CIK with new ones; those of version 0 have no passages to label."""
+"""Documents that share a CIK with new ones; those of version 0 have no passages to label."""
 _FACTS: Final = f"""
     SELECT facts FROM current_filings
     WHERE filing IN ({_NEWS}) OR filing IN ({_SHARING_A_CIK.format(_SHARING_A_CIK.format(_NEWS))})
@@ -78,8 +78,8 @@ def deciding_facts(sql: sqlite3.Connection, filings: Iterable[int]) -> list[dict
     return [json.loads(facts) for (facts,) in sql.execute(_FACTS, _news(filings)).fetchall()]
 
 
-def linked_facts(sql: sqlite3.Connection, accession_number: str) -> list[dict[str, Any]]:
-    return [json.loads(facts) for (facts,) in sql.execute(_LINKED, {"id": accession_number}).fetchall()]
+def linked_facts(sql: sqlite3.Connection, document_id: str) -> list[dict[str, Any]]:
+    return [json.loads(facts) for (facts,) in sql.execute(_LINKED, {"id": document_id}).fetchall()]
 
 
 def history(sql: sqlite3.Connection, chunk_id: str) -> list[PastLabel]:
@@ -119,14 +119,14 @@ class LabelChange:
     def apply(self, histories: Mapping[str, Sequence[StateSpan]] | None, *, old: Iterable[int]) -> None:
         """Update the labels of the new filings and of all that share a CIK with them.
 
-        ``histories`` has one for each of these, by accession number; None if the new filings have no events. ``old``
+        ``histories`` has one for each of these, by document id; None if the new filings have no events. ``old``
         are the rows of the versions that the new filings replace, whose CIKs may have been different.
         """
         if histories is None:
             self._relabel(dict.fromkeys(self._filings, NO_EVENTS))
         else:
             concerned = self._sql.execute(_CONCERNED, _news([*self._filings, *old])).fetchall()
-            changed = self._relabel({filing: histories[number] for filing, number in concerned})
+            changed = self._relabel({filing: histories[id_] for filing, id_ in concerned})
             self.relabelled += sum(changed[filing] for filing in changed.keys() - set(self._filings))
         self._sql.execute(
             "UPDATE changes SET opened = ?, closed = ? WHERE known_at = ?",

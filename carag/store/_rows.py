@@ -1,4 +1,4 @@
-"""Write and read one filing as rows: SQL statements that run inside the caller's transaction."""
+"""Write and read one document as rows: SQL statements that run inside the caller's transaction."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import numpy as np
 
 from carag.errors import CorruptFile, InvalidArgument
 from carag.labelling.canonical_json import canonical_json
+from carag.labelling.labelled import stated_of
 from carag.policy import QUARANTINE, TOMBSTONE
 from carag.store._entity_sets import about, number_of
-from carag.store.values import Counts, StoredChunk, StoredFiling, StoredLabel, hash_of_text, stated_of
+from carag.store.values import Counts, StoredChunk, StoredDocument, StoredLabel, hash_of_text
 
 if TYPE_CHECKING:
     import sqlite3
@@ -22,9 +23,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from carag.labelling.labelled import LabelledDocument, LabelledPassage
+
 AT_ONCE: Final = 256
 """Greatest number of keys or hashes in one statement."""
-SELECT_FILING: Final = """
+SELECT_DOCUMENT: Final = """
     SELECT accession_number, version, form, company, filed, content_hash, facts, causes, public_at_source,
            quarantine_code, quarantine_text,
            (SELECT json_group_array(cik) FROM filing_ciks WHERE filing_ciks.filing = filings.filing)
@@ -34,7 +37,7 @@ SELECT_DESCRIBED: Final = """
            json_extract(facts, '$.ciks'), json_extract(facts, '$.metadata')
     FROM filings WHERE version > 0 AND filing > ? ORDER BY filing"""
 """Version 0 has no text. Statements of other sources, which may later be united with a row, are in ``$.stated``."""
-INSERT_FILING: Final = """
+INSERT_DOCUMENT: Final = """
     INSERT INTO filings (filing, accession_number, version, form, company, filed, content_hash, facts, causes,
                          public_at_source, quarantine_code, quarantine_text, history)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '')"""
@@ -60,70 +63,70 @@ INSERT_CHUNK: Final = """
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 
 
-def supersede(sql: sqlite3.Connection, accession_numbers: Iterable[str]) -> dict[str, tuple[int, int]]:
-    """End the current versions of filings; return the row and version of each that had one, by accession number."""
+def supersede(sql: sqlite3.Connection, ids: Iterable[str]) -> dict[str, tuple[int, int]]:
+    """End the current versions of documents; return the row and version of each that had one, by its id."""
     found = sql.execute(
         "SELECT accession_number, filing, version FROM current_filings "
         "WHERE accession_number IN (SELECT CAST(value AS TEXT) FROM json_each(?))",
-        (json.dumps(list(accession_numbers)),),
+        (json.dumps(list(ids)),),
     ).fetchall()
     sql.executemany(
         "UPDATE filings SET superseded_by_version = version + 1 WHERE filing = ?",
         [(filing,) for _, filing, _ in found],
     )
-    return {number: (filing, version) for number, filing, version in found}
+    return {id_: (row, version) for id_, row, version in found}
 
 
-def insert_filings(sql: sqlite3.Connection, filings: Iterable[tuple[StoredFiling, int]]) -> range:
+def insert_documents(sql: sqlite3.Connection, documents: Iterable[tuple[LabelledDocument, int]]) -> range:
     first = sql.execute("SELECT coalesce(max(filing) + 1, 1) FROM filings").fetchone()[0]
     rows, ciks = [], []
-    for row, (filing, version) in enumerate(filings, start=first):
-        number = filing.accession_number
+    for row, (one, version) in enumerate(documents, start=first):
+        id_ = one.document_id
         rows.append(
             (
-                *(row, number, version, filing.form, filing.company, filing.filed, filing.content_hash),
-                canonical_json(filing.facts, f"facts of filing {number}"),
-                canonical_json(filing.causes, f"causes of filing {number}"),
-                filing.public_at_source,
-                *(filing.quarantine or (None, None)),
+                *(row, id_, version, one.form, one.company, one.filed, one.content_hash),
+                canonical_json(one.facts, f"facts of document {id_}"),
+                canonical_json(one.causes, f"causes of document {id_}"),
+                one.public_at_source,
+                *(one.quarantine or (None, None)),
             )
         )
-        ciks += [(as_int(cik), row) for cik in dict.fromkeys(filing.ciks)]
-    sql.executemany(INSERT_FILING, rows)
+        ciks += [(as_int(cik), row) for cik in dict.fromkeys(one.ciks)]
+    sql.executemany(INSERT_DOCUMENT, rows)
     sql.executemany("INSERT INTO filing_ciks (cik, filing) VALUES (?, ?)", ciks)
     return range(first, first + len(rows))
 
 
-def add_metadata(sql: sqlite3.Connection, filing: StoredFiling) -> int:
-    """Store the facts of a filing without its text, in its current version if there is one; return its row.
+def add_metadata(sql: sqlite3.Connection, document: LabelledDocument) -> int:
+    """Store the facts of a document without its text, in its current version if there is one; return its row.
 
-    Facts that quarantine the filing do so from now on; the caller has to update its passages' labels.
+    Facts that quarantine the document do so from now on; the caller has to update its passages' labels.
     """
     row = sql.execute(
         "SELECT filing, version, quarantine_code FROM current_filings WHERE accession_number = ?",
-        (filing.accession_number,),
+        (document.document_id,),
     ).fetchone()
     if row is None:
-        return insert_filings(sql, [(filing, 0)]).start
+        return insert_documents(sql, [(document, 0)]).start
     number, version, was_quarantined = row
-    facts = canonical_json(filing.facts, f"facts of filing {filing.accession_number}")
-    quarantine = filing.quarantine or (None, None)
+    facts = canonical_json(document.facts, f"facts of document {document.document_id}")
+    quarantine = document.quarantine or (None, None)
     sql.execute(
         "UPDATE filings SET facts = ?, quarantine_code = coalesce(?, quarantine_code), "
         "quarantine_text = coalesce(?, quarantine_text) WHERE filing = ?",
         (facts, *quarantine, number),
     )
     if version == 0:
-        sql.execute("UPDATE filings SET content_hash = ? WHERE filing = ?", (filing.content_hash, number))
-    if filing.quarantine and not was_quarantined:
+        sql.execute("UPDATE filings SET content_hash = ? WHERE filing = ?", (document.content_hash, number))
+    if document.quarantine and not was_quarantined:
         sql.execute("UPDATE chunks SET word = word | ? WHERE filing = ?", (QUARANTINE, number))
         sql.execute("UPDATE filings SET history = '' WHERE filing = ?", (number,))
-    ciks = ((as_int(cik), number) for cik in filing.ciks)
+    ciks = ((as_int(cik), number) for cik in document.ciks)
     sql.executemany("INSERT INTO filing_ciks (cik, filing) VALUES (?, ?) ON CONFLICT DO NOTHING", ciks)
     return int(number)
 
 
-def insert_chunks(sql: sqlite3.Connection, chunks: Sequence[tuple[int, str, StoredChunk]]) -> range:
+def insert_chunks(sql: sqlite3.Connection, chunks: Sequence[tuple[int, str, LabelledPassage]]) -> range:
     first = sql.execute("SELECT coalesce(max(key) + 1, 0) FROM chunks").fetchone()[0]
     keys = range(first, first + len(chunks))
     numbers: dict[Any, int] = {}
@@ -141,12 +144,12 @@ def insert_chunks(sql: sqlite3.Connection, chunks: Sequence[tuple[int, str, Stor
     return keys
 
 
-def _about(chunk: StoredChunk) -> tuple[object, ...]:
+def _about(chunk: LabelledPassage) -> tuple[object, ...]:
     return chunk.subjects, *sorted(chunk.metadata.items())
 
 
-def chunk_ids(accession_number: str, version: int) -> Iterator[str]:
-    prefix = accession_number if version == 1 else f"{accession_number}.v{version}"
+def chunk_ids(document_id: str, version: int) -> Iterator[str]:
+    prefix = document_id if version == 1 else f"{document_id}.v{version}"
     return (f"{prefix}:{ordinal:05d}" for ordinal in count())
 
 
@@ -240,11 +243,11 @@ def open_labels(
     return [(row[0], stored_label(row, path, known_at=known_at)) for row in found]
 
 
-def stored_filing(row: tuple[Any, ...], path: Path) -> StoredFiling:
-    number, version, form, company, filed, digest, facts, causes, source, code, text, ciks = row
+def stored_document(row: tuple[Any, ...], path: Path) -> StoredDocument:
+    id_, version, form, company, filed, digest, facts, causes, source, code, text, ciks = row
     try:
-        return StoredFiling(
-            accession_number=number,
+        return StoredDocument(
+            document_id=id_,
             version=version,
             form=form,
             company=company,
@@ -258,7 +261,7 @@ def stored_filing(row: tuple[Any, ...], path: Path) -> StoredFiling:
         )
     except ValueError as error:
         raise CorruptFile(
-            f"{path}: filing {number} was changed by another program ({error}); restore a backup"
+            f"{path}: document {id_} was changed by another program ({error}); restore a backup"
         ) from error
 
 
@@ -277,7 +280,7 @@ def stored_chunk(row: tuple[Any, ...], path: Path, *, known_at: int | None) -> S
 
     The word carries the tombstone if the label was closed by ``known_at``; if that is None, if it was ever closed.
     """
-    label, chunk_id, number, version, document, start, end, text, word, until, entity = row[:11]
+    label, chunk_id, document_id, version, document, start, end, text, word, until, entity = row[:11]
     ciks, metadata, causes, text_sha256, form, company, filed, stated, passage, filing, since, known_to = row[
         11:
     ]
@@ -286,7 +289,7 @@ def stored_chunk(row: tuple[Any, ...], path: Path, *, known_at: int | None) -> S
         chunk = StoredChunk(
             key=label,
             chunk_id=chunk_id,
-            accession_number=number,
+            document_id=document_id,
             version=version,
             document=document,
             start=start,
@@ -298,7 +301,7 @@ def stored_chunk(row: tuple[Any, ...], path: Path, *, known_at: int | None) -> S
             entity=entity,
             subjects=ciks,
             metadata=metadata,
-            causes=tuple((bit, accession_number) for bit, accession_number in json.loads(causes)),
+            causes=tuple((bit, by) for bit, by in json.loads(causes)),
             form=form,
             company=company,
             filed=filed,

@@ -1,4 +1,4 @@
-"""Write filings, and update the labels of all filings that they affect, in one transaction."""
+"""Write documents, and update the labels of all documents that they affect, in one transaction."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from carag.errors import InvalidArgument
 from carag.store import _rows as rows
 from carag.store._label_history import LabelChange, deciding_facts
-from carag.store.values import Change, check_chunk, check_filing, check_vectors
+from carag.store.values import Change, check_chunk, check_document, check_vectors
 
 if TYPE_CHECKING:
     import sqlite3
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from carag.labelling.labelled import LabelledDocument, LabelledPassage
     from carag.labelling.lifecycle import StateSpan
-    from carag.store.values import StoredChunk, StoredFiling
 
 __all__ = ["Transaction"]
 
@@ -26,10 +26,10 @@ __all__ = ["Transaction"]
 class Transaction:
     """One transaction of a store; see :meth:`~carag.store.store.CorpusStore.writing`.
 
-    The caller computes the effects of filings on one another, from the facts as of this transaction::
+    The caller computes the effects of documents on one another, from the facts as of this transaction::
 
         with store.writing() as transaction:
-            transaction.put([(filing, chunks)], vectors)
+            transaction.put([(document, passages)], vectors)
             change = transaction.relabel(histories(transaction.facts()))
     """
 
@@ -42,49 +42,50 @@ class Transaction:
 
     def put(
         self,
-        filings: Sequence[tuple[StoredFiling, Sequence[StoredChunk]]],
+        documents: Sequence[tuple[LabelledDocument, Sequence[LabelledPassage]]],
         vectors: NDArray[np.float32],
         *,
         embedded: Sequence[bytes] = (),
     ) -> None:
-        """Store filings with all their passages, superseding earlier versions of them, with one statement per table.
+        """Store documents with all their passages, superseding earlier versions of them, with one statement per table.
 
         Raises InvalidArgument if the arguments are inconsistent, or a word carries no label; nothing is stored.
 
         Parameters
         ----------
-        filings : sequence of (StoredFiling, sequence of StoredChunk)
-            Each filing once. Its passages, possibly none, are in order over all documents; their words are the filing's
-            own, before any event.
+        documents : sequence of (LabelledDocument, sequence of LabelledPassage)
+            Each once. Its passages, possibly none, are in order over all its parts; their words are the document's own,
+            before any event.
         vectors : (n, dim) float32
             One per passage, in order. All vectors of a store have the same dim.
         embedded : sequence of bytes
             The SHA-256 of the text, heading included, that each vector embeds, for
             :meth:`~carag.store.store.CorpusStore.vectors_of`; or empty.
         """
-        passages = [chunk for _, chunks in filings for chunk in chunks]
-        for filing, _ in filings:
-            check_filing(filing)
+        passages = [chunk for _, chunks in documents for chunk in chunks]
+        for document, _ in documents:
+            check_document(document)
         for chunk in passages:
             check_chunk(chunk)
         check_vectors(vectors, len(passages))
         rows.check_dim(self._sql, vectors)
-        numbers = [filing.accession_number for filing, _ in filings]
-        if len(set(numbers)) < len(numbers):
-            raise InvalidArgument("a filing is given twice; give each accession number once")
-        before = rows.supersede(self._sql, numbers)
-        # Version 0 is a filing known by metadata only, so the first version with passages is always 1.
-        versions = [before[number][1] + 1 if number in before else 1 for number in numbers]
-        new = rows.insert_filings(
-            self._sql, ((filing, version) for (filing, _), version in zip(filings, versions, strict=True))
+        ids = [document.document_id for document, _ in documents]
+        if len(set(ids)) < len(ids):
+            raise InvalidArgument("a document is given twice; give each id once")
+        before = rows.supersede(self._sql, ids)
+        # Version 0 is a document known by its facts alone, so the first version with passages is always 1.
+        versions = [before[id_][1] + 1 if id_ in before else 1 for id_ in ids]
+        new = rows.insert_documents(
+            self._sql,
+            ((document, version) for (document, _), version in zip(documents, versions, strict=True)),
         )
         keys = rows.insert_chunks(
             self._sql,
             [
                 (row, chunk_id, chunk)
-                for row, version, (filing, chunks) in zip(new, versions, filings, strict=True)
+                for row, version, (document, chunks) in zip(new, versions, documents, strict=True)
                 for chunk_id, chunk in zip(
-                    rows.chunk_ids(filing.accession_number, version), chunks, strict=False
+                    rows.chunk_ids(document.document_id, version), chunks, strict=False
                 )
             ],
         )
@@ -95,30 +96,30 @@ class Transaction:
         self._old += [row for row, _ in before.values()]
         self._keys.append(keys)
 
-    def put_metadata(self, filings: Sequence[StoredFiling]) -> None:
-        """Store facts of filings without their text.
+    def put_metadata(self, documents: Sequence[LabelledDocument]) -> None:
+        """Store facts of documents without their text.
 
-        A filing that is not stored yet becomes its version 0, which has no passages. For a stored one, facts and
-        quarantine are replaced, so the caller must unite the known ones with the new. Each can affect the filings of
+        A document that is not stored yet becomes its version 0, which has no passages. For a stored one, facts and
+        quarantine are replaced, so the caller must unite the known ones with the new. Each can affect the documents of
         its ``ciks``.
         """
-        for filing in filings:
-            check_filing(filing)
-            self._new.append(rows.add_metadata(self._sql, filing))
+        for document in documents:
+            check_document(document)
+            self._new.append(rows.add_metadata(self._sql, document))
 
     def facts(self) -> list[dict[str, Any]]:
-        """Return the facts of the filings put, and of every filing that can affect those that these affect."""
+        """Return the facts of the documents put, and of every document that can affect those that these affect."""
         return deciding_facts(self._sql, [*self._new, *self._old])
 
     def relabel(self, histories: Mapping[str, Sequence[StateSpan]] | None = None) -> Change:
-        """Update the labels of the filings put and of all that share a CIK with one of them.
+        """Update the labels of the documents put and of all that share a CIK with one of them.
 
-        ``histories`` has one for every filing whose facts :meth:`facts` returned, by accession number; without it, the
-        filings put have no events and no effect on others. Raises InvalidArgument if no filing was put, or a history is
-        out of order.
+        ``histories`` has one for every document whose facts :meth:`facts` returned, by its id; without it, the
+        documents put have no events and no effect on others. Raises InvalidArgument if no document was put, or a
+        history is out of order.
         """
         if not self._new:
-            raise InvalidArgument("no filings were put; put at least one before relabel")
+            raise InvalidArgument("no documents were put; put at least one before relabel")
         change = LabelChange(self._sql, self._new, now=self._clock())
         if self._old:
             change.retire(self._old)
@@ -136,6 +137,6 @@ class Transaction:
         )
 
     def check_settled(self) -> None:
-        """Raise an error if filings were put and :meth:`relabel` was not called."""
+        """Raise an error if documents were put and :meth:`relabel` was not called."""
         if self._new:
-            raise InvalidArgument("filings were put without their labels; call relabel before the end")
+            raise InvalidArgument("documents were put without their labels; call relabel before the end")

@@ -1,15 +1,15 @@
-"""Store the corpus in one SQLite file: filings, passages, labels and vectors, from which the index is built.
+"""Store the corpus in one SQLite file: documents, passages, labels and vectors, from which the index is built.
 
 The store decides no label and computes no vector. Nothing is ever deleted:
 
-- A changed filing is a new *version* with new passages and new keys. The old version stays, so that an answer
+- A changed document is a new *version* with new passages and new keys. The old version stays, so that an answer
   which cited it can be replayed word for word; its labels are closed, so no policy admits it again.
 - A *label* states which word a passage has from which minute to which, and from when to when the store knew this. When
-  one filing affects another, labels are closed and others opened in the same transaction; so these rows answer what
+  one document affects another, labels are closed and others opened in the same transaction; so these rows answer what
   held on any day, as known on any other day. A label's key is the index's key, and is never reused.
 - Every transaction that changes rows increments the *epoch*, and becomes known at a microsecond that no other has.
 
-A write is one transaction, synced before it returns: after a crash a filing is stored whole or not at all.
+A write is one transaction, synced before it returns: after a crash a document is stored whole or not at all.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from carag.store.values import (
     Counts,
     Labels,
     StoredChunk,
-    StoredFiling,
+    StoredDocument,
     StoredLabel,
     check_integer,
 )
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from carag.labelling.labelled import LabelledDocument, LabelledPassage
     from carag.policy import Policy, Where
     from carag.store.values import PastLabel
 
@@ -128,9 +129,9 @@ class CorpusStore(Notes):
 
     @contextmanager
     def writing(self) -> Iterator[Transaction]:
-        """Open a transaction: all filings put in it are stored, and become known, together or not at all.
+        """Open a transaction: all documents put in it are stored, and become known, together or not at all.
 
-        Raises InvalidArgument if filings were put and :meth:`Transaction.relabel` was not called; StoreLocked if
+        Raises InvalidArgument if documents were put and :meth:`Transaction.relabel` was not called; StoreLocked if
         another writer holds the store.
         """
         with self._writing() as sql:
@@ -139,14 +140,14 @@ class CorpusStore(Notes):
             transaction.check_settled()
 
     def put(
-        self, filing: StoredFiling, chunks: Sequence[StoredChunk], vectors: NDArray[np.float32]
+        self, document: LabelledDocument, passages: Sequence[LabelledPassage], vectors: NDArray[np.float32]
     ) -> Change:
-        """Store a filing that has no effect on others, in a transaction of its own; see :meth:`Transaction.put`."""
+        """Store a document that has no effect on others, in a transaction of its own; see :meth:`Transaction.put`."""
         with self.writing() as transaction:
-            transaction.put([(filing, chunks)], vectors)
+            transaction.put([(document, passages)], vectors)
             return transaction.relabel()
 
-    # --- reading: passages and filings ---
+    # --- reading: passages and documents ---
 
     def chunk(self, chunk_id: str, *, as_of: int | None = None, known_at: int | None = None) -> StoredChunk:
         """Return a passage by its id, also one of a superseded version, with one of its labels.
@@ -234,50 +235,50 @@ class CorpusStore(Notes):
         held = rows.holding(found, as_of, until) if found else None
         return None if held is None else rows.stored_label(held, self.path, known_at=known_at)
 
-    def filing(self, accession_number: str, *, version: int | None = None) -> StoredFiling:
-        """Return a filing's current version, or the given one; InvalidArgument if it is unknown."""
+    def document(self, document_id: str, *, version: int | None = None) -> StoredDocument:
+        """Return a document's current version, or the given one; InvalidArgument if it is unknown."""
         wanted = "superseded_by_version IS NULL" if version is None else "version = :version"
-        query = f"{rows.SELECT_FILING} WHERE accession_number = :accession_number AND {wanted}"
+        query = f"{rows.SELECT_DOCUMENT} WHERE accession_number = :id AND {wanted}"
         with self._reading() as sql:
-            row = sql.execute(query, {"accession_number": accession_number, "version": version}).fetchone()
+            row = sql.execute(query, {"id": document_id, "version": version}).fetchone()
         if row is None:
             which = "" if version is None else f" in version {version}"
             raise InvalidArgument(
-                f"there is no filing {quoted(accession_number)}{which} in {self.path}; check its accession number"
+                f"there is no document {quoted(document_id)}{which} in {self.path}; check its id"
             )
-        return rows.stored_filing(row, self.path)
+        return rows.stored_document(row, self.path)
 
     def described(self, *, after: int = 0) -> Iterator[tuple[Any, ...]]:
-        """Stream the columns of ``SELECT_DESCRIBED`` of every filing that has text and a row number above ``after``."""
+        """Stream the columns of ``SELECT_DESCRIBED`` of every document with text and a row number above ``after``."""
         return self._snapshot(rows.SELECT_DESCRIBED, (after,))
 
-    def content_hash(self, accession_number: str) -> str | None:
-        """Return the content hash of a filing's current version, or None if it is not stored."""
-        return self.content_hashes([accession_number]).get(accession_number)
+    def content_hash(self, document_id: str) -> str | None:
+        """Return the content hash of a document's current version, or None if it is not stored."""
+        return self.content_hashes([document_id]).get(document_id)
 
-    def content_hashes(self, accession_numbers: Iterable[str]) -> dict[str, str]:
-        """Return the content hashes of those of these filings that are stored, by accession number."""
+    def content_hashes(self, ids: Iterable[str]) -> dict[str, str]:
+        """Return the content hashes of those of these documents that are stored, by id."""
         query = (
             "SELECT accession_number, content_hash FROM current_filings "
             "WHERE accession_number IN (SELECT CAST(value AS TEXT) FROM json_each(?))"
         )
         with self._reading() as sql:
-            return dict(sql.execute(query, (json.dumps(list(accession_numbers)),)).fetchall())
+            return dict(sql.execute(query, (json.dumps(list(ids)),)).fetchall())
 
-    def facts_of(self, accession_number: str) -> dict[str, Any] | None:
-        """Return the facts of a filing's current version, or None if it is not stored."""
+    def facts_of(self, document_id: str) -> dict[str, Any] | None:
+        """Return the facts of a document's current version, or None if it is not stored."""
         query = "SELECT facts FROM current_filings WHERE accession_number = ?"
         with self._reading() as sql:
-            row = sql.execute(query, (accession_number,)).fetchone()
+            row = sql.execute(query, (document_id,)).fetchone()
         return None if row is None else dict(json.loads(row[0]))
 
-    def linked_facts(self, accession_number: str) -> list[dict[str, Any]]:
-        """Return the facts of a filing and of all that share a CIK with it, or are linked to it by a name or an act."""
+    def linked_facts(self, document_id: str) -> list[dict[str, Any]]:
+        """Return the facts of a document and of all that share a CIK, a name or an act with it."""
         with self._reading() as sql:
-            return linked_facts(sql, accession_number)
+            return linked_facts(sql, document_id)
 
     def counts(self) -> Counts:
-        """Count filings, passages, and quarantined filings by reason."""
+        """Count documents, passages, and quarantined documents by reason."""
         with self._reading() as sql:
             return rows.counts(sql)
 
@@ -312,13 +313,13 @@ class CorpusStore(Notes):
         """Return the keys, ascending, of the labels closed after one instant and by another, in microseconds."""
         return self._keys("SELECT label FROM labels WHERE known_to > ? AND known_to <= ?", (after, until))
 
-    def filing_labels(self, accession_number: str, *, known_at: int | None = None) -> NDArray[np.int64]:
-        """Return the keys of one filing's labels that are open, or were at an instant; empty if it is not stored."""
+    def document_labels(self, document_id: str, *, known_at: int | None = None) -> NDArray[np.int64]:
+        """Return the keys of one document's labels that are open, or were at an instant; empty if it is not stored."""
         query = (
             "SELECT label FROM labels JOIN chunks USING (key) JOIN filings USING (filing) "  # noqa: S608 - constants
-            f"WHERE accession_number = :number AND {rows.open_at(known_at)}"
+            f"WHERE accession_number = :id AND {rows.open_at(known_at)}"
         )
-        return self._keys(query, {"number": accession_number, "u": known_at})
+        return self._keys(query, {"id": document_id, "u": known_at})
 
     def labels(self, keys: ArrayLike) -> Labels:
         """Return labels by their keys; InvalidArgument if a key is unknown, or the keys do not ascend."""

@@ -1,4 +1,4 @@
-"""Define the values that the store keeps and returns, and check filings and passages before they are stored."""
+"""Define the values that the store keeps and returns, and check documents and passages before they are stored."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from carag.errors import InvalidArgument
-from carag.labelling.canonical_json import canonical_json
+from carag.labelling.labelled import LabelledDocument, LabelledPassage
 from carag.limits import check_id, check_minutes, check_text, quoted, shown
-from carag.policy import MAX_LISTED, NEVER, NO_ENTITY, SCHEMA_VERSION, TOMBSTONE
+from carag.policy import MAX_LISTED, NO_ENTITY, SCHEMA_VERSION, TOMBSTONE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
@@ -29,9 +29,8 @@ __all__ = [
     "Labels",
     "PastLabel",
     "StoredChunk",
-    "StoredFiling",
+    "StoredDocument",
     "StoredLabel",
-    "content_hash",
 ]
 
 EVER: Final = 2**63 - 1
@@ -41,80 +40,40 @@ NO_METADATA: Final[Mapping[str, Value]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoredFiling:
-    """A filing with its label."""
+class StoredDocument(LabelledDocument):
+    """A document with its label, in one version."""
 
-    accession_number: str
-    form: str
-    """Empty if unknown; so are `company` and `filed`."""
-    company: str
-    filed: str
-    """ISO date."""
-    content_hash: str
-    """Hash of everything the rows depend on; see :func:`content_hash`."""
-    facts: Mapping[str, Any]
-    """The facts that labelling read, as JSON values; it reads them again when a later filing may change the label."""
-    causes: Mapping[str, Any]
-    """The causes of the label, as JSON values."""
-    public_at_source: str
-    """The fact that the passages' ``public_at`` comes from."""
-    quarantine: tuple[str, str] | None = None
-    """Stable code and explanation; None if the filing is not quarantined."""
-    ciks: tuple[int, ...] = ()
-    """CIKs of the filing: events concern filings that share one."""
     version: int = 0
-    """1, 2, ... in order of arrival, given by the store; 0 is a filing known by metadata only."""
-
-    @property
-    def stated(self) -> Mapping[str, Any]:
-        """What identifies it in a heading or citation; see :func:`stated_of`."""
-        return stated_of(self.facts.get("metadata"), self.company, self.form, self.filed)
+    """1, 2, ... in order of arrival; 0 is a document known by its facts alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoredChunk:
-    """A passage with its label."""
+class StoredChunk(LabelledPassage):
+    """A passage with its label, as the store returns it."""
 
-    document: str
-    """``<TYPE>`` of the document, such as ``EX-99.1``."""
-    start: int
-    end: int
-    """Character offsets in that document's text."""
-    text: str
-    word: int
-    """The policy word, version bits included."""
-    public_at: int
-    """Minutes since 1970 from which this word holds."""
-    subjects: tuple[int, ...] = ()
-    """CIKs of everyone the passage may be about: registrants, subject companies, issuer and owners. The store keeps
-    them ascending; 0 stands for one that is not stated."""
-    metadata: Mapping[str, Value] = field(default_factory=dict, hash=False)
-    """The document's fields that the profile declares, in the form of :func:`carag.policy.in_one_form`."""
-    expires_at: int = NEVER
-    """Minutes since 1970 from which this word no longer holds."""
     key: int = -1
-    """Key of the label and of its row in the index. The store sets this and all later fields."""
+    """Key of the label and of its row in the index."""
     entity: int = NO_ENTITY
     """The entity number for ``subjects`` in the index."""
     chunk_id: str = ""
-    """``<accession number>:<ordinal>``; ``<accession number>.v2:<ordinal>`` in a second version."""
-    accession_number: str = ""
+    """``<document id>:<ordinal>``; ``<document id>.v2:<ordinal>`` in a second version."""
+    document_id: str = ""
     version: int = 0
-    """The filing's version."""
+    """The document's version."""
     causes: tuple[tuple[str, str], ...] = ()
-    """For every state bit of the word, its name and the accession number that sets it."""
+    """For every state bit of the word, its name and the id of the document that sets it."""
     form: str = ""
     company: str = ""
     filed: str = ""
-    """`form`, `company` and `filed` are the filing's."""
+    """`form`, `company` and `filed` are the document's."""
     stated: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """What identifies its document in a citation; see :func:`stated_of`."""
     text_sha256: bytes = field(default=b"", repr=False, compare=False)
-    """SHA-256 of the text's UTF-8; the store has computed and checked it when it read the text."""
+    """SHA-256 of the text's UTF-8, which was checked when the text was read."""
     number: int = field(default=-1, compare=False)
     """The store's number of the passage; all its labels share it."""
     filing: int = field(default=-1, compare=False)
-    """The store's number of the filing in this version."""
+    """The store's number of the document in this version."""
 
 
 class StoredLabel(NamedTuple):
@@ -139,7 +98,7 @@ class PastLabel(NamedTuple):
     """Microseconds since 1970; so is `known_to`, which is None as long as the label is open."""
     known_to: int | None
     causes: tuple[tuple[str, str], ...]
-    """For every state bit of the word, its name and the accession number that sets it."""
+    """For every state bit of the word, its name and the id of the document that sets it."""
 
 
 class Labels(NamedTuple):
@@ -161,44 +120,24 @@ class Change:
     known_at: int
     """Microseconds since 1970 at which the store knew them."""
     keys: NDArray[np.int64]
-    """Labels of the filing's own passages, by passage and then by time."""
+    """Labels of the documents' own passages, by passage and then by time."""
     opened: int
     closed: int
-    """Labels opened and closed, those of other filings included."""
+    """Labels opened and closed, those of other documents included."""
     relabelled: int
-    """Passages of other filings whose labels changed."""
+    """Passages of other documents whose labels changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Numbers of filings and passages in the store, without superseded versions."""
+    """Numbers of documents and passages in the store, without superseded versions."""
 
     filings: int
     chunks: int
     quarantined: Mapping[str, int]
-    """Filings by quarantine code."""
+    """Documents by quarantine code."""
     metadata_only: int = 0
-    """Filings known by metadata only, which are not among ``filings``."""
-
-
-def stated_of(metadata: Mapping[str, Any] | None, company: str, form: str, filed: str) -> Mapping[str, Any]:
-    """Return what identifies a document: its metadata; for a filing, company, form and date."""
-    return metadata or {"company": company, "form": form, "filed": filed}
-
-
-def content_hash(facts: Mapping[str, Any], texts: Iterable[str], *, version: str) -> str:
-    """Hash everything a filing's rows depend on, so that a second run can detect changes.
-
-    A modification date would miss the second of two changes in one day. The result is the SHA-256, in hex, of the
-    canonical JSON of ``version`` (of chunker and labeller), ``facts`` (JSON values) and the documents' texts in order.
-
-    Examples
-    --------
-    >>> content_hash({"form": "10-K"}, ["Item 1."], version="1")[:16]
-    'd78c9cc114413c38'
-    """
-    text = canonical_json([version, facts, list(texts)], "content")
-    return hashlib.sha256(text.encode()).hexdigest()
+    """Documents known by facts alone, which are not among ``filings``."""
 
 
 def hash_of_text(text: str) -> bytes:
@@ -213,20 +152,20 @@ MAX_CIK: Final = MAX_LISTED + 1
 """One more than the greatest CENTRAL INDEX KEY, which has ten digits."""
 
 
-def check_filing(filing: StoredFiling) -> None:
-    """Check that a filing can be stored and found again."""
-    number = filing.accession_number
-    check_id("accession number", number)
+def check_document(document: LabelledDocument) -> None:
+    """Check that a document can be stored and found again."""
+    check_id("id of a document", document.document_id)
+    what = f"of document {document.document_id!r}"
     for name in ("form", "company", "filed", "content_hash", "public_at_source"):
-        check_text(f"{name} of filing {number!r}", getattr(filing, name))
-    for part in filing.quarantine or ():
-        check_text(f"quarantine of filing {number!r}", part)
-    for cik in filing.ciks:
-        if not 0 <= check_integer(cik, f"cik of filing {number!r}") < MAX_CIK:
-            raise InvalidArgument(f"filing {number!r} has CIK {cik}; want at most ten digits")
+        check_text(f"{name} {what}", getattr(document, name))
+    for part in document.quarantine or ():
+        check_text(f"quarantine {what}", part)
+    for cik in document.ciks:
+        if not 0 <= check_integer(cik, f"cik {what}") < MAX_CIK:
+            raise InvalidArgument(f"the CIK {what} is {cik}; want at most ten digits")
 
 
-def check_chunk(chunk: StoredChunk) -> None:
+def check_chunk(chunk: LabelledPassage) -> None:
     """Check one passage: text, offsets, label and time."""
     check_text("document of a passage", chunk.document)
     what = f"passage {shown(chunk.document)} {chunk.start}:{chunk.end}"
@@ -247,10 +186,6 @@ def check_chunk(chunk: StoredChunk) -> None:
     for cik in chunk.subjects:
         if not 0 <= check_integer(cik, f"cik of {what}") < MAX_CIK:
             raise InvalidArgument(f"{what} is about CIK {cik}; want at most ten digits")
-    if chunk.entity != NO_ENTITY:
-        raise InvalidArgument(
-            f"{what} has entity {chunk.entity}; the store numbers sets of subjects: give the CIKs in subjects"
-        )
 
 
 def check_word(word: int, what: str) -> None:

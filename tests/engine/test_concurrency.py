@@ -12,6 +12,7 @@ import pytest
 
 from carag import Engine, Outcome, Session
 from carag.audit import Verdict, verify_receipt
+from tests.engine.filings import ingest_filings
 from tests.sizes import examples
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def test_what_the_store_has_closed_is_not_shown_though_the_index_still_holds_it(
         write_filings(tmp_path / "1.jsonl", range(3), 1)
         with monkeypatch.context() as killed:
             killed.setattr(engine._collection, "refresh", lambda _: None)
-            engine._ingestor.run(tmp_path / "1.jsonl", progress=lambda *_: None)
+            ingest_filings(engine._collection, tmp_path / "1.jsonl")
         found = engine.retrieve("How many widgets did plant 1 make?", session, FILINGS - 3)
         assert {f"000999{n:04d}-24-{n:06d}:00000" for n in range(3, FILINGS)} == {
             one.chunk_id for one in found.passages

@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import carag.engine.documents
+import carag.engine.writer
+import carag.labelling.stated
 from carag import Document, Engine, PolicyBit, Session
 from carag.audit import Record, Verdict, verify_receipt
-from carag.engine.documents import _label, _row
 from carag.engine.policy_replay import ReplayVerdict, replay
 from carag.errors import InvalidArgument
+from carag.labelling.stated import _label, _row
 from carag.policy import NEVER, PolicyTable, Profile, as_of_minutes, infer, policy_word
 from carag.retrieval import ConfidenceGate
 from tests.engine.documents import COMPLIANCE, QUESTION, Clock, Counting, at, document, ids
@@ -155,7 +156,7 @@ def test_only_what_changed_is_embedded(engine: Engine, embedder: Counting) -> No
 def test_passages_are_embedded_in_batches(
     engine: Engine, embedder: Counting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(carag.engine.documents, "_EMBED_BATCH", 10)
+    monkeypatch.setattr(carag.engine.writer, "_EMBED_BATCH", 10)
     engine.add([document(n) for n in range(35)])
     assert [10, 10, 10, 5] == embedder.batches
 
@@ -182,7 +183,7 @@ def test_every_field_is_part_of_what_makes_a_document(engine: Engine, change: di
 
 def test_the_version_of_the_chunker_is_part_of_it(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     engine.add([document()])
-    monkeypatch.setattr(carag.engine.documents, "CHUNKER_VERSION", "another")
+    monkeypatch.setattr(carag.labelling.stated, "CHUNKER_VERSION", "another")
     assert 1 == engine.add([document()]).changed
 
 

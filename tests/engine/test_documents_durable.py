@@ -57,10 +57,10 @@ def test_a_change_that_cannot_be_recorded_is_recorded_when_it_can(
 
 
 CHILD = """
-import sys, carag, carag.engine.documents
+import sys, carag, carag.engine.writer
 from tests.engine.documents import Counting
 from tests.engine.test_documents_durable import many
-carag.engine.documents._EMBED_BATCH = 4  # store often, so that a kill has something to tear
+carag.engine.writer._EMBED_BATCH = 4  # store often, so that a kill has something to tear
 class Telling(Counting):
     def embed_documents(self, texts):
         print("embedded", flush=True)

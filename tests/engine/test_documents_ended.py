@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import carag.engine.documents
+import carag.engine.writer
 from carag import Engine, Session
 from carag.errors import InvalidArgument
 from tests.engine.documents import COMPLIANCE, QUESTION, Clock, Counting, at, document, ids
@@ -115,7 +115,7 @@ def test_batches_do_not_matter(tmp_path: Path, clock: Clock, monkeypatch: pytest
     ]
     roots = []
     for size in (1, 3, 2048):
-        monkeypatch.setattr(carag.engine.documents, "_EMBED_BATCH", size)
+        monkeypatch.setattr(carag.engine.writer, "_EMBED_BATCH", size)
         with Engine.open(tmp_path / str(size), embedder=Counting(), clock=clock) as engine:
             engine.add(random.Random(size).sample(chain, len(chain)))  # noqa: S311 - an order, seeded
             roots.append(sorted(engine._collection.store.snapshot_rows()))

@@ -310,8 +310,8 @@ def test_the_index_file_can_be_thrown_away(home: Path) -> None:
 
 
 CHILD = """
-import sys, carag, carag.engine.ingest
-carag.engine.ingest._EMBED_BATCH = 16  # store often, so that a kill has something to tear
+import sys, carag, carag.engine.writer
+carag.engine.writer._EMBED_BATCH = 16  # store often, so that a kill has something to tear
 with carag.Engine.open(sys.argv[1], embedder="wordllama") as engine:
     engine.ingest(sys.argv[2], progress=lambda stage, *_: print(stage, flush=True))
 """

@@ -45,31 +45,29 @@ class Store:
         if chunk_id != self.label.chunk_id:
             raise InvalidArgument("no such passage")
         known = {
-            "accession_number": CHUNK[:20],
+            "document_id": CHUNK[:20],
             "version": 2,
             "causes": (("NOT_LATEST", BARE),),
         }
         return SimpleNamespace(**self.label._asdict(), **known)
 
-    def filing(self, accession_number: str, *, version: int) -> SimpleNamespace:
-        assert (CHUNK[:20], 2) == (accession_number, version)
+    def document(self, document_id: str, *, version: int | None = None) -> SimpleNamespace:
+        if version is None:
+            return SimpleNamespace(version={LATER: 1, BARE: 0}[document_id])
+        assert (CHUNK[:20], 2) == (document_id, version)
         bits = [
             (bit_names(WORD)[0], "form", "10-K is an annual report"),
             (bit_names(2)[0], "type", "of another passage"),
         ]
         return SimpleNamespace(causes={"bits": bits}, public_at_source="acceptance")
 
-    def filing_labels(self, accession_number: str, *, known_at: int) -> NDArray[np.int64]:
+    def document_labels(self, document_id: str, *, known_at: int) -> NDArray[np.int64]:
         assert 7 == known_at
-        return np.arange(2) if accession_number == LATER else np.arange(0)
+        return np.arange(2) if document_id == LATER else np.arange(0)
 
     def labels_as_of(self, keys: Sequence[int], as_of: int, *, known_at: int) -> list[StoredLabel]:
         assert (100, 7) == (as_of, known_at)
         return [self.shown[key] for key in keys]
-
-    def facts_of(self, accession_number: str) -> dict[str, Any] | None:
-        facts: dict[str, dict[str, Any]] = {LATER: {"own": {}}, BARE: {"own": None}}
-        return facts.get(accession_number)
 
 
 def decided(*, deny: tuple[int, ...] = (), may_know_existence: bool = False) -> Decision:
@@ -82,7 +80,7 @@ def decided(*, deny: tuple[int, ...] = (), may_know_existence: bool = False) -> 
 
 
 def passage(*bits: tuple[str, str]) -> Any:
-    return SimpleNamespace(accession_number=CHUNK[:20], version=2, word=WORD, causes=bits)
+    return SimpleNamespace(document_id=CHUNK[:20], version=2, word=WORD, causes=bits)
 
 
 def test_a_passage_is_open_by_its_whole_label() -> None:
@@ -114,7 +112,6 @@ def test_of_a_filing_s_bits_those_of_the_passage_are_explained() -> None:
         (LATER, True, True, LATER),
         (BARE, False, False, "a later filing"),
         (BARE, False, True, f"{BARE}, known by its facts alone"),
-        ("unknown", False, True, "unknown"),
     ],
 )
 def test_the_filing_that_set_a_bit_is_named_to_who_sees_a_passage_of_it(

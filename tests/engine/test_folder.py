@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from carag import Engine, Session
-from carag.engine.folder import read_documents
+from carag.engine.folder import placed_documents
 from carag.errors import InvalidArgument
 from carag.labelling.document import Document
 
@@ -63,7 +63,7 @@ def test_what_files_state_decides_who_finds_them(tmp_path: Path, folder: Path) -
 
 def test_a_file_that_is_no_document_is_named_with_its_place(folder: Path) -> None:
     """None ends the run."""
-    found = list(read_documents(folder))
+    found = [one for _, one in placed_documents(folder)]
     problems = sorted(one for one in found if isinstance(one, str))
     assert [problem.split(": ")[:2] for problem in problems] == [
         ["late.md", "broken"],
@@ -78,7 +78,7 @@ def test_times_entities_and_languages_are_no_facts(tmp_path: Path) -> None:
         "---\nclassification: public\npublic_at: 2030-01-01\nexpires_at: 2031-01-01T00:00:00+01:00\n"
         'entities: ["7", "8"]\nlanguage: de\ndepartment: treasury\n---\nText.\n'
     )
-    (one,) = read_documents(tmp_path / "a.md")
+    ((_, one),) = placed_documents(tmp_path / "a.md")
     assert isinstance(one, Document)
     assert (one.entities, one.language) == ((7, 8), "de")
     assert dict(one.facts or {}) == {"classification": "public", "department": "treasury"}

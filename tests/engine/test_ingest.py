@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from carag.engine.collection import Collection, no_progress
-from carag.engine.ingest import Ingestor
+from carag.engine.collection import Collection
 from carag.engine.rows import file as file_module
 from carag.policy import NEVER, Mask, Policy, PolicyBit
 from carag.retrieval import embedder_by_name
 from carag.store._label_history import LabelChange
 from carag.store.store import CorpusStore
+from tests.engine.filings import ingest_filings
 from tests.sizes import SIZE, examples
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def collection(tmp_path: Path) -> Iterator[Collection]:
 
 
 def ingest(collection: Collection, path: Path) -> None:
-    Ingestor(collection).run(path, progress=no_progress)
+    ingest_filings(collection, path)
     agree(collection)
 
 
@@ -56,7 +56,7 @@ def agree(collection: Collection) -> None:
 
 def words_of(collection: Collection, accession: str) -> list[int]:
     """Words that hold at the end of time."""
-    labels = collection.store.labels(collection.store.filing_labels(accession))
+    labels = collection.store.labels(collection.store.document_labels(accession))
     return labels.words[labels.expires_at == NEVER].tolist()
 
 
@@ -102,7 +102,7 @@ def test_an_accession_number_read_twice_counts_once_and_is_reported(
     (corpus / "a.txt").write_text(text)
     (corpus / "b.txt").write_text(text.replace("fiscal", "financial"))
     for added in (1, 0):
-        report = Ingestor(collection).run(corpus, progress=no_progress)
+        report = ingest_filings(collection, corpus)
         assert (added, 0) == (report.added, report.changed)
         assert ["b.txt: skipped: 9990000102-24-000005 was already read from a.txt"] == report.problems
 
@@ -115,7 +115,7 @@ def test_a_kill_between_store_and_index_leaves_no_replaced_filing_open(
     with monkeypatch.context() as killed:
         killed.setattr(Collection, "refresh", _killed)
         with pytest.raises(KeyboardInterrupt):
-            Ingestor(collection).run(small_corpus / f"{AMENDED}.txt", progress=no_progress)
+            ingest_filings(collection, small_corpus / f"{AMENDED}.txt")
     assert all(word & SUPERSEDED for word in words_of(collection, ORIGINAL))
     reopened = Collection(collection.store, collection.embedder, tmp_path / "index.carag")
     agree(reopened)
@@ -135,7 +135,7 @@ def test_a_kill_inside_the_transaction_stores_nothing_of_it(
     with monkeypatch.context() as killed:
         killed.setattr(LabelChange, step, _killed)
         with pytest.raises(KeyboardInterrupt):
-            Ingestor(collection).run(path, progress=no_progress)
+            ingest_filings(collection, path)
     assert before == contents(collection)
     ingest(collection, path)
     assert before != contents(collection)

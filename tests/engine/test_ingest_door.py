@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from carag import Engine, Session
-from carag.engine import filing_rows
+from carag.profiles.edgar import documents
 from tests.profiles.edgar.reading.headers import NUMBER, header
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def test_a_fault_in_labelling_one_filing_is_counted_and_ends_nothing(
     """It is told by its type and where it arose, and not by its message, which may hold text."""
     file = tmp_path / "rows.jsonl"
     file.write_text("\n".join([row("bad", text=f"{TEXT} "), row("0009999999-24-000002")]))
-    sound = getattr(filing_rows, step)
+    sound = getattr(documents, step)
     calls = iter(range(2))
 
     def fails_once(*given: object, **named: object) -> object:
@@ -65,7 +65,7 @@ def test_a_fault_in_labelling_one_filing_is_counted_and_ends_nothing(
             raise KeyError("secret text")
         return sound(*given, **named)
 
-    monkeypatch.setattr(filing_rows, step, fails_once)
+    monkeypatch.setattr(documents, step, fails_once)
     report = engine.ingest(file)
     assert (1, 1) == (report.added, report.failures)
     assert [True] == [one.startswith("rows.jsonl:1: failed: KeyError at ") for one in report.problems]

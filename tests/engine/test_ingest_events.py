@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from carag.engine.collection import Collection, no_progress
-from carag.engine.ingest import Ingestor
+from carag.engine.collection import Collection
 from carag.policy import NEVER, QUARANTINE, TOMBSTONE, PolicyBit
 from carag.profiles.edgar.reading.readers import read_filings
 from carag.retrieval import embedder_by_name
 from carag.store._label_history import LabelChange
 from carag.store.store import CorpusStore
+from tests.engine.filings import ingest_filings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -48,7 +48,7 @@ def opened(tmp_path: Path) -> Iterator[Opened]:
 
 def run(collection: Collection, *paths: Path) -> IngestReport:
     for path in paths:
-        report = Ingestor(collection).run(path, progress=no_progress)
+        report = ingest_filings(collection, path)
     assert collection.store.open_labels().tolist() == collection.index.keys().tolist()
     return report
 
@@ -90,7 +90,7 @@ def submissions(path: Path, cik: int, rows: list[dict[str, Any]]) -> Path:
 
 
 def words(collection: Collection, accession: str) -> list[int]:
-    labels = collection.store.labels(collection.store.filing_labels(accession))
+    labels = collection.store.labels(collection.store.document_labels(accession))
     return labels.words[labels.expires_at == NEVER].tolist()
 
 
@@ -155,7 +155,7 @@ def test_a_row_that_contradicts_the_text_closes_it(
     run(collection, *((folder,) if is_one_run else (original, wrong) if text_first else (wrong, original)))
     assert words(collection, ORIGINAL)
     assert all(word & QUARANTINE for word in words(collection, ORIGINAL))
-    code, said = collection.store.filing(ORIGINAL).quarantine or ("", "")
+    code, said = collection.store.document(ORIGINAL).quarantine or ("", "")
     assert code == "FACTS_DISAGREE"
     assert "2019-12-31" in said
     assert not any(chunk.word & TOMBSTONE for chunk in collection.store.chunks(collection.index.keys()))
@@ -177,7 +177,7 @@ def test_a_kill_inside_the_transaction_stores_no_event(
     with monkeypatch.context() as patched:
         patched.setattr(LabelChange, "_open", killed)
         with pytest.raises(KeyboardInterrupt):
-            Ingestor(collection).run(listed, progress=no_progress)
+            ingest_filings(collection, listed)
     assert collection.store.counts().metadata_only == 0
     assert not any(word & PolicyBit.AMENDED for word in words(collection, ORIGINAL))
     assert run(collection, listed).events == 1
@@ -263,5 +263,5 @@ def test_an_event_that_bears_on_nothing_costs_later_filings_nothing(
     plain = row(original, form="8-K", items="8.01", accessionNumber="c")
     collection = opened()
     run(collection, submissions(tmp_path, original.ciks[0], [plain]))
-    assert collection.store.filing("c").ciks == ()
+    assert collection.store.document("c").ciks == ()
     assert run(collection, small_corpus / f"{ORIGINAL}.txt").total_events == 1

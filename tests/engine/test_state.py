@@ -11,12 +11,12 @@ import pytest
 
 from carag.audit import Label
 from carag.audit.tlog.merkle import EMPTY_ROOT
-from carag.engine.collection import Collection, no_progress
-from carag.engine.ingest import Ingestor
+from carag.engine.collection import Collection
 from carag.engine.state import StoreState
 from carag.errors import CorruptFile
 from carag.retrieval import embedder_by_name
 from carag.store.store import CorpusStore
+from tests.engine.filings import ingest_filings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,7 +56,7 @@ def grown(tmp_path_factory: pytest.TempPathFactory, small_corpus: Path) -> tuple
                     .replace("</TEXT>", f"Note {n}.\n</TEXT>")
                 )
                 (portion / changed).write_text(text, "utf-8")
-            Ingestor(collection).run(portion, progress=no_progress)
+            ingest_filings(collection, portion)
             roots[store.known()] = collection.state.root
         collection.close()
     return home, roots

@@ -10,13 +10,13 @@ import pytest
 
 from carag.generation.generator import Draft
 from carag.generation.guarded import Answered, DeclineCode, Declined, GuardedGenerator
+from carag.labelling.labelled import LabelledDocument, LabelledPassage
 from carag.policy import QUARANTINE, Decision, Mask, Policy, policy_word
 from carag.retrieval import FUSED, Evidence, Retriever, ranker_by_name
 from carag.retrieval.confidence.gate import ConfidenceGate
 from carag.retrieval.evidence import Words
 from carag.retrieval.public_names import PublicNames
 from carag.store.store import CorpusStore
-from carag.store.values import StoredChunk, StoredFiling
 from tests.retrieval.ranking.stores import DIM, Clock, collection_of
 
 if TYPE_CHECKING:
@@ -65,8 +65,8 @@ def stored(home: Path, visible: Sequence[Any], hidden: Sequence[Any] = (), *, ta
     if table:
         PUBLIC.keep(store)
     for number, (company, cik) in enumerate([*hidden, *visible]):
-        filing = StoredFiling(
-            accession_number=f"f{number}",
+        filing = LabelledDocument(
+            document_id=f"f{number}",
             form="10-K",
             company=company,
             filed="2021-02-03",
@@ -78,7 +78,7 @@ def stored(home: Path, visible: Sequence[Any], hidden: Sequence[Any] = (), *, ta
         word = int(policy_word(1)) | (QUARANTINE if (company, cik) in hidden else 0)
         texts = [f"{company}: {TEXT}", f"{company}: other income.", f"{company}: leases."]
         chunks = [
-            StoredChunk(
+            LabelledPassage(
                 document="10-K", start=0, end=len(one), text=one, word=word, public_at=0, subjects=(cik,)
             )
             for one in texts

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carag import Document
-from carag.engine.documents import _row
 from carag.errors import InvalidArgument
 from carag.labelling.acts import document_histories
 from carag.labelling.declared import DeclaredLabel
 from carag.labelling.document import Act, ActKind
+from carag.labelling.stated import _row
 from carag.policy import TOMBSTONE, Profile
 from carag.policy.vocabulary import Lifecycle
 

@@ -22,9 +22,10 @@ from carag import Document, Engine, Outcome, Session
 from carag.audit import Record, Verdict, Verification, verify_receipt
 from carag.audit.auditor.examine import examine_log
 from carag.audit.operations.erasure import erase
-from carag.engine import documents, recorder
+from carag.engine import recorder
 from carag.engine.policy_replay import ReplayVerdict, replay
 from carag.errors import CorruptFile, InvalidArgument
+from carag.labelling import stated
 from carag.policy import Mask, Policy, Profile
 from carag.policy.shipped import SHIPPED, shipped_text
 from tests.engine.documents import Counting
@@ -147,7 +148,7 @@ def without_the_first(state: StoreState, request: Request, evidence: Evidence) -
     return PROVEN(state, request, replace(evidence, passages=evidence.passages[1:]))
 
 
-MINUTE, PROVEN = documents._minute, recorder.proven
+MINUTE, PROVEN = stated._minute, recorder.proven
 FAULTS: dict[str, tuple[str, object]] = {
     "forbidden bits are ignored": (
         "carag.policy.table.Mask", lambda required, _, *, flags: Mask(required, 0, flags=flags)
@@ -158,10 +159,10 @@ FAULTS: dict[str, tuple[str, object]] = {
     "transfers need no basis": ("carag.policy.inference._without_transfer", tightened_by_nothing),
     "quarantine is forgotten": ("carag.labelling.declared.QUARANTINE", 0),
     "nothing expires": (
-        "carag.engine.documents._minute", lambda value, absent, zone: absent or MINUTE(value, absent, zone)
+        "carag.labelling.stated._minute", lambda value, absent, zone: absent or MINUTE(value, absent, zone)
     ),
     "all days end in Kiritimati": (
-        "carag.engine.documents._minute", lambda value, absent, _: MINUTE(value, absent, ZoneInfo("Pacific/Kiritimati"))
+        "carag.labelling.stated._minute", lambda value, absent, _: MINUTE(value, absent, ZoneInfo("Pacific/Kiritimati"))
     ),
     "what is superseded goes on": ("carag.labelling.acts._ended", lambda spans, _: spans),
     "no rule is read": ("carag.labelling.declared._holds", lambda *_: False),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from carag import Document
-from carag.engine.folder import reader_named
+from carag.engine.folder import placed_reader
 from carag.readers import Problem, ReadDocument, folder, read_folder
 from carag.readers.packed import MAX_GROWTH
 
@@ -113,7 +113,7 @@ def test_what_is_no_nested_field_is_never_left_out(tmp_path: Path) -> None:
 def test_a_circular_whose_nested_field_has_a_meaning_is_refused(tmp_path: Path, field: str) -> None:
     """Without the field, the circular could be open to more sessions than was meant."""
     (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(lines(ROW | {field: {"is": True}, "sections": [{}]})))
-    (one,) = reader_named("circulars")(tmp_path)
+    ((_, one),) = placed_reader("circulars")(tmp_path)
     assert isinstance(one, str)
     assert f"broken: {field} is" in one
 
@@ -121,7 +121,7 @@ def test_a_circular_whose_nested_field_has_a_meaning_is_refused(tmp_path: Path, 
 def test_a_circular_is_read_without_its_sections(tmp_path: Path) -> None:
     sections = [{"heading": "1", "text": "The limit is 5."}]
     (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(lines(ROW | {"sections": sections})))
-    one, said = reader_named("circulars")(tmp_path)
+    one, said = (one for _, one in placed_reader("circulars")(tmp_path))
     assert isinstance(one, Document)
     assert one.facts is not None
     assert one.facts["checks"] == "passed"
@@ -133,7 +133,7 @@ def test_a_circular_is_read_without_its_sections(tmp_path: Path) -> None:
 @pytest.mark.skipif(not SHARED.is_dir(), reason="CARAG_SHARED_DATA names no real circulars")
 def test_the_real_circulars_are_read_as_they_lie() -> None:
     """184 rows: 182 documents, and two without a text, which are reported."""
-    found = list(reader_named("circulars")(SHARED / "circulars.jsonl.gz"))
+    found = [one for _, one in placed_reader("circulars")(SHARED / "circulars.jsonl.gz")]
     assert len(found) == 184
     lost = [one for one in found if isinstance(one, str)]
     assert len(lost) == 2

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from carag import Document, Engine
 from carag.errors import CorruptFile, InvalidArgument
+from carag.labelling.labelled import LabelledDocument
 from carag.policy import Profile
 from carag.profiles.edgar.facts.filing import Filing
 from carag.profiles.edgar.rules.labeller import label
@@ -22,7 +23,6 @@ from carag.retrieval.catalogue import Catalogue, Understood
 from carag.retrieval.public_names import PublicNames
 from carag.retrieval.reading import Described, Names, ReportKind
 from carag.store.store import CorpusStore
-from carag.store.values import StoredFiling
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -49,10 +49,12 @@ QUESTIONS = (
 )
 
 
-def filing(number: int, cik: int, form: str = "10-K", period: str | None = None, **more: Any) -> StoredFiling:
+def filing(
+    number: int, cik: int, form: str = "10-K", period: str | None = None, **more: Any
+) -> LabelledDocument:
     facts: dict[str, Any] = {"period": period, "ciks": more.pop("ciks", [cik]), "stated": []}
-    return StoredFiling(
-        accession_number=f"f{number}",
+    return LabelledDocument(
+        document_id=f"f{number}",
         form=form,
         company=more.pop("company", COMPANIES[cik - 1]),
         filed="2021-02-03",
@@ -64,13 +66,10 @@ def filing(number: int, cik: int, form: str = "10-K", period: str | None = None,
     )
 
 
-def document(number: int, metadata: dict[str, Any]) -> StoredFiling:
+def document(number: int, metadata: dict[str, Any]) -> LabelledDocument:
     facts = {"metadata": metadata, "supersedes": None, "removed": False}
-    return StoredFiling(
-        accession_number=f"d{number}",
-        form="",
-        company="",
-        filed="",
+    return LabelledDocument(
+        document_id=f"d{number}",
         content_hash="ab" * 32,
         facts=facts,
         causes={},
@@ -78,7 +77,7 @@ def document(number: int, metadata: dict[str, Any]) -> StoredFiling:
     )
 
 
-def put(store: CorpusStore, filings: Sequence[StoredFiling]) -> None:
+def put(store: CorpusStore, filings: Sequence[LabelledDocument]) -> None:
     with store.writing() as transaction:
         transaction.put([(one, []) for one in filings], np.empty((0, 4), np.float32))
         transaction.relabel()
@@ -108,7 +107,7 @@ FILINGS = st.builds(
 
 
 @given(
-    st.lists(FILINGS, max_size=8, unique_by=lambda one: one.accession_number),
+    st.lists(FILINGS, max_size=8, unique_by=lambda one: one.document_id),
     st.sampled_from(QUESTIONS),
     st.booleans(),
     st.data(),
@@ -116,7 +115,7 @@ FILINGS = st.builds(
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_store_without_the_hidden_documents_reads_the_same(
     tmp_path_factory: pytest.TempPathFactory,
-    every: list[StoredFiling],
+    every: list[LabelledDocument],
     question: str,
     has_table: bool,
     data: st.DataObject,
@@ -132,7 +131,7 @@ def test_a_store_without_the_hidden_documents_reads_the_same(
                 put(store, filings)
             catalogue = Catalogue(store, EDGAR)
             row = {one: number for number, one, *_ in store.described()}
-            found.append(said(catalogue.read(question, [row[one.accession_number] for one in kept])))
+            found.append(said(catalogue.read(question, [row[one.document_id] for one in kept])))
     assert found[0] == found[1]
 
 
@@ -288,7 +287,7 @@ def test_filings_of_the_corpus_that_ships_are_read(tmp_path: Path, small_corpus:
         catalogue = Catalogue(store, EDGAR)
         numbers = [row[0] for row in store.described()]
         understood = catalogue.read("What royalty rate does Lumenfield pay in FY2023?", numbers)
-        stated = {one.id: store.filing(one.id) for one in understood.records}
+        stated = {one.id: store.document(one.id) for one in understood.records}
     assert understood.reading.entities
     assert {one.entities for one in understood.records if one.company and len(one.entities) == 1}
     for one, tier in zip(understood.records, understood.tiers, strict=True):

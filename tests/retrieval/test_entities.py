@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from carag.engine.collection import Collection, no_progress
 from carag.errors import CorruptFile
+from carag.labelling.labelled import LabelledDocument, LabelledPassage
 from carag.policy import PolicyTable, Session, bits_of, infer, policy_word
 from carag.retrieval import Retriever
 from carag.retrieval.ranking import Dense
 from carag.store.store import CorpusStore
-from carag.store.values import StoredChunk, StoredFiling
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,8 +50,8 @@ class Built(NamedTuple):
 def put(store: CorpusStore, number: int, about: frozenset[int], content: str = "") -> str:
     accession = f"{number:010}-25-000001"
     rng = np.random.default_rng([number, len(about)])
-    filing = StoredFiling(
-        accession_number=accession,
+    filing = LabelledDocument(
+        document_id=accession,
         form="10-K",
         company="A",
         filed="",
@@ -60,7 +60,7 @@ def put(store: CorpusStore, number: int, about: frozenset[int], content: str = "
         causes={"bits": []},
         public_at_source="",
     )
-    chunk = StoredChunk(
+    chunk = LabelledPassage(
         document="10-K", start=0, end=1, text="x", word=OPEN, public_at=0, subjects=tuple(about)
     )
     store.put(filing, [chunk], rng.standard_normal((1, Unit.dim)).astype(np.float32))

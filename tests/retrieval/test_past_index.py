@@ -12,13 +12,13 @@ import pytest
 
 from carag import Engine, Outcome, Session
 from carag.audit import Record
-from carag.engine.collection import Collection, no_progress
-from carag.engine.ingest import Ingestor
+from carag.engine.collection import Collection
 from carag.errors import StoreLocked
 from carag.index import Index
 from carag.policy import NEVER, QUARANTINE, Decision, Mask, Policy, PolicyTable, infer
 from carag.retrieval import FUSED, PastIndex, Retriever, add_labels, embedder_by_name, ranker_by_name
 from carag.store.store import CorpusStore
+from tests.engine.filings import ingest_filings
 from tests.sizes import examples
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def test_no_day_shows_a_passage_twice(tmp_path: Path, small_corpus: Path) -> Non
     """A passage has many labels, and one at a time."""
     with CorpusStore.open(tmp_path / "corpus.db") as store:
         collection = Collection(store, embedder_by_name("wordllama"), tmp_path / "index.carag")
-        Ingestor(collection).run(small_corpus, progress=no_progress)
+        ingest_filings(collection, small_corpus)
         labels = store.labels(store.open_labels())
         passages = {
             key: one.chunk_id for key, one in zip(labels.keys, store.chunks(labels.keys), strict=True)
@@ -181,7 +181,7 @@ def test_the_past_is_reached_from_either_side(tmp_path: Path, small_corpus: Path
     with CorpusStore.open(tmp_path / "corpus.db") as store:
         collection = Collection(store, embedder_by_name("wordllama"), tmp_path / "index.carag")
         for portion in portions(small_corpus, tmp_path, 2, 0):
-            Ingestor(collection).run(portion, progress=no_progress)
+            ingest_filings(collection, portion)
         past = PastIndex(store, collection.index.dim, HEADING)
         instants = [row[0] for row in store._connection.execute("SELECT known_at FROM changes")]  # type: ignore[union-attr]
         for at in [instants[0] - 1, *rng.choices(instants, k=25), 2**62]:
@@ -215,7 +215,7 @@ def test_a_move_that_fails_midway_is_made_good(
     with CorpusStore.open(tmp_path / "corpus.db") as store:
         collection = Collection(store, embedder_by_name("wordllama"), tmp_path / "index.carag")
         for portion in portions(small_corpus, tmp_path, 2, 0):
-            Ingestor(collection).run(portion, progress=no_progress)
+            ingest_filings(collection, portion)
         instants = [row[0] for row in store._connection.execute("SELECT known_at FROM changes")]  # type: ignore[union-attr]
         past = PastIndex(store, collection.index.dim, HEADING)
         first, last = instants[0], instants[-1]

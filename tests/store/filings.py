@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from carag.labelling.labelled import LabelledDocument, LabelledPassage
 from carag.policy import VERSION_WORD
-from carag.store.values import StoredChunk, StoredFiling
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 DIM = 4
 
 
-def a_filing(number: str = "0000000001-25-000001", **changes: Any) -> StoredFiling:
+def a_filing(number: str = "0000000001-25-000001", **changes: Any) -> LabelledDocument:
     return replace(
-        StoredFiling(
-            accession_number=number,
+        LabelledDocument(
+            document_id=number,
             form="10-K",
             company="Mill & Co.",
             filed="2025-05-09",
@@ -34,9 +34,9 @@ def a_filing(number: str = "0000000001-25-000001", **changes: Any) -> StoredFili
     )
 
 
-def some_chunks(*texts: str, word: int = VERSION_WORD | 1) -> list[StoredChunk]:
+def some_chunks(*texts: str, word: int = VERSION_WORD | 1) -> list[LabelledPassage]:
     return [
-        StoredChunk(
+        LabelledPassage(
             document="10-K", start=9 * n, end=9 * n + len(text), text=text, word=word, public_at=1000 + n
         )
         for n, text in enumerate(texts)
@@ -47,7 +47,7 @@ def some_vectors(count: int, dim: int = DIM) -> NDArray[np.float32]:
     return np.arange(1, count * dim + 1, dtype=np.float32).reshape(count, dim)
 
 
-def put(store: CorpusStore, filing: StoredFiling, *texts: str) -> list[int]:
+def put(store: CorpusStore, filing: LabelledDocument, *texts: str) -> list[int]:
     keys = store.put(filing, some_chunks(*texts), some_vectors(len(texts))).keys
     assert keys.dtype == np.int64
     return [int(key) for key in keys]

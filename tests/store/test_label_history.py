@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from carag.errors import InvalidArgument
+from carag.labelling.labelled import LabelledDocument, LabelledPassage
 from carag.labelling.lifecycle import StateSpan
 from carag.policy import NEVER, TOMBSTONE, VERSION_WORD, PolicyBit, as_of_minutes
 from carag.profiles.edgar.rules.filing_events import state_history
 from carag.profiles.edgar.rules.filing_facts import FilingFacts
 from carag.profiles.edgar.rules.metadata_only import histories
 from carag.store.store import CorpusStore
-from carag.store.values import StoredChunk, StoredFiling
 from tests.sizes import examples
 
 if TYPE_CHECKING:
@@ -49,8 +49,8 @@ def facts(accession: str, form: str, day: int, **changes: Any) -> FilingFacts:
 
 
 def put(store: CorpusStore, one: FilingFacts, passages: int = 2) -> Any:
-    filing = StoredFiling(
-        accession_number=one.accession_number,
+    filing = LabelledDocument(
+        document_id=one.accession_number,
         form=one.form,
         company="",
         filed="",
@@ -60,13 +60,13 @@ def put(store: CorpusStore, one: FilingFacts, passages: int = 2) -> Any:
         public_at_source="",
         ciks=one.ciks,
     )
-    chunk = StoredChunk(
+    chunk = LabelledPassage(
         document="10-K", start=0, end=4, text="text", word=VERSION_WORD | 1, public_at=one.public_at
     )
     return put_with_events(store, filing, [chunk] * passages)
 
 
-def put_with_events(store: CorpusStore, filing: StoredFiling, chunks: list[StoredChunk]) -> Change:
+def put_with_events(store: CorpusStore, filing: LabelledDocument, chunks: list[LabelledPassage]) -> Change:
     with store.writing() as transaction:
         transaction.put([(filing, chunks)], np.ones((len(chunks), 4), np.float32))
         return transaction.relabel(histories(transaction.facts()))
@@ -122,7 +122,7 @@ def test_one_word_a_minute_and_nothing_forgotten(
             seen[known_at] = rows(store)
             wanted = state_history(current.values())
             for accession, published in current.items():
-                keys = store.filing_labels(accession)
+                keys = store.document_labels(accession)
                 windows = store.chunks(keys)
                 for chunk_id in {chunk.chunk_id for chunk in windows}:
                     own = sorted(
@@ -172,7 +172,7 @@ def test_news_touches_only_the_rows_it_is_about(store: CorpusStore) -> None:
     after = set(store.open_labels().tolist())
     assert (7, 2 * 7 + 3, 7) == (change.closed, change.opened, change.relabelled)
     assert 7 == len(before - after)
-    assert {"7"} == {chunk.accession_number for chunk in store.chunks(sorted(before - after))}
+    assert {"7"} == {chunk.document_id for chunk in store.chunks(sorted(before - after))}
     assert set(change.keys.tolist()) <= after - before
     quiet = put(store, facts("other", "8-K", 61, ciks=(7,)), passages=1)
     assert (0, 1, 0) == (quiet.closed, quiet.opened, quiet.relabelled)
@@ -257,11 +257,11 @@ def test_no_two_changes_are_known_at_one_instant(tmp_path: Path) -> None:
 def test_a_passage_keeps_its_own_window(store: CorpusStore) -> None:
     """Events divide it and do not widen it; one that is never open has one label, which no one sees."""
     one = facts("a", "10-K", 0)
-    filing = StoredFiling(
-        accession_number="a", form="10-K", company="", filed="", content_hash="", facts=one.to_json(),
+    filing = LabelledDocument(
+        document_id="a", form="10-K", company="", filed="", content_hash="", facts=one.to_json(),
         causes={}, public_at_source="", ciks=(1,),
     )  # fmt: skip
-    base = StoredChunk(document="10-K", start=0, end=4, text="text", word=VERSION_WORD, public_at=START)
+    base = LabelledPassage(document="10-K", start=0, end=4, text="text", word=VERSION_WORD, public_at=START)
     chunks = [
         replace(base, expires_at=START + 70 * DAY),
         replace(base, expires_at=START + 30 * DAY),
@@ -272,7 +272,7 @@ def test_a_passage_keeps_its_own_window(store: CorpusStore) -> None:
     put_with_events(store, filing, chunks)
     put(store, facts("d", "25", 50))
     gone = START + 50 * DAY
-    labels = store.chunks(store.filing_labels("a"))
+    labels = store.chunks(store.document_labels("a"))
     assert [
         (0, START, gone, False),
         (0, gone, START + 70 * DAY, True),
@@ -310,10 +310,10 @@ def test_filings_without_settled_labels_are_not_stored(store: CorpusStore) -> No
     assert store.known() == -1
 
 
-def one_passage() -> tuple[list[tuple[StoredFiling, list[StoredChunk]]], NDArray[np.float32]]:
-    filing = StoredFiling(
-        accession_number="a", form="", company="", filed="", content_hash="", causes={}, public_at_source="",
+def one_passage() -> tuple[list[tuple[LabelledDocument, list[LabelledPassage]]], NDArray[np.float32]]:
+    filing = LabelledDocument(
+        document_id="a", form="", company="", filed="", content_hash="", causes={}, public_at_source="",
         facts=facts("a", "10-K", 0).to_json(),
     )  # fmt: skip
-    chunk = StoredChunk(document="", start=0, end=1, text="x", word=VERSION_WORD, public_at=0)
+    chunk = LabelledPassage(document="", start=0, end=1, text="x", word=VERSION_WORD, public_at=0)
     return [(filing, [chunk])], np.ones((1, 4), np.float32)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 from carag.errors import CaragError, InvalidArgument
 from carag.policy import NEVER, QUARANTINE, TOMBSTONE, VERSION_WORD, Mask
 from carag.store.store import CorpusStore
+from carag.store.values import StoredChunk, StoredDocument
 from tests.sizes import examples
 from tests.store.filings import DIM, a_filing, contents, put, some_chunks, some_vectors
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from carag.store.values import StoredChunk, StoredFiling
+    from carag.labelling.labelled import LabelledDocument, LabelledPassage
 
 ANYTHING = Mask(0, 0)
 
@@ -32,19 +33,19 @@ def test_a_filing_and_its_passages_come_back(store: CorpusStore) -> None:
     quarantined = a_filing(quarantine=("FORM_UNKNOWN", "form is empty"))
     chunks = some_chunks("Item 1.", "Item 2.")
     keys = store.put(quarantined, chunks, some_vectors(2)).keys.tolist()
-    number = quarantined.accession_number
+    number = quarantined.document_id
     expected = [
-        replace(
-            c,
+        StoredChunk(
+            **asdict(c),
             key=key,
             chunk_id=f"{number}:{n:05d}",
-            accession_number=number,
+            document_id=number,
             version=1,
             **{name: getattr(quarantined, name) for name in ("form", "company", "filed", "stated")},
         )
         for n, (c, key) in enumerate(zip(chunks, keys, strict=True))
     ]
-    assert replace(quarantined, version=1) == store.filing(number)
+    assert StoredDocument(**asdict(quarantined), version=1) == store.document(number)
     assert expected == store.chunks(keys)
     assert expected[1] == store.chunk(f"{number}:00001")
     assert quarantined.content_hash == store.content_hash(number)
@@ -63,7 +64,7 @@ def test_any_text_survives(tmp_path_factory: pytest.TempPathFactory, texts: list
     with CorpusStore.open(tmp_path_factory.mktemp("any") / "corpus.db") as store:
         keys = put(store, a_filing(company=texts[0], facts={"texts": texts}), *texts)
         assert texts == [c.text for c in store.chunks(keys)]
-        assert texts[0] == store.filing("0000000001-25-000001").company
+        assert texts[0] == store.document("0000000001-25-000001").company
         assert {"texts": texts} == store.facts_of("0000000001-25-000001")
 
 
@@ -107,8 +108,8 @@ def test_labels_come_as_arrays(store: CorpusStore) -> None:
     assert [[0, 1, 2], [VERSION_WORD | 1] * 3, *windows, [7, 0, 0], [0, 1, 2]] == [
         column.tolist() for column in labels
     ]
-    assert [2] == store.open_labels(after=1).tolist() == store.filing_labels("two").tolist()
-    assert [] == store.open_labels(after=2).tolist() == store.filing_labels("three").tolist()
+    assert [2] == store.open_labels(after=1).tolist() == store.document_labels("two").tolist()
+    assert [] == store.open_labels(after=2).tolist() == store.document_labels("three").tolist()
 
 
 def test_snapshot_rows_are_sorted_by_chunk_id(store: CorpusStore) -> None:
@@ -142,9 +143,9 @@ def test_a_changed_filing_supersedes_and_keeps_the_old_text(store: CorpusStore) 
     new = put(store, a_filing("one", company="New", content_hash="cd" * 32), "new text")
     assert ("old text", "new text") == (store.chunk("one:00000").text, store.chunk("one.v2:00000").text)
     assert (False, True) == tuple(ANYTHING.admits(c.word) for c in store.chunks([*old, *new]))
-    assert ("Old", "New") == (store.filing("one", version=1).company, store.filing("one").company)
+    assert ("Old", "New") == (store.document("one", version=1).company, store.document("one").company)
     assert "cd" * 32 == store.content_hash("one")
-    assert new == store.filing_labels("one").tolist()
+    assert new == store.document_labels("one").tolist()
     assert new == store.open_labels().tolist()
     assert 1 == store.counts().filings
 
@@ -172,7 +173,7 @@ def test_keys_and_ids_are_never_reused(
 @pytest.mark.parametrize("number", ["", "one.v2", "0000000001-25-000001.v13"])
 def test_a_number_that_reads_like_a_version_is_refused(store: CorpusStore, number: str) -> None:
     """Otherwise two passages could get one id."""
-    with pytest.raises(InvalidArgument, match="accession number"):
+    with pytest.raises(InvalidArgument, match="id of a document"):
         put(store, a_filing(number), "x")
 
 
@@ -219,7 +220,6 @@ GOOD = some_chunks("text")[0]
         (a_filing(), replace(GOOD, subjects=(-1,)), some_vectors(1)),
         (a_filing(), replace(GOOD, subjects=("1",)), some_vectors(1)),  # type: ignore[arg-type]
         (a_filing(), replace(GOOD, subjects=[1]), some_vectors(1)),  # type: ignore[arg-type]
-        (a_filing(), replace(GOOD, entity=7), some_vectors(1)),
         (a_filing(ciks=(10**10,)), GOOD, some_vectors(1)),
         (a_filing(ciks=("1",)), GOOD, some_vectors(1)),
         (a_filing(), replace(GOOD, end=GOOD.end + 1), some_vectors(1)),
@@ -236,7 +236,7 @@ GOOD = some_chunks("text")[0]
     ],
 )
 def test_a_bad_put_changes_nothing(
-    store: CorpusStore, filing: StoredFiling, chunk: StoredChunk, vectors: NDArray[np.float32]
+    store: CorpusStore, filing: LabelledDocument, chunk: LabelledPassage, vectors: NDArray[np.float32]
 ) -> None:
     """What does not fit together is refused whole, also as the new version of a stored filing."""
     put(store, a_filing(), "first")
@@ -267,8 +267,8 @@ def test_reading_what_is_not_there_is_refused(store: CorpusStore) -> None:
         lambda: store.chunk("one:00001"),
         lambda: store.chunks([0, 1]),
         lambda: store.chunks(["one:00000"]),  # type: ignore[list-item]
-        lambda: store.filing("two"),
-        lambda: store.filing("one", version=2),
+        lambda: store.document("two"),
+        lambda: store.document("one", version=2),
         lambda: store.chunk("one:00000", known_at=0),
         lambda: store.rows([1]),
     ):
@@ -280,7 +280,7 @@ def test_reading_what_is_not_there_is_refused(store: CorpusStore) -> None:
 def test_many_content_hashes_are_those_of_each(store: CorpusStore) -> None:
     """Of current versions only; what is not stored is left out, and a quotation mark in an id is no more than that."""
     for number, text in (("one", "a"), ("t\"w'o", "b"), ("one", "c")):
-        filing = replace(a_filing(), accession_number=number, content_hash=text * 64)
+        filing = replace(a_filing(), document_id=number, content_hash=text * 64)
         store.put(filing, some_chunks(text), some_vectors(1))
     assert store.content_hashes(["one", "t\"w'o", "three"]) == {"one": "c" * 64, "t\"w'o": "b" * 64}
     assert store.content_hashes([]) == {}
@@ -348,7 +348,7 @@ def test_one_transaction_takes_vectors_of_one_length(store: CorpusStore, dims: t
     def put_both() -> None:
         with store.writing() as transaction:
             for number, dim in zip(("one", "two"), dims, strict=True):
-                filing = replace(a_filing(), accession_number=number)
+                filing = replace(a_filing(), document_id=number)
                 transaction.put([(filing, some_chunks(number))], np.ones((1, dim), np.float32))
 
     with pytest.raises(InvalidArgument, match="dimensions"):

@@ -180,7 +180,7 @@ def test_a_change_behind_our_back_is_noticed(store: CorpusStore, change: str) ->
     connection.commit()
     connection.close()
     with pytest.raises(CorruptFile):
-        _ = store.chunks([0]), store.filing("one"), store.rows([0, 1])
+        _ = store.chunks([0]), store.document("one"), store.rows([0, 1])
 
 
 def test_a_damaged_page_is_reported(tmp_path: Path) -> None:

@@ -15,7 +15,9 @@ from carag.readers.sidecar import SIDECARS
 from carag.visible import logger
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
+
+    from carag.engine.folder import PlacedReader
 
 __all__ = ["Still", "read_still"]
 
@@ -47,7 +49,7 @@ class Still(NamedTuple):
         return any(file == one or file.startswith(f"{one}/") for one in doubtful)
 
 
-def read_still(path: Path, read: Callable[[Path], Iterable[tuple[str, Document | str]]]) -> Still:
+def read_still(path: Path, read: PlacedReader) -> Still:
     """Read a folder, or one file; ``read`` gives documents and messages with their places, empty if unknown."""
     for number in range(_PASSES):
         if number:

@@ -142,7 +142,7 @@ def attacked_pairs(
                 f"{kind}-{one.number:03d}",
                 text,
                 answer,
-                (GoldEvidence(tuple((truth.filing(row).accession_number, None) for row in gold)),),
+                (GoldEvidence(tuple((truth.filing(row).document_id, None) for row in gold)),),
                 f"adversary:{kind}",
             )
             found += [

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from carag.policy import Session
     from carag.retrieval import Passage
-    from carag.store.values import StoredFiling
+    from carag.store.values import StoredDocument
 
 __all__ = ["GroundTruth"]
 
@@ -49,7 +49,7 @@ class _Chunk:
     document: str
     start: int
     end: int
-    filing: StoredFiling
+    filing: StoredDocument
     number: int  # the store's number of the filing
 
 
@@ -76,7 +76,7 @@ class GroundTruth:
         chunks: list[_Chunk] = []
         vectors: list[NDArray[np.float32]] = []
         labels: dict[ReferenceLabel, list[int]] = {}
-        filings: dict[tuple[str, int], StoredFiling] = {}
+        filings: dict[tuple[str, int], StoredDocument] = {}
         self._first: list[ReferenceLabel] = []
         for start in range(0, len(keys), _BATCH):
             batch = keys[start : start + _BATCH]
@@ -87,9 +87,9 @@ class GroundTruth:
                 label = ReferenceLabel(one.word, names, subjects, one.public_at, one.expires_at)
                 row = by_id.setdefault(one.chunk_id, len(chunks))
                 labels.setdefault(label, []).append(row)
-                name = one.accession_number, one.version
+                name = one.document_id, one.version
                 if name not in filings:
-                    filings[name] = store.filing(one.accession_number, version=one.version)
+                    filings[name] = store.document(one.document_id, version=one.version)
                 chunk = _Chunk(
                     *(one.chunk_id, key, one.text, one.word, one.document, one.start, one.end),
                     *(filings[name], one.filing),
@@ -188,7 +188,7 @@ class GroundTruth:
                 return
             yield self._chunks[row]
 
-    def filing(self, row: int) -> StoredFiling:
+    def filing(self, row: int) -> StoredDocument:
         """Return a chunk's filing."""
         return self._chunks[row].filing
 
@@ -227,7 +227,7 @@ class GroundTruth:
     def row_at(self) -> dict[ChunkLocation, int]:
         """Row of the chunk at each location."""
         return {
-            ChunkLocation(one.filing.accession_number, one.document, one.start): row
+            ChunkLocation(one.filing.document_id, one.document, one.start): row
             for row, one in enumerate(self._chunks)
         }
 
@@ -236,7 +236,7 @@ class GroundTruth:
         """Rows of the chunks of each document, by its id."""
         found: dict[str, list[int]] = {}
         for row, one in enumerate(self._chunks):
-            found.setdefault(one.filing.accession_number, []).append(row)
+            found.setdefault(one.filing.document_id, []).append(row)
         return {name: tuple(rows) for name, rows in found.items()}
 
     def rows_at(self, places: Sequence[ChunkLocation]) -> tuple[int, ...]:

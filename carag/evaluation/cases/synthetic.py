@@ -56,10 +56,10 @@ def _facts(truth: GroundTruth) -> dict[int, str]:
     seen: set[str] = set()
     for row in range(len(truth)):
         filing = truth.filing(row)
-        if filing.accession_number in seen or not filing.company or not filing.ciks:
+        if filing.document_id in seen or not filing.company or not filing.ciks:
             continue
         if stated := _FACT.search(truth.text(row)):
-            seen.add(filing.accession_number)
+            seen.add(filing.document_id)
             found[row] = " ".join(stated.group().split())
     return found
 
@@ -92,7 +92,7 @@ def _question(truth: GroundTruth, rows: tuple[int, ...], facts: list[str], numbe
         id=f"built-{number:05d}",
         text=f"Which item or form heads each of these filings: {named}?",
         answer="; ".join(facts),
-        evidence=tuple(GoldEvidence(((truth.filing(row).accession_number, None),)) for row in rows),
+        evidence=tuple(GoldEvidence(((truth.filing(row).document_id, None),)) for row in rows),
         kind="built",
     )
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from carag.engine.folder import read_documents
+from carag.engine.folder import placed_documents
 from carag.errors import InvalidArgument
 from carag.labelling.declared import label_facts
 from carag.limits import shown
@@ -95,7 +95,7 @@ class LocalCorpusConnector(CorpusConnector):
         ends: dict[str, int] = {}
         vocabulary = Profile.open("generic").vocabulary
         zone = vocabulary.zone
-        for one in read_documents(Path(self.corpus_dir)):
+        for _, one in placed_documents(Path(self.corpus_dir)):
             if isinstance(one, str):
                 problems.append(one)
                 continue
@@ -158,7 +158,7 @@ def _stretches(passages: Iterable[StoredChunk]) -> Iterator[RegulatoryDocument]:
     ordinal = 0
     for one in passages:
         before, ordinal = ordinal, int(one.chunk_id.rpartition(":")[2])
-        source = f"{one.accession_number} {one.document}" if one.form else one.accession_number
+        source = f"{one.document_id} {one.document}" if one.form else one.document_id
         label = one.word, one.public_at, one.expires_at, one.subjects
         new = RegulatoryDocument(one.text, source, one.start, *label)
         gap = -1 if last is None else new.start - last.start - len(last.text)

@@ -168,7 +168,7 @@ def corpus_of(truth: GroundTruth) -> Corpus:
             CorpusPassage(
                 id=chunk_id,
                 text=truth.text(row),
-                accession_number=filing.accession_number,
+                accession_number=filing.document_id,
                 company=filing.company,
                 form=filing.form,
                 filed=filing.filed,

@@ -334,7 +334,7 @@ class Desk:
             "chunk_id": found.chunk_id,
             "document": found.document,
             "of": {
-                "id": filing.accession_number,
+                "id": filing.document_id,
                 "version": filing.version,
                 **{name: value for name, value in filing.stated.items() if value},
             },

@@ -55,7 +55,7 @@ def held(engine: Engine) -> dict[str, list[str]]:
     labels = store.open_labels().tolist()
     found: dict[str, list[str]] = {}
     for one in store.chunks(labels):
-        found.setdefault(one.accession_number, []).append(one.text)
+        found.setdefault(one.document_id, []).append(one.text)
     return found
 
 

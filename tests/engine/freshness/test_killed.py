@@ -41,10 +41,10 @@ STAGES = {
 
 CHILD = """
 import importlib, os, signal, sys
-import carag.engine.documents
+import carag.engine.writer
 from tests.engine.freshness.folders import opened
 store, folder, where, times = sys.argv[1:]
-carag.engine.documents._EMBED_BATCH = 4  # store often, so that a kill has something to tear
+carag.engine.writer._EMBED_BATCH = 4  # store often, so that a kill has something to tear
 if where:
     module, _, name = where.partition(":")
     owner = importlib.import_module(module)

@@ -198,7 +198,7 @@ def test_at_every_instant_there_is_one_version(engine: Engine, folder: Path) -> 
     for at in instants:
         versions: dict[str, set[int]] = {}
         for one in store.chunks(store.open_labels(known_at=at), known_at=at):
-            versions.setdefault(one.accession_number, set()).add(one.version)
+            versions.setdefault(one.document_id, set()).add(one.version)
         assert all(len(of_one) == 1 for of_one in versions.values())
         assert len(versions) == 4
 
@@ -407,7 +407,7 @@ def test_a_run_that_is_told_to_stop_ends_between_two_documents(
     engine: Engine, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was stored is on record, nothing is removed, and the next run goes on where it ended."""
-    monkeypatch.setattr("carag.engine.documents._EMBED_BATCH", 1)
+    monkeypatch.setattr("carag.engine.writer._EMBED_BATCH", 1)
     asked: list[int] = []
 
     def stop() -> bool:

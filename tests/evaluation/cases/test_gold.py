@@ -33,5 +33,5 @@ def test_gold_is_found_for_every_question_with_evidence(small: Small) -> None:
             continue
         filings = {doc for piece in asked[name].evidence for doc, _ in piece.alternatives}
         rows = [row for piece in pieces for row in small.truth.rows_at(piece)]
-        assert {small.truth.filing(row).accession_number for row in rows} <= filings
+        assert {small.truth.filing(row).document_id for row in rows} <= filings
     assert small.built.dropped <= 1

@@ -224,7 +224,7 @@ def test_passages_joined_again_are_cut_as_the_document_itself(engine: Engine, si
     """The store cut the act in passages; the metric's windows run across those cuts, and stand where they say."""
     connector = StoreCorpusConnector(engine, Session(role="public", purpose="read"))
     (stretch,) = [one for one in connector.load_documents() if one.source == "act"]
-    assert len([one for one in connector._readable[1] if one.accession_number == "act"]) > 3
+    assert len([one for one in connector._readable[1] if one.document_id == "act"]) > 3
     config = ChunkerConfig(size, size // 10)
     whole = LONG.strip()
     windows = paper_chunks(stretch.text, "act", config, offset=stretch.start)
@@ -248,7 +248,7 @@ class Passages:
 def test_passages_with_something_hidden_between_are_not_joined(engine: Engine) -> None:
     """However short it is: the numbers of passages tell, not only the room between them."""
     readable = engine.readable(Session(role="public", purpose="read"))[1]
-    act = [one for one in readable if one.accession_number == "act"]
+    act = [one for one in readable if one.document_id == "act"]
     session = Session(role="public", purpose="read")
     assert len(StoreCorpusConnector(Passages(act), session).load_documents()) == 1  # type: ignore[arg-type]
     without = StoreCorpusConnector(Passages(act[:1] + act[2:]), session).load_documents()  # type: ignore[arg-type]
@@ -266,14 +266,14 @@ def test_passages_with_something_hidden_between_are_not_joined(engine: Engine) -
         {"public_at": 5},
         {"expires_at": MINUTE + 5},
         {"subjects": (3,)},
-        {"accession_number": "another"},
+        {"document_id": "another"},
         {"form": "10-K", "document": "EX-99"},
         {"start": 0},
     ],
 )
 def test_passages_of_two_labels_or_documents_are_not_joined(engine: Engine, other: dict[str, Any]) -> None:
     session = Session(role="public", purpose="read")
-    act = [one for one in engine.readable(session)[1] if one.accession_number == "act"][:2]
+    act = [one for one in engine.readable(session)[1] if one.document_id == "act"][:2]
     two = [act[0], replace(act[1], **other)]
     found = StoreCorpusConnector(Passages(two), session).load_documents()  # type: ignore[arg-type]
     assert [one.text for one in found] == [one.text for one in two]

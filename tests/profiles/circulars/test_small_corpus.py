@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from carag import Document, Engine, Session
-from carag.engine.folder import reader_named
+from carag.engine.folder import placed_reader
 from carag.errors import InvalidArgument
 from carag.labelling.document import Act, ActKind
 from carag.policy import Profile
@@ -25,7 +25,7 @@ PROFILE = Profile.open("circulars")
 
 
 def documents() -> list[Document]:
-    return [one for one in reader_named("circulars")(DATA) if isinstance(one, Document)]
+    return [one for _, one in placed_reader("circulars")(DATA) if isinstance(one, Document)]
 
 
 def session(role: str, as_of: date | None = None, **more: Any) -> Session:

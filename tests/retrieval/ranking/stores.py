@@ -12,6 +12,7 @@ import numpy as np
 
 from carag.engine.collection import Collection, no_progress
 from carag.index import tokenize
+from carag.labelling.labelled import LabelledDocument, LabelledPassage
 from carag.labelling.lifecycle import StateSpan
 from carag.labelling.naming import named
 from carag.policy import (
@@ -28,7 +29,6 @@ from carag.policy import (
 )
 from carag.retrieval import share_of, terms_of, topic_of
 from carag.retrieval.ranking import NAMED, SIMILARITY, WORDS
-from carag.store.values import StoredChunk, StoredFiling
 from tests.index.plain_text import Chunk, Label, World
 from tests.retrieval.ranking import worlds
 from tests.retrieval.test_retriever import NOW, SESSIONS, TABLE, moment
@@ -91,14 +91,14 @@ class Histories(dict[str, tuple[StateSpan, ...]]):
         return self[number]
 
 
-def draw_chunk(rng: Generator, cik: int) -> StoredChunk:
+def draw_chunk(rng: Generator, cik: int) -> LabelledPassage:
     """Draw a passage: words of the questions' vocabulary, a window, entities, and metadata for a narrowing."""
     text = " ".join(rng.choice(worlds.WORDS, int(rng.integers(1, 9))))
     bits = int((rng.random(27) < 0.03) @ (1 << np.arange(27)))
     bits |= int(rng.choice([0, PolicyBit.MATERIAL, PolicyBit.OFFERING | PolicyBit.EGC]))
     begin = int(rng.choice([0, NOW // 2, NOW - 5, NOW + 1]))
     department = str(rng.choice(DEPARTMENTS))
-    return StoredChunk(
+    return LabelledPassage(
         document="10-K",
         start=0,
         end=len(text),
@@ -117,11 +117,11 @@ def grow(store: CorpusStore, rng: Generator, number: int) -> None:
     for _ in range(int(rng.integers(1, 4))):
         company, cik = worlds.COMPANIES[int(rng.choice(len(worlds.COMPANIES), p=worlds.OFTEN))]
         name = f"f{rng.integers(0, 2 * number + 3)}"
-        if name in {one.accession_number for one, _ in put}:
+        if name in {one.document_id for one, _ in put}:
             continue
         day = f"{rng.integers(2019, 2022)}-{rng.choice(['12-31', '06-30', '09-26'])}"
-        filing = StoredFiling(
-            accession_number=name,
+        filing = LabelledDocument(
+            document_id=name,
             form=str(rng.choice(worlds.FORMS)),
             company=company,
             filed=f"{rng.integers(2019, 2023)}-02-03",

@@ -42,7 +42,7 @@ def causes(*filings: FilingFacts) -> dict[str, dict[str, str]]:
     states = state_bits(filings)
     assert all(state.bits == bits_of(cause.bit for cause in state.causes) for state in states.values())
     return {
-        accession: {cause.bit: cause.accession_number for cause in state.causes}
+        accession: {cause.bit: cause.document_id for cause in state.causes}
         for accession, state in states.items()
     }
 
@@ -268,7 +268,7 @@ def test_only_state_bits_are_set_and_nothing_causes_itself(filings: list[FilingF
     """Bits 18-23, each with another filing as its cause; only a delisting is its own filer's."""
     for accession, state in state_bits(filings).items():
         assert state.bits & ~sum(1 << n for n in range(18, 24)) == 0
-        assert {cause.bit for cause in state.causes if cause.accession_number == accession} <= {"DELISTED"}
+        assert {cause.bit for cause in state.causes if cause.document_id == accession} <= {"DELISTED"}
 
 
 # --- from when on ---
@@ -277,7 +277,7 @@ def test_only_state_bits_are_set_and_nothing_causes_itself(filings: list[FilingF
 def history(accession: str, *filings: FilingFacts) -> list[tuple[int, set[str], list[str]]]:
     """Minute, bits and causes of each span."""
     return [
-        (span.since, set(bit_names(span.bits)), [cause.accession_number for cause in span.causes])
+        (span.since, set(bit_names(span.bits)), [cause.document_id for cause in span.causes])
         for span in state_history(filings)[accession]
     ]
 
@@ -389,7 +389,7 @@ def test_a_later_form_hides_again_what_a_report_had_cleared() -> None:
     )
     filings = [report, first, second, early, proof]
     spans = [(span.since // day, span.causes) for span in state_history(filings)["a"]]
-    assert [(since, [cause.accession_number for cause in found]) for since, found in spans] == [
+    assert [(since, [cause.document_id for cause in found]) for since, found in spans] == [
         (0, []),
         (99, ["b"]),
         (190, []),

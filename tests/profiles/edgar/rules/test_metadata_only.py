@@ -56,7 +56,7 @@ def known_of(*filings: Filing) -> KnownFacts:
 
 
 def causes(known: KnownFacts, number: str) -> dict[str, str]:
-    return {cause.bit: cause.accession_number for cause in known.states()[number].causes}
+    return {cause.bit: cause.document_id for cause in known.states()[number].causes}
 
 
 REPORT = text(filing("a", "10-K", filed=date(2024, 2, 1)))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carag.errors import InvalidArgument
-from carag.store.values import content_hash
+from carag.labelling.labelled import content_hash
 
 
 @given(st.dictionaries(st.text(), st.none() | st.integers() | st.text()), st.lists(st.text()), st.text())

@@ -1,0 +1,192 @@
+"""Store labelled documents, with what they say about others, then bring the collection up to the store."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+from carag.engine.collection import no_progress
+from carag.engine.results import IngestReport
+from carag.labelling.labelled import NotMade
+from carag.labelling.naming import named
+from carag.retrieval import headed
+from carag.visible import logger
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from carag.engine.collection import Collection, Progress
+    from carag.labelling.labelled import Facts, LabelledDocument, Made
+    from carag.labelling.lifecycle import StateSpan
+    from carag.store._transaction import Transaction
+
+__all__ = ["Given", "Kind", "never", "write"]
+
+_logger = logger(__name__)
+
+_EMBED_BATCH: Final = 2048
+"""Passages embedded together; waiting documents are stored when they have this many."""
+_LISTED_BATCH: Final = 4096
+"""Documents without text that one transaction stores."""
+
+
+class Given(Protocol):
+    """A document that was read and labelled, and is stored unless the store has it already."""
+
+    @property
+    def document(self) -> LabelledDocument:
+        """Its label, by what this source states; one with text is unchanged if its content hash is stored."""
+
+    @property
+    def has_text(self) -> bool:
+        """Whether its text is known, or facts alone."""
+
+    def made(self, known: Facts | None) -> Made | NotMade | None:
+        """Make its rows, given the facts that the store has of it; None if it brings no news."""
+
+
+class Kind(NamedTuple):
+    """Who makes the rows of a store."""
+
+    reader: str
+    """The store's note of it."""
+    histories: Callable[[Iterable[Facts]], Mapping[str, tuple[StateSpan, ...]]]
+    """Computes, by document id, what documents do to one another, from facts as the store keeps them."""
+    at_once: int = _EMBED_BATCH
+    """Documents with text stored in one transaction, at most."""
+
+
+def never() -> bool:
+    """Tell that nothing stops a run."""
+    return False
+
+
+def write(
+    collection: Collection,
+    kind: Kind,
+    given: Iterable[tuple[int, Given | NotMade]],
+    *,
+    hashes: Mapping[str, str] | None = None,
+    total: int = 0,
+    progress: Progress = no_progress,
+    stop: Callable[[], bool] = never,
+) -> IngestReport:
+    """Store what is new or changed, in the order given, and bring the collection up to it.
+
+    ``given`` has with each document how much of ``total`` has been read; a total of 0 is not shown. ``hashes`` are the
+    content hashes of those that are stored, if they were asked for at once. ``stop`` is asked before each document is
+    stored; those that wait to be embedded are then left out.
+    """
+    _logger.info("ingest begins, with %d rows", len(collection.index))
+    with collection.writing(kind.reader):
+        writer = _Writer(collection, kind, collection.store.content_hash if hashes is None else hashes.get)
+        for done, one in given:
+            if total:
+                progress("filings", done, total, writer.note)
+            if isinstance(one, NotMade):
+                writer.reject(one)
+            elif stop():
+                break
+            else:
+                writer.add(one)
+        else:
+            writer.flush()
+        collection.refresh(progress)
+    report = writer.report
+    _logger.info(
+        "ingest ends: %d added, %d changed, %d unchanged, %d events, %d problems, %d quarantined",
+        *(report.added, report.changed, report.unchanged, report.events),
+        *(len(report.problems), report.newly_quarantined),
+    )
+    return report
+
+
+class _Writer:
+    def __init__(self, collection: Collection, kind: Kind, hash_of: Callable[[str], str | None]) -> None:
+        self._collection, self._store = collection, collection.store
+        self._kind, self._hash_of = kind, hash_of
+        self.report = IngestReport()
+        self._waiting: dict[str, Made] = {}
+        """By id: of several statements of facts about one document the last has the others' facts."""
+        self._has_text = True
+        self._chunks = 0
+
+    @property
+    def note(self) -> str:
+        """How much was read."""
+        waiting = len(self._waiting) if self._has_text else 0
+        return f"{self.report.filings + waiting} read, {self.report.chunks + self._chunks} chunks"
+
+    def add(self, one: Given) -> None:
+        """Store a document, or let it wait for others; the store gets them in the order in which they are given."""
+        if one.has_text is not self._has_text:
+            self.flush()
+            self._has_text = one.has_text
+        id_, report = one.document.document_id, self.report
+        stored = self._hash_of(id_) if one.has_text else ""
+        if stored == one.document.content_hash and one.has_text:
+            report.unchanged += 1
+            return
+        known = self._waiting[id_].document.facts if id_ in self._waiting else None
+        if known is None and stored is not None:
+            known = self._store.facts_of(id_)
+        made = one.made(known)
+        if isinstance(made, NotMade):
+            self.reject(made)
+        elif made is None:
+            report.events_unchanged += 1
+        else:
+            self._waiting[id_] = made
+            self._chunks += len(made.passages)
+            if not one.has_text:
+                report.events += 1
+                self._tell(made)
+            if max(len(self._waiting), self._chunks) >= (_EMBED_BATCH if one.has_text else _LISTED_BATCH):
+                self.flush()
+
+    def reject(self, one: NotMade) -> None:
+        """Report what is not stored."""
+        self.report.problems.append(one.text)
+        self.report.failures += one.is_fault
+
+    def flush(self) -> None:
+        """Embed and store what waits."""
+        several = [*self._waiting.values()]
+        if self._has_text:
+            self._store_texts(several)
+        elif several:
+            with self._store.writing() as transaction:
+                transaction.put_metadata([one.document for one in several])
+                self._relabel(transaction)
+        self._waiting.clear()
+        self._chunks = 0
+
+    def _store_texts(self, waiting: Sequence[Made]) -> None:
+        report, heading = self.report, self._collection.profile.vocabulary.heading
+        texts = [
+            headed(piece.text, " ".join(named(heading, one.document.stated)))
+            for one in waiting
+            for piece in one.passages
+        ]
+        vectors, hashes, embedded = self._collection.vectors_of(texts)
+        report.embedded += embedded
+        report.reused += len(texts) - embedded
+        done = 0
+        for at in range(0, len(waiting), self._kind.at_once):
+            several = waiting[at : at + self._kind.at_once]
+            own = slice(done, done := done + sum(len(one.passages) for one in several))
+            with self._store.writing() as transaction:
+                rows = [(one.document, one.passages) for one in several]
+                transaction.put(rows, vectors[own], embedded=hashes[own])
+                self._relabel(transaction)
+        for one in waiting:
+            report.added += one.is_new
+            report.changed += not one.is_new
+            report.chunks += len(one.passages)
+            self._tell(one)
+
+    def _relabel(self, transaction: Transaction) -> None:
+        self.report.relabelled += transaction.relabel(self._kind.histories(transaction.facts())).relabelled
+
+    def _tell(self, made: Made) -> None:
+        self.report.newly_quarantined += made.is_quarantined
+        self.report.problems += made.remarks
