@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import date, datetime, time
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["YEARS", "FilingFacts"]
 
 _STATEMENTS: Final = PolicyBit.FS_AUDITED.value | PolicyBit.FS_UNAUDITED.value
+_LISTS: Final = ("ciks", "items", "file_numbers")
 YEARS: Final = range(1971, 9000)
 """Supported years; a date in another year counts as not stated."""
 
@@ -73,36 +74,16 @@ class FilingFacts:
 
     def to_json(self) -> dict[str, Any]:
         """Return the facts as JSON values."""
-        return {
-            "accession_number": self.accession_number,
-            "form": self.form,
-            "is_amendment": self.is_amendment,
-            "ciks": list(self.ciks),
-            "period": self.period.isoformat() if self.period else None,
-            "since": self.since,
-            "public_at": self.public_at,
-            "items": list(self.items),
-            "statements": self.statements,
-            "certified": self.certified,
-            "file_numbers": list(self.file_numbers),
-            "leaves_common": self.leaves_common,
-            "lists_common": self.lists_common,
-            "may_be_certified": self.may_be_certified,
-        }
+        period = self.period.isoformat() if self.period else None
+        lists = {name: list(getattr(self, name)) for name in _LISTS}
+        return {**asdict(self), **lists, "period": period}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
         """Restore the facts from the values of :meth:`to_json`."""
-        period = values["period"]
-        return cls(
-            **{
-                **values,
-                "ciks": tuple(values["ciks"]),
-                "items": tuple(values["items"]),
-                "file_numbers": tuple(values["file_numbers"]),
-                "period": date.fromisoformat(period) if period else None,
-            }
-        )
+        period = date.fromisoformat(values["period"]) if values["period"] else None
+        lists = {name: tuple(values[name]) for name in _LISTS}
+        return cls(**{**values, **lists, "period": period})
 
 
 def _since(filing: Filing, label: Label) -> int:
