@@ -13,13 +13,14 @@ from carag.policy import NEVER, QUARANTINE, VERSION_WORD, bit_names, from_minute
 from carag.profiles.edgar.reading.door import problem_of
 from carag.profiles.edgar.reading.readers import ReadKind, read_filings
 from carag.profiles.edgar.rules.labeller import chunk_word, label
-from carag.profiles.edgar.rules.metadata_only import KnownFacts
+from carag.profiles.edgar.rules.metadata_only import learn, states
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from carag.labelling.label import Label
+    from carag.labelling.labelled import Facts
     from carag.labelling.lifecycle import StateBits
     from carag.profiles.edgar.facts.filing import Filing
     from carag.profiles.edgar.reading.readers import ReadOutcome
@@ -36,18 +37,16 @@ def labelled(path: Path) -> Iterator[dict[str, Any]]:
     ``chunks`` are listed only if some passage's word differs from the filing's. A file that is not a filing gives
     ``where`` and ``skipped`` alone; one that cannot be read or labelled is quarantined as :data:`UNREADABLE`.
     """
-    known = KnownFacts()
+    known: dict[str, Facts] = {}
     failed: dict[str, str] = {}
     for given in read_filings(path, metadata=True):
         filing = given.filing or given.metadata
         try:
-            if filing is not None and _is_metadata_only(given):
-                known.add_row(filing)
-            elif filing is not None:
-                known.add_text(filing, label(filing))
+            if filing is not None:
+                learn(known, filing, metadata_only=_is_metadata_only(given))
         except Exception as error:  # noqa: BLE001 - one filing must not end the run; its error is reported below
             failed[given.where] = problem_of(error).reason
-    states = known.states()
+    state_of = states(known.values())
     for given in read_filings(path, metadata=True):
         filing = given.filing or given.metadata
         if given.kind is ReadKind.SKIPPED:
@@ -56,7 +55,7 @@ def labelled(path: Path) -> Iterator[dict[str, Any]]:
             yield _unreadable(given, failed.get(given.where, given.reason))
         else:
             said = label(filing, metadata_only=_is_metadata_only(given))
-            yield _described(given.where, filing, said, states[filing.accession_number])
+            yield _described(given.where, filing, said, state_of[filing.accession_number])
 
 
 def _is_metadata_only(given: ReadOutcome) -> bool:

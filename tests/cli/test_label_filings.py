@@ -215,14 +215,14 @@ def test_a_fault_in_labelling_one_filing_is_told_and_the_rest_is_labelled(
         {"accession": f"0009999999-24-00000{n}", "form": "10-Q", "text": "Item 2.", "cik": n} for n in (1, 2)
     ]
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows))
-    sound, calls = _label_filings.label, iter(range(2))
+    sound, calls = _label_filings.learn, iter(range(2))
 
     def fails_once(*given: Any, **named: Any) -> Any:
         if next(calls, 1) == 0:
             raise KeyError("secret text")
         return sound(*given, **named)
 
-    monkeypatch.setattr(_label_filings, "label", fails_once)
+    monkeypatch.setattr(_label_filings, "learn", fails_once)
     failed, labelled = _label_filings.labelled(tmp_path)
     assert _label_filings.UNREADABLE == failed["quarantined"]["code"]
     assert failed["quarantined"]["text"].startswith("KeyError at ")

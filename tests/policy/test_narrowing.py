@@ -28,12 +28,14 @@ from carag.policy import (
 )
 from carag.profiles.edgar.reading.readers import read_filings
 from carag.profiles.edgar.rules.labeller import chunk_word, label
-from carag.profiles.edgar.rules.metadata_only import KnownFacts
+from carag.profiles.edgar.rules.metadata_only import learn, quarantine_of, states
 from tests.sizes import examples
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from carag.labelling.labelled import Facts
 
 TABLE = PolicyTable.shipped()
 ADVICE = [cell for cell in TABLE.cells if cell.purpose in {"invest", "publish"}]
@@ -55,18 +57,19 @@ class Passage(NamedTuple):
 @cache
 def passages(path: Path) -> list[Passage]:
     """Label real filings and their passages, with the bits that later filings set."""
-    known, read = KnownFacts(), []
+    known: dict[str, Facts] = {}
+    read = []
     for outcome in read_filings(path):
         if outcome.metadata is not None:
-            known.add_row(outcome.metadata)
+            learn(known, outcome.metadata, metadata_only=True)
         elif outcome.filing is not None:
-            known.add_text(outcome.filing, label(outcome.filing))
+            learn(known, outcome.filing, metadata_only=False)
             read.append(outcome.filing)
-    states = known.states()
+    state_of = states(known.values())
     found = set()
     for filing in read:
-        said, state = label(filing), states[filing.accession_number].bits
-        state |= QUARANTINE if known.quarantine(filing.accession_number) else 0
+        said, state = label(filing), state_of[filing.accession_number].bits
+        state |= QUARANTINE if quarantine_of(known[filing.accession_number]) else 0
         for document in filing.documents:
             for piece in chunk(document.text):
                 word = chunk_word(said, filing, document, piece.text, piece.start) | state

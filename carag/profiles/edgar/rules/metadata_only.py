@@ -27,20 +27,22 @@ from carag.profiles.edgar.rules.labeller import label
 from carag.profiles.edgar.rules.rules import QuarantineCode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
     from carag.labelling.label import Label
+    from carag.labelling.labelled import Facts
     from carag.labelling.lifecycle import StateBits, StateSpan
     from carag.profiles.edgar.facts.filing import Filing
 
 __all__ = [
-    "KnownFacts",
     "facts_of_metadata",
     "facts_of_text",
     "histories",
     "is_metadata_only",
+    "learn",
     "quarantine_of",
     "readings",
+    "states",
     "united",
 ]
 
@@ -48,44 +50,17 @@ _DATA_REQUIRED: Final = date(2011, 6, 15)
 """Financial statements for periods ended after this day have XBRL (Regulation S-T 405)."""
 
 
-class KnownFacts:
-    """The known facts of many filings in memory, with text and without, as a store would keep them."""
+def learn(known: dict[str, Facts], filing: Filing, *, metadata_only: bool) -> None:
+    """Add the facts of a filing, with its text or without, to those known by accession number."""
+    gather = facts_of_metadata if metadata_only else facts_of_text
+    facts, number = gather(filing, label(filing, metadata_only=metadata_only)), filing.accession_number
+    # Two filings without an accession number cannot be recognised as the same.
+    known[number] = united(known[number], facts) if number and number in known else facts
 
-    def __init__(self) -> None:
-        self._known: dict[str, dict[str, Any]] = {}
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._known)
-
-    @property
-    def metadata_only(self) -> int:
-        """The number of filings known only by their metadata."""
-        return sum(is_metadata_only(one) for one in self._known.values())
-
-    def add_row(self, filing: Filing) -> None:
-        """Add the facts of a filing without text."""
-        self._add(filing.accession_number, facts_of_metadata(filing, label(filing, metadata_only=True)))
-
-    def add_text(self, filing: Filing, label: Label) -> None:
-        """Add the facts of a filing with its text."""
-        self._add(filing.accession_number, facts_of_text(filing, label))
-
-    def facts(self, accession_number: str) -> Mapping[str, Any]:
-        """Return the known facts of one filing, as a store keeps them."""
-        return self._known[accession_number]
-
-    def quarantine(self, accession_number: str) -> tuple[str, str] | None:
-        """Return why a filing is quarantined."""
-        return quarantine_of(self._known[accession_number])
-
-    def states(self) -> dict[str, StateBits]:
-        """Compute the state bits of every filing."""
-        return state_bits(one for facts in self._known.values() for one in readings(facts))
-
-    def _add(self, number: str, facts: dict[str, Any]) -> None:
-        known = self._known.get(number)
-        # Two filings without an accession number cannot be recognised as the same.
-        self._known[number] = facts if known is None or not number else united(known, facts)
+def states(facts: Iterable[Facts]) -> dict[str, StateBits]:
+    """Compute the state bits of filings, by accession number, from facts as a store keeps them."""
+    return state_bits(reading for one in facts for reading in readings(one))
 
 
 def facts_of_text(filing: Filing, label: Label) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, date, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -16,12 +16,16 @@ from carag.profiles.edgar.rules.filing_events import bears_on_others, state_hist
 from carag.profiles.edgar.rules.filing_facts import FilingFacts
 from carag.profiles.edgar.rules.labeller import label
 from carag.profiles.edgar.rules.metadata_only import (
-    KnownFacts,
     facts_of_metadata,
     facts_of_text,
+    learn,
     quarantine_of,
     readings,
+    states,
 )
+
+if TYPE_CHECKING:
+    from carag.labelling.labelled import Facts
 
 FILED = date(2024, 5, 2)
 
@@ -45,18 +49,15 @@ def text(row: Filing, words: str = "Item 1. Business") -> Filing:
     return replace(row, documents=(FilingDocument(row.form or "", words),))
 
 
-def known_of(*filings: Filing) -> KnownFacts:
-    known = KnownFacts()
+def known_of(*filings: Filing) -> dict[str, Facts]:
+    known: dict[str, Facts] = {}
     for one in filings:
-        if one.documents:
-            known.add_text(one, label(one))
-        else:
-            known.add_row(one)
+        learn(known, one, metadata_only=not one.documents)
     return known
 
 
-def causes(known: KnownFacts, number: str) -> dict[str, str]:
-    return {cause.bit: cause.document_id for cause in known.states()[number].causes}
+def causes(known: dict[str, Facts], number: str) -> dict[str, str]:
+    return {cause.bit: cause.document_id for cause in states(known.values())[number].causes}
 
 
 REPORT = text(filing("a", "10-K", filed=date(2024, 2, 1)))
@@ -95,9 +96,8 @@ FILINGS = drawn_filings()
 def test_the_order_of_arrival_does_not_matter(filings: list[Filing], random: Any) -> None:
     """Rows and texts of one accession number, in agreement or not, end in the same states and quarantines."""
     one, other = known_of(*filings), known_of(*random.sample(filings, len(filings)))
-    assert one.states() == other.states()
-    assert {number: one.facts(number) for number in one} == {number: other.facts(number) for number in other}
-    assert [one.quarantine(number) for number in one] == [other.quarantine(number) for number in one]
+    assert states(one.values()) == states(other.values())
+    assert one == other
 
 
 @given(st.lists(FILINGS, min_size=1, max_size=8, unique_by=lambda one: one.accession_number))
@@ -105,13 +105,9 @@ def test_a_row_and_then_the_text_is_the_text(filings: list[Filing]) -> None:
     """A row that repeats the text leaves no trace, and a row that comes twice counts once."""
     texts = [text(one) for one in filings]
     rows = [replace(one, documents=()) for one in filings]
-    assert (
-        known_of(*rows, *texts).states()
-        == known_of(*texts).states()
-        == known_of(*texts, *rows, *rows).states()
-    )
-    both, alone = known_of(*rows, *texts), known_of(*texts)
-    assert [both.quarantine(number) for number in alone] == [alone.quarantine(number) for number in alone]
+    both, alone, twice = known_of(*rows, *texts), known_of(*texts), known_of(*texts, *rows, *rows)
+    assert states(both.values()) == states(alone.values()) == states(twice.values())
+    assert [quarantine_of(both[number]) for number in alone] == [quarantine_of(one) for one in alone.values()]
 
 
 @given(st.lists(FILINGS, min_size=1, max_size=8, unique_by=lambda one: one.accession_number))
@@ -186,19 +182,19 @@ def test_sources_that_contradict_each_other_close() -> None:
     other = replace(row, period=date(2025, 12, 31))
     between = text(filing("c", "10-K", period=date(2025, 3, 31)))
     known = known_of(REPORT, between, row, other)
-    code, said = known.quarantine("b") or ("", "")
+    code, said = quarantine_of(known["b"]) or ("", "")
     assert code == "FACTS_DISAGREE"
     assert "2024-12-31" in said
     assert "2025-12-31" in said
     assert causes(known, "c") == {"NOT_LATEST": "b"}
-    assert (known_of(text(row), other).quarantine("b") or ("",))[0] == "FACTS_DISAGREE"
+    assert (quarantine_of(known_of(text(row), other)["b"]) or ("",))[0] == "FACTS_DISAGREE"
 
 
 def test_rows_of_two_registrants_name_one_filing() -> None:
     """A submissions row names the registrant whose row it is; the filing concerns both."""
     rows = [filing("b", "25-NSE", period=None, ciks=(cik,)) for cik in (1, 2)]
     known = known_of(*rows, REPORT, text(filing("d", "10-K", ciks=(2,), parties=(2,))))
-    assert known.quarantine("b") is None
+    assert quarantine_of(known["b"]) is None
     assert causes(known, "a")["DELISTED"] == causes(known, "d")["DELISTED"] == "b"
 
 
