@@ -46,6 +46,11 @@ class StoredDocument(LabelledDocument):
     version: int = 0
     """1, 2, ... in order of arrival; 0 is a document known by its facts alone."""
 
+    @property
+    def accession_number(self) -> str:
+        """Its id, by the name that it had in :class:`carag.engine.results.LabelHistory` before."""
+        return self.document_id
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredChunk(LabelledPassage):
