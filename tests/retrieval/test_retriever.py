@@ -84,7 +84,7 @@ class Corpus:
                 expires_at=int(max(end, public_at)),
                 key=key,
                 chunk_id=f"a:{key}",
-                accession_number="a",
+                document_id="a",
             )
             for key, (word, public_at, about, end) in enumerate(
                 zip(bits, rng.integers(0, NOW, ROWS), abouts, ends, strict=True)
@@ -412,8 +412,9 @@ def test_a_passage_is_told_as_the_store_has_it() -> None:
         told = {
             field.name: getattr(passage, field.name)
             for field in fields(passage)
-            if field.name not in ("similarity", "source", "head")
+            if field.name not in ("similarity", "source", "head", "accession_number")
         }
+        assert row.document_id == passage.document_id == passage.accession_number
         assert {name: getattr(row, name) for name in told} == told
         assert passage.source == "Example plc, 10-K, 10-K, filed 2024-03-01, a"
 
