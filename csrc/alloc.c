@@ -33,6 +33,16 @@ void *carag_allocate_zeroed(size_t count, size_t size)
     return memory;
 }
 
+void *carag_enlarged(void *array, size_t count, size_t room, size_t size)
+{
+    void *more = carag_allocate(room, size);
+    if (more && count)
+        memcpy(more, array, count * size);
+    if (more)
+        carag_release(array);
+    return more;
+}
+
 /* To a cache line; a large array to a large page, which is asked for: writing such an array first is several times
  * faster, and a search that jumps about in it waits less for addresses. It is only advice, and a system that has no
  * large pages ignores it. The distance back to what the hook returned stands before the aligned block. */

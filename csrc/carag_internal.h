@@ -30,6 +30,8 @@
 /* alloc.c */
 void *carag_allocate(size_t count, size_t size); /* NULL on overflow or when out of memory; count 0 gives memory */
 void *carag_allocate_zeroed(size_t count, size_t size);
+/* Move an array to one with more room; NULL when out of memory, and then it stays. */
+void *carag_enlarged(void *array, size_t count, size_t room, size_t size);
 void *carag_allocate_aligned(size_t count, size_t size); /* 64-byte aligned; free with carag_release_aligned */
 void carag_release(void *memory);
 void carag_release_aligned(void *memory);

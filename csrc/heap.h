@@ -2,7 +2,7 @@
  *
  * Nearer means: larger similarity, then smaller key, then smaller row number (a deleted row may share its key
  * with a later one). The order is total, so heaps, graph and oracle agree to the last tie. Keys are read only
- * on a tie, so an entry is 8 bytes. Heaps work in the caller's memory and never allocate.
+ * on a tie, so an entry is 8 bytes. Heaps (heap_of.h) work in the caller's memory.
  *
  * One heap type serves both ends: `candidates` keep the nearest on top, bounded `results` the farthest.
  */
@@ -43,36 +43,25 @@ static inline bool carag_is_nearer(const int64_t *keys, carag_near a, carag_near
     return a.node < b.node;
 }
 
-static inline bool carag_heap_above(const carag_heap *heap, carag_top top, carag_near a, carag_near b)
+typedef struct carag_heap_order {
+    const int64_t *keys;
+    carag_top top;
+} carag_heap_order;
+
+static inline bool carag_heap_above(carag_heap_order order, carag_near a, carag_near b)
 {
-    return top == CARAG_NEAREST_ON_TOP ? carag_is_nearer(heap->keys, a, b) : carag_is_nearer(heap->keys, b, a);
+    return order.top == CARAG_NEAREST_ON_TOP ? carag_is_nearer(order.keys, a, b) : carag_is_nearer(order.keys, b, a);
 }
 
-static inline void carag_heap_sift_down(carag_heap *heap, carag_top top, carag_near item)
-{
-    size_t hole = 0;
-    for (size_t child = 1; child < heap->count; child = 2 * hole + 1) {
-        if (child + 1 < heap->count && carag_heap_above(heap, top, heap->items[child + 1], heap->items[child]))
-            child++;
-        if (!carag_heap_above(heap, top, heap->items[child], item))
-            break;
-        heap->items[hole] = heap->items[child];
-        hole = child;
-    }
-    heap->items[hole] = item;
-}
+#define HEAP_ITEM carag_near
+#define HEAP_NAME(what) carag_near_##what
+#define HEAP_ORDER carag_heap_order
+#define HEAP_ABOVE carag_heap_above
+#include "heap_of.h"
 
 static inline void carag_heap_push(carag_heap *heap, carag_top top, carag_near item)
 {
-    size_t hole = heap->count++;
-    while (hole > 0) {
-        const size_t up = (hole - 1) / 2;
-        if (!carag_heap_above(heap, top, item, heap->items[up]))
-            break;
-        heap->items[hole] = heap->items[up];
-        hole = up;
-    }
-    heap->items[hole] = item;
+    carag_near_sift_up(heap->items, heap->count++, item, (carag_heap_order){heap->keys, top});
 }
 
 /* Requires count > 0. */
@@ -80,8 +69,7 @@ static inline carag_near carag_heap_pop(carag_heap *heap, carag_top top)
 {
     const carag_near first = heap->items[0];
     const carag_near last = heap->items[--heap->count];
-    if (heap->count > 0)
-        carag_heap_sift_down(heap, top, last);
+    carag_near_sift_down(heap->items, heap->count, last, (carag_heap_order){heap->keys, top});
     return first;
 }
 
@@ -97,18 +85,13 @@ static inline void carag_heap_keep(carag_heap *heap, size_t limit, carag_near it
     if (heap->count < limit)
         carag_heap_push(heap, CARAG_FARTHEST_ON_TOP, item);
     else
-        carag_heap_sift_down(heap, CARAG_FARTHEST_ON_TOP, item);
+        carag_near_sift_down(heap->items, heap->count, item, (carag_heap_order){heap->keys, CARAG_FARTHEST_ON_TOP});
 }
 
 /* Turn a farthest-on-top heap into an array, nearest first. */
 static inline void carag_heap_sort(carag_heap *heap)
 {
-    const size_t count = heap->count;
-    while (heap->count > 1) {
-        const carag_near farthest = carag_heap_pop(heap, CARAG_FARTHEST_ON_TOP);
-        heap->items[heap->count] = farthest;
-    }
-    heap->count = count;
+    carag_near_unstack(heap->items, heap->count, (carag_heap_order){heap->keys, CARAG_FARTHEST_ON_TOP});
 }
 
 #endif

@@ -108,6 +108,8 @@ carag_status carag_io_failed(carag_fault *out_fault, const char *where, const ch
 carag_status carag_corrupt(carag_fault *out_fault, const char *where, const char *what);
 bool carag_are_zero(const void *data, size_t size);
 carag_status carag_parse_header(carag_reading *job, const unsigned char *bytes, size_t size, carag_fault *out_fault);
+carag_status carag_verify_sections(carag_section *expected, const carag_section *found, const char *const *names, int count,
+                                   carag_fault *out_fault);
 carag_status carag_verify_layout(const carag_reading *job, const carag_index *index, carag_fault *out_fault);
 carag_status carag_room_for_classes(const carag_header *header, carag_view *view);
 carag_status carag_room_for_cells(const carag_header *header, carag_view *view);

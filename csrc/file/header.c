@@ -164,6 +164,18 @@ carag_status carag_parse_header(carag_reading *job, const unsigned char *bytes, 
     return CARAG_OK;
 }
 
+/* The table of sections must be the expected one, whose checksums are not known. */
+carag_status carag_verify_sections(carag_section *expected, const carag_section *found, const char *const *names, int count,
+                                   carag_fault *out_fault)
+{
+    for (int section = 0; section < count; section++) {
+        expected[section].crc = found[section].crc;
+        if (memcmp(&expected[section], &found[section], sizeof *expected) != 0)
+            return carag_corrupt(out_fault, names[section], "the section table does not match the counts");
+    }
+    return CARAG_OK;
+}
+
 /* The table must be the layout the counts demand, and the file exactly so long. */
 carag_status carag_verify_layout(const carag_reading *job, const carag_index *index, carag_fault *out_fault)
 {
@@ -180,15 +192,9 @@ carag_status carag_verify_layout(const carag_reading *job, const carag_index *in
         return carag_corrupt(out_fault, "header", "a number is out of its range");
     if (!carag_lay_out(index, header, expected, &end))
         return carag_corrupt(out_fault, "header", "the sections are larger than any file");
-    for (int section = 0; section < SECTIONS; section++) {
-        expected[section].crc = header->sections[section].crc;
-        if (memcmp(&expected[section], &header->sections[section], sizeof *expected) != 0)
-            return carag_corrupt(out_fault, carag_section_names[section],
-                                 "the section table does not match the counts");
-    }
     if (job->length != end)
         return carag_corrupt(out_fault, "header", "the file is not as long as its sections");
-    return CARAG_OK;
+    return carag_verify_sections(expected, header->sections, carag_section_names, SECTIONS, out_fault);
 }
 
 /* ---------------------------------------------------------------- room */

@@ -192,12 +192,9 @@ static bool push_leaf(carag_cover *cover, uint32_t group, size_t begin, size_t e
         return true;
     if (cover->leaf_count == cover->leaf_capacity) {
         const size_t capacity = cover->leaf_capacity ? 2 * cover->leaf_capacity : 1024;
-        carag_leaf *leaves = carag_allocate(capacity, sizeof *leaves);
+        carag_leaf *leaves = carag_enlarged(cover->leaves, cover->leaf_count, capacity, sizeof *leaves);
         if (!leaves)
             return false;
-        if (cover->leaves)
-            memcpy(leaves, cover->leaves, cover->leaf_count * sizeof *leaves);
-        carag_release(cover->leaves);
         cover->leaves = leaves;
         cover->leaf_capacity = capacity;
     }

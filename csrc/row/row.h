@@ -16,6 +16,7 @@
 #include "code/code.h"
 #include "hnsw/graph.h"
 #include "policy.h"
+#include "slots.h"
 
 #define CARAG_MAX_SLACK 16.0F  /* times a squared distance: the largest slack of a graph search */
 #define CARAG_SPARE_CLASSES 64 /* classes that may be made while a call is under way */
@@ -152,7 +153,7 @@ struct carag_index {
     size_t mapping_size;
     uint32_t *sums; /* the checksum each section was opened with, NULL when not mapped (file/map.c) */
 
-    _Atomic(struct carag_scratch *) scratches[8]; /* working memory between calls (search/scratch.c) */
+    carag_slots scratches; /* working memory between calls (search/scratch.c) */
 };
 
 /* What a search works on from begin to end. */

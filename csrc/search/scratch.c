@@ -1,16 +1,9 @@
-/* search/scratch.c - keep the working memory of searches between calls.
- *
- * A search of a few microseconds must not allocate and clear a bitset of a million rows: what a call used is put into
- * one of a few slots of the index and taken from there by the next, by atomic exchange, so any number of threads share
- * them without waiting; when all slots are full or empty, memory is released or allocated.
- */
+/* search/scratch.c - make the working memory of a search, and keep it between calls in the slots of the index (slots.h). */
 #include "carag_internal.h"
 #include "row/row.h"
 #include "search/search.h"
 
 #include <string.h>
-
-#define SLOTS (sizeof((struct carag_index *)0)->scratches / sizeof((struct carag_index *)0)->scratches[0])
 
 void carag_scratch_free(carag_scratch *scratch)
 {
@@ -84,20 +77,12 @@ static carag_scratch *scratch_new(const carag_index *index, const carag_view *vi
 /* Memory for one thread of a call; NULL when out of memory. Contents are undefined except for an empty visited set. */
 carag_scratch *carag_scratch_take(carag_index *index, const carag_view *view, const carag_room *room)
 {
-    for (size_t slot = 0; slot < SLOTS; slot++) {
-        carag_scratch *scratch = atomic_exchange_explicit(&index->scratches[slot], NULL, memory_order_acq_rel);
-        if (!scratch)
-            continue;
-        const carag_room *has = &scratch->room;
-        if (has->rows >= view->capacity && has->pool >= room->pool && has->found >= room->found &&
-            has->classes >= room->classes && has->cells >= room->cells) {
-            scratch->found.keys = view->keys;
-            return scratch;
-        }
+    carag_scratch *scratch = carag_slots_take(&index->scratches);
+    if (!scratch || scratch->room.rows < view->capacity || scratch->room.pool < room->pool ||
+        scratch->room.found < room->found || scratch->room.classes < room->classes || scratch->room.cells < room->cells) {
         carag_scratch_free(scratch);
-        break;
+        scratch = scratch_new(index, view, room);
     }
-    carag_scratch *scratch = scratch_new(index, view, room);
     if (scratch)
         scratch->found.keys = view->keys;
     return scratch;
@@ -105,17 +90,11 @@ carag_scratch *carag_scratch_take(carag_index *index, const carag_view *view, co
 
 void carag_scratch_give(carag_index *index, carag_scratch *scratch)
 {
-    for (size_t slot = 0; scratch && slot < SLOTS; slot++) {
-        carag_scratch *empty = NULL;
-        if (atomic_compare_exchange_strong_explicit(&index->scratches[slot], &empty, scratch, memory_order_acq_rel,
-                                                    memory_order_relaxed))
-            return;
-    }
-    carag_scratch_free(scratch);
+    carag_scratch_free(carag_slots_give(&index->scratches, scratch));
 }
 
 void carag_scratches_free(carag_index *index)
 {
-    for (size_t slot = 0; slot < SLOTS; slot++)
-        carag_scratch_free(atomic_exchange_explicit(&index->scratches[slot], NULL, memory_order_acq_rel));
+    for (carag_scratch *scratch; (scratch = carag_slots_take(&index->scratches));)
+        carag_scratch_free(scratch);
 }

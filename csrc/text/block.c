@@ -1,6 +1,4 @@
-/* text/block.c - keep the working memory of searches between calls, as search/scratch.c does for vectors: in a few slots,
- * taken and given by atomic exchange. Its contents are undefined when it is taken.
- */
+/* text/block.c - keep the working memory of searches between calls, in the slots of the index (slots.h). */
 #include "carag_internal.h"
 #include "text/text.h"
 
@@ -15,16 +13,11 @@ void carag_block_free(carag_block *block)
 /* NULL: out of memory. */
 carag_block *carag_block_take(carag_text *text, size_t size)
 {
-    for (size_t slot = 0; slot < CARAG_TEXT_SCRATCHES; slot++) {
-        carag_block *block = atomic_exchange_explicit(&text->scratches[slot], NULL, memory_order_acq_rel);
-        if (block && block->size >= size)
-            return block;
-        if (!block)
-            continue;
-        carag_block_free(block);
-        break;
-    }
-    carag_block *block = carag_allocate(1, sizeof *block);
+    carag_block *block = carag_slots_take(&text->scratches);
+    if (block && block->size >= size)
+        return block;
+    carag_block_free(block);
+    block = carag_allocate(1, sizeof *block);
     if (!block)
         return NULL;
     *block = (carag_block){.size = size, .bytes = carag_allocate_aligned(size, 1)};
@@ -36,11 +29,5 @@ carag_block *carag_block_take(carag_text *text, size_t size)
 
 void carag_block_give(carag_text *text, carag_block *block)
 {
-    for (size_t slot = 0; block && slot < CARAG_TEXT_SCRATCHES; slot++) {
-        carag_block *empty = NULL;
-        if (atomic_compare_exchange_strong_explicit(&text->scratches[slot], &empty, block, memory_order_acq_rel,
-                                                    memory_order_relaxed))
-            return;
-    }
-    carag_block_free(block);
+    carag_block_free(carag_slots_give(&text->scratches, block));
 }

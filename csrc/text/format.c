@@ -91,14 +91,9 @@ static carag_status verify_counts(const carag_text_header *header, uint64_t leng
         return carag_corrupt(out_fault, "header", "a count is out of its range");
     if (!carag_text_lay_out(header, expected, &end))
         return carag_corrupt(out_fault, "header", "the sections are larger than any file");
-    for (int section = 0; section < TEXT_SECTIONS; section++) {
-        expected[section].crc = header->sections[section].crc;
-        if (memcmp(&expected[section], &header->sections[section], sizeof *expected) != 0)
-            return carag_corrupt(out_fault, names[section], "the section table does not match the counts");
-    }
     if (length != end)
         return carag_corrupt(out_fault, "header", "the file is not as long as its sections");
-    return CARAG_OK;
+    return carag_verify_sections(expected, header->sections, names, TEXT_SECTIONS, out_fault);
 }
 
 /* The header at the beginning of a file of this length; the table must be the layout the counts demand. */

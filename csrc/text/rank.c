@@ -33,47 +33,36 @@ static carag_status make_room(carag_ranking *ranking)
     size_t room = ranking->room ? 2 * ranking->room : FIRST_ROOM;
     if (ranking->limit > 0 && room > ranking->limit)
         room = ranking->limit;
-    carag_ranked *items = carag_allocate(room, sizeof *items);
+    carag_ranked *items = carag_enlarged(ranking->items, ranking->count, room, sizeof *items);
     if (!items)
         return CARAG_NO_MEMORY;
-    if (ranking->count)
-        memcpy(items, ranking->items, ranking->count * sizeof *items);
-    carag_release(ranking->items);
     ranking->items = items;
     ranking->room = room;
     return CARAG_OK;
 }
 
-static void sift_down(carag_ranked *items, size_t count, carag_ranked item)
-{
-    size_t hole = 0;
-    for (size_t child = 1; child < count; child = 2 * hole + 1) {
-        if (child + 1 < count && is_better(items[child], items[child + 1]))
-            child++;
-        if (!is_better(item, items[child]))
-            break;
-        items[hole] = items[child];
-        hole = child;
-    }
-    items[hole] = item;
-}
+/* The worst on top; there is one order. */
+#define HEAP_ITEM carag_ranked
+#define HEAP_NAME(what) ranked_##what
+#define HEAP_ORDER int
+#define HEAP_ABOVE(order, a, b) ((void)(order), is_better(b, a))
+#include "heap_of.h"
 
 /* Requires carag_rank_wants. */
 carag_status carag_rank_keep(carag_ranking *ranking, carag_ranked item)
 {
     if (ranking->limit > 0 && ranking->count == ranking->limit) {
-        sift_down(ranking->items, ranking->count, item);
+        ranked_sift_down(ranking->items, ranking->count, item, 0);
         return CARAG_OK;
     }
     const carag_status status = make_room(ranking);
     if (status != CARAG_OK)
         return status;
-    size_t hole = ranking->count++;
-    while (ranking->limit > 0 && hole > 0 && is_better(ranking->items[(hole - 1) / 2], item)) {
-        ranking->items[hole] = ranking->items[(hole - 1) / 2];
-        hole = (hole - 1) / 2;
-    }
-    ranking->items[hole] = item;
+    if (ranking->limit > 0)
+        ranked_sift_up(ranking->items, ranking->count, item, 0);
+    else
+        ranking->items[ranking->count] = item;
+    ranking->count++;
     return CARAG_OK;
 }
 
@@ -126,11 +115,7 @@ static void sort_passes(carag_ranked **items, carag_ranked **other, size_t count
 carag_status carag_rank_sort(carag_ranking *ranking)
 {
     if (ranking->limit > 0) {
-        for (size_t count = ranking->count; count > 1; count--) {
-            const carag_ranked worst = ranking->items[0];
-            sift_down(ranking->items, count - 1, ranking->items[count - 1]);
-            ranking->items[count - 1] = worst;
-        }
+        ranked_unstack(ranking->items, ranking->count, 0);
         return CARAG_OK;
     }
     carag_ranked *other = carag_allocate(ranking->count, sizeof *other);

@@ -201,29 +201,18 @@ static void list_parts(carag_asking *job)
     job->stats.parts = job->part_count;
 }
 
-/* Those of the parts that could reach the most, in front of the others: a heap with the least of them on top. */
+/* Those of the parts that could reach the most, the highest bound first. */
 static uint32_t choose_first(const carag_asking *job, part_bound first[FIRST_PARTS])
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < job->part_count; i++) {
         const part_bound item = {job->bounds[job->parts[i]], job->parts[i]};
-        uint32_t hole = 0;
-        if (count < FIRST_PARTS) {
-            for (hole = count++; hole > 0 && first[(hole - 1) / 2].bound > item.bound; hole = (hole - 1) / 2)
-                first[hole] = first[(hole - 1) / 2];
-        } else if (item.bound <= first[0].bound) {
+        if (count == FIRST_PARTS && item.bound <= first[count - 1].bound)
             continue;
-        } else {
-            for (uint32_t child = 1; child < count; child = 2 * hole + 1) {
-                if (child + 1 < count && first[child + 1].bound < first[child].bound)
-                    child++;
-                if (first[child].bound >= item.bound)
-                    break;
-                first[hole] = first[child];
-                hole = child;
-            }
-        }
-        first[hole] = item;
+        uint32_t place = count < FIRST_PARTS ? count++ : FIRST_PARTS - 1;
+        for (; place > 0 && first[place - 1].bound < item.bound; place--)
+            first[place] = first[place - 1];
+        first[place] = item;
     }
     return count;
 }

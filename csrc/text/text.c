@@ -52,8 +52,8 @@ void carag_text_free(carag_text *text)
 {
     if (!text)
         return;
-    for (size_t i = 0; i < CARAG_TEXT_SCRATCHES; i++)
-        carag_block_free(atomic_load(&text->scratches[i]));
+    for (carag_block *block; (block = carag_slots_take(&text->scratches));)
+        carag_block_free(block);
     carag_shelf_free(&text->shelf);
     pthread_mutex_destroy(&text->writer);
     pthread_rwlock_destroy(&text->lock);

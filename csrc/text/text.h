@@ -16,7 +16,6 @@
 
 #define CARAG_PART_CLASSES 4     /* classes that the labels of an even part may have */
 #define CARAG_TEXT_SEGMENTS 64   /* segments at once; each is at least twice the next, so there are fewer */
-#define CARAG_TEXT_SCRATCHES 8   /* working memories kept between calls */
 #define CARAG_MAX_TERM 65535     /* bytes of a term */
 #define CARAG_MAX_PART (1U << 24) /* chunks of a part */
 #define CARAG_MAX_LABELS 4096    /* live labels of a chunk: each new one is compared with all */
@@ -104,7 +103,7 @@ struct carag_text {
     carag_shelf shelf;
     pthread_mutex_t writer;
     pthread_rwlock_t lock;
-    _Atomic(carag_block *) scratches[CARAG_TEXT_SCRATCHES];
+    carag_slots scratches;
 };
 
 /* A stream being read, or written. */
