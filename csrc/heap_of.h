@@ -1,6 +1,6 @@
-/* heap_of.h - binary heaps of items of any type, without a function pointer. Define HEAP_ITEM, HEAP_NAME(what), and
- * HEAP_ABOVE(order, a, b), whether `a` stands nearer to the top than `b`, whose `order` is of type HEAP_ORDER; then include
- * this. Heaps work in the caller's memory and never allocate.
+/* heap_of.h - binary heaps of items of any type, without a function pointer. Define HEAP_ITEM and HEAP_ORDER, two types,
+ * HEAP_NAME(what), and HEAP_ABOVE(order, a, b): whether `a` stands nearer to the top than `b`. Then include this. Heaps work
+ * in the caller's memory and never allocate.
  */
 
 static inline void HEAP_NAME(sift_down)(HEAP_ITEM *items, size_t count, HEAP_ITEM item, HEAP_ORDER order)
