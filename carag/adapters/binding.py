@@ -118,8 +118,8 @@ class Binding:
         if self._owner() is not owner:
             raise Refused(
                 "UNBOUND",
-                f"this {type(owner).__name__} was copied or loaded, and so has no engine and no session; "
-                "make one with engine= or client=, and session=",
+                f"this {type(owner).__name__} is a copy or was unpickled, so it has no engine and no session; "
+                f"construct a new {type(owner).__name__} with session= and either engine= or client=",
             )
         if k is None:
             k = self.k

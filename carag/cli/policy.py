@@ -108,7 +108,7 @@ def diff(
     new: Annotated[Path, typer.Argument(metavar="NEW", help="Another.")],
     as_json: AsJson = False,
 ) -> int:
-    """Compare two profiles: whether each cell widens or tightens, and what changed rules would open.
+    """Compare two profiles: which cells widen or tighten, and what the changed rules would open.
 
     [dim]carag policy diff old.toml carag/profiles/edgar/roles.toml[/dim]
     """

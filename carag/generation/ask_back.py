@@ -30,7 +30,8 @@ _SHOWN: Final = 4
 def question_back(question: str, passages: Sequence[Passage], topic: Topic) -> str:
     """Return a question that names the documents that may be meant, or an empty string if none needs to be asked.
 
-    That is so if a document is named, or only one contains the question's words, or only one has them all in its name.
+    None needs to be asked if the question names a document, if only one document contains the question's words, or if
+    only one has them all in its name.
     """
     asked = terms(asking(question)) or terms(question)
     if topic.understood or not 0 < len(asked) <= _FEW:

@@ -105,7 +105,7 @@ class WallCrossing:
 
 
 class LawfulBasis(StrEnum):
-    """Lawful basis of processing personal data, GDPR Art. 6(1)."""
+    """Lawful basis for processing personal data, GDPR Art. 6(1)."""
 
     CONSENT = "consent"
     LEGAL_OBLIGATION = "legal_obligation"

@@ -105,7 +105,7 @@ def instants(as_of: datetime | date | int | None, alive_at: datetime | date | in
     alive = public if alive_at is None else _minutes("alive_at", alive_at)
     if alive < public:
         raise InvalidArgument(
-            f"alive_at is minute {alive}, before as_of; want minute {public}, which is as_of, or later"
+            f"alive_at (minute {alive}) is before as_of (minute {public}); want as_of or later"
         )
     return public, alive
 

@@ -290,9 +290,9 @@ class TestEach:
         """It refuses, awaited or not; the original goes on."""
         made = one.make(engine=engine, session=EMPLOYEE, k=2)
         copied = again(made)
-        with pytest.raises(Refused, match="copied or loaded"):
+        with pytest.raises(Refused, match="is a copy or was unpickled"):
             one.ask(copied, QUESTION)
-        with pytest.raises(Refused, match="copied or loaded"):
+        with pytest.raises(Refused, match="is a copy or was unpickled"):
             asyncio.run(one.await_(copied, QUESTION))
         assert 2 == len(one.ask(made, QUESTION))
         del made

@@ -353,7 +353,7 @@ def test_a_known_epoch_is_not_read_again():
             lambda it: it.add(rows([9], ONE)._replace(words=np.array([1])), batch="x"),
             "words must be an array of 1 uint32",
         ),
-        (lambda it: it.add(rows(range(100, 170), range(70)), batch="x"), "distinct words"),
+        (lambda it: it.add(rows(range(100, 170), range(70)), batch="x"), "distinct policy words"),
         (lambda it: it.relabel([1, 1], [ONE, TWO], batch="x"), "1 keys are duplicates"),
         (lambda it: it.relabel([1], [ONE, TWO], batch="x"), "1 keys and 2 words"),
         (lambda it: it.relabel([1], [2**32], batch="x"), "32 bits"),

@@ -151,7 +151,7 @@ def test_what_was_public_then_and_has_not_expired_now():
 @pytest.mark.parametrize(
     ("alive_at", "message"),
     [
-        (8, "alive_at is minute 8, before as_of; want minute 9"),
+        (8, r"alive_at \(minute 8\) is before as_of \(minute 9\)"),
         (None, ""),
         (NEVER, "alive_at is"),
         ("now", "alive_at is"),

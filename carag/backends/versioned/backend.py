@@ -205,8 +205,8 @@ class VersionedBackend(ABC):
         words = +words
         if len(words) > self._most_words:
             raise InvalidArgument(
-                f"rows would have {len(words):,} distinct words; {self._kind} can search for {self._most_words:,} at "
-                "most: put some rows into another collection"
+                f"rows would have {len(words):,} distinct policy words; {self._kind} can search for "
+                f"{self._most_words:,} at most: put some rows into another collection"
             )
         shards = len(now.rows)
         of_shard = np.array(now.rows) + np.bincount(self._shard_of(rows.keys, shards), minlength=shards)
@@ -278,7 +278,8 @@ class VersionedBackend(ABC):
             raise InvalidArgument("an empty list admits nothing; answer without asking the engine")
         if len(admitted.words) > self._most_words:
             raise InvalidArgument(
-                f"got {len(admitted.words):,} words; {self._kind} can search for {self._most_words:,} at most"
+                f"the policy admits {len(admitted.words):,} distinct policy words; {self._kind} can search for "
+                f"{self._most_words:,} at most"
             )
         if register.epoch == 0:
             return 0

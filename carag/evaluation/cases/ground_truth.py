@@ -151,7 +151,7 @@ class GroundTruth:
         return found
 
     def partition(self, role: str) -> NDArray[np.bool_] | None:
-        """Tell for each chunk whether a role may read it for any purpose, day or question, by its first label."""
+        """Tell for each chunk, by its first label, whether a role may read it for at least one purpose on some day."""
         cells = [key for key in self._table.cells if key[0] == role]
         if not cells:
             return None

@@ -55,7 +55,7 @@ class StanceChecker:
     Parameters
     ----------
     judge : StanceJudge
-        It may have ``thresholds``, the least probabilities of SUPPORTS and CONTRADICTS, both 1/2 by default. It may
+        It may have ``thresholds``, the minimum probabilities for SUPPORTS and CONTRADICTS, both 1/2 by default. It may
         have ``conclude(claim, passages)``, which returns the three probabilities of all passages together, the
         passage that decides, the start and end of the deciding words in it, and the rows of ``judge``. Equal
         probabilities of SUPPORTS and CONTRADICTS, neither reaching its threshold, leave a claim undecided.
@@ -72,7 +72,7 @@ class StanceChecker:
         if self._thresholds.shape != (2,) or not ((self._thresholds >= 0) & (self._thresholds <= 1)).all():
             raise InvalidArgument(
                 f"the judge {judge.name!r} has the thresholds {quoted(stated)}; want two numbers from 0 to 1, the "
-                "least probabilities of SUPPORTS and of CONTRADICTS"
+                "minimum probabilities for SUPPORTS and CONTRADICTS"
             )
 
     def check(self, turn: Batch, found: Sequence[RetrievedChunk]) -> RegulatoryInteraction:

@@ -1,4 +1,4 @@
-"""Measure a file of rows into a `Report`: counts, figures of each set of models, goals, and label noise."""
+"""Measure a file of rows into a `Report`: counts, figures for each set of models, goals, and label noise."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Hnsw:
         self._index.add_items(vectors, np.arange(len(vectors)), num_threads=1)
 
     def nearest(self, query: NDArray[np.float32], k: int) -> Found:
-        """Return about the k nearest rows."""
+        """Return the k nearest rows, approximately: the graph search may miss some."""
         k = min(k, self._count)
         self._index.set_ef(max(EF_SEARCH, k))
         return self._found(*self._index.knn_query(query, k=k, num_threads=1))

@@ -121,9 +121,9 @@ class Drift:
     The p-value of each score is its rank among those of the calibration and those since. While all are exchangeable,
     p-values with randomly broken ties are independent and uniform (Vovk, Gammerman, Shafer, 2005, section 8.1), and a
     bet of p ** -1/2 / 2 has the mean 1. Ties here count against an alarm, which only makes the bet smaller and needs no
-    randomness: a reader of the log finds the same. Of the capital, 1, the part 1 / (t * (t + 1)) is bet on a change at
-    score t, so that a long good time need not be won back. The sum is still a martingale, so the
-    probability that it ever exceeds 1,000 is at most 1/1,000 (Ville, 1939).
+    randomness: a reader of the log finds the same. Of the initial capital of 1, a share of 1 / (t * (t + 1)) is
+    staked on a change at score t, so that losses from a long uneventful stretch need not be won back first. The sum is
+    still a martingale, so the probability that it ever exceeds 1,000 is at most 1/1,000 (Ville, 1939).
 
     An alarm needs a calibration of about 20 questions, and comes sooner with more.
 
