@@ -29,8 +29,8 @@ __all__ = ["LOG", "VALUES", "SharedLink", "Snapshot", "check_alone", "talking"]
 LOG: Final = "log"
 VALUES: Final = "values"
 """Suffixes of the store's schema: the schemas of the log and of its sealed values."""
-_TURN, _OPEN = 0, 1
-"""Seeds of two advisory locks: a turn's, and that of all processes that have the log open."""
+_TURN, _OPEN, _OPERATION = 0, 1, 2
+"""Seeds of the advisory locks: a turn's, that of all processes that have the log open, an erasure's or a hold's."""
 _READERS: Final = 4
 """Most connections that read at once."""
 _WAITS: Final = {"lock_timeout": "30s", "idle_in_transaction_session_timeout": "30s"}
@@ -170,6 +170,14 @@ class SharedLink:
                 self._alone -= 1
                 if not self._writer.closed:
                     unlock(self._writer, self._schema, _OPEN)
+
+    @contextlib.contextmanager
+    def operating(self) -> Iterator[None]:
+        """Let one process at a time erase, or place or release a hold, in several turns; meanwhile others append."""
+        with self._talking(), contextlib.closing(self._pool.new()) as db:
+            db.execute(f"SET lock_timeout TO '{_WAITS['lock_timeout']}'")
+            lock(db, self._schema, _OPERATION, session=True)
+            yield
 
     def is_gone(self, number: int) -> bool:
         """Tell, within a turn, whether the process with this number has left."""

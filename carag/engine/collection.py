@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 import numpy as np
 
 from carag.engine.kept_embedder import NO_EMBEDDER, KeptEmbedder
-from carag.engine.kept_profile import settle_profile
+from carag.engine.kept_profile import is_same, kept_profile, settle_profile
 from carag.engine.locks import ReadWriteLock
 from carag.engine.rows.backend import KeptBackend
 from carag.engine.rows.file import KeptFile
@@ -232,10 +232,28 @@ class Collection:
             self._rows.settle()
             self._words.save(least=True)
 
-    def keep_up(self) -> None:
-        """Bring state and index up to what other processes wrote, so that what comes next sees it."""
-        if self.store.is_shared and self.store.known() != self.known_at:
+    def keep_up(self) -> str | None:
+        """Bring state and index up to what other processes wrote, so that what comes next sees it.
+
+        Return the note of the last change of what is in force; None for a store that no other process writes.
+        """
+        if not self.store.is_shared:
+            return None
+        known, change = self.store.standing()
+        if known != self.known_at:
             self.refresh(no_progress)
+        return change
+
+    def follow_profile(self) -> str:
+        """Take over the profile that the store keeps now; return the note of the change that put it in force.
+
+        To be called while nobody may change it.
+        """
+        change, kept = self.store.standing()[1], kept_profile(self.store)
+        if kept is not None and not is_same(kept, self.profile):
+            self.catalogue.follow(kept)
+            self.profile = kept
+        return change
 
     def check(self) -> None:
         """Raise CorruptFile unless index, words and state hold exactly the store's open labels, at its last instant."""

@@ -8,21 +8,27 @@ from __future__ import annotations
 
 import hashlib
 import json
+import secrets
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from carag.audit import Access, Evaluation, IndexChange, Ingest, ModelChange, PolicyChange
+from carag.engine.kept_profile import notes_of
 from carag.engine.results import GateReport
 from carag.engine.sharing import open_corpus
 from carag.errors import MALFORMED, CorruptFile, InvalidArgument
 from carag.policy import known_at_microseconds
+from carag.store._notes import CHANGE
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from carag.audit import AuditLog, Event, Models
     from carag.engine.state import StoreState
+    from carag.policy import Profile
     from carag.store.store import CorpusStore
 
 __all__ = ["GATE_SUITE", "ConfigurationLog", "record_trust"]
@@ -37,6 +43,8 @@ _GATE_RECORD: Final = "gate_record"
 """The store's note of that record's number."""
 GATE_SUITE: Final = "gate"
 """The suite's name in the record of a calibration."""
+_BEGUN: Final = "policy_begun"
+"""The store's note of a change of the policy that is not finished: the profile's notes and its table; else empty."""
 _THE_KEPT: Final = frozenset({"GATE_CALIBRATED", "GATE_KEPT"})
 """Why models were recorded, if the gate in force is the one that the store keeps."""
 _DRIFTED: Final = "GATE_DRIFTED"
@@ -59,19 +67,48 @@ class ConfigurationLog:
         self._log = log
         self._store = store
 
+    @contextmanager
+    def changing(self, at: int) -> Iterator[None]:
+        """Let no other engine change or read what is in force; first finish a change whose process ended in between."""
+        with self._store.changing():
+            self._log.checkpoint()  # which follows a log that other processes write
+            if begun := self._store.meta_get(_BEGUN):
+                self._finish(json.loads(begun), at)
+            yield
+
+    def put_in_force(self, profile: Profile, *, at: int) -> None:
+        """Put a profile in force in every engine of this store, on record; only within :meth:`changing`.
+
+        From the first note on no request begins under the earlier one: it waits in :meth:`changing`. The record comes
+        before the notes that it commits to. If this process ends in between, the next engine finishes the change.
+        """
+        notes = notes_of(profile)
+        if all(self._store.meta_get(name) == value for name, value in notes.items()):
+            return
+        begun: dict[str, Any] = {"notes": notes, "table": profile.table.sha256}
+        change = f"begun {secrets.token_hex(16)}"
+        self._store.meta_update({_BEGUN: json.dumps(begun), CHANGE: change})
+        self._finish(begun, at)
+
+    def _finish(self, begun: dict[str, Any], at: int) -> None:
+        self.policy(bytes.fromhex(begun["table"]), at=at)
+        change = f"done {secrets.token_hex(16)}"
+        self._store.meta_update({**begun["notes"], _BEGUN: "", CHANGE: change})
+
     def policy(self, table: bytes, *, at: int, accept: bool = True) -> None:
         """Record the table, unless recorded last; CorruptFile if it is another one and ``accept`` is false."""
         last = self._last(PolicyChange)
-        if last is None or last.table != table:
-            if last is not None and not accept:
-                raise CorruptFile(
-                    f"the policy in {self._store.path} is not the one on record: it was changed by another "
-                    "program, or put "
-                    "back to an earlier copy; restore the newest backup, or put one in force: carag policy apply "
-                    f"FOLDER --store {self._store.path.parent}"
-                )
-            before, why = (None, "FIRST_TABLE") if last is None else (last.table, "TABLE_CHANGED")
-            self._append(PolicyChange(at=at, table=table, before=before, why=why))
+        if last is None or accept:
+            if last is None or last.table != table:
+                before, why = (None, "FIRST_TABLE") if last is None else (last.table, "TABLE_CHANGED")
+                self._append(PolicyChange(at=at, table=table, before=before, why=why))
+        elif last.table != table:
+            raise CorruptFile(
+                f"the policy in {self._store.path} is not the one on record: it was changed by another "
+                "program, put back to an earlier copy, or ships with another version of CARAG, which has opened the "
+                "store since; restore the newest backup, use that version, or put one in force: carag policy apply "
+                f"FOLDER --store {self._store.path.parent}"
+            )
 
     def models(
         self,
@@ -145,9 +182,11 @@ class ConfigurationLog:
 
     def keep_gate(self, text: bytes, record: int) -> GateReport:
         """Note a gate, as canonical JSON, and the record that commits to it; :meth:`models` records that it is kept."""
-        with self._log.alone("another gate"):
-            report = GateReport.of(json.loads(text), record)
-            self._store.meta_update({_GATE: text.decode(), _GATE_RECORD: str(record)})
+        report = GateReport.of(json.loads(text), record)
+        with self._store.changing():
+            self._store.meta_update(
+                {_GATE: text.decode(), _GATE_RECORD: str(record), CHANGE: f"record {record}"}
+            )
         return report
 
     def _evaluated(self, text: str, noted: str) -> GateReport | None:
@@ -224,7 +263,7 @@ class ConfigurationLog:
 
     def _append(self, change: PolicyChange | ModelChange | IndexChange) -> None:
         receipt = self._log.append(change)
-        self._store.meta_set(_note(type(change)), str(receipt.seq))
+        self._store.meta_update({_note(type(change)): str(receipt.seq), CHANGE: f"record {receipt.seq}"})
 
     def _last(self, kind: type[_Change]) -> _Change | None:
         noted = self._store.meta_get(_note(kind))

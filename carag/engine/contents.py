@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from carag.engine.folder import PlacedReader
     from carag.engine.recorder import Recorder
     from carag.engine.results import IngestReport
+    from carag.engine.rules import Rules
     from carag.profiles.edgar.documents import Selection
     from carag.store.values import Counts
 
@@ -41,7 +43,7 @@ FILINGS: Final = Kind("edgar", histories, at_once=1)
 """Each filing is stored with what it says about earlier ones, as an event of its own."""
 
 
-class Contents:
+class Contents(ABC):
     """The part of :class:`carag.Engine` that writes documents and their labels; ``clock`` returns an aware datetime."""
 
     def __init__(
@@ -56,8 +58,14 @@ class Contents:
         self._configuration = configuration
         self._clock = clock
         self._closed, self._pid = False, os.getpid()
-        lifecycle = collection.profile.vocabulary.lifecycle
-        self._documents = Kind("documents", lambda facts: document_histories(facts, lifecycle))
+        # The profile is read at each call, since another process may put a new policy in force.
+        self._documents = Kind(
+            "documents", lambda facts: document_histories(facts, collection.profile.vocabulary.lifecycle)
+        )
+
+    @abstractmethod
+    def _keep_up(self) -> Rules:
+        """Take over what other processes brought and put in force."""
 
     def ingest(
         self,
@@ -79,6 +87,7 @@ class Contents:
         the passage in it). ``reader`` reads ``path`` instead, and returns documents, and a message for what is not one.
         """
         self._check_open()
+        self._keep_up()
         own, path = self._collection.profile.vocabulary.reader, Path(path)
         if reader is None and own == "edgar":
             read, total = labelled_filings(path, only), total_bytes(path)
@@ -142,6 +151,7 @@ class Contents:
         [(1, 1, 0), (0, 0, 1)]
         """
         self._check_open()
+        self._keep_up()
         own = self._collection.profile.vocabulary.reader
         if reader is None and own == "edgar":
             raise InvalidArgument(
@@ -193,6 +203,7 @@ class Contents:
         (1, 1)
         """
         self._check_open()
+        self._keep_up()
         one = self._add(documents, stop, by=by)
         counts = one.added, one.changed, one.unchanged, one.newly_quarantined, one.chunks
         return AddReport(*counts, one.embedded, one.reused, one.problems)
@@ -232,6 +243,7 @@ class Contents:
         then.
         """
         self._check_open()
+        self._keep_up()
         started = self._clock()
         with self._collection.store.turn():
             removed = remove(self._collection, self._documents, ids)

@@ -5,6 +5,7 @@ Public methods that return text go through :meth:`Engine._on_record`; without a 
 
 from __future__ import annotations
 
+import threading
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -32,13 +33,14 @@ from carag.engine.recorder import (
     stated,
 )
 from carag.engine.results import Answer, Explanation, Retrieval
+from carag.engine.rules import Rules
 from carag.engine.served import Served
 from carag.errors import InvalidArgument, Refused
 from carag.generation import ANSWERED, Declined, GuardedGenerator, generator_by_name, own_generator
 from carag.limits import check_question, quoted
-from carag.policy import Intents, Session, Where, infer, known_at_microseconds
+from carag.policy import Session, Where, infer, known_at_microseconds
 from carag.retrieval import Retriever, any_reranker, ranker_by_name
-from carag.retrieval.reading import Listener, Said
+from carag.retrieval.reading import Said
 from carag.visible import logger
 
 if TYPE_CHECKING:
@@ -51,7 +53,7 @@ if TYPE_CHECKING:
     from carag.engine.collection import Collection
     from carag.engine.recorder import Searched
     from carag.generation import Generator
-    from carag.policy import Decision, PolicyTable, Profile, TokenVerifier
+    from carag.policy import Decision, Profile, TokenVerifier
     from carag.retrieval import ConfidenceGate, Embedder, Passage, Reranker, Withheld
 
 __all__ = ["Engine"]
@@ -86,21 +88,17 @@ class Engine(Contents, Measured, Served):
         anchoring: Anchoring,
         collection: Collection,
         guarded: GuardedGenerator,
+        keeps_gate: bool,
         retriever: Retriever,
-        table: PolicyTable,
         clock: Callable[[], datetime],
         intents: bool,
     ) -> None:
-        super().__init__(
-            collection, Recorder(log, table, clock), ConfigurationLog(log, collection.store), clock
-        )
+        super().__init__(collection, Recorder(log, clock), ConfigurationLog(log, collection.store), clock)
         self._log = log
         self._anchoring = anchoring
-        self._guarded = guarded
-        self._table = table
-        self._listener = Listener(
-            table.vocabulary.intents if intents else Intents(), collection.catalogue.declared
-        )
+        self._guarded, self._keeps_gate = guarded, keeps_gate
+        self._intents, self._switching = intents, threading.Lock()
+        self._rules = self._rules_at("")
         self._retriever = retriever
         self._denials = Denials(log, lambda: known_at_microseconds(clock()))
 
@@ -205,10 +203,18 @@ class Engine(Contents, Measured, Served):
                 accept_policy=accept_policy,
                 accept_labels=accept_labels,
                 accept_lost_values=accept_lost_values,
-                is_changed=accept_gate or accept_labels or accept_policy,
             )
             configuration = ConfigurationLog(log, collection.store)
-            kept = configuration.gate(accept=accept_gate)
+            with configuration.changing(microseconds()):
+                if accept_policy:
+                    configuration.put_in_force(collection.profile, at=microseconds())
+                change = collection.follow_profile()
+                table = bytes.fromhex(collection.profile.table.sha256)
+                configuration.policy(
+                    table, at=microseconds(), accept=accept_policy or collection.profile.is_shipped
+                )
+                kept = configuration.gate(accept=accept_gate)
+            keeps_gate = gate is None
             gate = gate or gate_in_force(kept, collection, configuration)
             model = generator_by_name(generator) if isinstance(generator, str) else own_generator(generator)
             engine = cls(
@@ -216,21 +222,20 @@ class Engine(Contents, Measured, Served):
                 anchoring=anchoring,
                 collection=collection,
                 guarded=GuardedGenerator(model, gate),
+                keeps_gate=keeps_gate,
                 retriever=Retriever(
                     collection, ranker_by_name(ranker, collection.catalogue), reranker=any_reranker(reranker)
                 ),
-                table=collection.profile.table,
                 clock=now,
                 intents=intents,
             )
             resources.callback(engine._denials.flush)
             at, state, rows = microseconds(), collection.state, len(collection.index)
             engine._configuration.labels(state, accept=accept_labels, rows=rows, at=at)
-            is_expected = accept_policy or collection.profile.is_shipped
-            engine._configuration.policy(bytes.fromhex(engine._table.sha256), at=at, accept=is_expected)
             threshold = round(gate.threshold * 1_000_000)
             engine._configuration.models(engine._models, gate=threshold, at=at, kept=kept)
             engine._watch_over(kept)
+            engine._rules = engine._rules_at(change)
             engine._settle(now(), "INGEST_RESUMED")
             engine._ending = Ending(engine, f"the engine of {path}", resources.pop_all())
             _logger.info("opened %r", engine, extra={"event": "OPENED"})
@@ -300,7 +305,7 @@ class Engine(Contents, Measured, Served):
             )
 
         found, receipt, _ = asked = self._on_record(RecordKind.QUERY, question, session, answer, where)
-        later = record_successors(self._collection, self._recorder, self._table, asked, self._listener)
+        later = record_successors(self._collection, self._recorder, asked)
         return Answer.of(found, receipt, gate=guarded.gate, superseded=later[0], follows=later[1])
 
     def retrieve(
@@ -408,16 +413,16 @@ class Engine(Contents, Measured, Served):
             raise InvalidArgument(
                 f"session is a {type(session).__name__}; want a carag.Session, not a subclass"
             )
-        request = Request(
-            kind, text, session, self._clock(), Where.of(where, self._table.vocabulary.metadata)
-        )
+        rules = self._rules
+        narrowed = Where.of(where, rules.table.vocabulary.metadata)
+        request = Request(kind, text, session, self._clock(), rules, narrowed)
         self._recorder.check(request, self._models)
         with self._recorder.failures(request):
-            self._collection.keep_up()
-            said = self._listener.said(text) if kind is not RecordKind.EXPLAIN else Said()
+            request.rules = rules = self._keep_up()
+            said = rules.listener.said(text) if kind is not RecordKind.EXPLAIN else Said()
             try:
                 decision = infer(
-                    session, self._table, now=request.started, intents=said.intents, days=said.days
+                    session, rules.table, now=request.started, intents=said.intents, days=said.days
                 )
             except Refused as refusal:
                 found = Finding(Outcome.REFUSE, refusal.code, str(refusal))
@@ -425,6 +430,26 @@ class Engine(Contents, Measured, Served):
                 request.decision = decision
                 found = replace(work(request, decision), asked_day=decision.asked_day)
             return found, self._recorder.access(request, found), request
+
+    def _keep_up(self) -> Rules:
+        """Take over what other processes brought and put in force; return what decides from now on."""
+        if self._collection.keep_up() in (None, self._rules.change):
+            return self._rules
+        with self._switching:
+            if self._collection.store.standing()[1] != self._rules.change:
+                at = known_at_microseconds(self._clock())
+                with self._configuration.changing(at):
+                    change = self._collection.follow_profile()
+                    table = bytes.fromhex(self.profile.table.sha256)
+                    self._configuration.policy(table, at=at, accept=False)
+                    kept = self._configuration.gate()
+                self._take_gate(kept)
+                self._rules = self._rules_at(change)
+            return self._rules
+
+    def _rules_at(self, change: str) -> Rules:
+        collection = self._collection
+        return Rules.of(change, collection.profile, collection.catalogue.declared, intents=self._intents)
 
     def _search(self, request: Request, decision: Decision, k: int, models: Models) -> Searched:
         if self._collection.embedder.remote:

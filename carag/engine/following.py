@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from carag.audit import AuditLog, Receipt
     from carag.engine.collection import Collection
     from carag.engine.recorder import Recorder, Request, Retrieved
-    from carag.policy import PolicyTable
-    from carag.retrieval.reading import Listener
 
 __all__ = ["record_answer", "record_successors"]
 
@@ -54,11 +52,7 @@ def record_answer(
 
 @no_text_in_traceback
 def record_successors(
-    collection: Collection,
-    recorder: Recorder,
-    table: PolicyTable,
-    asked: tuple[Finding, Receipt, Request],
-    listener: Listener,
+    collection: Collection, recorder: Recorder, asked: tuple[Finding, Receipt, Request]
 ) -> tuple[tuple[Superseded, ...], Receipt | None]:
     """Name what has replaced, withdrawn or amended the cited documents since the instant of an answer, on record."""
     found, receipt, request = asked
@@ -73,7 +67,12 @@ def record_successors(
     if then.as_of >= as_of_minutes(request.started):
         return (), None
     session = replace(request.session, as_of=None)
-    today = infer(session, table, now=request.started, intents=listener.said(request.text).intents)
+    today = infer(
+        session,
+        request.rules.table,
+        now=request.started,
+        intents=request.rules.listener.said(request.text).intents,
+    )
     later = replace(request, kind=RecordKind.RETRIEVE, decision=today, begun=None)
     with recorder.failures(later):
         ids = [one.document_id for one in citations]

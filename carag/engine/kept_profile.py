@@ -19,7 +19,15 @@ if TYPE_CHECKING:
     from carag.policy import PolicyTable
     from carag.store.store import CorpusStore
 
-__all__ = ["documents_opened", "keep_names", "kept_profile", "profile_of", "settle_profile"]
+__all__ = [
+    "documents_opened",
+    "is_same",
+    "keep_names",
+    "kept_profile",
+    "notes_of",
+    "profile_of",
+    "settle_profile",
+]
 
 _NAME: Final = "profile"
 """The store's note of the profile's name."""
@@ -100,34 +108,41 @@ def keep_names(directory: str | PathLike[str], content: bytes, file: str) -> Pub
 def settle_profile(
     store: CorpusStore, given: str | PathLike[str] | Profile | None, *, accept: bool = False
 ) -> Profile:
-    """Return the profile of a store; a new store takes the one given, by default EDGAR's."""
+    """Return the profile to open a store under; a new store takes the one given, by default EDGAR's.
+
+    With ``accept`` it may decide otherwise than the one kept, and is then to be put in force.
+    """
     kept = kept_profile(store)
     if given is None and kept is not None:
         return kept
     profile = Profile.open() if given is None else Profile.open(given)
     Declared.of(profile)
     if kept is None:
-        _keep(store, profile)
+        store.meta_update(notes_of(profile))
         return profile
     if (kept.name, kept.bits_sha256) != (profile.name, profile.bits_sha256):
         raise InvalidArgument(
             f"the store's profile is {kept.name!r}, and its bits and metadata never change, but {profile.name!r} has "
             "others; leave the profile out, or make a new store"
         )
-    if (kept.table.sha256, kept.reading) != (profile.table.sha256, profile.reading):
-        if not accept:
-            raise InvalidArgument(
-                f"the store's profile {kept.name!r} has other roles, intents, words or tables for reading questions "
-                "than the one given; leave it "
-                f"out, or put it in force with: carag policy apply FOLDER --store {store.path.parent}"
-            )
-        _keep(store, profile)
+    if not accept and not is_same(kept, profile):
+        raise InvalidArgument(
+            f"the store's profile {kept.name!r} has other roles, intents, words or tables for reading questions "
+            "than the one given; leave it "
+            f"out, or put it in force with: carag policy apply FOLDER --store {store.path.parent}"
+        )
     return profile
 
 
-def _keep(store: CorpusStore, profile: Profile) -> None:
+def is_same(one: Profile, other: Profile) -> bool:
+    """Tell whether two profiles of the same bits decide and read alike."""
+    return (one.table.sha256, one.reading) == (other.table.sha256, other.reading)
+
+
+def notes_of(profile: Profile) -> dict[str, str]:
+    """Return the notes by which a store keeps a profile."""
     # A profile that ships with the package is kept by name; its roles change with the package, on record.
     texts, reading = (
         ("", "") if profile.is_shipped else (json.dumps(profile.texts), json.dumps(dict(profile.reading)))
     )
-    store.meta_update({_NAME: profile.name, _BITS: profile.bits_sha256, _TEXTS: texts, _READING: reading})
+    return {_NAME: profile.name, _BITS: profile.bits_sha256, _TEXTS: texts, _READING: reading}

@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from carag.engine.collection import Collection
     from carag.engine.configuration import ConfigurationLog
     from carag.engine.results import Answer, GateReport, Retrieval
-    from carag.policy import Decision, PolicyTable, Session
+    from carag.engine.rules import Rules
+    from carag.policy import Decision, Session
     from carag.readers.gate_questions import GateQuestion
-    from carag.retrieval.reading import Listener
     from carag.store.values import StoredChunk
 
 __all__ = ["READ_SUITE", "Measured", "gate_in_force"]
@@ -78,18 +78,22 @@ class Measured(ABC):
     """The part of :class:`carag.Engine` that records evaluations, and calibrates the gate."""
 
     _log: AuditLog
-    _table: PolicyTable
-    _listener: Listener
+    _keeps_gate: bool
     _collection: Collection
     _configuration: ConfigurationLog
     _guarded: GuardedGenerator
     _clock: Callable[[], datetime]
+    _rules: Rules
     _watch: Watch | None = None
     """None if the gate in force is not the one calibrated on this store, or has drifted already."""
 
     @abstractmethod
     def _check_open(self) -> None:
         """Raise if the engine is closed."""
+
+    @abstractmethod
+    def _keep_up(self) -> Rules:
+        """Take over what other processes brought and put in force."""
 
     @property
     @abstractmethod
@@ -138,7 +142,7 @@ class Measured(ABC):
             suite=suite,
             suite_hash=suite_hash,
             snapshot=self._collection.state.root,
-            table=bytes.fromhex(self._table.sha256),
+            table=bytes.fromhex(self._rules.table.sha256),
             result=result,
             passed=passed,
             thresholds=thresholds or {},
@@ -152,9 +156,9 @@ class Measured(ABC):
         record, with the hash of who asked and what for, and that of the passages.
         """
         self._check_open()
-        started = self._clock()
+        started, rules = self._clock(), self._keep_up()
         try:
-            decision = infer(session, self._table, now=started)
+            decision = infer(session, rules.table, now=started)
         except Refused:
             self.retrieve("all that may be read", session)  # which puts the refusal on record
             raise
@@ -283,6 +287,13 @@ class Measured(ABC):
             )
         return _Tried(best, _score(answer.receipt), bool(one.documents), is_right)
 
+    def _take_gate(self, kept: GateReport | None) -> None:
+        """Take over the gate that the store keeps now, unless another one was given for this opening."""
+        gate = gate_in_force(kept, self._collection, self._configuration)
+        if self._keeps_gate and gate != self._guarded.gate:
+            self._guarded.gate, self._watch = gate, None
+            self._watch_over(kept)
+
     def _watch_over(self, kept: GateReport | None) -> None:
         """Begin to watch for drift, if the gate in force is the one that the store keeps; continue from the log."""
         gate = self._guarded.gate
@@ -308,12 +319,12 @@ class Measured(ABC):
         """Return the questions to ask, and how many were left out because their documents are hidden."""
         asked: list[GateQuestion] = []
         closed: list[int] = []
-        hidden = 0
+        hidden, rules = 0, self._keep_up()
         for one in read:
-            said = self._listener.said(one.question)
+            said = rules.listener.said(one.question)
             try:
                 decision = infer(
-                    session, self._table, now=self._clock(), intents=said.intents, days=said.days
+                    session, rules.table, now=self._clock(), intents=said.intents, days=said.days
                 )
             except Refused as refusal:
                 self.retrieve(one.question, session)  # which puts the refusal on record

@@ -39,9 +39,10 @@ if TYPE_CHECKING:
 
     from carag.audit import AuditLog, Receipt, RecordKind, StateProof
     from carag.engine.collection import Collection
+    from carag.engine.rules import Rules
     from carag.engine.state import StoreState
     from carag.generation import Citation
-    from carag.policy import AskedDay, Decision, Explained, Policy, PolicyTable, Session, Where
+    from carag.policy import AskedDay, Decision, Explained, Policy, Session, Where
     from carag.retrieval import Evidence, Reranker, Withheld
     from carag.retrieval import Passage as Found
     from carag.retrieval.ranking import Ranker
@@ -73,6 +74,7 @@ class Request:
     """The question, or the id of the chunk to explain."""
     session: Session
     started: datetime
+    rules: Rules
     where: Where = EVERYWHERE
     decision: Decision | None = None
     """What the session may use; None until that is inferred, and for a refused session."""
@@ -208,10 +210,8 @@ def no_text_in_traceback(call: Callable[_Arguments, _Result]) -> Callable[_Argum
 class Recorder:
     """Writes one record per request; ``clock`` returns an aware datetime."""
 
-    def __init__(self, log: AuditLog, table: PolicyTable, clock: Callable[[], datetime]) -> None:
+    def __init__(self, log: AuditLog, clock: Callable[[], datetime]) -> None:
         self._log = log
-        self._table = table
-        self._table_hash = bytes.fromhex(table.sha256)
         self._clock = clock
         self.mark = object()
 
@@ -256,16 +256,16 @@ class Recorder:
         index: IndexState | None = None,
         heads: tuple[HeadRows, ...] = (),
     ) -> Access:
-        session, decision = request.session, request.decision
+        session, decision, table = request.session, request.decision, request.rules.table
         return Access(
             kind=request.kind,
             started=known_at_microseconds(request.started),
             ended=known_at_microseconds(self._clock()),
-            role=session.role if session.role in self._table.roles else None,
-            purpose=session.purpose if session.purpose in self._table.purposes else None,
+            role=session.role if session.role in table.roles else None,
+            purpose=session.purpose if session.purpose in table.purposes else None,
             source=SessionSource(session.source.value),
-            as_of=self._as_of(session, request) if decision is None else decision.as_of,
-            policy=_applied(self._table_hash, decision),
+            as_of=_as_of(request) if decision is None else decision.as_of,
+            policy=_applied(request),
             index=index,
             intents=() if decision is None else decision.intents,
             where=request.where.fields,
@@ -278,10 +278,6 @@ class Recorder:
             issuer=session.issuer,
             audience=session.audience,
         )
-
-    def _as_of(self, session: Session, request: Request) -> int:
-        """Return the instant that a refused session asked about; the table's profile says when a day ends."""
-        return as_of_minutes(session.as_of or request.started, self._table.vocabulary.zone)
 
     def _secrets(
         self, request: Request, answer: str | None = None, reading: str = ""
@@ -313,7 +309,7 @@ class Recorder:
             purpose=decision.purpose,
             source=SessionSource(session.source.value),
             as_of=decision.as_of,
-            policy=_applied(self._table_hash, decision),
+            policy=_applied(request),
             models=models,
         )
         receipt = self._log.append(event, secrets={"query": request.text, "subject": session.subject})
@@ -355,7 +351,7 @@ class Recorder:
             quarantined=quarantined,
             rows=len(collection.index),
             snapshot=collection.state.root,
-            table=self._table_hash,
+            table=bytes.fromhex(collection.profile.table.sha256),
             embed=collection.embedder.name,
             why=why,
         )
@@ -375,7 +371,13 @@ def stated(model: Ranker | Reranker | None) -> str | None:
     return None if model is None or fingerprint is None else f"{model.name} {shortened(fingerprint)}"
 
 
-def _applied(table: bytes, decision: Decision | None) -> PolicyApplied:
+def _as_of(request: Request) -> int:
+    """Return the instant that a refused session asked about; the table's profile says when a day ends."""
+    return as_of_minutes(request.session.as_of or request.started, request.rules.table.vocabulary.zone)
+
+
+def _applied(request: Request) -> PolicyApplied:
+    table, decision = bytes.fromhex(request.rules.table.sha256), request.decision
     if decision is None:
         return PolicyApplied(table)
     more = decision.reopened

@@ -127,6 +127,13 @@ class Catalogue:
         self._lock = threading.Lock()
         self._known: _Contents | None = None
 
+    def follow(self, profile: Profile) -> None:
+        """Read questions and documents from now on as another profile of the same bits declares."""
+        declared = Declared.of(profile)
+        with self._lock:
+            if declared.sha256 != self.declared.sha256:
+                self.declared, self._known = declared, None
+
     def refresh(self) -> None:
         """Read new documents from the store; all of them at first, and after the public table was replaced.
 

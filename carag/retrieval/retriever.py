@@ -99,9 +99,12 @@ class Retriever:
         self._collection = collection
         self._store = collection.store
         self._exact_limit = exact_limit
-        vocabulary = collection.profile.vocabulary
-        self._citation = vocabulary.citation
-        self._past = PastIndex(collection.store, collection.index.dim, vocabulary.heading)
+        heading = collection.profile.vocabulary.heading
+        self._past = PastIndex(collection.store, collection.index.dim, heading)
+
+    @property
+    def _citation(self) -> tuple[str, ...]:
+        return self._collection.profile.vocabulary.citation
 
     def retrieve(
         self,
@@ -251,7 +254,10 @@ class Retriever:
             near = self._admissible(numbers, decision, where, known_at=known_at)
         heads = {one.key: head_of(one, list(_before(one, near))) for one in torn}
         passages = tuple(
-            replace(passage_of(chunk, similarity, self._citation), head=heads.get(chunk.key))
+            replace(
+                passage_of(chunk, similarity, self._citation),
+                head=heads.get(chunk.key),
+            )
             for similarity, chunk in hits
         )
         lenders = _lenders(passages, near.values())

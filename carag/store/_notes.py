@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from contextlib import AbstractContextManager
 
-__all__ = ["Notes"]
+__all__ = ["CHANGE", "Notes"]
+
+CHANGE: Final = "configuration"
+"""The note that every change of what is in force replaces, so that each process notices it."""
 
 _NOTE: Final = (
     "INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"

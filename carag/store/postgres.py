@@ -51,8 +51,8 @@ _PATIENCE: Final = "60s"
 """How long to wait for another writer's transaction."""
 _CONNECTIONS: Final = 4
 """Most connections of a process at once, besides those that stream rows and that of a turn."""
-_WRITES, _TURNS = 0, 1
-"""Seeds of the two advisory locks of a store: of one transaction, and of a whole run that writes."""
+_WRITES, _TURNS, _CHANGES = 0, 1, 2
+"""Seeds of the advisory locks of a store: of one transaction, of a whole run that writes, and of what is in force."""
 
 
 def set_up(db: Any, schema: str, role: str) -> None:
@@ -148,6 +148,13 @@ class PostgresStore(CorpusStore):
                 yield
             finally:
                 self._turns -= 1
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """As in the base class; StoreLocked if another process, which lives, keeps the lock for a minute."""
+        with self._translating(), closing(self._pool.new()) as db:
+            lock(db, self._schema, _CHANGES, session=True)
+            yield
 
     @contextmanager
     def _reading(self) -> Iterator[Any]:

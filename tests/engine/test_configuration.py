@@ -46,7 +46,7 @@ def test_a_new_store_begins_with_what_is_in_force(tmp_path: Path) -> None:
         with open_store(tmp_path) as engine:
             policy, models = (record.event for record in records(engine))
     assert (policy.why, models.why) == ("FIRST_TABLE", "FIRST_MODELS")  # type: ignore[union-attr]
-    assert policy.table.hex() == engine._table.sha256  # type: ignore[union-attr]
+    assert policy.table.hex() == engine.profile.table.sha256  # type: ignore[union-attr]
     assert (models.gate, models.models.embed) == (390_000, "wordllama")  # type: ignore[union-attr]
 
 

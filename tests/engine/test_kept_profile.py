@@ -59,7 +59,7 @@ def test_a_profile_of_ones_own_opens_where_its_folder_is_gone(tmp_path: Path) ->
     with pytest.raises(InvalidArgument, match="carag policy apply"):
         opened(tmp_path / "store", profile=wider)
     with opened(tmp_path / "store") as engine:
-        assert engine._table.sha256 == Profile.open(folder).table.sha256
+        assert engine.profile.table.sha256 == Profile.open(folder).table.sha256
         assert not refused(engine, "employee", "work")
 
 

@@ -145,7 +145,7 @@ def test_every_passage_satisfies_the_masks_of_role_and_purpose(
     """Derived again from the table, not believed from the record."""
     record = verify_receipt(*answered).record
     assert record is not None
-    found = replay(record, engine._table)
+    found = replay(record, engine.profile.table)
     assert found.verdict is ReplayVerdict.MATCHES
     assert "FORBIDDEN:SUPERSEDED" in found.withheld
 

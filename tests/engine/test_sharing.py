@@ -14,9 +14,8 @@ import pytest
 
 import carag
 from carag import Document, Engine, Session
-from carag.audit import Ingest, Verdict, verify_receipt
+from carag.audit import AuditLog, Ingest, Verdict, verify_receipt
 from carag.engine.backup import back_up
-from carag.engine.configuration import ConfigurationLog
 from carag.engine.sharing import share
 from carag.errors import AuditUnavailable, InvalidArgument, StoreLocked
 from carag.policy import Profile
@@ -150,16 +149,11 @@ def test_a_process_that_comes_back_has_its_own_index(homes: Homes) -> None:
         assert other._collection.added == 1
 
 
-def test_what_is_in_force_changes_for_one_alone(homes: Homes, tmp_path: Path) -> None:
-    """Roles, names and gates are in the memory of every process, so they change when no other one runs."""
-    with (
-        Engine.open(homes.other),
-        pytest.raises(StoreLocked, match="a change of the configuration in force needs"),
-    ):
-        Engine.open(homes.one, accept_policy=True)
-    with homes.opened() as (one, other), pytest.raises(StoreLocked, match="another gate needs"):
-        ConfigurationLog(other.log, one._collection.store).keep_gate(b"{}", 0)
-    Engine.open(homes.one, accept_policy=True).close()
+def test_other_labels_are_accepted_by_one_alone(homes: Homes) -> None:
+    """They are what every process has searched in memory."""
+    with Engine.open(homes.other), pytest.raises(StoreLocked, match="accepting other labels needs"):
+        Engine.open(homes.one, accept_labels=True)
+    Engine.open(homes.one, accept_labels=True).close()
 
 
 def test_the_profile_is_that_of_the_store(homes: Homes) -> None:
@@ -172,6 +166,25 @@ def test_its_rows_are_in_no_backend(homes: Homes) -> None:
     """Every process has an index of its own, which is as fast as one can be; a backend is not shared with it yet."""
     with pytest.raises(InvalidArgument, match="leave the backend out"):
         Engine.open(homes.one, backend="postgresql://a@b/c?collection=d")
+
+
+def test_a_log_is_opened_while_another_process_writes(homes: Homes) -> None:
+    """Its end is read as of one instant."""
+    with Engine.open(homes.one) as one:
+        is_over = threading.Event()
+
+        def ask() -> None:
+            while not is_over.is_set():
+                one.retrieve(QUESTION, ASKER)
+
+        asking = threading.Thread(target=ask)
+        asking.start()
+        try:
+            for _ in range(5):
+                AuditLog.open(homes.other).close()
+        finally:
+            is_over.set()
+            asking.join()
 
 
 def test_a_directory_is_one_engine_s(homes: Homes) -> None:

@@ -79,6 +79,10 @@ class Backend(Protocol):
         """
         ...
 
+    def paused(self) -> AbstractContextManager[None]:
+        """Keep the writers of other processes out while the end of the log is read."""
+        ...
+
     def alone(self, what: str) -> AbstractContextManager[None]:
         """Keep all other processes out of the log; StoreLocked, and ``what`` is refused, if one has it open."""
         ...

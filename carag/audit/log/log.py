@@ -175,8 +175,8 @@ class AuditLog(Proving):
             private = private or undo.enter_context(contextlib.closing(opened()))
             log = cls(home, key, store, private, tip, clock, retain)
             undo.callback(log._stop)
-            with restorable(str(home.private)):
-                settle(private, store.bodies(private.settled), log.size)
+            with private.settling():
+                log._settle()
             log._recover()
             if is_lost:
                 log.append(Recovery("VALUES_LOST"))
@@ -375,6 +375,22 @@ class AuditLog(Proving):
         with self._backend.turn(self._tip, self._key.verifier) as tip:
             self._tip = tip
             yield tip
+
+    @contextlib.contextmanager
+    def settling(self) -> Iterator[None]:
+        """Record and carry out an erasure or a hold while nobody else does, after what an ended process left to do."""
+        self._check_open()
+        with self._private.settling():
+            if self._backend.is_shared:
+                self._settle()
+            yield
+            if self._backend.is_shared:
+                self._private.settle(self.size)
+
+    def _settle(self) -> None:
+        with restorable(str(self._home.private)):
+            size = self._followed().frontier.size
+            settle(self._private, self._backend.bodies(self._private.settled, size), size)
 
     def _recover(self) -> None:
         """Record the requests that an earlier process left unfinished."""

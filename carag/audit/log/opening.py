@@ -50,7 +50,7 @@ def read_checkpoint(backend: Backend, key: NoteKey) -> Note:
 
 def read_tip(backend: Backend, key: NoteKey) -> Tip:
     """Find where a log ends, and check that its newest records lead to the signed root; CorruptFile if they do not."""
-    with restorable(backend.where):
+    with restorable(backend.where), backend.paused():
         return _read_tip(backend, key)
 
 

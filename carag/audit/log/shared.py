@@ -90,6 +90,12 @@ class SharedBackend:
                 )
             yield self._followed(tip, key, Note.parse(text), size)
 
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Hold the turn."""
+        with self._link.turn():
+            yield
+
     def alone(self, what: str) -> AbstractContextManager[None]:
         """Keep all other processes out of the log."""
         return self._link.alone(what)

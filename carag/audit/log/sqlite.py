@@ -75,6 +75,10 @@ class SqliteBackend(SqliteStore):
         """Yield the given end: no other process writes."""
         yield tip
 
+    def paused(self) -> contextlib.AbstractContextManager[None]:
+        """Do nothing: no other process writes."""
+        return contextlib.nullcontext()
+
     def alone(self, what: str) -> contextlib.AbstractContextManager[None]:  # noqa: ARG002 - as above
         """Do nothing: no other process has the log open."""
         return contextlib.nullcontext()

@@ -89,7 +89,7 @@ def erase(
     reason = _fields.member(Basis, basis)
     if (subject is None) == (not records):
         raise InvalidArgument("name the values to erase: either records or a subject")
-    with log.private.settling():
+    with log.settling():
         targets = _targets(log, records, subject, fields)
         _check_holds(log, targets)
         if reason.waits:
@@ -100,7 +100,7 @@ def erase(
 def destroy(
     log: AuditLog, targets: Sequence[Target], basis: Basis, *, actor: str, approver: str, named: bool
 ) -> Receipt:
-    """Record an erasure that was checked, then carry it out; call it within ``log.private.settling()``."""
+    """Record an erasure that was checked, then carry it out; call it within ``log.settling()``."""
     numbers = sorted({target.seq for target in targets})
     event = Erasure(
         basis=basis,

@@ -84,7 +84,7 @@ def erase_expired(log: AuditLog, *, actor: str, approver: str) -> Receipt:
     """
     two_persons(actor, approver)
     log.verify()  # an altered retention class or commit time must not cause an erasure
-    with log.private.settling():
+    with log.settling():
         targets = expired(log)
         if not targets:
             raise InvalidArgument(

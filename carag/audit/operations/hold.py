@@ -67,7 +67,7 @@ def place_hold(
     elif subject is not None:
         scope = HoldScope.SUBJECT
     event = Hold(action=HoldAction.PLACED, matter=matter, scope=scope, first=first, last=last)
-    with log.private.settling():
+    with log.settling():
         receipt = log.append(event, secrets={"actor": actor, "subject": subject})
         log.private.hold(receipt.seq, subject=subject, first=first, last=last)
     return receipt
@@ -84,7 +84,7 @@ def release_hold(log: AuditLog, placed: int, *, actor: str, approver: str) -> Re
         If it cannot be made durable; the hold then stays until the log is opened again.
     """
     two_persons(actor, approver)
-    with log.private.settling():
+    with log.settling():
         if placed not in {row.placed for row in log.private.held()}:
             raise InvalidArgument(f"record {placed} did not place a hold that is still in force")
         event = log.record(placed).event

@@ -29,15 +29,29 @@ from carag.audit.tlog.encoding import b64, unb64
 from carag.errors import AuditUnavailable, CorruptFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-__all__ = ["KEY_SIZE", "NONCE_SIZE", "PrivateKeys", "overwriting", "seal", "unseal", "unwrap", "wrap"]
+__all__ = [
+    "KEY_SIZE",
+    "NONCE_SIZE",
+    "SUCCESSORS",
+    "PrivateKeys",
+    "overwriting",
+    "seal",
+    "unseal",
+    "unwrap",
+    "wrap",
+]
 
 KEY_SIZE: Final = 32
 """Bytes of a key."""
 NONCE_SIZE: Final = 12
 """Bytes of a nonce."""
+SUCCESSORS: Final = "SELECT old, wrapped FROM successor"
+"""The query for what :meth:`PrivateKeys.follow` takes, where several processes have a copy of the keys."""
+_SUCCESSOR: Final = "successor"
+"""The place that a wrapping key is sealed for, under the one before it."""
 _FORMAT: Final = "carag-private-key/v1"
 """First line of the key file: name and version of its format."""
 
@@ -102,11 +116,26 @@ class PrivateKeys:
             "private.db away: then the values stay closed and every proof still holds"
         )
 
-    def add(self) -> bytes:
-        """Add a second wrapping key durably and return its id."""
-        self._wraps = [self._wraps[-1], token_bytes(KEY_SIZE)]
+    def add(self, key_id: bytes) -> bytes:
+        """Add a wrapping key durably beside the one in force, and return its id."""
+        self._wraps = [*(key for key in self._wraps if _key_id(key) == key_id), token_bytes(KEY_SIZE)]
         self._write()
         return self.newest
+
+    def sealed(self, key_id: bytes, key: AESGCM) -> bytes:
+        """Seal a wrapping key under the one that it replaces, as :meth:`follow` opens it."""
+        (secret,) = (one for one in self._wraps if _key_id(one) == key_id)
+        return wrap(key, secret, _SUCCESSOR)
+
+    def follow(self, successors: Iterable[tuple[bytes, bytes]]) -> None:
+        """Open the keys that replaced those here in turn; ``successors`` are ids, each with the next key."""
+        boxes = {bytes(old): bytes(box) for old, box in successors}
+        waiting = [*self._wraps]
+        while waiting:
+            key = waiting.pop()
+            if (box := boxes.get(_key_id(key))) is not None:
+                waiting.append(unwrap(AESGCM(key), box, _SUCCESSOR))
+                self._wraps.append(waiting[-1])
 
     def keep_only(self, key_id: bytes) -> None:
         """Destroy every wrapping key but this one."""

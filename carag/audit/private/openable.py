@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from carag.audit._notes import SHARED_AT, remembered
 from carag.audit._shared import VALUES, Snapshot
-from carag.audit.private.keys import PrivateKeys, unseal, unwrap
+from carag.audit.private.keys import SUCCESSORS, PrivateKeys, unseal, unwrap
 from carag.audit.private.store import HOLDERS_A_SHELF
 from carag.errors import AuditUnavailable
 
@@ -46,9 +46,10 @@ class PrivateReader:
         try:
             with self._reading():
                 (wrapping,) = self._db.execute("SELECT wrapping FROM state").fetchone()
-            self._wrapping = PrivateKeys(path.with_name("private.key"), create=False).wrapping(
-                bytes(wrapping)
-            )
+                keys = PrivateKeys(path.with_name("private.key"), create=False)
+                if isinstance(self._db, Snapshot):
+                    keys.follow(self._db.execute(SUCCESSORS).fetchall())
+            self._wrapping = keys.wrapping(bytes(wrapping))
         except BaseException:
             self.close()
             raise

@@ -1,7 +1,8 @@
 """Keep the sealed values of a log that several processes write, in the same transaction as its records.
 
 They are sealed as in ``private.db``, under keys that are in no database: every process has a copy of ``private.key``.
-An erasure replaces that key, so no other process may have the log open then; afterwards the others need the new file.
+An erasure replaces that key. It leaves the new one on the server, sealed under the one that it replaces; every other
+process takes it over, and destroys the old one in its own file, before it next reads or writes a value.
 """
 
 from __future__ import annotations
@@ -9,18 +10,17 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any, Final
 
-from carag.audit.private.keys import PrivateKeys
+from carag.audit.private.keys import SUCCESSORS, PrivateKeys
 from carag.audit.private.store import PrivateStore
-from carag.errors import CorruptFile
+from carag.errors import AuditUnavailable, CorruptFile
 from carag.postgres.dialect import InPostgres
 from carag.postgres.rights import grant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from carag.audit._shared import SharedLink
-    from carag.audit.records.erasure import Target
 
 __all__ = ["SharedValues", "make_values"]
 
@@ -31,9 +31,10 @@ _TABLES: Final = {
     "erased": "seq bigint, field text, record bigint NOT NULL, PRIMARY KEY (seq, field)",
     "planned": "seq bigint, field text, PRIMARY KEY (seq, field)",
     "hold": "placed bigint PRIMARY KEY, holder bigint, first bigint, last bigint",
+    "successor": "old bytea PRIMARY KEY, wrapped bytea NOT NULL",
     "state": "id bigint PRIMARY KEY CHECK (id = 0), wrapping bytea NOT NULL, settled bigint NOT NULL",
 }
-"""Columns as in :attr:`~carag.audit.private.store.PrivateStore.SCHEMA`."""
+"""Columns as in :attr:`~carag.audit.private.store.PrivateStore.SCHEMA`, and wrapping keys by that before."""
 
 
 def make_values(db: Any, schema: str, role: str) -> None:
@@ -85,17 +86,42 @@ class SharedValues(PrivateStore):
 
     @contextlib.contextmanager
     def settling(self) -> Iterator[None]:
-        """As in the base class, with exclusive use: no record of another process may be settled in between."""
-        with self._link.alone("an erasure or a hold"), super().settling():
+        """As in the base class, of all processes."""
+        with self._link.operating(), super().settling():
             yield
 
-    def erase(self, targets: Iterable[Target], record: int) -> None:
-        """As in the base class, with exclusive use: every process has a copy of the key file that is replaced."""
-        with self._link.alone("an erasure"):
-            super().erase(targets, record)
-            # So that the next opening does not replace the key once more.
-            with self._link.turn() as db:
-                db.execute("UPDATE state SET settled = %s WHERE settled < %s", (record + 1, record + 1))
+    def settle(self, size: int, *, durably: bool = True) -> None:  # noqa: ARG002 - the base class has it
+        """As in the base class, always durably: no batch notes it."""
+        super().settle(size)
+
+    def _note_settled(self, db: Any, lowest: int) -> None:
+        """Do nothing: an operation of another process may be recorded and not carried out yet."""
+
+    def _hand_on(self, db: Any, newest: bytes) -> None:
+        """Leave the new key to the other processes, within the transaction that puts it in force."""
+        db.execute(
+            "INSERT INTO successor VALUES (?, ?)",
+            (self._wrapping_id, self._keys.sealed(newest, self._wrapping)),
+        )
+
+    def _unlock(self) -> None:
+        if self._link.execute("SELECT to_regclass('successor') IS NULL").fetchone()[0]:
+            raise AuditUnavailable(
+                f"{self._link.where} was set up by an earlier version; set it up again as an administrator, with "
+                "carag share --admin, which keeps what is there"
+            )
+        self._wrapping_id = b""
+        with self._link.turn():
+            self._follow_keys()
+
+    def _follow_keys(self) -> None:
+        """Within a turn, take over the key that the last erasure, of whichever process, put in force."""
+        wrapping = bytes(self._link.execute("SELECT wrapping FROM state").fetchone()[0])
+        if wrapping != self._wrapping_id:
+            self._keys.follow(self._link.execute(SUCCESSORS).fetchall())
+            self._wrapping_id, self._wrapping = wrapping, self._keys.wrapping(wrapping)
+            self._keys.keep_only(wrapping)
+            self._forget()
 
     def _purge(self) -> None:
         """Do nothing: remains of a row on the server are sealed under a key that is gone."""
@@ -103,8 +129,11 @@ class SharedValues(PrivateStore):
     @contextlib.contextmanager
     def _transaction(self, *, sync: bool = True) -> Iterator[Any]:  # noqa: ARG002 - the base class has it
         with self._link.turn() as db:
+            self._follow_keys()
             yield InPostgres(db)
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[None]:
-        yield
+        with self._link.turn():  # so that no erasure replaces keys in between
+            self._follow_keys()
+            yield

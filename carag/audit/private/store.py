@@ -132,8 +132,7 @@ class PrivateStore(SqliteStore):
                     for name, kept in rows[seq].items()
                 ]
             insert(db, "value", sealed)
-            if not self._unsettled:
-                db.execute("UPDATE state SET settled = ? WHERE settled < ?", (lowest, lowest))
+            self._note_settled(db, lowest)
 
     def openings(self, seq: int) -> dict[str, Opening]:
         """Return the openings of a record, by field."""
@@ -190,6 +189,11 @@ class PrivateStore(SqliteStore):
                 db.execute("UPDATE state SET settled = ? WHERE settled < ?", (size, size))
             self._unsettled = False
 
+    def _note_settled(self, db: sqlite3.Connection, lowest: int) -> None:
+        """Note, with a batch, that nothing before it is left to carry out."""
+        if not self._unsettled:
+            db.execute("UPDATE state SET settled = ? WHERE settled < ?", (lowest, lowest))
+
     @contextlib.contextmanager
     def settling(self) -> Iterator[None]:
         """Keep :attr:`settled` unchanged while an operation is recorded and carried out; one operation at a time."""
@@ -224,9 +228,9 @@ class PrivateStore(SqliteStore):
         """
         targets = list(targets)
         with self._mutex:
-            newest = self._keys.add()
-            wrapping = self._keys.wrapping(newest)
             with self._writing() as db:
+                newest = self._keys.add(self._wrapping_id)
+                wrapping = self._keys.wrapping(newest)
                 self._delete(db, targets, record)
                 for shelf, wrapped in db.execute("SELECT id, wrapped FROM shelf").fetchall():
                     key = unwrap(self._wrapping, wrapped, f"shelf {shelf}")
@@ -234,10 +238,14 @@ class PrivateStore(SqliteStore):
                     db.execute("UPDATE shelf SET wrapped = ? WHERE id = ?", (again, shelf))
                 db.execute("DELETE FROM planned")
                 db.execute("UPDATE state SET wrapping = ?", (newest,))
+                self._hand_on(db, newest)
             self._forget()
             self._wrapping_id, self._wrapping = newest, wrapping
             self._keys.keep_only(newest)
             self._purge()
+
+    def _hand_on(self, db: sqlite3.Connection, newest: bytes) -> None:
+        """Do nothing: no other process has these keys."""
 
     def _purge(self) -> None:
         """Leave nothing of deleted rows in the write-ahead log."""

@@ -61,7 +61,6 @@ def opened(
     accept_policy: bool,
     accept_labels: bool,
     accept_lost_values: bool,
-    is_changed: bool,
     backend: str | VectorBackend | None,
 ) -> Opened:
     """Open a store directory, until ``resources`` are closed; otherwise as :meth:`carag.Engine.open`."""
@@ -76,8 +75,8 @@ def opened(
             accept_lost_values=accept_lost_values,
         )
     )
-    if is_changed:
-        resources.enter_context(log.alone("a change of the configuration in force"))
+    if accept_labels:
+        resources.enter_context(log.alone("accepting other labels"))
     if scrub_every is not None:
         log.scrub_in_background(every=scrub_every)
     anchoring = resources.enter_context(Anchoring(log, anchors, home / "anchors", window=window, clock=clock))
