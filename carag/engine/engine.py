@@ -431,6 +431,11 @@ class Engine(Contents, Measured, Served):
                 found = replace(work(request, decision), asked_day=decision.asked_day)
             return found, self._recorder.access(request, found), request
 
+    def keep_up(self) -> None:
+        """Take over what other processes brought and put in force, as every request does first."""
+        self._check_open()
+        self._keep_up()
+
     def _keep_up(self) -> Rules:
         """Take over what other processes brought and put in force; return what decides from now on."""
         if self._collection.keep_up() in (None, self._rules.change):

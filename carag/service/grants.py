@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from carag.audit import AuditLog
+    from carag.engine import Engine
     from carag.engine.tokens import JwtVerifier
     from carag.policy import PolicyTable
 
@@ -189,27 +190,24 @@ class GrantVerifier:
 class GrantsFile:
     """The grants as the file states them now, so that removing a grant takes effect at once. Thread-safe.
 
-    A change is recorded before anything is granted by it. While the file cannot be read or is not valid, nothing is
-    granted: its earlier content may be what somebody is just withdrawing. Raises InvalidArgument as
-    :meth:`Grants.read`; AuditUnavailable if the grants cannot be recorded.
+    A change of the file, or of the policy in force, is recorded before anything is granted by it. While the file cannot
+    be read or is not valid, nothing is granted: its earlier content may be what somebody is just withdrawing. Raises
+    InvalidArgument as :meth:`Grants.read`; AuditUnavailable if the grants cannot be recorded.
     """
 
-    def __init__(self, path: Path, table: PolicyTable, log: AuditLog) -> None:
-        self._path, self._table, self._log = path, table, log
+    def __init__(self, path: Path, engine: Engine) -> None:
+        self._path, self._engine = path, engine
         self._lock = threading.Lock()
         self._is_reported = False
-        self._kept = Grants.read(path, table)
-        record_grants(log, table, self._kept)
+        self._kept, self._table = self._changed(_bytes(path))
 
     def now(self) -> Grants:
         """Return the grants. Raises Problem ``GRANTS_UNREADABLE``; AuditUnavailable if a change cannot be recorded."""
         with self._lock:
             try:
-                data = _bytes(self._path)
-                if hashlib.sha256(data).digest() != self._kept.digest:
-                    changed = Grants.parse(data, self._path, self._table)
-                    record_grants(self._log, self._table, changed)
-                    self._kept = changed
+                data, table = _bytes(self._path), self._engine.profile.table.sha256
+                if (hashlib.sha256(data).digest(), table) != (self._kept.digest, self._table):
+                    self._kept, self._table = self._changed(data)
             except InvalidArgument as error:
                 if not self._is_reported:
                     said = {"event": "ERROR", "code": "GRANTS_UNREADABLE", "error": type(error).__name__}
@@ -218,6 +216,19 @@ class GrantsFile:
                 raise Problem("GRANTS_UNREADABLE", retry_after=30) from None
             self._is_reported = False
             return self._kept
+
+    def _changed(self, data: bytes) -> tuple[Grants, str]:
+        table = self._engine.profile.table
+        try:
+            changed = Grants.parse(data, self._path, table)
+        except InvalidArgument:
+            self._engine.keep_up()  # the file may name what another process has put in force
+            if table is self._engine.profile.table:
+                raise
+            table = self._engine.profile.table
+            changed = Grants.parse(data, self._path, table)
+        record_grants(self._engine.log, table, changed)
+        return changed, table.sha256
 
 
 def _bytes(path: Path) -> bytes:

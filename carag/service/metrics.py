@@ -10,7 +10,7 @@ from carag.audit import Outcome
 from carag.service.problems import TITLES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Container
 
 __all__ = ["INTERFACE", "OPERATIONS", "Metrics"]
 
@@ -56,12 +56,12 @@ _BOUNDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
 class Metrics:
     """Counters. Thread-safe.
 
-    - ``cells``: the policy table's, by which answers are counted; each has one series per outcome.
+    - ``cells``: returns those of the policy in force, by which answers are counted; each has one series per outcome.
     """
 
-    def __init__(self, cells: Iterable[tuple[str, str]] = ()) -> None:
+    def __init__(self, cells: Callable[[], Container[tuple[str, str]]] = tuple) -> None:
         self._lock = threading.Lock()
-        self._cells = frozenset(cells)
+        self._cells = cells
         self._answers: Counter[tuple[str, str, str]] = Counter()
         self._requests: Counter[tuple[str, int]] = Counter()
         self._codes: Counter[str] = Counter()
@@ -81,7 +81,7 @@ class Metrics:
 
     def answer(self, role: str, purpose: str, outcome: str) -> None:
         """Count a recorded answer, decline or refusal; an unknown cell or outcome is ``other``."""
-        cell = (role, purpose) if (role, purpose) in self._cells else ("other", "other")
+        cell = (role, purpose) if (role, purpose) in self._cells() else ("other", "other")
         with self._lock:
             self._answers[*cell, outcome if outcome in _OUTCOMES else "other"] += 1
 

@@ -70,8 +70,7 @@ class Service:
             longest=settings.longest_token,
             required=REQUIRED,
         )
-        table = engine.profile.table
-        self.metrics = Metrics((cell.role, cell.purpose) for cell in table.cells)
+        self.metrics = Metrics(lambda: [(cell.role, cell.purpose) for cell in engine.profile.table.cells])
         self.admission = Admission(
             rate=settings.rate,
             burst=settings.burst,
@@ -87,7 +86,7 @@ class Service:
         self.is_draining = False
         self.is_writable = True
         """Whether the last attempt to write a record succeeded."""
-        self._granting = GrantsFile(Path(settings.grants), table, engine.log)
+        self._granting = GrantsFile(Path(settings.grants), engine)
         self.jobs = Jobs(engine, home, most=settings.max_jobs)
         self._threads = ThreadPoolExecutor(settings.concurrency, thread_name_prefix="carag-service")
 
@@ -357,6 +356,10 @@ class Service:
         finally:
             self.admission.leave(person)
 
+    def _may_know(self, session: Session) -> bool:
+        cell = self.engine.profile.table.get(session.role, session.purpose)
+        return cell is not None and cell.may_know_existence
+
     def _narrowed(
         self,
         asker: Asker,
@@ -368,11 +371,12 @@ class Service:
             asked = parsed(schema, body)  # after the token: a stranger's body is not parsed
             verifier.chosen, verifier.subject, verifier.is_any = asked.cell, asked.subject, False
             session = self.engine.session(asker.token, verifier)
-            cell = self.engine.profile.table.get(session.role, session.purpose)
-            asker.role, asker.may_know = session.role, cell is not None and cell.may_know_existence
+            asker.role, asker.may_know = session.role, self._may_know(session)
             vocabulary = self.engine.profile.table.vocabulary
             asked.check(vocabulary.metadata)
             found = work(asked, asked.narrow.applied(session, vocabulary.flags))
+            # The answer may be by a policy that was put in force meanwhile, and must not leave earlier than it allows.
+            asker.may_know = asker.may_know and self._may_know(session)
             self.is_writable = True
             self.metrics.answer(session.role, session.purpose, found["outcome"])
             telemetry.describe(found, self.engine.profile.table, getattr(asked, "k", None))

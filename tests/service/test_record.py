@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from carag import Engine, Session
@@ -193,7 +194,7 @@ def test_answers_are_counted_by_cell_and_outcome(asked: Asked, watched: Asked) -
     ] == answers
     for name in SHIPPED:
         cells = [(cell.role, cell.purpose) for cell in Profile.shipped(name).table.cells]
-        metrics = Metrics(cells)
+        metrics = Metrics(partial(tuple, cells))
         for role, purpose in [*cells, (CANARY, CANARY), (cells[0][0], CANARY)]:
             for outcome in (*(one.value for one in Outcome), CANARY):
                 metrics.answer(role, purpose, outcome)

@@ -8,6 +8,12 @@ import pytest
 
 from bench.service.kills import Kills, Load, examined
 from bench.service.shared import kill_one_of_two, offices, rate
+from carag import Engine
+from carag.audit import PolicyChange
+from carag.policy import Profile
+from carag.service.grants import GrantsFile
+from carag.service.problems import Problem
+from tests.engine.changes import numbered
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,6 +34,30 @@ def test_no_answer_of_either_process_is_lost(tmp_path: Path, sharing: SharedServ
     assert (found.lost, found.refused, found.unaccounted, found.damaged, found.otherwise) == (0, 0, 0, [], 0)
     assert found.acknowledged > 10 * rounds
     assert found.cut >= 2 * rounds
+
+
+def test_a_cell_can_be_granted_once_another_process_has_put_it_in_force(
+    tmp_path: Path, sharing: SharedServer
+) -> None:
+    """While a file names a cell that is not in force nothing is granted; a service is never opened again for it."""
+    one, other, grants = tmp_path / "one", tmp_path / "two", tmp_path / "grants.toml"
+    schema = sharing.shared(one)
+    Engine.open(one, profile=numbered(0), embedder="wordllama").close()
+    sharing.joined(other, one, schema)
+    texts = numbered(0).texts
+    wider = Profile.from_texts(texts[0], texts[1].replace('"public"', '"guest"'))
+    grants.write_text('schema = 1\n[[grant]]\ngroup = "all"\ncells = ["public/read"]\n')
+    with Engine.open(one) as engine:
+        granting = GrantsFile(grants, engine)
+        assert granting.now().cells == {"all": (("public", "read"),)}
+        grants.write_text('schema = 1\n[[grant]]\ngroup = "all"\ncells = ["guest/read"]\n')
+        with pytest.raises(Problem, match="GRANTS_UNREADABLE"):
+            granting.now()
+        Engine.open(other, profile=wider, accept_policy=True).close()
+        assert granting.now().cells == {"all": (("guest", "read"),)}
+        event = engine.log.record(engine.log.size - 1).event
+        assert isinstance(event, PolicyChange)
+        assert event.table.hex() == wider.table.sha256
 
 
 @pytest.mark.release
