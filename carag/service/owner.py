@@ -1,4 +1,8 @@
-"""Let the store owner's commands ask the service that holds the store, over a Unix socket in the store's directory."""
+"""Let the store owner's commands ask the service that holds the store, over a Unix socket in the store's directory.
+
+A connection carries one command and one answer. Each is one line of JSON, after which its sender closes its direction,
+so that one without its line feed was cut.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,8 @@ import socket
 import stat
 import struct
 import threading
-from typing import TYPE_CHECKING, Any, Final, Self
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -24,7 +29,6 @@ from carag.errors import (
     type_and_place,
 )
 from carag.policy import Session, parse_moment
-from carag.service.frames import ANSWERED, PROBLEM, REPLIES, Bounds, BrokenFrame, Frame, FrameReader
 from carag.service.wire import answer_json, encoded, explanation_json
 from carag.visible import logger
 
@@ -41,8 +45,15 @@ _logger = logger(__name__)
 NAME: Final = "owner.sock"
 IS_THERE: Final = hasattr(socket, "SO_PEERCRED")
 """Whether the system reports the other process's user, as Linux does; elsewhere there is no such socket."""
-_OPERATIONS: Final = ("ask", "explain")
-_REQUESTS: Final = Bounds(len(_OPERATIONS), 0, 1 << 20)
+_MAX_COMMAND: Final = 1 << 20
+_MAX_REPLY: Final = 64 << 20
+"""Most bytes of each; an answer may be as large as a client accepts."""
+_SECONDS: Final = 10.0
+"""Longest wait between two pieces of a message, and for the first of a command."""
+_PIECE: Final = 64 << 10
+_ANSWERED: Final = b"answered "
+_FAILED: Final = b"failed "
+"""How a reply begins."""
 _MOST: Final = 4
 """Requests at once; further ones wait."""
 _CREDENTIALS: Final = struct.Struct("3i")
@@ -58,6 +69,7 @@ class _Strict(BaseModel):
 
 
 class _Command(_Strict):
+    operation: Literal["ask", "explain"]
     text: str
     role: str
     purpose: str
@@ -101,9 +113,7 @@ class OwnerSocket:
 
     def __init__(self, engine: Engine, home: Path, settings: Mapping[str, object]) -> None:
         self._engine, self._home, self._settings = engine, home, digests(settings)
-        self._places = threading.BoundedSemaphore(_MOST)
-        self._lock = threading.Lock()
-        self._working: set[threading.Thread] = set()
+        self._threads = ThreadPoolExecutor(_MOST, thread_name_prefix="carag-owner-request")
         self._closed = False
         with _directory(home) as place:
             _clear(home / NAME)
@@ -131,12 +141,7 @@ class OwnerSocket:
             self._listener.shutdown(socket.SHUT_RDWR)  # wakes accept()
         self._thread.join()
         self._listener.close()
-        while True:
-            with self._lock:
-                thread = next(iter(self._working), None)
-            if thread is None:
-                break
-            thread.join()
+        self._threads.shutdown()
         with contextlib.suppress(OSError):
             if (self._home / NAME).lstat().st_ino == self._inode:
                 (self._home / NAME).unlink()
@@ -151,18 +156,8 @@ class OwnerSocket:
 
     def _accept(self) -> None:
         while not self._closed:
-            self._places.acquire()
-            try:
-                connection, _ = self._listener.accept()
-            except OSError:
-                self._places.release()
-                if self._closed:
-                    return
-                continue
-            thread = threading.Thread(target=self._serve, args=(connection,), name="carag-owner-request")
-            with self._lock:
-                self._working.add(thread)
-            thread.start()
+            with contextlib.suppress(OSError):  # closed, or the other side has gone
+                self._threads.submit(self._serve, self._listener.accept()[0])
 
     def _serve(self, connection: socket.socket) -> None:
         try:
@@ -170,30 +165,25 @@ class OwnerSocket:
                 if _peer(connection) != os.geteuid():
                     _logger.warning("refused a process of another user at the owner's socket")
                     return
-                frame = FrameReader(connection, _REQUESTS).receive()
-                if frame is not None:
-                    connection.sendall(self._answer(frame).to_bytes())
-        except (BrokenFrame, OSError) as error:
+                connection.settimeout(_SECONDS)
+                _send(connection, self._reply(_received(connection, _MAX_COMMAND)))
+        except OSError as error:
             _logger.info("a connection to the owner's socket was closed: %s", type(error).__name__)
-        finally:
-            self._places.release()
-            with self._lock:
-                self._working.discard(threading.current_thread())
 
-    def _answer(self, frame: Frame) -> Frame:
+    def _reply(self, command: bytes) -> bytes:
         try:
-            return Frame(ANSWERED, body=encoded(self._found(frame)))
+            return _ANSWERED + encoded(self._found(command))
         except CaragError as error:
             kind = type(error).__name__
             said = _Failed(error=kind, message=str(error) if kind in _ERRORS else "")
         except Exception as error:  # noqa: BLE001 - its message could contain unrecorded text
             _logger.error("INTERNAL: %s", type_and_place(error))  # noqa: TRY400 - a traceback quotes it
             said = _Failed(error=type_and_place(error), message="")
-        return Frame(PROBLEM, body=said.model_dump_json().encode())
+        return _FAILED + said.model_dump_json().encode()
 
-    def _found(self, frame: Frame) -> dict[str, Any]:
+    def _found(self, command: bytes) -> dict[str, Any]:
         try:
-            asked = _Command.model_validate_json(frame.body)
+            asked = _Command.model_validate_json(command)
         except ValidationError:
             raise InvalidArgument(
                 "the command and the service have different versions; use the same version of carag for both"
@@ -203,7 +193,7 @@ class OwnerSocket:
                 f"the service that holds the store runs with another {', '.join(sorted(differ))} than this "
                 "command states; leave that out to ask the service, or stop the service"
             )
-        if _OPERATIONS[frame.kind] == "explain":
+        if asked.operation == "explain":
             return explanation_json(self._engine.explain(asked.text, asked.session()))
         answer = self._engine.ask(asked.text, asked.session(), where=asked.where)
         return {**answer_json(answer), "profile": self._engine.profile.name}
@@ -211,7 +201,7 @@ class OwnerSocket:
 
 def asked_there(
     home: Path,
-    operation: str,
+    operation: Literal["ask", "explain"],
     text: str,
     session: Session,
     *,
@@ -232,6 +222,7 @@ def asked_there(
         return None
     as_of: Any = session.as_of
     asked = _Command(
+        operation=operation,
         text=text,
         role=session.role,
         purpose=session.purpose,
@@ -242,7 +233,6 @@ def asked_there(
         where=None if where is None else dict(where),
         stated=digests(stated),
     )
-    frame = Frame(_OPERATIONS.index(operation), body=encoded(asked.model_dump()))
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         with _directory(home) as place:
             try:
@@ -252,16 +242,16 @@ def asked_there(
         if _peer(connection) != os.geteuid():
             raise StoreLocked(f"a process of another user holds {home}; ask as that user, or stop it first")
         try:
-            connection.sendall(frame.to_bytes())
-            reply = FrameReader(connection, REPLIES).receive()
-        except (BrokenFrame, OSError):
-            reply = None
-    if reply is None:
-        raise ServiceUnavailable(f"the service that holds {home} ended before it answered; ask again")
-    if reply.kind == ANSWERED:
-        return reply.body
+            _send(connection, encoded(asked.model_dump()))
+            reply = _received(connection, _MAX_REPLY)
+        except OSError:
+            raise ServiceUnavailable(
+                f"the service that holds {home} ended before it answered; ask again"
+            ) from None
+    if reply.startswith(_ANSWERED):
+        return reply.removeprefix(_ANSWERED)
     try:
-        failed = _Failed.model_validate_json(reply.body)
+        failed = _Failed.model_validate_json(reply.removeprefix(_FAILED))
     except ValidationError:
         raise ServiceUnavailable(
             f"the process that holds {home} is not a service of this version; use the same version of carag for both"
@@ -269,6 +259,24 @@ def asked_there(
     if failed.error in _ERRORS:
         raise _ERRORS[failed.error](failed.message)
     raise ServiceUnavailable(f"the service that holds {home} failed: {failed.error}; its own log says more")
+
+
+def _send(connection: socket.socket, message: bytes) -> None:
+    connection.sendall(message + b"\n")
+    connection.shutdown(socket.SHUT_WR)
+
+
+def _received(connection: socket.socket, most: int) -> bytes:
+    """Read the one message of the other side; OSError if it is cut, too slow or too long."""
+    data = bytearray()
+    while piece := connection.recv(_PIECE):
+        connection.settimeout(_SECONDS)
+        data += piece
+        if len(data) > most:
+            raise OSError("the message is too long")
+    if not data.endswith(b"\n"):
+        raise OSError("the message was cut")
+    return bytes(data[:-1])
 
 
 @contextlib.contextmanager

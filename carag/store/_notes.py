@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from carag.errors import InvalidArgument
@@ -10,7 +11,7 @@ from carag.limits import check_text
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from contextlib import AbstractContextManager
 
 __all__ = ["CHANGE", "Notes"]
@@ -62,6 +63,21 @@ class Notes(ABC):
     def own_update(self, notes: Mapping[str, str]) -> None:
         """Keep several notes about files of this process; see :meth:`meta_update`."""
         self.meta_update({self.own_note(name): value for name, value in notes.items()})
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Let one process at a time change or read what is in force, which takes several transactions."""
+        yield
+
+    def standing(self) -> tuple[int, str]:
+        """Return the store's last instant and the note :data:`CHANGE`, by one statement."""
+        with self._reading() as sql:
+            known, change = sql.execute(
+                "SELECT (SELECT coalesce(max(known_at), -1) FROM changes), "
+                "coalesce((SELECT value FROM meta WHERE name = ?), '')",
+                (CHANGE,),
+            ).fetchone()
+        return int(known), str(change)
 
     @abstractmethod
     def _reading(self) -> AbstractContextManager[sqlite3.Connection]: ...

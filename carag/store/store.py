@@ -29,7 +29,7 @@ from carag.store import _by_label as by_label
 from carag.store import _rows as rows
 from carag.store._entity_sets import EntitySets
 from carag.store._label_history import CLOSED_BETWEEN, OPENED_BETWEEN, history, linked_facts, system_clock
-from carag.store._notes import CHANGE, Notes
+from carag.store._notes import Notes
 from carag.store._schema import connect, create_or_check, translating
 from carag.store._transaction import Transaction
 from carag.store.values import (
@@ -394,21 +394,6 @@ class CorpusStore(Notes):
     def turn(self) -> Iterator[None]:
         """Let one process at a time do what takes more than one transaction."""
         yield
-
-    @contextmanager
-    def changing(self) -> Iterator[None]:
-        """Let one process at a time change or read what is in force, which takes several transactions."""
-        yield
-
-    def standing(self) -> tuple[int, str]:
-        """Return :meth:`known`, and the note that every change of what is in force replaces, by one statement."""
-        with self._reading() as sql:
-            known, change = sql.execute(
-                "SELECT (SELECT coalesce(max(known_at), -1) FROM changes), "
-                "coalesce((SELECT value FROM meta WHERE name = ?), '')",
-                (CHANGE,),
-            ).fetchone()
-        return int(known), str(change)
 
     # --- transactions ---
 

@@ -19,7 +19,6 @@ from carag.cli import Exit
 from carag.cli.app import run
 from carag.errors import AuditUnavailable, InvalidArgument, ServiceUnavailable, StoreLocked
 from carag.service import owner
-from carag.service.frames import Frame
 from carag.service.owner import NAME, OwnerSocket, asked_there
 from tests.service.conftest import CHUNK, QUESTION, events
 from tests.service.test_serving import CONFIG, Command
@@ -153,20 +152,22 @@ def test_only_a_killed_service_s_socket_is_replaced(engine: Engine, home: Path) 
 
 
 def test_an_invalid_command_is_refused(engine: Engine, home: Path, held: OwnerSocket) -> None:
-    """Foreign bytes without an answer; a command of another version with an error."""
+    """One that is cut or too long without an answer; foreign bytes and a command of another version with an error."""
     size = engine.log.size
     for data, answer in (
-        (b"GET / HTTP/1.1\r\n\r\n", b""),
-        (Frame(7).to_bytes(), b""),
-        (Frame(0, b"head").to_bytes(), b""),
-        (Frame(0, body=b'{"text": "x"}').to_bytes(), b"different versions"),
+        (b"", b""),
+        (b'{"text": "x"}', b""),
+        (b" " * (2 << 20), b""),
+        (b"GET / HTTP/1.1\r\n\r\n", b"different versions"),
+        (b'{"text": "x"}\n', b"different versions"),
     ):
         with socket.socket(socket.AF_UNIX) as one, owner._directory(home) as place:
             one.settimeout(10)
             one.connect(place)
-            one.sendall(data)
             found = b""
-            with contextlib.suppress(ConnectionResetError):  # unread bytes reset the connection
+            with contextlib.suppress(OSError):  # unread bytes reset the connection
+                one.sendall(data)
+                one.shutdown(socket.SHUT_WR)
                 found = one.recv(1 << 16)
             assert answer in found if answer else not found
     assert size == engine.log.size
@@ -209,3 +210,17 @@ def test_a_running_service_answers_its_owner_s_commands(
     capsys.readouterr()
     assert Exit.OK == run(asked)
     assert "" == capsys.readouterr().err
+
+
+def test_a_command_that_stalls_keeps_no_place(
+    home: Path, held: OwnerSocket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even as many as are answered at once."""
+    monkeypatch.setattr(owner, "_SECONDS", 0.05)
+    with contextlib.ExitStack() as silent:
+        for _ in range(2 * owner._MOST):
+            one = silent.enter_context(socket.socket(socket.AF_UNIX))
+            with owner._directory(home) as place:
+                one.connect(place)
+            one.sendall(b"{")
+        assert asked_there(home, "explain", CHUNK, ANALYST, stated={})
