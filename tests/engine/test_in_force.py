@@ -218,7 +218,7 @@ def test_no_request_is_answered_under_an_earlier_policy_than_was_confirmed(
             reading.start()
         while number <= changes:
             with started("change", str(homes.places[2]), str(number), str(changes + 1)) as changing:
-                for _ in range(dice.randrange(2, 6)):  # some changes are confirmed before
+                for _ in range(dice.randrange(2, 6 + changes // 8)):  # some changes are confirmed before
                     if (told := said(changing)) is None:
                         break
                     lines = [told, *lines]
