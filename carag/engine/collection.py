@@ -247,7 +247,7 @@ class Collection:
     def follow_profile(self) -> str:
         """Take over the profile that the store keeps now; return the note of the change that put it in force.
 
-        To be called while nobody may change it.
+        Only within :meth:`carag.engine.configuration.ConfigurationLog.changing`.
         """
         change, kept = self.store.standing()[1], kept_profile(self.store)
         if kept is not None and not is_same(kept, self.profile):

@@ -213,12 +213,10 @@ async def explain(request: Request) -> Response:
 
 async def ingest(request: Request) -> Response:
     """Add or remove documents as a job. A job sent again with the same Idempotency-Key is done once."""
-    service: Service = request.app.state.service
-    asker = _asker(request)
-    await service.answered("may_bring", asker)  # before reading a body that may be large
+    await _answered(request, "may_bring")  # before reading a body that may be large
     key = idempotency_key(request.headers.getlist("idempotency-key"))
-    body = await _json_body(request, service.max_ingest)
-    found = await service.answered("ingest", asker, key.encode() + b"\n" + body)
+    body = await _json_body(request, request.app.state.service.max_ingest)
+    found = await _answered(request, "ingest", key.encode() + b"\n" + body)
     told = json.loads(found)
     headers = {**_HEADERS, "Location": f"/v1/jobs/{told['id']}"}
     status = 200 if told["state"] in ("done", "failed") else 202
@@ -227,40 +225,33 @@ async def ingest(request: Request) -> Response:
 
 async def job(request: Request, job_id: Annotated[str, Path(pattern="^[0-9a-f]{32}$")]) -> Response:
     """Return the state of one of your own jobs, until a day after it has ended."""
-    service: Service = request.app.state.service
-    return _json_response(await service.answered("job", _asker(request), job_id.encode()))
+    return _json_response(await _answered(request, "job", job_id.encode()))
 
 
 async def policy(request: Request) -> Response:
     """Return the roles and purposes that the token grants."""
-    service: Service = request.app.state.service
-    return _json_response(await service.answered("policy", _asker(request)))
+    return _json_response(await _answered(request, "policy"))
 
 
 async def receipt(request: Request, seq: Annotated[int, Path(ge=0, le=MAX_INTEGER)]) -> Response:
     """Return the receipt for one of your own records once more, without the question and the answer."""
-    service: Service = request.app.state.service
-    return _json_response(await service.answered("receipt", _asker(request), b"%d" % seq))
+    return _json_response(await _answered(request, "receipt", b"%d" % seq))
 
 
 async def checkpoint(request: Request) -> Response:
     """Return the log's newest signed checkpoint (c2sp.org/tlog-checkpoint)."""
-    service: Service = request.app.state.service
-    found = await service.answered("checkpoint", _asker(request))
+    found = await _answered(request, "checkpoint")
     return Response(found, headers=_HEADERS, media_type="text/plain; charset=utf-8")
 
 
 async def tile(request: Request, path: str) -> Response:
     """Return a tile of the log's tree (c2sp.org/tlog-tiles), ``<L>/<N>`` or ``<L>/<N>.p/<W>``; or ``entries/<N>``."""
-    service: Service = request.app.state.service
-    found = await service.answered("tile", _asker(request), path.encode("utf-8", "replace"))
+    found = await _answered(request, "tile", path.encode("utf-8", "replace"))
     return Response(found, headers=_TILE_HEADERS, media_type="application/octet-stream")
 
 
 async def _with_body(request: Request, operation: str) -> bytes:
-    service: Service = request.app.state.service
-    body = await _json_body(request, service.max_body)
-    return await service.answered(operation, _asker(request), body)
+    return await _answered(request, operation, await _json_body(request, request.app.state.service.max_body))
 
 
 async def _json_body(request: Request, most: int) -> bytes:
@@ -270,10 +261,11 @@ async def _json_body(request: Request, most: int) -> bytes:
     return await read_body(request, most)
 
 
-def _asker(request: Request) -> Asker:
-    """Note who asks in the request's state, where the work fills it in and the release of the response reads it."""
-    asker = request.state.asker = Asker(_token(request))
-    return asker
+async def _answered(request: Request, operation: str, asked: bytes = b"") -> bytes:
+    """Ask the service; who asks is in the request's state, where the work fills it in and the release reads it."""
+    service: Service = request.app.state.service
+    asker = request.state.asker = getattr(request.state, "asker", None) or Asker(_token(request))
+    return await service.answered(operation, asker, asked)
 
 
 def _token(request: Request) -> str:
@@ -312,9 +304,6 @@ async def _failed(request: Request, error: Exception) -> Response:
             str(one["loc"][-1]): one["msg"] for one in error.errors()
         }  # path parameters: names and messages are our own
         problem = Problem("INVALID_REQUEST", at=sorted(wanted), wanted=wanted)
-    elif isinstance(error, HTTPException):
-        known = {404: "NOT_FOUND", 405: "METHOD_NOT_ALLOWED"}
-        problem = Problem(known.get(error.status_code, "INVALID_REQUEST"))
     else:
         problem = problem_of(error)
     request.state.code = problem.code

@@ -16,7 +16,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from carag.errors import (
     AuditUnavailable,
@@ -29,6 +29,7 @@ from carag.errors import (
     type_and_place,
 )
 from carag.policy import Session, parse_moment
+from carag.service.requests import Strict
 from carag.service.wire import answer_json, encoded, explanation_json
 from carag.visible import logger
 
@@ -64,11 +65,7 @@ _ERRORS: Final = {
 """Errors of the engine whose message the caller may read."""
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, hide_input_in_errors=True)
-
-
-class _Command(_Strict):
+class _Command(Strict):
     operation: Literal["ask", "explain"]
     text: str
     role: str
@@ -91,7 +88,7 @@ class _Command(_Strict):
         )
 
 
-class _Failed(_Strict):
+class _Failed(Strict):
     error: str
     message: str
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from pydantic import BaseModel, ConfigDict
+from starlette.exceptions import HTTPException
 
 from carag.errors import (
     AuditUnavailable,
@@ -134,6 +135,10 @@ def problem_of(error: BaseException) -> Problem:
     """Return the problem that reports an error."""
     if isinstance(error, Problem):
         return error
+    if isinstance(error, HTTPException):  # of the router, which alone raises them
+        return Problem(
+            {404: "NOT_FOUND", 405: "METHOD_NOT_ALLOWED"}.get(error.status_code, "INVALID_REQUEST")
+        )
     if isinstance(error, Refused):
         code = error.code if error.code in TITLES else "TOKEN_CLAIM_INVALID"
         return Problem(code, retry_after=30 if TITLES[code][0] == 503 else None)

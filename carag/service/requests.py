@@ -38,6 +38,7 @@ __all__ = [
     "IngestBody",
     "Narrow",
     "RetrieveBody",
+    "Strict",
     "idempotency_key",
     "parsed",
     "read_body",
@@ -62,11 +63,13 @@ _DAY: Final = (
 _ID: Final = "1 to 159 printable characters, which do not end in a version such as .v2."
 
 
-class _Strict(BaseModel):
+class Strict(BaseModel):
+    """What others send: no unknown fields, no converted values, and errors that quote none of them."""
+
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, hide_input_in_errors=True)
 
 
-class Narrow(_Strict):
+class Narrow(Strict):
     """How a request restricts the session that its token grants: the arguments of ``Session.narrow``."""
 
     allow_entities: list[int] | None = Field(default=None, max_length=_MAX_LISTED, description=_ENTITIES)
@@ -108,7 +111,7 @@ def _places(names: Sequence[str], flags: type[PolicyFlag]) -> PolicyFlag:
     return found
 
 
-class _CellBody(_Strict):
+class _CellBody(Strict):
     role: str | None = Field(default=None, max_length=MAX_LABEL)
     purpose: str | None = Field(default=None, max_length=MAX_LABEL)
     subject: str | None = Field(default=None, max_length=MAX_LABEL)
@@ -182,7 +185,7 @@ class ExplainBody(_CellBody):
             check_question("chunk id", self.chunk_id)  # as the engine, which searches for it as text
 
 
-class ActBody(_Strict):
+class ActBody(Strict):
     """What a document does to others, as :class:`carag.labelling.document.Act`."""
 
     kind: Literal["replaces", "withdraws", "amends"]
@@ -193,7 +196,7 @@ class ActBody(_Strict):
 Plain = str | int | float | bool | None
 
 
-class DocumentBody(_Strict):
+class DocumentBody(Strict):
     """A document as in :class:`carag.Document`; bits by name, times as text with an offset, or days."""
 
     id: str = Field(description=_ID)
@@ -250,7 +253,7 @@ class DocumentBody(_Strict):
         return found
 
 
-class IngestBody(_Strict):
+class IngestBody(Strict):
     """Documents to add, each replacing the one with its id; or ids of documents to remove."""
 
     model_config = _shown_by(

@@ -24,7 +24,7 @@ from carag.service.metrics import INTERFACE, Metrics
 from carag.service.problems import Problem, problem_of
 from carag.service.proofs import own_receipt, tile
 from carag.service.requests import AskBody, ExplainBody, IngestBody, RetrieveBody, parsed
-from carag.service.wire import answer_json, encoded, explanation_json, retrieval_json
+from carag.service.wire import CellBody, PolicyBody, answer_json, encoded, explanation_json, retrieval_json
 from carag.visible import logger
 
 if TYPE_CHECKING:
@@ -205,24 +205,15 @@ class Service:
 
         def policy(verifier: GrantVerifier, _: Session) -> bytes:
             table = self.engine.profile.table
-            found = {
-                "profile": table.vocabulary.profile,
-                "table": table.sha256,
-                "grants": self.grants.digest.hex(),
-                "slots": self.slots and {name: round(one * 1000) for name, one in self.slots.items()},
-                "cells": [
-                    {
-                        "role": cell.role,
-                        "purpose": cell.purpose,
-                        "regulation": cell.regulation,
-                        "may_know_existence": cell.may_know_existence,
-                        "past": cell.past,
-                    }
-                    for cell in table.cells
-                    if (cell.role, cell.purpose) in verifier.granted
-                ],
-            }
-            return encoded(found)
+            granted = [cell for cell in table.cells if (cell.role, cell.purpose) in verifier.granted]
+            found = PolicyBody(
+                profile=table.vocabulary.profile,
+                table=table.sha256,
+                grants=self.grants.digest.hex(),
+                slots=self.slots and {name: round(one * 1000) for name, one in self.slots.items()},
+                cells=[CellBody.model_validate(cell, from_attributes=True) for cell in granted],
+            )
+            return found.model_dump_json().encode()
 
         return self._verified(asker, policy)
 

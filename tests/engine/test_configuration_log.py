@@ -211,6 +211,7 @@ def test_other_labels_are_refused_or_put_on_record(
         "recorded_index": "3",
         "recorded_snapshot": ONE.hex(),
         "recorded_known": str(NOW),
+        "configuration": "record 3",
     } == store
     labels(configuration, other)
     assert 4 == log.size

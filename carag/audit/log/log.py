@@ -378,7 +378,7 @@ class AuditLog(Proving):
 
     @contextlib.contextmanager
     def settling(self) -> Iterator[None]:
-        """Record and carry out an erasure or a hold while nobody else does, after what an ended process left to do."""
+        """Record and carry out an erasure or a hold, one at a time, after what an ended process left to do."""
         self._check_open()
         with self._private.settling():
             if self._backend.is_shared:

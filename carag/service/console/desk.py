@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from carag.audit import Outcome, RecordKind, disclose, verify_receipt
 from carag.audit.auditor.describe import CODES, NOT_SHOWN, describe_record, instant
@@ -25,7 +25,7 @@ from carag.policy.shipped import shipped_bits
 from carag.service.console.tree import path_of
 from carag.service.problems import Problem
 from carag.service.proofs import bare_receipt, own_receipt
-from carag.service.requests import read_json, validated
+from carag.service.requests import Strict, read_json, validated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -49,15 +49,11 @@ _Word = Annotated[str, Field(min_length=1, max_length=MAX_LABEL)]
 _Day = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d$")]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, hide_input_in_errors=True)
-
-
-class Nothing(_Strict):
+class Nothing(Strict):
     """For a page without parameters."""
 
 
-class Records(_Strict):
+class Records(Strict):
     """Which records are wanted, newest first."""
 
     since: _Day | None = None
@@ -71,7 +67,7 @@ class Records(_Strict):
     """Only records with a lower number."""
 
 
-class OneRecord(_Strict):
+class OneRecord(Strict):
     """One record."""
 
     record: int = Field(ge=0)
@@ -84,7 +80,7 @@ class OpeningAsked(OneRecord):
     purpose: str = Field(pattern=_CODE)
 
 
-class ChunkAsked(_Strict):
+class ChunkAsked(Strict):
     """A passage whose labels are wanted; and the cell by whose right, if any."""
 
     chunk_id: _Word
@@ -92,7 +88,7 @@ class ChunkAsked(_Strict):
     purpose: _Word | None = None
 
 
-class Proposal(_Strict):
+class Proposal(Strict):
     """The text of a ``roles.toml`` to compare with the policy table in force."""
 
     proposed: str | None = Field(default=None, min_length=1)
@@ -365,7 +361,7 @@ class Desk:
         }
 
 
-PAGES: Final[dict[str, tuple[type[BaseModel], Callable[..., dict[str, Any]], bool]]] = {
+PAGES: Final[dict[str, tuple[type[Strict], Callable[..., dict[str, Any]], bool]]] = {
     "viewer": (Nothing, Desk.viewer, False),
     "bits": (Nothing, Desk.bits, False),
     "records": (Records, Desk.records, True),

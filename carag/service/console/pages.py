@@ -317,12 +317,7 @@ async def _to_login(*_: Any) -> Response:
 
 async def _failed(request: Request, error: Exception) -> Response:
     """Show an error's code and title, and nothing of the request."""
-    if isinstance(error, HTTPException):
-        problem = Problem(
-            {404: "NOT_FOUND", 405: "METHOD_NOT_ALLOWED"}.get(error.status_code, "INVALID_REQUEST")
-        )
-    else:
-        problem = problem_of(error)
+    problem = problem_of(error)
     _service(request).metrics.problem(problem.code)
     if problem.code in _REFUSED:  # the token has expired, or its key is gone: log in again
         response = _login(request, problem)
