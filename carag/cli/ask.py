@@ -6,7 +6,7 @@ import gc
 import re
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
@@ -306,7 +306,7 @@ def _of_holder(
     text: str,
     session: Session,
     *,
-    operation: str,
+    operation: Literal["ask", "explain"],
     where: Mapping[str, Any] | None = None,
 ) -> bytes:
     """Return the answer of the service that holds the store; raise ``locked`` if no service listens there."""

@@ -205,12 +205,14 @@ class Service:
 
         def policy(verifier: GrantVerifier, _: Session) -> bytes:
             table = self.engine.profile.table
+            slots = self.slots or {}
+            milliseconds = {name: round(one * 1000) for name, one in slots.items()} or None
             granted = [cell for cell in table.cells if (cell.role, cell.purpose) in verifier.granted]
             found = PolicyBody(
                 profile=table.vocabulary.profile,
                 table=table.sha256,
                 grants=self.grants.digest.hex(),
-                slots=self.slots and {name: round(one * 1000) for name, one in self.slots.items()},
+                slots=milliseconds,
                 cells=[CellBody.model_validate(cell, from_attributes=True) for cell in granted],
             )
             return found.model_dump_json().encode()
