@@ -8,19 +8,37 @@ import pytest
 
 from carag.audit import (
     Access,
+    Anchored,
+    BackendState,
+    Basis,
     Denial,
+    Disclosure,
+    EntityRule,
+    Erasure,
     Evaluation,
+    HeadRows,
+    Hold,
+    HoldAction,
+    HoldScope,
     IndexChange,
+    IndexState,
+    KeyAction,
+    KeyChange,
+    ListKind,
     ModelChange,
     Models,
     Move,
+    Outcome,
+    PolicyApplied,
     PolicyChange,
     Record,
+    RecordKind,
     Recovery,
     RowsIn,
     SessionSource,
 )
 from carag.errors import InvalidArgument
+from tests.audit.records.test_begin import begin
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -28,8 +46,10 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 def test_records_keep_their_bytes(build):
     """The builder's record, one of every other kind, and nothing else, byte for byte as when they were first made."""
     bodies = (GOLDEN / "records-v1.jsonl").read_bytes().splitlines()
-    assert [record.to_bytes() for record in one_of_each(build)] == bodies
-    assert [Record.parse(body) for body in bodies] == list(one_of_each(build))
+    records = [*one_of_each(build), *of_the_log_itself(build), *with_every_member(build)]
+    assert {record.kind for record in records} == {*RecordKind} - {RecordKind.RETRIEVE, RecordKind.EXPLAIN}
+    assert [record.to_bytes() for record in records] == bodies
+    assert [Record.parse(body) for body in bodies] == records
 
 
 def one_of_each(build):
@@ -67,6 +87,57 @@ def one_of_each(build):
             hits=build.record().hits if answered else (),
             commitments=build.record().commitments if answered else {},
         )
+
+
+def of_the_log_itself(build):
+    """Make records of what was done with the log, its keys and its private values."""
+    held, released = HoldAction.PLACED, HoldAction.RELEASED
+    refused = Disclosure(record=3, fields=(), role=None, outcome=Outcome.REFUSE, why="CURIOUS")
+    for event in (
+        begin(),
+        Anchored(anchor="s3", size=7, evidence=b"E" * 32, seen=9),
+        KeyChange(action=KeyAction.ROTATE, algorithm=1, public=b"K" * 32, why="SCHEDULED", until=9),
+        KeyChange(action=KeyAction.ADD, algorithm=6, public=b"K" * 1312, why="POST_QUANTUM"),
+        KeyChange(action=KeyAction.REVOKE, algorithm=1, public=b"K" * 32, why="STOLEN", good=0),
+        Erasure(basis=Basis.REQUEST, count=2, fields=("answer", "query"), records=(3, 5)),
+        Erasure(basis=Basis.UNLAWFUL, count=2, fields=("subject",)),
+        Hold(action=held, matter="M-1", scope=HoldScope.RECORDS, first=0, last=9),
+        Hold(action=released, matter="M-1", scope=HoldScope.SUBJECT, placed=4),
+        refused,
+        Disclosure(record=3, fields=("query",), role="auditor", outcome=Outcome.ANSWER, why="REVIEW"),
+        Recovery("UNENDED_BEGINS", (1, 2)),
+        Denial(first=1, last=1, count=1, why="TOKEN_EXPIRED"),
+    ):
+        yield build.record(event=event, hits=(), commitments={})
+
+
+def with_every_member(build):
+    """Make a request that was answered from a backend under two lists, and a change of all models."""
+    backend = BackendState("qdrant 1.15", "filings", 4, b"D" * 32, (("0", "12"), ("1", "9")))
+    listed = {"entities": EntityRule(ListKind.ALLOW, 3, 2), "reopened_entities": EntityRule(ListKind.DENY, 1)}
+    masks = {"masks": ((0x20, 0x10000), (0x01, 0x10000)), "reopened": ((0x40, 0),)}
+    yield build.record(
+        event=build.access(
+            policy=PolicyApplied(table=b"T" * 32, cooling=60, **masks, **listed),
+            index=IndexState(b"S" * 32, 20, "certified", 1_763_755_555_123_456, backend),
+            models=Models("minilm", "extractive", "p", "reranker", "fused"),
+            intents=("LATEST",),
+            where=("team", "year"),
+            heads=(HeadRows(1, 2, 0, 9),),
+            day="USED",
+            begun=2,
+        ),
+        retain="fin5y",
+    )
+    changed = ModelChange(
+        at=1,
+        models=Models(rank="fused"),
+        gate=-1,
+        before=Models("minilm"),
+        before_gate=0,
+        why="MODELS_CHANGED",
+    )
+    yield build.record(event=changed, hits=(), commitments={})
 
 
 BAD_EVENTS = {
