@@ -1,7 +1,7 @@
 """Record every request in a signed Merkle log, and issue receipts that verify offline.
 
-This package imports no other of CARAG (only ``carag.errors``): callers pass it plain values. It needs the standard
-library and ``cryptography``, so an auditor can run it alone.
+This package imports no other of CARAG but ``carag.postgres``, ``carag.errors`` and ``carag.limits``: callers pass it
+plain values. It needs the standard library and ``cryptography``, so an auditor can run it alone.
 """
 
 from __future__ import annotations
@@ -16,26 +16,25 @@ from carag.audit.operations.hold import place_hold, release_hold
 from carag.audit.receipts.receipt import Receipt
 from carag.audit.receipts.redact import redact
 from carag.audit.receipts.verify import Check, Verdict, Verification, verify_receipt
-from carag.audit.records.access import Access, BackendState, IndexState, Models
-from carag.audit.records.anchor_event import Anchored
-from carag.audit.records.begin import Begin
-from carag.audit.records.changes import IndexChange, ModelChange, PolicyChange
+from carag.audit.records.access import Access, BackendState, Begin, Denial, IndexState, Models
+from carag.audit.records.changes import (
+    Evaluation,
+    IndexChange,
+    Ingest,
+    ModelChange,
+    Move,
+    PolicyChange,
+    RowsIn,
+)
 from carag.audit.records.commitment import Opening
-from carag.audit.records.denial import Denial
-from carag.audit.records.disclosure import Disclosure
-from carag.audit.records.erasure import Basis, Erasure
-from carag.audit.records.evaluation import Evaluation
+from carag.audit.records.custody import Basis, Disclosure, Erasure, Hold, HoldAction, HoldScope
 from carag.audit.records.event import Event
 from carag.audit.records.hits import HeadRows
-from carag.audit.records.hold import Hold, HoldAction, HoldScope
-from carag.audit.records.ingest import Ingest
-from carag.audit.records.key_change import KeyAction, KeyChange
 from carag.audit.records.kinds import ListKind, Outcome, RecordKind, SessionSource
-from carag.audit.records.move import Move, RowsIn
 from carag.audit.records.policy_applied import EntityRule, PolicyApplied
 from carag.audit.records.record import MAX_RECORD_BYTES, Hit, Passage, Record, text_hash
-from carag.audit.records.recovery import Recovery
 from carag.audit.records.retention import DEFAULT_CLASS, RETENTION, RetentionClass, retain_until
+from carag.audit.records.upkeep import Anchored, KeyAction, KeyChange, Recovery
 from carag.audit.state.proof import Label, StateProof, place, state_entry
 from carag.audit.state.tree import StateTree, StateView
 from carag.audit.tlog.checkpoint import Checkpoint

@@ -14,7 +14,7 @@ import pytest
 
 from carag import Engine, Session
 from carag.audit import AuditLog, Basis, Check, Verdict, Verification, erase, redact, verify_receipt
-from carag.audit.records.erasure import Erasure
+from carag.audit.records.custody import Erasure
 from carag.audit.tlog import encoding
 from carag.engine.policy_replay import ReplayVerdict, replay
 from carag.policy import as_of_minutes

@@ -18,8 +18,8 @@ from carag.audit._clock import Clock, system_clock
 from carag.audit.anchors.anchor import Submission, check_known
 from carag.audit.anchors.evidence import Evidence, Shelf
 from carag.audit.anchors.exposure import Exposure, Standing, Window
-from carag.audit.records.anchor_event import Anchored
 from carag.audit.records.kinds import RecordKind
+from carag.audit.records.upkeep import Anchored
 from carag.audit.tlog.note import Note
 from carag.errors import AnchorUnavailable, AuditUnavailable, CorruptFile, InvalidArgument
 from carag.visible import logger

@@ -12,8 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from carag.audit.receipts.verify import Verdict
-from carag.audit.records.access import Access
-from carag.audit.records.begin import Begin
+from carag.audit.records.access import Access, Begin
 from carag.audit.records.retention import retain_until
 
 if TYPE_CHECKING:

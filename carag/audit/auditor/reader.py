@@ -19,8 +19,8 @@ from urllib.parse import quote
 from carag.audit._notes import SHARED_AT, remembered
 from carag.audit.auditor.shared import SharedRecords
 from carag.audit.log.sqlite import SqliteBackend
-from carag.audit.records.key_change import ED25519, KeyAction, KeyChange
 from carag.audit.records.record import Record
+from carag.audit.records.upkeep import ED25519, KeyAction, KeyChange
 from carag.audit.tlog import merkle
 from carag.audit.tlog.checkpoint import Checkpoint
 from carag.audit.tlog.keys import VerifierKey

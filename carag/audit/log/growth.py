@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from carag.audit.log.backend import Batch
 from carag.audit.log.tip import Tip
-from carag.audit.records.access import Access
-from carag.audit.records.begin import Begin
-from carag.audit.records.recovery import Recovery
+from carag.audit.records.access import Access, Begin
+from carag.audit.records.upkeep import Recovery
 from carag.audit.tlog.merkle import leaf_hash
 from carag.errors import InvalidArgument
 

@@ -33,8 +33,8 @@ from carag.audit.log.rehash import Rehash, Scrubber
 from carag.audit.log.settle import settle
 from carag.audit.receipts.receipt import Receipt
 from carag.audit.records.draft import Draft, disclosed
-from carag.audit.records.recovery import Recovery
 from carag.audit.records.retention import DEFAULT_CLASS, retention_class
+from carag.audit.records.upkeep import Recovery
 from carag.audit.tlog.batch_paths import BatchPaths
 from carag.audit.tlog.checkpoint import Checkpoint
 from carag.audit.tlog.merkle import EMPTY_ROOT

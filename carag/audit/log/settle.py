@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from carag.audit.records.erasure import Erasure, read_targets
-from carag.audit.records.hold import Hold, HoldAction
+from carag.audit.records.custody import Erasure, Hold, HoldAction, read_targets
 from carag.audit.records.record import Record
 from carag.errors import CorruptFile
 
@@ -13,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from carag.audit.private.store import PrivateStore
-    from carag.audit.records.erasure import Target
+    from carag.audit.records.custody import Target
 
 __all__ = ["settle"]
 

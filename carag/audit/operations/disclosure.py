@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from carag.audit.records.disclosure import OPENERS, Disclosure
+from carag.audit.records.custody import OPENERS, Disclosure
 from carag.audit.records.kinds import Outcome
 from carag.errors import InvalidArgument, Refused
 from carag.limits import quoted

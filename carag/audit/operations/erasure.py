@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from carag.audit.operations.persons import two_persons
 from carag.audit.records import _fields
 from carag.audit.records.access import with_reading
-from carag.audit.records.erasure import Basis, Erasure, write_targets
+from carag.audit.records.custody import Basis, Erasure, write_targets
 from carag.audit.records.kinds import RecordKind
 from carag.audit.records.retention import retain_until, retention_class
 from carag.errors import InvalidArgument, Refused
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from carag.audit.log.log import AuditLog
     from carag.audit.receipts.receipt import Receipt
-    from carag.audit.records.erasure import Target
+    from carag.audit.records.custody import Target
 
 __all__ = ["KINDS_NEVER_ERASED", "MAX_NAMED_RECORDS", "destroy", "erase"]
 

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Final
 
 from carag.audit.operations.erasure import KINDS_NEVER_ERASED, MAX_NAMED_RECORDS, destroy
 from carag.audit.operations.persons import two_persons
-from carag.audit.records.erasure import Basis
+from carag.audit.records.custody import Basis
 from carag.audit.records.retention import RETENTION, retain_until
 from carag.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from carag.audit.log.log import AuditLog
     from carag.audit.receipts.receipt import Receipt
-    from carag.audit.records.erasure import Target
+    from carag.audit.records.custody import Target
 
 __all__ = ["erase_expired", "expired"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from carag.audit.operations.persons import two_persons
-from carag.audit.records.hold import Hold, HoldAction, HoldScope
+from carag.audit.records.custody import Hold, HoldAction, HoldScope
 from carag.errors import InvalidArgument
 
 if TYPE_CHECKING:

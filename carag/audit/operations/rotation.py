@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from carag.audit.receipts.verify import Verdict, verify_receipt
-from carag.audit.records.key_change import ED25519, ML_DSA_44, KeyAction, KeyChange
+from carag.audit.records.upkeep import ED25519, ML_DSA_44, KeyAction, KeyChange
 from carag.audit.tlog.keys import MlDsaKey, MlDsaSigningKey, VerifierKey
 from carag.errors import InvalidArgument
 

@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from carag.audit._sqlite import SqliteStore, insert
 from carag.audit.private.keys import KEY_SIZE, NONCE_SIZE, PrivateKeys, seal, unseal, unwrap, wrap
 from carag.audit.records.commitment import hmac_sha256, random_parts
-from carag.audit.records.erasure import Target
+from carag.audit.records.custody import Target
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument, Refused
 
 if TYPE_CHECKING:

@@ -1,26 +1,61 @@
-"""Define the `policy`, `model` and `index` events: the policy table, the models or the index state has changed.
+"""Define the events of what answers depend on: documents, policy table, models, index or backend have changed.
 
-Each record names the new and the previous value, so that a reader of the log knows without a gap which were in use.
+Each record of a change names the new and the previous value, so that a reader of the log knows without a gap which
+were in use. An evaluation records that they were tested, with the thresholds and the result.
 """
 
-from __future__ import annotations
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
-
-from carag.audit.records import _fields
 from carag.audit.records.access import Models
+from carag.audit.records.codec import Code, Count, Digest, Fields, Key, Label, Micro, Name, Number
+from carag.audit.records.event import Event
 from carag.audit.records.kinds import RecordKind
-from carag.audit.tlog.encoding import b64url, unb64url
+from carag.errors import InvalidArgument
 
-if TYPE_CHECKING:
-    from carag.audit.tlog.encoding import Json
-
-__all__ = ["IndexChange", "ModelChange", "PolicyChange"]
+__all__ = ["Evaluation", "IndexChange", "Ingest", "ModelChange", "Move", "PolicyChange", "RowsIn"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PolicyChange:
+class Ingest(Event):
+    """Documents or labels were added or changed.
+
+    Parameters
+    ----------
+    started, ended : int
+        Microseconds since 1970 UTC.
+    documents, chunks, quarantined : int
+        Documents and chunks added, and documents quarantined.
+    rows : int
+        Number of rows in the index afterwards.
+    snapshot : bytes
+        Root hash of the index state afterwards.
+    table : bytes
+        SHA-256 of the role and purpose table in force.
+    embed : str or None
+        The embedding model.
+    why : str
+        A stable code, such as ``"INGESTED"``.
+    """
+
+    started: Annotated[Count, Key("t0")]
+    ended: Annotated[Count, Key("t1")]
+    documents: Count
+    chunks: Count
+    quarantined: Count
+    rows: Count
+    snapshot: Digest
+    table: Digest
+    embed: Label | None
+    why: Code
+
+    KINDS: ClassVar = (RecordKind.INGEST,)
+    COMMITS: ClassVar = ("subject",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyChange(Event):
     """The role and purpose table has changed.
 
     Parameters
@@ -33,35 +68,17 @@ class PolicyChange:
         SHA-256 of the previous table; ``None`` for the first.
     """
 
-    at: int
-    table: bytes
-    before: bytes | None
-    why: str
+    at: Count
+    table: Digest
+    before: Digest | None
+    why: Code
 
-    kind: ClassVar = RecordKind.POLICY
-    KINDS: ClassVar[tuple[RecordKind, ...]] = (RecordKind.POLICY,)
-    COMMITS: ClassVar[tuple[str, ...]] = ("subject",)
-
-    def __post_init__(self) -> None:
-        _fields.integer("at", self.at, 0)
-        _fields.digest("policy table hash", self.table)
-        if self.before is not None:
-            _fields.digest("hash of the table before", self.before)
-        _fields.code("why", self.why)
-
-    def to_json(self) -> dict[str, Json]:
-        """Return the JSON form."""
-        return {"at": int(self.at), "before": _b64(self.before), "table": b64url(self.table), "why": self.why}
-
-    @classmethod
-    def from_json(cls, fields: Any) -> PolicyChange:
-        """Read the JSON form."""
-        table = unb64url(fields["table"], _fields.DIGEST_SIZE)
-        return cls(at=fields["at"], table=table, before=_digest(fields["before"]), why=fields["why"])
+    KINDS: ClassVar = (RecordKind.POLICY,)
+    COMMITS: ClassVar = ("subject",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModelChange:
+class ModelChange(Event):
     """Models, prompts or thresholds have changed.
 
     Parameters
@@ -74,51 +91,19 @@ class ModelChange:
         ``None`` for the first.
     """
 
-    at: int
+    at: Count
     models: Models
-    gate: int
+    gate: Micro
     before: Models | None
-    before_gate: int | None
-    why: str
+    before_gate: Micro | None
+    why: Code
 
-    kind: ClassVar = RecordKind.MODEL
-    KINDS: ClassVar[tuple[RecordKind, ...]] = (RecordKind.MODEL,)
-    COMMITS: ClassVar[tuple[str, ...]] = ("subject",)
-
-    def __post_init__(self) -> None:
-        _fields.integer("at", self.at, 0)
-        _fields.integer("gate in millionths", self.gate, -_fields.MILLION, _fields.MILLION)
-        if self.before_gate is not None:
-            _fields.integer("gate before, in millionths", self.before_gate, -_fields.MILLION, _fields.MILLION)
-        _fields.code("why", self.why)
-
-    def to_json(self) -> dict[str, Json]:
-        """Return the JSON form."""
-        return {
-            "at": int(self.at),
-            "before": None if self.before is None else self.before.to_json(),
-            "before_gate": None if self.before_gate is None else int(self.before_gate),
-            "gate": int(self.gate),
-            "models": self.models.to_json(),
-            "why": self.why,
-        }
-
-    @classmethod
-    def from_json(cls, fields: Any) -> ModelChange:
-        """Read the JSON form."""
-        before = fields["before"]
-        return cls(
-            at=fields["at"],
-            models=Models.from_json(fields["models"]),
-            gate=fields["gate"],
-            before=None if before is None else Models.from_json(before),
-            before_gate=fields["before_gate"],
-            why=fields["why"],
-        )
+    KINDS: ClassVar = (RecordKind.MODEL,)
+    COMMITS: ClassVar = ("subject",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IndexChange:
+class IndexChange(Event):
     """The index state changed without an ingest: its format changed, it was rebuilt, or it was altered externally.
 
     Parameters
@@ -131,43 +116,102 @@ class IndexChange:
         Number of rows in the index.
     """
 
-    at: int
-    snapshot: bytes
-    before: bytes
-    rows: int
-    why: str
+    at: Count
+    snapshot: Digest
+    before: Digest
+    rows: Count
+    why: Code
 
-    kind: ClassVar = RecordKind.INDEX
-    KINDS: ClassVar[tuple[RecordKind, ...]] = (RecordKind.INDEX,)
-    COMMITS: ClassVar[tuple[str, ...]] = ("subject",)
-
-    def __post_init__(self) -> None:
-        _fields.integer("at", self.at, 0)
-        _fields.integer("rows", self.rows, 0)
-        _fields.digest("index snapshot", self.snapshot)
-        _fields.digest("index snapshot before", self.before)
-        _fields.code("why", self.why)
-
-    def to_json(self) -> dict[str, Json]:
-        """Return the JSON form."""
-        return {
-            "at": int(self.at),
-            "before": b64url(self.before),
-            "rows": int(self.rows),
-            "snapshot": b64url(self.snapshot),
-            "why": self.why,
-        }
-
-    @classmethod
-    def from_json(cls, fields: Any) -> IndexChange:
-        """Read the JSON form."""
-        snapshot, before = (unb64url(fields[name], _fields.DIGEST_SIZE) for name in ("snapshot", "before"))
-        return cls(at=fields["at"], snapshot=snapshot, before=before, rows=fields["rows"], why=fields["why"])
+    KINDS: ClassVar = (RecordKind.INDEX,)
+    COMMITS: ClassVar = ("subject",)
 
 
-def _b64(digest: bytes | None) -> str | None:
-    return None if digest is None else b64url(digest)
+@dataclass(frozen=True, slots=True)
+class RowsIn(Fields):
+    """A backend that holds a store's rows.
+
+    Parameters
+    ----------
+    name : str
+        Its kind; for the new place also its version.
+    collection : str
+        The rows within it; never an address or a credential.
+    epoch : int
+        Its last epoch when the rows were compared, or when the store last wrote there.
+    """
+
+    name: Label
+    collection: Label
+    epoch: Count
 
 
-def _digest(text: object) -> bytes | None:
-    return None if text is None else unb64url(text, _fields.DIGEST_SIZE)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move(Event):
+    """A store's rows are searched in another place, after they were compared with those of the store.
+
+    The record is written before the store notes the new place. A run that was killed in between is repeated, and so is
+    its record; the answers after it, each of which names the backend that was searched, show which of the two took
+    effect. They also show a place that was filled again from the store without comparison, as when the native index is
+    opened again.
+
+    Parameters
+    ----------
+    at : int
+        Microseconds since 1970 UTC.
+    before, after : RowsIn or None
+        ``None`` for the index of the process that answers; not both.
+    root : bytes
+        Their state root, which the new place and the store itself led to.
+    """
+
+    at: Count
+    before: RowsIn | None
+    after: RowsIn | None
+    rows: Count
+    root: Digest
+    why: Code
+
+    KINDS: ClassVar = (RecordKind.MOVE,)
+    COMMITS: ClassVar = ("subject",)
+
+    def _check(self) -> None:
+        if self.before is None and self.after is None:
+            raise InvalidArgument(
+                "rows cannot move from the index to the index; want a backend on at least one side"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation(Event):
+    """A suite of questions or checks was run.
+
+    Parameters
+    ----------
+    started, ended : int
+        Microseconds since 1970 UTC.
+    suite : str
+        Name of the suite, a code.
+    suite_hash : bytes
+        SHA-256 of its questions and settings.
+    snapshot : bytes
+        Root hash of the tested index state.
+    table : bytes
+        SHA-256 of the role and purpose table in force.
+    thresholds : mapping of str to int
+        Required results by measure: integers, such as millionths.
+    result : bytes
+        SHA-256 of the whole result, which is stored elsewhere.
+    """
+
+    started: Annotated[Count, Key("t0")]
+    ended: Annotated[Count, Key("t1")]
+    suite: Code
+    suite_hash: Digest
+    snapshot: Digest
+    table: Digest
+    result: Digest
+    passed: bool
+    thresholds: Mapping[Name, Number] = field(default_factory=dict)
+
+    KINDS: ClassVar = (RecordKind.EVALUATION,)
+    COMMITS: ClassVar = ("subject",)

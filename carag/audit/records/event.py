@@ -1,4 +1,4 @@
-"""Define the interface of events: kind, names of commitments, JSON form. Each class of event has its own module.
+"""Define the base of events: kind, names of commitments, and the fields of each class.
 
 An event holds what the caller of the log knows about one request or one change; the log wraps it into a record
 (:mod:`carag.audit.records.record`). It must not contain personal data or free text, because a record is kept for years
@@ -6,13 +6,10 @@ and never altered: the record commits to values that name people, reasons are co
 in the policy table is ``None``, not the text that was typed.
 """
 
-from __future__ import annotations
+from typing import ClassVar, Final
 
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self
-
-if TYPE_CHECKING:
-    from carag.audit.records.kinds import RecordKind
-    from carag.audit.tlog.encoding import Json
+from carag.audit.records.codec import Fields
+from carag.audit.records.kinds import RecordKind
 
 __all__ = ["UNDISCLOSED", "Event"]
 
@@ -21,21 +18,17 @@ UNDISCLOSED: Final = frozenset({"conversation", "entities", "targets"})
 receipt; a conversation and lists of erased records link records together. They stay in ``private.db``, for auditors."""
 
 
-class Event(Protocol):
+class Event(Fields):
     """The event of a record."""
+
+    __slots__ = ()
 
     KINDS: ClassVar[tuple[RecordKind, ...]]
     """The kinds of record that may have this event."""
-    COMMITS: ClassVar[tuple[str, ...]]
+    COMMITS: ClassVar[tuple[str, ...]] = ()
     """Names of the commitments that such a record may have."""
 
     @property
     def kind(self) -> RecordKind:
         """The kind of this event."""
-
-    def to_json(self) -> dict[str, Json]:
-        """Return the JSON form."""
-
-    @classmethod
-    def from_json(cls, fields: Any) -> Self:
-        """Read the JSON form; InvalidArgument or KeyError for anything else."""
+        return self.KINDS[0]

@@ -5,13 +5,12 @@ A hit in a record is ``[digest, word, similarity in millionths, cited]``. The di
 because the receipt holds both in full, and its proofs lead to the index state with all 32 bytes of the text's hash.
 """
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 
 from carag.audit.records import _fields
+from carag.audit.records.codec import Count, Positive
 from carag.audit.tlog.encoding import Json, b64url, unb64url
 from carag.errors import InvalidArgument
 from carag.limits import quoted
@@ -40,13 +39,57 @@ def hit_digest(chunk: str, text_sha256: bytes) -> bytes:
 class HeadRows(NamedTuple):
     """Head rows of a table that was cut into several passages. Hits are numbered from 1, in the order of the record."""
 
-    hit: int
+    hit: Positive
     """The number of the hit that begins inside the table."""
-    lender: int
+    lender: Positive
     """The number of the hit whose text holds the rows."""
-    start: int
-    end: int
+    start: Count
+    end: Positive
     """Their range of characters in that text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A passage in a record.
+
+    Parameters
+    ----------
+    digest : bytes
+        20 bytes of the digest of chunk id and text.
+    similarity : int
+        Cosine similarity in millionths.
+    word : int
+        The 32-bit policy word.
+    """
+
+    digest: bytes
+    similarity: int
+    word: int
+    cited: bool
+
+    def __post_init__(self) -> None:
+        _fields.digest("hit digest", self.digest, _DIGEST_SIZE)
+        _fields.integer("similarity in millionths", self.similarity, -_MAX_SIMILARITY, _MAX_SIMILARITY)
+        _fields.integer("policy word", self.word, 0, (1 << 32) - 1)
+
+    @property
+    def name(self) -> str:
+        """The name of the hit in messages."""
+        return f"hit {b64url(self.digest)}"
+
+    def is_of(self, chunk: str, text_sha256: bytes) -> bool:
+        """Tell whether this is the hit of a chunk whose text has that hash."""
+        return hit_digest(chunk, text_sha256) == self.digest
+
+    def to_json(self) -> Json:
+        """Return the JSON form."""
+        return [b64url(self.digest), int(self.word), int(self.similarity), int(self.cited)]
+
+    @classmethod
+    def from_json(cls, fields: Any) -> Self:
+        """Read the JSON form."""
+        digest, word, similarity, cited = fields
+        return cls(unb64url(digest, _DIGEST_SIZE), similarity, word, cited == 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,47 +132,3 @@ class Passage:
         digest = text_hash(self.text) if self.text_sha256 is None else self.text_sha256
         _fields.digest("hash of the text", digest)
         return Hit(hit_digest(self.chunk, digest), similarity, self.word, self.cited)
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """A passage in a record.
-
-    Parameters
-    ----------
-    digest : bytes
-        20 bytes of the digest of chunk id and text.
-    similarity : int
-        Cosine similarity in millionths.
-    word : int
-        The 32-bit policy word.
-    """
-
-    digest: bytes
-    similarity: int
-    word: int
-    cited: bool
-
-    def __post_init__(self) -> None:
-        _fields.digest("hit digest", self.digest, _DIGEST_SIZE)
-        _fields.integer("similarity in millionths", self.similarity, -_MAX_SIMILARITY, _MAX_SIMILARITY)
-        _fields.integer("policy word", self.word, 0, (1 << 32) - 1)
-
-    @property
-    def name(self) -> str:
-        """The name of the hit in messages."""
-        return f"hit {b64url(self.digest)}"
-
-    def is_of(self, chunk: str, text_sha256: bytes) -> bool:
-        """Tell whether this is the hit of a chunk whose text has that hash."""
-        return hit_digest(chunk, text_sha256) == self.digest
-
-    def to_json(self) -> Json:
-        """Return the JSON form."""
-        return [b64url(self.digest), int(self.word), int(self.similarity), int(self.cited)]
-
-    @classmethod
-    def from_json(cls, fields: Any) -> Hit:
-        """Read the JSON form."""
-        digest, word, similarity, cited = fields
-        return cls(unb64url(digest, _DIGEST_SIZE), similarity, word, cited == 1)

@@ -18,23 +18,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from carag.audit.records import _fields
-from carag.audit.records.access import Access
-from carag.audit.records.anchor_event import Anchored
-from carag.audit.records.begin import Begin
-from carag.audit.records.changes import IndexChange, ModelChange, PolicyChange
+from carag.audit.records.access import Access, Begin, Denial
+from carag.audit.records.changes import Evaluation, IndexChange, Ingest, ModelChange, Move, PolicyChange
 from carag.audit.records.commitment import COMMITMENT_SIZE
-from carag.audit.records.denial import Denial
-from carag.audit.records.disclosure import Disclosure
-from carag.audit.records.erasure import Erasure
-from carag.audit.records.evaluation import Evaluation
+from carag.audit.records.custody import Disclosure, Erasure, Hold
 from carag.audit.records.hits import Hit, Passage, text_hash
-from carag.audit.records.hold import Hold
-from carag.audit.records.ingest import Ingest
-from carag.audit.records.key_change import KeyChange
 from carag.audit.records.kinds import Outcome, RecordKind
-from carag.audit.records.move import Move
-from carag.audit.records.recovery import Recovery
 from carag.audit.records.retention import DEFAULT_CLASS, retention_class
+from carag.audit.records.upkeep import Anchored, KeyChange, Recovery
 from carag.audit.tlog import encoding
 from carag.audit.tlog.encoding import Json, b64url, unb64url
 from carag.errors import CorruptFile, InvalidArgument

@@ -26,7 +26,7 @@ from carag.audit import (
     place_hold,
     verify_receipt,
 )
-from carag.audit.records.erasure import read_targets
+from carag.audit.records.custody import read_targets
 from carag.audit.tlog.merkle import leaf_hash, verify_consistency, verify_inclusion
 from carag.errors import AuditUnavailable, CaragError, CorruptFile, InvalidArgument, Refused
 from tests.warm import Child

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from carag.audit import AuditLog, RecordKind
-from carag.audit.records.erasure import read_targets
+from carag.audit.records.custody import read_targets
 from tests.audit.log import powercut
 from tests.audit.log.disk import environment
 

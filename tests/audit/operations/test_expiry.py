@@ -28,7 +28,7 @@ from carag.audit import (
     retain_until,
     verify_receipt,
 )
-from carag.audit.records.erasure import read_targets
+from carag.audit.records.custody import read_targets
 from carag.audit.tlog.merkle import leaf_hash, verify_consistency
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument
 from tests.sizes import examples

@@ -157,6 +157,12 @@ BAD_EVENTS = {
         at=1, before=None, after=None, rows=1, root=b"O" * 32, why="SWITCHED"
     ),
     "a collection on two lines": lambda: RowsIn("postgresql", "a\nb", 1),
+    "erased fields in one text": lambda: Erasure(basis=Basis.REQUEST, count=1, fields="query"),
+    "thresholds in a list": lambda: _evaluation(thresholds=[("recall", 1)]),
+    "models by name": lambda: ModelChange(
+        at=1, models="minilm", gate=0, before=None, before_gate=None, why="X"
+    ),
+    "a shard without a place": lambda: BackendState("qdrant", "filings", 1, b"D" * 32, (("0",),)),
     "a state that was none": lambda: IndexChange(at=1, snapshot=b"S" * 32, before=b"", rows=1, why="X"),
 }
 

@@ -15,9 +15,8 @@ from carag.audit.auditor.examine import examine_log
 from carag.audit.log.keyring import KeyRing
 from carag.audit.operations.rotation import add_mldsa, revoke, rotate, successor
 from carag.audit.receipts.check_proof import check_checkpoint
-from carag.audit.records.anchor_event import Anchored
-from carag.audit.records.key_change import KeyAction, KeyChange
 from carag.audit.records.record import Record
+from carag.audit.records.upkeep import Anchored, KeyAction, KeyChange
 from carag.audit.tlog.keys import MlDsaSigningKey, SigningKey
 from carag.audit.tlog.log_verifier import LogVerifier, parse_vkeys
 from carag.audit.tlog.note import Note
