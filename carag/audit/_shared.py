@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from carag.errors import AuditUnavailable, StoreLocked
 from carag.postgres.address import driver
 from carag.postgres.connection import connected, described, not_durable
-from carag.postgres.dialect import InPostgres
+from carag.postgres.dialect import InPostgres, in_postgres
 from carag.postgres.locks import lock, try_lock, unlock
 from carag.postgres.pool import Pool
 
@@ -31,6 +31,7 @@ VALUES: Final = "values"
 """Suffixes of the store's schema: the schemas of the log and of its sealed values."""
 _TURN, _OPEN, _OPERATION = 0, 1, 2
 """Seeds of the advisory locks: a turn's, that of all processes that have the log open, an erasure's or a hold's."""
+_ROWS_A_FETCH: Final = 500
 _READERS: Final = 4
 """Most connections that read at once."""
 _WAITS: Final = {"lock_timeout": "30s", "idle_in_transaction_session_timeout": "30s"}
@@ -54,7 +55,7 @@ class Snapshot:
 
     def __init__(self, address: Address, part: str, first: str) -> None:
         self.where = f"PostgreSQL, schema {address.schema}"
-        self._url = address.url
+        self._url, self._streams = address.url, 0
         with self._talking(), contextlib.ExitStack() as undo:
             self._db = connected(address.url, {"search_path": f"{address.schema}_{part}, pg_temp"})
             undo.callback(self._db.close)
@@ -66,6 +67,13 @@ class Snapshot:
         """Run a statement; return its rows."""
         with self._talking():
             return InPostgres(self._db).execute(statement, parameters)
+
+    def stream(self, statement: str, parameters: Any = ()) -> Iterator[Any]:
+        """Run a statement whose rows are fetched as they are used; several may be read in turn."""
+        self._streams += 1
+        with self._talking(), self._db.cursor(f"stream_{self._streams}") as stream:
+            stream.itersize = _ROWS_A_FETCH
+            yield from stream.execute(in_postgres(statement), parameters or None)
 
     def close(self) -> None:
         """Close the connection; idempotent."""

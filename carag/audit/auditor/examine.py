@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from carag.audit.auditor.reader import LogReader, open_checkpoint
+from carag.audit.log.rehash import Rehash
 from carag.audit.receipts.receipt import open_envelope
 from carag.audit.receipts.verify import Verdict, verify_receipt
 from carag.audit.tlog import encoding
 from carag.audit.tlog.checkpoint import Checkpoint
-from carag.audit.tlog.merkle import EMPTY_ROOT, Frontier, leaf_hash
 from carag.audit.tlog.proof import InclusionProof
 from carag.errors import AuditUnavailable, CorruptFile
 
@@ -113,13 +113,13 @@ def extends(reader: LogReader, kept: Kept) -> None:
     """Check by the stored tree alone, without hashing records, that a log extends a checkpoint; CorruptFile if not."""
     _check_length(reader, kept)
     size, root = kept.checkpoint.size, kept.checkpoint.root
-    _compare({size: [(f"{reader.path}: {kept.name}", root)]}, size, reader.root(size))
+    _compare({size: [(f"{reader.where}: {kept.name}", root)]}, size, reader.root(size))
 
 
 def _check_length(reader: LogReader, kept: Kept) -> None:
     if kept.checkpoint.size > reader.size:
         raise CorruptFile(
-            f"{reader.path}: the log has {reader.size} records, but {kept.name} covers "
+            f"{reader.where}: the log has {reader.size} records, but {kept.name} covers "
             f"{kept.checkpoint.size}: it was cut short, or put back to an earlier state"
         )
 
@@ -128,44 +128,39 @@ def _examine(reader: LogReader, kept: Sequence[Kept], visit: Callable[[int, byte
     for one in kept:
         _check_length(reader, one)
     signed = _signed_roots(reader, kept)
-    _compare(signed, 0, EMPTY_ROOT)
-    frontier, stored, place = Frontier(), enumerate(reader.nodes()), _Positions(reader.tree.origin)
-    for seq, body in reader.bodies():
-        if seq != frontier.size:
-            raise CorruptFile(f"{reader.path}: record {frontier.size} is missing")
-        if seq >= reader.size:
+    identities: set[str] = set()
+
+    def look(seq: int, body: bytes) -> None:
+        fields: Any = encoding.load(body)
+        identity = fields.get("id")
+        if not isinstance(identity, str) or identity in identities:
             raise CorruptFile(
-                f"{reader.path}: record {seq} is beyond the newest checkpoint, which covers {reader.size}"
+                f"{reader.where}: record {seq} has the id of an earlier record: it was entered twice"
             )
-        for level, n, value in frontier.append(leaf_hash(body)):  # in storage order, so the indices ascend
-            expected, found = next(stored, (-1, None))
-            if found != (expected, value):
-                what = f"tree node ({level}, {n})" if level else f"record {n}"
-                raise CorruptFile(f"{reader.path}: {what} was altered, or is missing from the tree")
-        if wrong := place.check(seq, body):
-            raise CorruptFile(f"{reader.path}: record {seq} {wrong}")
+        identities.add(identity)
         if visit is not None:
             visit(seq, body)
-        if frontier.size in signed:
-            _compare(signed, frontier.size, frontier.root())
-    if frontier.size != reader.size:
-        raise CorruptFile(
-            f"{reader.path}: there are {frontier.size} records, the newest checkpoint covers {reader.size}"
-        )
-    if next(stored, None) is not None:
-        raise CorruptFile(f"{reader.path}: the tree has nodes that no record accounts for")
+
+    rehash = Rehash(reader, reader.tree.origin, visit=look)
+    for size in sorted(signed):
+        for _ in rehash.advance(size):
+            pass
+        _compare(signed, size, rehash.frontier.root())
+    rehash.nothing_beyond()
 
 
 def _signed_roots(reader: LogReader, kept: Sequence[Kept]) -> dict[int, list[tuple[str, bytes]]]:
     signed: dict[int, list[tuple[str, bytes]]] = {}
     for size, text in reader.checkpoints():
-        what = f"{reader.path}: the checkpoint of {size} records"
+        what = f"{reader.where}: the checkpoint of {size} records"
         checkpoint = Checkpoint.parse(open_checkpoint(text, reader.key, what).text)
         if checkpoint.size != size:
             raise CorruptFile(f"{what} covers {checkpoint.size}")
         signed.setdefault(size, []).append((what, checkpoint.root))
     for one in kept:
-        signed.setdefault(one.checkpoint.size, []).append((f"{reader.path}: {one.name}", one.checkpoint.root))
+        signed.setdefault(one.checkpoint.size, []).append(
+            (f"{reader.where}: {one.name}", one.checkpoint.root)
+        )
     return signed
 
 
@@ -173,29 +168,3 @@ def _compare(signed: dict[int, list[tuple[str, bytes]]], size: int, root: bytes)
     for what, value in signed.get(size, ()):
         if value != root:
             raise CorruptFile(f"{what}: the first {size} records are not those it was signed over")
-
-
-class _Positions:
-    """Checks that each record states its own log and number, that commit times ascend and that ids are unique."""
-
-    def __init__(self, origin: str) -> None:
-        self._origin = origin
-        self._ids: set[str] = set()
-        self._time = 0
-
-    def check(self, seq: int, body: bytes) -> str | None:
-        """Return what is wrong with the next record, or None."""
-        fields: Any = encoding.load(body)
-        try:
-            log, said, time, identity = fields["log"], fields["seq"], fields["tc"], fields["id"]
-        except (KeyError, TypeError) as error:
-            return f"is signed but is not a record: it has no {error}"
-        if said != seq or log != self._origin:
-            return f"says it is record {said} of {log}"
-        if not isinstance(time, int) or time < self._time:
-            return "has an earlier commit time than the record before it"
-        if not isinstance(identity, str) or identity in self._ids:
-            return "has the id of an earlier record: it was entered twice"
-        self._ids.add(identity)
-        self._time = time
-        return None

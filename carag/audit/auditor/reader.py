@@ -17,17 +17,15 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
 from carag.audit._notes import SHARED_AT, remembered
-from carag.audit.auditor.shared import SharedRecords
+from carag.audit._shared import LOG, Snapshot
 from carag.audit.log.sqlite import SqliteBackend
+from carag.audit.log.stored import END, SHARED_TABLES, START, Stored
 from carag.audit.records.record import Record
-from carag.audit.records.upkeep import ED25519, KeyAction, KeyChange
-from carag.audit.tlog import merkle
+from carag.audit.records.upkeep import KeyAction, KeyChange
 from carag.audit.tlog.checkpoint import Checkpoint
 from carag.audit.tlog.keys import VerifierKey
 from carag.audit.tlog.log_verifier import LogVerifier, signed_by_others
-from carag.audit.tlog.merkle import stored_hash_index
 from carag.audit.tlog.note import Note
-from carag.audit.tlog.proof import ConsistencyProof, InclusionProof
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument
 
 if TYPE_CHECKING:
@@ -39,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["LogReader", "key_of", "open_checkpoint"]
 
 
-class LogReader:
+class LogReader(Stored):
     """A log opened for reading, in one fixed state.
 
     ``directory`` holds ``audit.db``, or ``shared.url`` of a log in PostgreSQL. Give ``vkey`` from a source you trust:
@@ -64,17 +62,18 @@ class LogReader:
 
     def __init__(self, directory: str | PathLike[str], *, vkey: str | None = None) -> None:
         self._file = Path(directory) / "audit.db"
-        self.path = str(self._file)
+        self._where = str(self._file)
         self.key = key_of(Path(directory), vkey)
         self.trusts_own_key = vkey is None
         self._db: Any
         if (address := remembered(Path(directory), SHARED_AT)) is not None:
-            self._db, self._wal = SharedRecords(address), True
-            self.path = self._db.where
+            self._db, self._wal = Snapshot(address, LOG, "SELECT FROM checkpoint LIMIT 1"), True
+            self._where, self.tables, self._stream = self._db.where, SHARED_TABLES, self._db.stream
         else:
             self._before = self._files()
             self._wal = self._before[1] is not None
             self._db = self._begun()
+            self._stream = self._db.execute
         try:
             self.checkpoint = self._newest_checkpoint()
         except BaseException:
@@ -87,41 +86,21 @@ class LogReader:
         """Number of records that the newest checkpoint covers."""
         return self.tree.size
 
+    @property
+    def where(self) -> str:
+        """Path of the file, or server and schema."""
+        return self._where
+
     def body(self, seq: int) -> bytes:
         """Return a record's bytes; InvalidArgument beyond the checkpoint, CorruptFile if the record is missing."""
         if not 0 <= seq < self.size:
             raise InvalidArgument(f"there is no record {seq}; the log has {self.size}, numbered from 0")
-        with self._reading():
-            row = self._db.execute("SELECT body FROM rec WHERE seq = ?", (seq,)).fetchone()
-        return self._bytes(row, f"record {seq}")
-
-    def bodies(self) -> Iterator[tuple[int, bytes]]:
-        """Yield (sequence number, bytes) of all records in order, also of those that no checkpoint covers."""
-        with self._reading():
-            for seq, body in self._db.execute("SELECT seq, body FROM rec ORDER BY seq"):
-                yield seq, body if type(body) is bytes else self._bytes((body,), f"record {seq}")
-
-    def node(self, level: int, n: int) -> bytes:
-        """Return the hash of a perfect subtree; CorruptFile if it is missing."""
-        with self._reading():
-            query = "SELECT hash FROM node WHERE i = ?"
-            row = self._db.execute(query, (stored_hash_index(level, n),)).fetchone()
-        return self._bytes(row, f"tree node ({level}, {n})")
-
-    def nodes(self) -> Iterator[tuple[int, bytes]]:
-        """Yield (storage index, hash) of the whole tree in storage order."""
-        with self._reading():
-            yield from _rows(self._db.execute("SELECT i, hash FROM node ORDER BY i"))
+        return super().body(seq)
 
     def checkpoints(self) -> Iterator[tuple[int, str]]:
         """Yield (size, note) of all checkpoints that are kept, oldest first."""
-        with self._reading():
-            yield from _rows(self._db.execute("SELECT size, note FROM cp ORDER BY size"))
-
-    def root(self, size: int) -> bytes:
-        """Return the root of the first ``size`` records, from the stored nodes."""
-        peaks = [self.node(level, n) for level, n in merkle.peak_positions(size)]
-        return merkle.Frontier(size, peaks).root()
+        query = f"SELECT size, note FROM {self.tables[1]} WHERE size >= ? AND size < ? ORDER BY size"  # noqa: S608
+        yield from self._rows(query, START, END)
 
     def prove(self, seq: int) -> str:
         """Prove a record under the newest checkpoint, as a ``c2sp.org/tlog-proof@v1`` text.
@@ -129,12 +108,8 @@ class LogReader:
         Raises InvalidArgument if the checkpoint covers no such record; CorruptFile if the stored nodes do not lead to
         the signed root.
         """
-        leaf = merkle.leaf_hash(self.body(seq))
-        hashes = merkle.inclusion_proof(self.node, seq, self.size)
-        if not merkle.verify_inclusion(leaf, seq, self.size, hashes, self.tree.root):
-            self.check_unchanged()
-            raise CorruptFile(f"{self.path}: record {seq} or the tree above it was altered")
-        return InclusionProof(seq, tuple(hashes), self.checkpoint).to_text()
+        with self._unchanged():
+            return self.inclusion(seq, self.checkpoint)
 
     def consistency(self, old: int) -> str:
         """Prove that the first ``old`` records are unchanged, as a ``c2sp.org/tlog-witness`` request body.
@@ -142,16 +117,22 @@ class LogReader:
         Raises InvalidArgument unless ``0 < old <= size``; CorruptFile if the stored nodes do not lead to the signed
         root.
         """
-        hashes = merkle.consistency_proof(self.node, old, self.size)
-        if not merkle.verify_consistency(old, self.size, hashes, self.root(old), self.tree.root):
+        with self._unchanged():
+            return self.extension(old, self.checkpoint)
+
+    @contextlib.contextmanager
+    def _unchanged(self) -> Iterator[None]:
+        """Call nothing corrupt that was only written to meanwhile."""
+        try:
+            yield
+        except CorruptFile:
             self.check_unchanged()
-            raise CorruptFile(f"{self.path}: the tree was altered")
-        return ConsistencyProof(old, tuple(hashes), self.checkpoint).to_text()
+            raise
 
     def check_unchanged(self) -> None:
         """Raise AuditUnavailable if the file was written to although no writer had it open."""
         if not self._wal and self._files() != self._before:
-            raise AuditUnavailable(f"{self.path} was written to while it was read; read it again")
+            raise AuditUnavailable(f"{self._where} was written to while it was read; read it again")
 
     def close(self) -> None:
         """Close the file; idempotent."""
@@ -175,7 +156,7 @@ class LogReader:
                 raise AuditUnavailable(f"{path} cannot be read: {error.strerror}") from error
             found.append((stat.st_ino, stat.st_size, stat.st_mtime_ns) if stat and stat.st_size else None)
         if found[0] is None:
-            raise AuditUnavailable(f"{self.path} is missing or empty; name the directory of an audit log")
+            raise AuditUnavailable(f"{self._where} is missing or empty; name the directory of an audit log")
         return found
 
     def _begun(self) -> sqlite3.Connection:
@@ -203,42 +184,48 @@ class LogReader:
         # Compare the statements themselves: a view or virtual table of that name could execute an attacker's code.
         found = {sql for (sql,) in db.execute("SELECT sql FROM sqlite_schema WHERE type = 'table'")}
         if not set(SqliteBackend.SCHEMA) <= found:
-            raise AuditUnavailable(f"{self.path} does not have the tables of an audit log")
+            raise AuditUnavailable(f"{self._where} does not have the tables of an audit log")
 
     def _newest_checkpoint(self) -> Note:
-        with self._reading():
-            row = self._db.execute("SELECT note FROM cp ORDER BY size DESC LIMIT 1").fetchone()
-        if row is None or not isinstance(row[0], str):
-            raise CorruptFile(f"{self.path} has no checkpoint")
+        text = self.newest()
         with contextlib.suppress(CorruptFile):
-            note = Note.parse(row[0])
+            note = Note.parse(text)
             names = [signature.name for signature in note.signatures]
             if self.key.name not in names:
                 raise AuditUnavailable(
-                    f"{self.path} is the log {', '.join(names)}, not {self.key.name}; give the key of that log"
+                    f"{self._where} is the log {', '.join(names)}, not {self.key.name}; give the key of that log"
                 )
             if self.key.signature_on(note) is None and (announced := self._announced(note)) is not None:
                 # A history forged under another key can contain such a record too, so this verifies nothing.
                 raise AuditUnavailable(
-                    f"{self.path}: {signed_by_others(note, self.key)}. Record {announced} says that this key took "
+                    f"{self._where}: {signed_by_others(note, self.key)}. Record {announced} says that this key took "
                     "over, but a forger of the log could have written that too"
                 )
-        return open_checkpoint(row[0], self.key, f"{self.path}: the newest checkpoint")
+        return open_checkpoint(text, self.key, f"{self._where}: the newest checkpoint")
 
     def _announced(self, note: Note) -> int | None:
         """Find the record by which a signer of this note became the log's key; by itself it proves nothing."""
         signers = {(one.name, one.key_id) for one in note.signatures}
-        with self._reading():
-            query = 'SELECT seq, body FROM rec WHERE instr(body, CAST(\'"kind":"key"\' AS BLOB)) ORDER BY seq DESC'
-            for seq, body in self._db.execute(query):
-                with contextlib.suppress(CorruptFile):
-                    event = Record.parse(self._bytes((body,), f"record {seq}")).event
-                    if not isinstance(event, KeyChange) or event.algorithm != ED25519:
-                        continue
+        found = None
+        for seq, body in self.bodies():
+            if b'"kind":"key"' not in body:
+                continue
+            with contextlib.suppress(CorruptFile):
+                event = Record.parse(body).event
+                if isinstance(event, KeyChange) and event.action is KeyAction.ROTATE:
                     key = VerifierKey(self.key.name, event.public)
-                    if event.action is KeyAction.ROTATE and (key.name, key.key_id) in signers:
-                        return int(seq)
-        return None
+                    found = seq if (key.name, key.key_id) in signers else found
+        return found
+
+    def _one(self, query: str, *parameters: object) -> Any:
+        with self._reading():
+            return self._db.execute(query, parameters).fetchone()
+
+    def _rows(self, query: str, start: int, stop: int) -> Iterator[Any]:
+        run = self._stream if stop == END else self._db.execute
+        with self._reading():
+            for row in run(query, (start, stop)):  # noqa: UP028 - yield from would close the cursor, which fails once the file is closed
+                yield row
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[None]:
@@ -246,19 +233,7 @@ class LogReader:
             yield
         except sqlite3.Error as error:
             hint = "; it was not closed: copy the directory to where you may write" if self._wal else ""
-            raise AuditUnavailable(f"{self.path} cannot be read: {error}{hint}") from error
-
-    def _bytes(self, row: tuple[object, ...] | None, what: str) -> bytes:
-        if row is None:
-            raise CorruptFile(f"{self.path}: {what} is missing")
-        if not isinstance(row[0], bytes):
-            raise CorruptFile(f"{self.path}: {what} was altered: it is not a byte string")
-        return row[0]
-
-
-def _rows(cursor: Any) -> Iterator[tuple[Any, ...]]:
-    for row in cursor:  # noqa: UP028 - yield from would close the cursor, which fails once the file is closed
-        yield row
+            raise AuditUnavailable(f"{self._where} cannot be read: {error}{hint}") from error
 
 
 def open_checkpoint(text: str, key: NoteKey, what: str) -> Note:

@@ -11,11 +11,14 @@ against the signed checkpoint, so false answers are noticed like any other tampe
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar
+
+from carag.audit.log.stored import Stored
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from contextlib import AbstractContextManager
 
     from carag.audit.log.tip import Tip
@@ -58,35 +61,29 @@ class Batch:
         return self.first + len(self.bodies)
 
 
-class Backend(Protocol):
-    """Records, tree nodes, the newest checkpoint, and which begin records have not ended."""
+class Backend(Stored):
+    """Records, tree nodes, checkpoints, and which begin records have not ended."""
 
-    @property
-    def where(self) -> str:
-        """Name of the store in messages: a path."""
-        ...
+    is_shared: ClassVar[bool]
+    """Whether other processes append as well."""
 
-    @property
-    def is_shared(self) -> bool:
-        """Whether other processes append as well."""
-        ...
-
+    @abstractmethod
     def turn(self, tip: Tip, key: NoteKey) -> AbstractContextManager[Tip]:
         """Keep all other writers out, and yield the present end of the log; what is appended meanwhile is one commit.
 
         ``tip`` is the end as this process knows it. What others appended since must lead to a checkpoint signed by the
         key; otherwise CorruptFile.
         """
-        ...
 
+    @abstractmethod
     def paused(self) -> AbstractContextManager[None]:
         """Keep the writers of other processes out while the end of the log is read."""
-        ...
 
+    @abstractmethod
     def alone(self, what: str) -> AbstractContextManager[None]:
         """Keep all other processes out of the log; StoreLocked, and ``what`` is refused, if one has it open."""
-        ...
 
+    @abstractmethod
     def append(self, batch: Batch) -> None:
         """Add a batch and replace the checkpoint, or change nothing.
 
@@ -96,44 +93,23 @@ class Backend(Protocol):
             If the store does not end at ``batch.first``, or it is uncertain whether the batch is durable. In the
             second case every later call raises too, until the store is opened again and read.
         """
-        ...
 
+    @abstractmethod
     def check_writable(self) -> None:
         """Raise AuditUnavailable if the store must no longer be written; cheap, called before every batch."""
-        ...
 
+    @abstractmethod
     def size(self) -> int:
         """Return one more than the last sequence number; 0 for an empty log."""
-        ...
 
-    def body(self, seq: int) -> bytes:
-        """Return a record's bytes; CorruptFile if it is missing."""
-        ...
-
-    def bodies(self, start: int, stop: int | None = None) -> Iterator[tuple[int, bytes]]:
-        """Yield (sequence number, bytes) of the records in ``start <= seq < stop``, in order."""
-        ...
-
-    def node(self, level: int, n: int) -> bytes:
-        """Return the hash of a perfect subtree; CorruptFile if it is missing."""
-        ...
-
-    def nodes(self, start: int, stop: int | None = None) -> Iterator[tuple[int, bytes]]:
-        """Yield (storage index, hash) of the nodes with ``start <= index < stop``, in order."""
-        ...
-
-    def checkpoint(self) -> str:
-        """Return the newest checkpoint; CorruptFile if it is missing."""
-        ...
-
+    @abstractmethod
     def unended(self) -> tuple[int, ...]:
         """Return the sequence numbers of begin records without an end, in order."""
-        ...
 
+    @abstractmethod
     def left_behind(self) -> tuple[int, ...]:
         """Return those of :meth:`unended` that no process will end, because the process that began them has left."""
-        ...
 
+    @abstractmethod
     def close(self) -> None:
         """Close the file; idempotent."""
-        ...

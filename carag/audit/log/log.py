@@ -28,16 +28,16 @@ from carag.audit.log.directory import LogDirectory
 from carag.audit.log.group_commit import Aside, GroupCommit
 from carag.audit.log.growth import Growth
 from carag.audit.log.opening import check_extends, kept_note, read_checkpoint, read_tip, restorable
-from carag.audit.log.proving import Proving
 from carag.audit.log.rehash import Rehash, Scrubber
 from carag.audit.log.settle import settle
 from carag.audit.receipts.receipt import Receipt
 from carag.audit.records.draft import Draft, disclosed
+from carag.audit.records.record import Record, text_hash
 from carag.audit.records.retention import DEFAULT_CLASS, retention_class
 from carag.audit.records.upkeep import Recovery
 from carag.audit.tlog.batch_paths import BatchPaths
 from carag.audit.tlog.checkpoint import Checkpoint
-from carag.audit.tlog.merkle import EMPTY_ROOT
+from carag.audit.tlog.merkle import EMPTY_ROOT, consistency_proof
 from carag.audit.tlog.proof import InclusionProof
 from carag.errors import AuditUnavailable, CaragError, CorruptFile, InvalidArgument
 
@@ -77,7 +77,7 @@ def _values(home: LogDirectory, *, create: bool) -> PrivateStore:
         return home.open_values(create=create)
 
 
-class AuditLog(Proving):
+class AuditLog:
     """An append-only, signed log in a directory. Use :meth:`open`; safe to share between threads.
 
     Examples
@@ -251,6 +251,57 @@ class AuditLog(Proving):
         placed = self._appender.submit(draft)
         return Receipt(placed.seq, placed.body, placed.proof(), disclosed(draft.openings), draft.texts)
 
+    @property
+    def size(self) -> int:
+        """Number of records; in a log that several processes write, of those that this process knows."""
+        return self._tip.frontier.size
+
+    def checkpoint(self) -> str:
+        """Return the newest signed checkpoint. Kept elsewhere, it makes a later rollback detectable."""
+        return self._followed().note.to_text()
+
+    def record(self, seq: int) -> Record:
+        """Read a record; InvalidArgument if there is no such record, CorruptFile if its bytes are not a record."""
+        self._tip_over(seq)
+        return Record.parse(self._backend.body(seq))
+
+    def prove(self, seq: int) -> str:
+        """Prove a record under the newest checkpoint, as a ``c2sp.org/tlog-proof@v1`` text."""
+        return self._backend.inclusion(seq, self._tip_over(seq).note)
+
+    def consistency(self, old_size: int) -> str:
+        """Prove that the first ``old_size`` records are unchanged, as a ``c2sp.org/tlog-witness`` request body."""
+        self._check_open()
+        return self._backend.extension(old_size, self._tip.note)
+
+    def consistency_hashes(self, old_size: int, size: int) -> tuple[bytes, ...]:
+        """Prove that ``size`` records begin with ``old_size``: :meth:`consistency` between any two sizes.
+
+        Raises InvalidArgument unless ``0 < old_size <= size`` and the log has ``size`` records.
+        """
+        self._check_open()
+        if size > self.size:
+            raise InvalidArgument(f"the log has only {self.size} records, not {size}")
+        return tuple(consistency_proof(self._backend.node, old_size, size))
+
+    def receipt(self, seq: int, passages: Sequence[tuple[str, str]] = ()) -> Receipt:
+        """Make a receipt again, under the newest checkpoint, without openings of the record's commitments.
+
+        ``passages`` are pairs of chunk id and text of the record's hits, in its order; the log keeps only their hashes.
+        Opening question and answer needs a role and is recorded: see :func:`~carag.audit.disclose`, whose result can be
+        added with ``dataclasses.replace(receipt, openings=...)``. Only the first receipt has proofs of the index state.
+        Raises InvalidArgument if there is no such record or the passages are not its own.
+        """
+        proof, body = self.prove(seq), self._backend.body(seq)
+        hits = Record.parse(body).hits
+        if len(hits) != len(passages) or not all(
+            hit.is_of(chunk, text_hash(text)) for hit, (chunk, text) in zip(hits, passages, strict=True)
+        ):
+            raise InvalidArgument(
+                f"the texts given are not those of the {len(hits)} passages of record {seq}"
+            )
+        return Receipt(seq, body, proof, passages=tuple(passages))
+
     def verify(self) -> Checkpoint:
         """Re-hash the whole log, from its records, and return the checkpoint that covers it.
 
@@ -412,6 +463,14 @@ class AuditLog(Proving):
             raise AuditUnavailable(
                 f"the log in {self._home.path} was opened before a fork; open it in the child"
             )
+
+    def _tip_over(self, seq: int) -> Tip:
+        """Return an end of the log that covers a record; InvalidArgument if there is no such record."""
+        self._check_open()
+        tip = self._tip if seq < self.size else self._followed()
+        if not 0 <= seq < tip.frontier.size:
+            raise InvalidArgument(f"there is no record {seq}; the log has {tip.frontier.size}")
+        return tip
 
     def _followed(self) -> Tip:
         """Return the log's end, including what other processes have appended."""

@@ -40,7 +40,7 @@ REHASHED_AT_OPENING: Final = 256
 
 def read_checkpoint(backend: Backend, key: NoteKey) -> Note:
     """Read the newest checkpoint and check that the log's key signed it."""
-    note = Note.parse(backend.checkpoint())
+    note = Note.parse(backend.newest())
     if not key.verifies(note):
         raise CorruptFile(f"{backend.where}: the newest checkpoint is not signed by the log's own key")
     if Checkpoint.parse(note.text).origin != key.name:

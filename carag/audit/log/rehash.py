@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from functools import cache
+from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,7 +29,7 @@ from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from carag.audit.log.backend import Backend
+    from carag.audit.log.stored import Stored
     from carag.audit.log.tip import Tip
     from carag.audit.tlog.merkle import Node
 
@@ -41,10 +42,17 @@ class Rehash:
     """A pass over the records of a log, from ``start`` on.
 
     The tree to the left of ``start`` is taken from the stored nodes: if the final root is right, they are right too.
+    ``visit`` is called with number and bytes of each record once its hash is found to be the stored one.
     """
 
-    def __init__(self, backend: Backend, origin: str, start: int = 0) -> None:
-        self._backend, self._origin = backend, origin
+    def __init__(
+        self,
+        backend: Stored,
+        origin: str,
+        start: int = 0,
+        visit: Callable[[int, bytes], None] | None = None,
+    ) -> None:
+        self._backend, self._origin, self._visit = backend, origin, visit
         peaks = [backend.node(level, n) for level, n in peak_positions(start)]
         self.frontier = Frontier(start, peaks)
         self.committed = 0
@@ -72,21 +80,24 @@ class Rehash:
             raise CorruptFile(f"{self._backend.where}: the records are not those of the signed checkpoint")
 
     def nothing_beyond(self) -> None:
-        """Raise CorruptFile if the backend has records or nodes beyond those read."""
-        for seq, _ in self._backend.bodies(self.frontier.size):
-            raise CorruptFile(f"{self._backend.where}: record {seq} is beyond the signed checkpoint")
-        for _ in self._backend.nodes(stored_hash_count(self.frontier.size)):
-            raise CorruptFile(f"{self._backend.where}: the tree has nodes that no record accounts for")
+        """Raise CorruptFile if the backend has records or nodes before or beyond those read."""
+        read = self._backend
+        for seq, _ in chain(read.bodies(stop=0), read.bodies(self.frontier.size)):
+            raise CorruptFile(f"{read.where}: record {seq} is beyond the signed checkpoint")
+        for _ in chain(read.nodes(stop=0), read.nodes(stored_hash_count(self.frontier.size))):
+            raise CorruptFile(f"{read.where}: the tree has nodes that no record accounts for")
 
     def _leaves(self, start: int, stop: int) -> None:
         nodes: list[Node] = []
-        for leaf in self._hashes(start, stop):
-            nodes += self.frontier.append(leaf)
-        self._compare(start, [node.hash for node in nodes])
+        rows = self._read(start, stop)
+        for _, body in rows:
+            nodes += self.frontier.append(leaf_hash(body))
+        self._compare(start, [node.hash for node in nodes], rows)
 
     def _subtree(self, start: int) -> None:
         """Hash an aligned subtree level by level, and compare each level in one step."""
-        below = self._hashes(start, start + (1 << _LEVEL))
+        rows = self._read(start, start + (1 << _LEVEL))
+        below = [leaf_hash(body) for _, body in rows]
         nodes = list(below)
         while len(below) > 1:
             pairs = iter(below)
@@ -95,12 +106,15 @@ class Rehash:
         above = Frontier(start >> _LEVEL, self.frontier.peaks)  # the same tree with these subtrees as leaves
         completed = above.append(below[0])[1:]
         self.frontier = Frontier(start + (1 << _LEVEL), above.peaks)
-        self._compare(start, [*_stored(_LEVEL)(nodes), *(node.hash for node in completed)])
+        self._compare(start, [*_stored(_LEVEL)(nodes), *(node.hash for node in completed)], rows)
 
-    def _compare(self, start: int, hashes: list[bytes]) -> None:
+    def _compare(self, start: int, hashes: list[bytes], rows: list[tuple[int, bytes]]) -> None:
         first = stored_hash_count(start)
         stored = list(self._backend.nodes(first, first + len(hashes)))
         if stored == list(enumerate(hashes, first)):
+            if self._visit is not None:
+                for seq, body in rows:
+                    self._visit(seq, body)
             return
         kept = dict(stored)
         index = next(index for index, value in enumerate(hashes, first) if kept.get(index) != value)
@@ -108,8 +122,8 @@ class Rehash:
         what = f"tree node ({level}, {n})" if level else f"record {n}"
         raise CorruptFile(f"{self._backend.where}: {what} was altered, or is missing from the tree")
 
-    def _hashes(self, start: int, stop: int) -> list[bytes]:
-        """Return the leaf hashes; each record must state its own place, and commit times must not descend."""
+    def _read(self, start: int, stop: int) -> list[tuple[int, bytes]]:
+        """Return the records; each must state its own place, and commit times must not descend."""
         rows = list(self._backend.bodies(start, stop))
         found = [seq for seq, _ in rows]
         if found != list(range(start, stop)):
@@ -122,7 +136,7 @@ class Rehash:
                     f"{self._backend.where}: record {seq} has an earlier commit time than the record before it"
                 )
             self.committed = committed
-        return [leaf_hash(body) for _, body in rows]
+        return rows
 
     def _place(self, body: bytes, seq: int) -> int:
         """Check the log and the sequence number that a record states; return its commit time.
@@ -160,7 +174,7 @@ class Rehash:
 class Scrubber:
     """Re-hashes a log on demand, or repeatedly in its own thread; ``tip`` returns the present end of the log."""
 
-    def __init__(self, backend: Backend, origin: str, tip: Callable[[], Tip]) -> None:
+    def __init__(self, backend: Stored, origin: str, tip: Callable[[], Tip]) -> None:
         self._backend, self._origin, self._tip = backend, origin, tip
         self._starting, self._stopping = threading.Lock(), threading.Event()
         self._thread: threading.Thread | None = None

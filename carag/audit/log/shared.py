@@ -13,14 +13,17 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from carag.audit._shared import LOG, VALUES, SharedLink
+from carag.audit.log.backend import Backend
 from carag.audit.log.growth import Growth
 from carag.audit.log.postgres_tables import make_tables, wrong_with
+from carag.audit.log.stored import SHARED_TABLES
 from carag.audit.private.shared import make_values
 from carag.audit.records.record import Record
 from carag.audit.tlog.checkpoint import Checkpoint
-from carag.audit.tlog.merkle import stored_hash_count, stored_hash_index
+from carag.audit.tlog.merkle import stored_hash_count
 from carag.audit.tlog.note import Note
 from carag.errors import AuditUnavailable, CorruptFile
+from carag.postgres.dialect import in_postgres
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -34,7 +37,6 @@ __all__ = ["SharedBackend", "check_tables", "set_up_shared"]
 
 _PAGE_ROWS: Final = 1000
 """Rows fetched at a time."""
-_MAX_BIGINT: Final = (1 << 63) - 1
 _NEWEST: Final = "SELECT size, note FROM checkpoint ORDER BY size DESC LIMIT 1"
 
 
@@ -56,13 +58,15 @@ def check_tables(db: Any, schema: str) -> None:
         )
 
 
-class SharedBackend:
+class SharedBackend(Backend):
     """The :class:`~carag.audit.log.backend.Backend` of one process among several.
 
     ``empty`` is the checkpoint of the empty log, stored if there is no other.
     """
 
     is_shared = True
+    tables = SHARED_TABLES
+    repair = "; restore the database from a backup"
 
     def __init__(self, link: SharedLink, empty: str) -> None:
         self._link = link
@@ -122,30 +126,6 @@ class SharedBackend:
         """Return one more than the last sequence number."""
         return int(self._one("SELECT coalesce(max(seq) + 1, 0) FROM record")[0])
 
-    def body(self, seq: int) -> bytes:
-        """Return a record's bytes; CorruptFile if it is missing."""
-        return self._bytes(self._one("SELECT body FROM record WHERE seq = %s", seq), f"record {seq}")
-
-    def bodies(self, start: int, stop: int | None = None) -> Iterator[tuple[int, bytes]]:
-        """Yield (sequence number, bytes) of the records in ``start <= seq < stop``, in order."""
-        yield from self._pages("seq, body FROM record", "seq", start, stop)
-
-    def node(self, level: int, n: int) -> bytes:
-        """Return the hash of a perfect subtree; CorruptFile if it is missing."""
-        row = self._one("SELECT hash FROM node WHERE i = %s", stored_hash_index(level, n))
-        return self._bytes(row, f"tree node ({level}, {n})")
-
-    def nodes(self, start: int, stop: int | None = None) -> Iterator[tuple[int, bytes]]:
-        """Yield (storage index, hash) of the nodes with ``start <= index < stop``, in order."""
-        yield from self._pages("i, hash FROM node", "i", start, stop)
-
-    def checkpoint(self) -> str:
-        """Return the newest checkpoint; CorruptFile if it is missing."""
-        row = self._one(_NEWEST)
-        if row is None:
-            raise CorruptFile(f"{self.where} has no checkpoint; restore it from a backup")
-        return str(row[1])
-
     def unended(self) -> tuple[int, ...]:
         """Return the sequence numbers of begin records without an end, in order."""
         return tuple(seq for seq, _ in self._unended())
@@ -187,23 +167,16 @@ class SharedBackend:
         return list(self._link.execute(f"{query} ORDER BY seq").fetchall())
 
     def _one(self, query: str, *parameters: object) -> Any:
-        return self._link.execute(query, parameters, binary=True).fetchone()
+        return self._link.execute(in_postgres(query), parameters, binary=True).fetchone()
 
-    def _pages(self, what: str, key: str, start: int, stop: int | None) -> Iterator[tuple[int, bytes]]:
-        query = f"SELECT {what} WHERE {key} >= %s AND {key} < %s ORDER BY {key} LIMIT {_PAGE_ROWS}"
+    def _rows(self, query: str, start: int, stop: int) -> Iterator[Any]:
+        page = f"{in_postgres(query)} LIMIT {_PAGE_ROWS}"
         while True:
-            end = _MAX_BIGINT if stop is None else stop
-            rows = self._link.execute(query, (start, end), binary=True).fetchall()
-            for place, found in rows:
-                yield place, bytes(found)
+            rows = self._link.execute(page, (start, stop), binary=True).fetchall()
+            yield from rows
             if len(rows) < _PAGE_ROWS:
                 return
             start = rows[-1][0] + 1
-
-    def _bytes(self, row: tuple[Any, ...] | None, what: str) -> bytes:
-        if row is None:
-            raise CorruptFile(f"{self.where}: {what} is missing; restore the database from a backup")
-        return bytes(row[0])
 
 
 def _insert(db: Any, table: str, first: int, items: Iterable[bytes]) -> None:

@@ -16,8 +16,10 @@ import sqlite3
 from typing import TYPE_CHECKING, Any, Final
 
 from carag.audit._sqlite import SqliteStore, insert
-from carag.audit.tlog.merkle import stored_hash_count, stored_hash_index
-from carag.errors import AuditUnavailable, CorruptFile
+from carag.audit.log.backend import Backend
+from carag.audit.log.stored import END
+from carag.audit.tlog.merkle import stored_hash_count
+from carag.errors import AuditUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,16 +32,16 @@ if TYPE_CHECKING:
 __all__ = ["SqliteBackend"]
 
 _READING: Final = ("PRAGMA query_only=ON", "PRAGMA cell_size_check=ON", "PRAGMA trusted_schema=OFF")
-_MAX_ROWID: Final = (1 << 63) - 1
 
 
-class SqliteBackend(SqliteStore):
+class SqliteBackend(SqliteStore, Backend):
     """The :class:`~carag.audit.log.backend.Backend` in one SQLite file.
 
     ``node.i`` is :func:`~carag.audit.tlog.merkle.stored_hash_index`, so a proof is a few look-ups by key.
     """
 
     is_shared = False
+    repair = "; restore the file from a backup"
     SCHEMA = (
         "CREATE TABLE rec (seq INTEGER PRIMARY KEY, body BLOB NOT NULL)",
         "CREATE TABLE node (i INTEGER PRIMARY KEY, hash BLOB NOT NULL)",
@@ -105,34 +107,6 @@ class SqliteBackend(SqliteStore):
         """Return one more than the last sequence number."""
         return int(self._one("SELECT COALESCE(MAX(seq) + 1, 0) FROM rec")[0])
 
-    def body(self, seq: int) -> bytes:
-        """Return a record's bytes; CorruptFile if it is missing."""
-        return self._bytes(self._one("SELECT body FROM rec WHERE seq = ?", seq), f"record {seq}")
-
-    def bodies(self, start: int, stop: int | None = None) -> Iterator[tuple[int, bytes]]:
-        """Yield (sequence number, bytes) of the records in ``start <= seq < stop``, in order."""
-        query = "SELECT seq, body FROM rec WHERE seq >= ? AND seq < ? ORDER BY seq"
-        for row in self._rows(query, start, stop):
-            if type(row[1]) is not bytes:
-                self._bytes(None, f"record {row[0]}")
-            yield row
-
-    def node(self, level: int, n: int) -> bytes:
-        """Return the hash of a perfect subtree; CorruptFile if it is missing."""
-        row = self._one("SELECT hash FROM node WHERE i = ?", stored_hash_index(level, n))
-        return self._bytes(row, f"tree node ({level}, {n})")
-
-    def nodes(self, start: int, stop: int | None = None) -> Iterator[tuple[int, bytes]]:
-        """Yield (storage index, hash) of the nodes with ``start <= index < stop``, in order."""
-        yield from self._rows("SELECT i, hash FROM node WHERE i >= ? AND i < ? ORDER BY i", start, stop)
-
-    def checkpoint(self) -> str:
-        """Return the newest checkpoint; CorruptFile if it is missing."""
-        row = self._one("SELECT note FROM cp ORDER BY size DESC LIMIT 1")
-        if row is None or not isinstance(row[0], str):
-            raise CorruptFile(f"{self._path} has no checkpoint; restore it from a backup")
-        return row[0]
-
     def unended(self) -> tuple[int, ...]:
         """Return the sequence numbers of begin records without an end, in order."""
         with self._reading():
@@ -146,12 +120,7 @@ class SqliteBackend(SqliteStore):
         with self._reading():
             return self._reader.execute(query, parameters).fetchone()
 
-    def _rows(self, query: str, start: int, stop: int | None) -> Iterator[Any]:
+    def _rows(self, query: str, start: int, stop: int) -> Iterator[Any]:
         with self._reading():
-            rows = self._reader.execute(query, (start, _MAX_ROWID if stop is None else stop))
-            yield from rows if stop is None else rows.fetchall()
-
-    def _bytes(self, row: tuple[object, ...] | None, what: str) -> bytes:
-        if row is None or not isinstance(row[0], bytes):
-            raise CorruptFile(f"{self._path}: {what} is missing; restore the file from a backup")
-        return row[0]
+            rows = self._reader.execute(query, (start, stop))
+            yield from rows if stop == END else rows.fetchall()

@@ -173,9 +173,9 @@ ALTERED = {
     "a malformed checkpoint": ("UPDATE cp SET note = 'x'", "cannot be read"),
     "a blob for a checkpoint": ("UPDATE cp SET note = x'00'", "no checkpoint"),
     "a checkpoint under another size": ("UPDATE cp SET size = 29", "covers 30"),
-    "a missing last record": ("DELETE FROM rec WHERE seq = 29", "there are 29 records"),
+    "a missing last record": ("DELETE FROM rec WHERE seq = 29", "record 29 is missing"),
     "a missing first record": ("DELETE FROM rec WHERE seq = 0", "record 0 is missing"),
-    "a record before the first": ("INSERT INTO rec VALUES (-1, x'7b7d')", "record 0 is missing"),
+    "a record before the first": ("INSERT INTO rec VALUES (-1, x'7b7d')", "record -1 is beyond"),
     "a text for a body": ("UPDATE rec SET body = CAST(body AS TEXT) WHERE seq = 3", "not a byte string"),
     "an altered inner node": (
         "UPDATE node SET hash = zeroblob(32) WHERE i = 2",

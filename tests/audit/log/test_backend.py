@@ -49,7 +49,7 @@ def everything(store):
         store.size(),
         list(store.bodies(0)),
         list(store.nodes(0)),
-        store.checkpoint(),
+        store.newest(),
         store.unended(),
     )
 
@@ -78,7 +78,7 @@ def test_batches_come_back_whole(opener, counts):
     for count in counts:
         batch = tree.batch(count)
         store.append(batch)
-        assert (store.size(), store.checkpoint()) == (batch.size, batch.note)
+        assert (store.size(), store.newest()) == (batch.size, batch.note)
     for _ in range(2):
         assert list(store.bodies(0)) == list(enumerate(tree.bodies))
         assert list(store.nodes(0)) == [(stored_hash_index(n.level, n.n), n.hash) for n in tree.nodes]
@@ -89,7 +89,7 @@ def test_batches_come_back_whole(opener, counts):
         assert list(store.bodies(store.size())) == []
         store.close()
         store = opener(False, EMPTY)
-    Note.parse(store.checkpoint())
+    Note.parse(store.newest())
     store.close()
 
 
@@ -144,7 +144,7 @@ def test_readers_see_whole_batches_only(store):
 
     def read():
         while not stop.is_set():
-            size = Checkpoint.parse(Note.parse(store.checkpoint()).text).size
+            size = Checkpoint.parse(Note.parse(store.newest()).text).size
             if size % 7 or len(list(store.bodies(0, size))) != size or store.size() < size:
                 wrong.append(size)
 
@@ -162,7 +162,7 @@ def test_readers_see_whole_batches_only(store):
 def test_a_closed_store_is_unavailable(store):
     """Nothing is written or read after the end, and the error says so in the room's own words."""
     store.close()
-    for use in (store.size, store.checkpoint, lambda: store.append(Tree().batch(1))):
+    for use in (store.size, store.newest, lambda: store.append(Tree().batch(1))):
         with pytest.raises(AuditUnavailable):
             use()
 
