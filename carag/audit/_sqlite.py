@@ -14,13 +14,14 @@ import sqlite3
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
+from urllib.parse import quote
 
 from carag.errors import AuditUnavailable, CorruptFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["SqliteStore", "insert"]
+__all__ = ["SqliteStore", "insert", "read_only"]
 
 _PRAGMAS: Final = (
     "PRAGMA journal_mode=WAL",
@@ -178,6 +179,23 @@ class SqliteStore:
         except OSError as error:
             raise AuditUnavailable(f"{self._path} is gone: {error}; close the log and restore it") from error
         return [(stat.st_dev, stat.st_ino) for stat in stats]
+
+
+def read_only(path: Path, *, wal: bool) -> sqlite3.Connection:
+    """Open a file to read one state of it until it is closed; nothing is written, and no writer is kept waiting.
+
+    Without a write-ahead log the file alone is complete, and ``immutable`` creates not even a lock file. With one,
+    SQLite must read both files, and keeps the state of this BEGIN while the writer continues.
+    """
+    uri = f"file:{quote(str(path.absolute()))}?mode=ro{'' if wal else '&immutable=1'}"
+    db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+    try:
+        for statement in ("PRAGMA trusted_schema=OFF", "PRAGMA cell_size_check=ON", "BEGIN"):
+            db.execute(statement)
+    except BaseException:
+        db.close()
+        raise
+    return db
 
 
 def insert(db: sqlite3.Connection, table: str, rows: Sequence[tuple[object, ...]]) -> None:

@@ -294,14 +294,13 @@ def _check_proof(old: Path, proof: Path, vkey: str | None) -> int:
 
 def _checkpoint_text(path: Path) -> str:
     """Return the text of a checkpoint file, or the checkpoint in a receipt."""
-    from carag.audit.receipts.receipt import open_envelope
-    from carag.audit.tlog.proof import InclusionProof
+    from carag.audit.receipts.receipt import checkpoint_in
 
     text = read_text(path)
     if not text.startswith("{"):
         return text
     try:
-        return InclusionProof.parse(open_envelope(text.encode("utf-8")).proof).checkpoint.to_text()
+        return checkpoint_in(text.encode("utf-8")).to_text()
     except CorruptFile as error:
         raise InvalidArgument(f"{path}: {error}; give a checkpoint or receipt of this log") from error
 

@@ -15,7 +15,7 @@ from carag import Document, Engine, Session
 from carag.audit import AuditLog, Basis, Checkpoint, Recovery, erase, place_hold
 from carag.audit.anchors import Evidence
 from carag.audit.anchors.anchor import check_known
-from carag.audit.anchors.pin import checkpoint_in
+from carag.audit.receipts.receipt import checkpoint_in
 from carag.audit.tlog.note import Note
 from carag.engine.backup import Behind, back_up, restore
 from carag.engine.backup.manifest import Held, Manifest

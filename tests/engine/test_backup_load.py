@@ -15,9 +15,8 @@ import pytest
 
 from carag import Engine, Session
 from carag.audit import Checkpoint, Recovery
-from carag.audit.anchors.pin import checkpoint_in
 from carag.audit.auditor.reader import LogReader
-from carag.audit.receipts.receipt import open_envelope
+from carag.audit.receipts.receipt import checkpoint_in, open_envelope
 from carag.engine.backup import Behind, back_up, restore
 from carag.errors import InvalidArgument
 from tests.engine.test_backup import Ledger

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from carag.audit.anchors.evidence import Evidence
-from carag.audit.receipts.receipt import open_envelope
+from carag.audit.receipts.receipt import checkpoint_in
 from carag.audit.receipts.verify import Verdict
 from carag.audit.tlog.checkpoint import Checkpoint
 from carag.audit.tlog.log_verifier import signed_by_known
 from carag.audit.tlog.merkle import verify_consistency
 from carag.audit.tlog.note import Note
-from carag.audit.tlog.proof import ConsistencyProof, InclusionProof
+from carag.audit.tlog.proof import ConsistencyProof
 from carag.errors import CorruptFile
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from carag.audit.tlog.note import NoteKey
 
-__all__ = ["History", "Pinned", "check_pin", "checkpoint_in", "leads_to"]
+__all__ = ["History", "Pinned", "check_pin", "leads_to"]
 
 
 class History(Protocol):
@@ -54,28 +54,6 @@ class Pinned:
     size: int
 
 
-def checkpoint_in(data: bytes) -> Note:
-    """Extract the checkpoint from a receipt, a proof, evidence of an anchor, or a checkpoint's own file.
-
-    Raises CorruptFile for any other bytes.
-    """
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise CorruptFile(f"neither receipt, proof, evidence nor checkpoint: {error}") from error
-    if text.startswith('{"checkpoint":'):
-        return Evidence.parse(data).checkpoint
-    if text.startswith("{"):
-        return InclusionProof.parse(open_envelope(data).proof).checkpoint
-    if text.startswith("c2sp.org/tlog-proof@"):
-        return InclusionProof.parse(text).checkpoint
-    if text.startswith("old "):
-        return ConsistencyProof.parse(text).checkpoint
-    note = Note.parse(text)
-    Checkpoint.parse(note.text)
-    return note
-
-
 def check_pin(history: History, data: bytes, keys: Sequence[NoteKey]) -> Pinned:
     """Check a log against a receipt, proof, evidence or checkpoint that was kept from earlier.
 
@@ -95,7 +73,8 @@ def check_pin(history: History, data: bytes, keys: Sequence[NoteKey]) -> Pinned:
     <Verdict.VERIFIED: 'verified'>
     """
     try:
-        old = checkpoint_in(data)
+        is_evidence = data.startswith(b'{"checkpoint":')
+        old = Evidence.parse(data).checkpoint if is_evidence else checkpoint_in(data)
         size = Checkpoint.parse(old.text).size
     except CorruptFile as error:
         return Pinned(Verdict.UNDECIDED, f"the kept file cannot be read: {error}", 0)

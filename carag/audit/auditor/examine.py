@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from carag.audit.auditor.reader import LogReader, open_checkpoint
 from carag.audit.log.rehash import Rehash
-from carag.audit.receipts.receipt import open_envelope
+from carag.audit.receipts.receipt import checkpoint_in
 from carag.audit.receipts.verify import Verdict, verify_receipt
 from carag.audit.tlog import encoding
 from carag.audit.tlog.checkpoint import Checkpoint
-from carag.audit.tlog.proof import InclusionProof
 from carag.errors import AuditUnavailable, CorruptFile
 
 if TYPE_CHECKING:
@@ -60,8 +59,7 @@ def kept_receipt(data: bytes, vkey: str, name: str = "the receipt kept") -> Kept
     checked = verify_receipt(data, vkey)
     if checked.verdict is not Verdict.VERIFIED:
         raise CorruptFile(f"{name} does not verify: {checked.reason}")
-    proof = InclusionProof.parse(open_envelope(data).proof)
-    return Kept(name, Checkpoint.parse(proof.checkpoint.text))
+    return Kept(name, Checkpoint.parse(checkpoint_in(data).text))
 
 
 def examine_log(

@@ -14,10 +14,10 @@ import contextlib
 import sqlite3
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
-from urllib.parse import quote
 
 from carag.audit._notes import SHARED_AT, remembered
 from carag.audit._shared import LOG, Snapshot
+from carag.audit._sqlite import read_only
 from carag.audit.log.sqlite import SqliteBackend
 from carag.audit.log.stored import END, SHARED_TABLES, START, Stored
 from carag.audit.records.record import Record
@@ -160,27 +160,16 @@ class LogReader(Stored):
         return found
 
     def _begun(self) -> sqlite3.Connection:
-        db = self._connect()
-        try:
-            with self._reading():
-                db.execute("BEGIN")  # reads one state until this reader is closed
+        with self._reading():
+            db = read_only(self._file, wal=self._wal)
+            try:
                 self._check_tables(db)
-        except BaseException:
-            db.close()
-            raise
+            except BaseException:
+                db.close()
+                raise
         return db
 
-    def _connect(self) -> sqlite3.Connection:
-        # Without a write-ahead log the file alone is complete, and `immutable` creates not even a lock file. With one,
-        # SQLite must read both files, and keeps the state of this BEGIN while the writer continues.
-        mode = "mode=ro" if self._wal else "mode=ro&immutable=1"
-        uri = f"file:{quote(str(self._file.absolute()))}?{mode}"
-        with self._reading():
-            return sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
-
     def _check_tables(self, db: sqlite3.Connection) -> None:
-        db.execute("PRAGMA trusted_schema=OFF")
-        db.execute("PRAGMA cell_size_check=ON")
         # Compare the statements themselves: a view or virtual table of that name could execute an attacker's code.
         found = {sql for (sql,) in db.execute("SELECT sql FROM sqlite_schema WHERE type = 'table'")}
         if not set(SqliteBackend.SCHEMA) <= found:

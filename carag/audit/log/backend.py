@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from carag.audit.log.stored import Stored
 
@@ -21,11 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from contextlib import AbstractContextManager
 
-    from carag.audit.log.tip import Tip
-    from carag.audit.tlog.merkle import Node
-    from carag.audit.tlog.note import NoteKey
+    from carag.audit.tlog.merkle import Frontier, Node
+    from carag.audit.tlog.note import Note, NoteKey
 
-__all__ = ["Backend", "Batch"]
+__all__ = ["Backend", "Batch", "Tip"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +58,18 @@ class Batch:
     def size(self) -> int:
         """Number of records in the log once the batch is written."""
         return self.first + len(self.bodies)
+
+
+class Tip(NamedTuple):
+    """The end of a log. Replaced as a whole, after a commit."""
+
+    frontier: Frontier
+    note: Note
+    """The newest checkpoint."""
+    committed: int
+    """Commit time of the last record, in microseconds since 1970 UTC."""
+    unended: frozenset[int]
+    """Sequence numbers of begin records without an end."""
 
 
 class Backend(Stored):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from carag.audit.log.backend import Batch
-from carag.audit.log.tip import Tip
+from carag.audit.log.backend import Batch, Tip
 from carag.audit.records.access import Access, Begin
 from carag.audit.records.upkeep import Recovery
 from carag.audit.tlog.merkle import leaf_hash

@@ -45,9 +45,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from carag.audit.log.backend import Backend
+    from carag.audit.log.backend import Backend, Tip
     from carag.audit.log.keyring import KeyRing
-    from carag.audit.log.tip import Tip
     from carag.audit.private.store import PrivateStore
     from carag.audit.records.event import Event
     from carag.audit.records.record import Passage

@@ -11,9 +11,9 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
+from carag.audit.log.backend import Tip
 from carag.audit.log.rehash import Rehash
-from carag.audit.log.tip import Tip
-from carag.audit.receipts.receipt import open_envelope
+from carag.audit.receipts.receipt import checkpoint_in
 from carag.audit.tlog.checkpoint import Checkpoint
 from carag.audit.tlog.merkle import (
     EMPTY_ROOT,
@@ -23,7 +23,6 @@ from carag.audit.tlog.merkle import (
     verify_consistency,
 )
 from carag.audit.tlog.note import Note
-from carag.audit.tlog.proof import InclusionProof
 from carag.errors import MALFORMED, CaragError, CorruptFile, InvalidArgument, type_and_place
 
 if TYPE_CHECKING:
@@ -87,11 +86,7 @@ def _read_tip(backend: Backend, key: NoteKey) -> Tip:
 def kept_note(text: str) -> Note:
     """Read the checkpoint in a kept checkpoint file, proof or receipt; InvalidArgument for any other text."""
     try:
-        if text.startswith("{"):
-            text = open_envelope(text.encode()).proof
-        if text.startswith("c2sp.org/tlog-proof@v1\n"):
-            return InclusionProof.parse(text).checkpoint
-        return Note.parse(text)
+        return checkpoint_in(text.encode("utf-8", "surrogatepass"))
     except CaragError as error:
         raise InvalidArgument(f"want a checkpoint, an inclusion proof or a receipt: {error}") from error
 

@@ -29,8 +29,8 @@ from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from carag.audit.log.backend import Tip
     from carag.audit.log.stored import Stored
-    from carag.audit.log.tip import Tip
     from carag.audit.tlog.merkle import Node
 
 __all__ = ["Rehash", "Scrubber"]

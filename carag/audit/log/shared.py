@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from contextlib import AbstractContextManager
 
-    from carag.audit.log.backend import Batch
-    from carag.audit.log.tip import Tip
+    from carag.audit.log.backend import Batch, Tip
     from carag.audit.tlog.note import NoteKey
 
 __all__ = ["SharedBackend", "check_tables", "set_up_shared"]

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from carag.audit.log.backend import Batch
-    from carag.audit.log.tip import Tip
+    from carag.audit.log.backend import Batch, Tip
     from carag.audit.tlog.note import NoteKey
 
 __all__ = ["SqliteBackend"]

@@ -65,7 +65,7 @@ class Stored(ABC):
         yield from self._rows("SELECT i, hash FROM node WHERE i >= ? AND i < ? ORDER BY i", start, stop)
 
     def newest(self) -> str:
-        """Return the newest checkpoint; CorruptFile if there is none."""
+        """Return the newest checkpoint; CorruptFile if it is missing."""
         row = self._one(f"SELECT note FROM {self.tables[1]} ORDER BY size DESC LIMIT 1")  # noqa: S608
         if row is None or not isinstance(row[0], str):
             raise CorruptFile(f"{self.where} has no checkpoint{self.repair}")

@@ -7,12 +7,12 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
-from urllib.parse import quote
 
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from carag.audit._notes import SHARED_AT, remembered
 from carag.audit._shared import VALUES, Snapshot
+from carag.audit._sqlite import read_only
 from carag.audit.private.keys import SUCCESSORS, PrivateKeys, unseal, unwrap
 from carag.audit.private.store import HOLDERS_A_SHELF
 from carag.errors import AuditUnavailable
@@ -99,12 +99,7 @@ def _connected(path: Path) -> Any:
     if (address := remembered(path.parent, SHARED_AT)) is not None:
         return Snapshot(address, VALUES, "SELECT wrapping FROM state")
     wal = Path(f"{path}-wal")
-    # As in the reader of the log: without a write-ahead log the file alone is complete.
-    mode = "mode=ro" if wal.is_file() and wal.stat().st_size else "mode=ro&immutable=1"
-    db = sqlite3.connect(f"file:{quote(str(path.absolute()))}?{mode}", uri=True, isolation_level=None)
-    db.execute("PRAGMA trusted_schema=OFF")
-    db.execute("BEGIN")
-    return db
+    return read_only(path, wal=wal.is_file() and wal.stat().st_size > 0)
 
 
 def openable(directory: str | PathLike[str], seq: int, names: Iterable[str]) -> dict[str, str]:

@@ -24,7 +24,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from carag.audit._files import write_atomically
 from carag.audit.tlog import encoding
+from carag.audit.tlog.checkpoint import Checkpoint
 from carag.audit.tlog.encoding import b64url
+from carag.audit.tlog.note import Note
+from carag.audit.tlog.proof import ConsistencyProof, InclusionProof
 from carag.errors import CorruptFile, InvalidArgument
 
 if TYPE_CHECKING:
@@ -39,6 +42,7 @@ __all__ = [
     "RECEIPT_FORMAT",
     "Envelope",
     "Receipt",
+    "checkpoint_in",
     "open_envelope",
     "write_receipt",
 ]
@@ -156,3 +160,20 @@ def open_envelope(data: bytes) -> Envelope:
         } if not rest:
             return Envelope(record, proof, openings, hits)
     raise CorruptFile("a receipt must have a record, a proof, openings and hits, and nothing else")
+
+
+def checkpoint_in(data: bytes) -> Note:
+    """Extract the checkpoint from a receipt, a proof or a checkpoint's own file; CorruptFile for any other bytes."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise CorruptFile(f"neither receipt, proof, evidence nor checkpoint: {error}") from error
+    if text.startswith("{"):
+        return InclusionProof.parse(open_envelope(data).proof).checkpoint
+    if text.startswith("c2sp.org/tlog-proof@"):
+        return InclusionProof.parse(text).checkpoint
+    if text.startswith("old "):
+        return ConsistencyProof.parse(text).checkpoint
+    note = Note.parse(text)
+    Checkpoint.parse(note.text)
+    return note

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from carag.audit import Verdict
 from carag.audit.anchors.evidence import Evidence, Shelf
-from carag.audit.anchors.pin import check_pin, checkpoint_in, leads_to
+from carag.audit.anchors.pin import check_pin, leads_to
 from carag.audit.anchors.review import review
 from carag.audit.operations.rotation import rotate
+from carag.audit.receipts.receipt import checkpoint_in
 from carag.audit.tlog.keys import SigningKey
 from carag.audit.tlog.log_verifier import parse_vkeys
 from carag.audit.tlog.note import Note
