@@ -10,59 +10,47 @@ core. A name whose extra is not installed raises an error that names the extra.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from carag.lazy import lazily
+
 if TYPE_CHECKING:
-    from carag.audit import Outcome
-    from carag.engine import Answer, Engine, Explanation, Retrieval
-    from carag.index import Index, TextIndex
-    from carag.labelling.document import Document
-    from carag.policy import Mask, Policy, PolicyBit, Session, policy_word
-    from carag.service.client import AsyncClient, Client
+    from carag.audit import Outcome as Outcome
+    from carag.engine import Answer as Answer
+    from carag.engine import Engine as Engine
+    from carag.engine import Explanation as Explanation
+    from carag.engine import Retrieval as Retrieval
+    from carag.index import Index as Index
+    from carag.index import TextIndex as TextIndex
+    from carag.labelling.document import Document as Document
+    from carag.policy import Mask as Mask
+    from carag.policy import Policy as Policy
+    from carag.policy import PolicyBit as PolicyBit
+    from carag.policy import Session as Session
+    from carag.policy import policy_word as policy_word
+    from carag.service.client import AsyncClient as AsyncClient
+    from carag.service.client import Client as Client
+else:
+    _on_first_use, __dir__, __all__ = lazily(
+        __name__,
+        {
+            "audit": "Outcome",
+            "engine": "Answer Engine Explanation Retrieval",
+            "index": "Index TextIndex",
+            "labelling.document": "Document",
+            "policy": "Mask Policy PolicyBit Session policy_word",
+            "service.client": "AsyncClient Client",
+        },
+    )
+
+    def __getattr__(name: str) -> Any:
+        try:
+            return _on_first_use(name)
+        except ModuleNotFoundError:
+            from carag.extras import require
+
+            require(f"carag.{name}", "engine")
+            raise
+
 
 __version__ = "0.3.0"
-
-__all__ = [
-    "Answer",
-    "AsyncClient",
-    "Client",
-    "Document",
-    "Engine",
-    "Explanation",
-    "Index",
-    "Mask",
-    "Outcome",
-    "Policy",
-    "PolicyBit",
-    "Retrieval",
-    "Session",
-    "TextIndex",
-    "policy_word",
-]
-
-_HOMES = {
-    "carag.audit": ("Outcome",),
-    "carag.engine": ("Answer", "Engine", "Explanation", "Retrieval"),
-    "carag.index": ("Index", "TextIndex"),
-    "carag.labelling.document": ("Document",),
-    "carag.policy": ("Mask", "Policy", "PolicyBit", "Session", "policy_word"),
-    "carag.service.client": ("AsyncClient", "Client"),
-}
-
-
-def __getattr__(name: str) -> Any:
-    for home, names in _HOMES.items():
-        if name in names:
-            try:
-                return getattr(import_module(home), name)
-            except ModuleNotFoundError:
-                from carag.extras import require
-
-                require(f"carag.{name}", "engine")
-                raise
-    raise AttributeError(f"module 'carag' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])

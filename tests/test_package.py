@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[1]
 lines = loaded(Path(__file__).parents[1] / "scripts" / "lines.py", "scripts.lines")
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
-ANYWHERE = {"errors", "extras", "http", "limits", "visible"}
+ANYWHERE = {"errors", "extras", "http", "lazy", "limits", "visible"}
 # A room may import the rooms named here, itself, and those above; nothing else of CARAG. The order is that of the data.
 MAY_IMPORT = {
     **{name: set() for name in ANYWHERE},
@@ -126,7 +126,7 @@ SUB_ROOMS: dict[str, dict[str, set[str]]] = {
     },
 }
 MAX_ROOMS = 17
-MAX_LOOSE = 7  # modules of carag/ that stand in no room
+MAX_LOOSE = 8  # modules of carag/ that stand in no room
 MAX_FILES = 24  # in a folder
 MAX_FUNCTION = 60  # lines of a body
 MAX_METHODS = 20

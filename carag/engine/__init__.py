@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from carag.engine.engine import Engine
-from carag.engine.kept_embedder import NO_EMBEDDER
-from carag.engine.named import made_by_name
-from carag.engine.results import (
-    AddReport,
-    Answer,
-    Explanation,
-    GateReport,
-    IngestReport,
-    Retrieval,
-    SyncReport,
-)
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "NO_EMBEDDER",
-    "AddReport",
-    "Answer",
-    "Engine",
-    "Explanation",
-    "GateReport",
-    "IngestReport",
-    "Retrieval",
-    "SyncReport",
-    "made_by_name",
-]
+from carag.lazy import lazily
+
+if TYPE_CHECKING:
+    from carag.engine.engine import Engine as Engine
+    from carag.engine.kept_embedder import NO_EMBEDDER as NO_EMBEDDER
+    from carag.engine.named import made_by_name as made_by_name
+    from carag.engine.results import AddReport as AddReport
+    from carag.engine.results import Answer as Answer
+    from carag.engine.results import Explanation as Explanation
+    from carag.engine.results import GateReport as GateReport
+    from carag.engine.results import IngestReport as IngestReport
+    from carag.engine.results import Retrieval as Retrieval
+    from carag.engine.results import SyncReport as SyncReport
+else:
+    __getattr__, __dir__, __all__ = lazily(
+        __name__,
+        {
+            "engine": "Engine",
+            "kept_embedder": "NO_EMBEDDER",
+            "named": "made_by_name",
+            "results": "AddReport Answer Explanation GateReport IngestReport Retrieval SyncReport",
+        },
+    )

@@ -2,45 +2,44 @@
 
 from __future__ import annotations
 
-from carag.generation.basis import basis_of
-from carag.generation.bedrock import NovaMicro
-from carag.generation.extractive import Extractive
-from carag.generation.generator import Draft, Generator, Stop
-from carag.generation.guarded import (
-    ANSWERED,
-    MODEL_CALLED,
-    Answered,
-    Citation,
-    DeclineCode,
-    Declined,
-    GuardedGenerator,
-    citation_of,
-)
-from carag.generation.local import LocalLlama
-from carag.generation.marks import cited_positions
-from carag.generation.openai import OpenAiGenerator
-from carag.generation.own import own_generator
-from carag.generation.registry import GENERATORS, generator_by_name
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "ANSWERED",
-    "GENERATORS",
-    "MODEL_CALLED",
-    "Answered",
-    "Citation",
-    "DeclineCode",
-    "Declined",
-    "Draft",
-    "Extractive",
-    "Generator",
-    "GuardedGenerator",
-    "LocalLlama",
-    "NovaMicro",
-    "OpenAiGenerator",
-    "Stop",
-    "basis_of",
-    "citation_of",
-    "cited_positions",
-    "generator_by_name",
-    "own_generator",
-]
+from carag.lazy import lazily
+
+if TYPE_CHECKING:
+    from carag.generation.basis import basis_of as basis_of
+    from carag.generation.bedrock import NovaMicro as NovaMicro
+    from carag.generation.extractive import Extractive as Extractive
+    from carag.generation.generator import Draft as Draft
+    from carag.generation.generator import Generator as Generator
+    from carag.generation.generator import Stop as Stop
+    from carag.generation.guarded import ANSWERED as ANSWERED
+    from carag.generation.guarded import MODEL_CALLED as MODEL_CALLED
+    from carag.generation.guarded import Answered as Answered
+    from carag.generation.guarded import Citation as Citation
+    from carag.generation.guarded import DeclineCode as DeclineCode
+    from carag.generation.guarded import Declined as Declined
+    from carag.generation.guarded import GuardedGenerator as GuardedGenerator
+    from carag.generation.guarded import citation_of as citation_of
+    from carag.generation.local import LocalLlama as LocalLlama
+    from carag.generation.marks import cited_positions as cited_positions
+    from carag.generation.openai import OpenAiGenerator as OpenAiGenerator
+    from carag.generation.own import own_generator as own_generator
+    from carag.generation.registry import GENERATORS as GENERATORS
+    from carag.generation.registry import generator_by_name as generator_by_name
+else:
+    __getattr__, __dir__, __all__ = lazily(
+        __name__,
+        {
+            "basis": "basis_of",
+            "bedrock": "NovaMicro",
+            "extractive": "Extractive",
+            "generator": "Draft Generator Stop",
+            "guarded": "ANSWERED Answered Citation DeclineCode Declined GuardedGenerator MODEL_CALLED citation_of",
+            "local": "LocalLlama",
+            "marks": "cited_positions",
+            "openai": "OpenAiGenerator",
+            "own": "own_generator",
+            "registry": "GENERATORS generator_by_name",
+        },
+    )

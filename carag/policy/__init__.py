@@ -2,122 +2,91 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
-from carag.policy.bits import Bits, bit_names, bits_of, policy_word
-from carag.policy.entities import MAX_LISTED
-from carag.policy.intent import Intent, Intents
-from carag.policy.mask import MAX_ENTITY, NO_ENTITY, Mask, Policy
-from carag.policy.word import (
-    CONTROL,
-    POLICY_BITS,
-    QUARANTINE,
-    SCHEMA_VERSION,
-    TOMBSTONE,
-    VERSION_WORD,
-    PolicyBit,
-    PolicyFlag,
-)
+from carag.lazy import lazily
 
 if TYPE_CHECKING:
-    from carag.policy.claims import TokenVerifier
-    from carag.policy.decision import Decision, Search
-    from carag.policy.explain import Reason, Rule, reasons, withheld_kinds
-    from carag.policy.inference import infer, tighten
-    from carag.policy.profile import Profile
-    from carag.policy.remedy import Explained, explained
-    from carag.policy.restrictions import Basis, DealWindow, Ground, LawfulBasis, LegalBasis, WallCrossing
-    from carag.policy.session import Session, SessionSource
-    from carag.policy.table import Cell, PolicyTable
-    from carag.policy.time import (
-        EASTERN,
-        NEVER,
-        as_of_minutes,
-        from_minutes,
-        known_at_microseconds,
-        parse_moment,
+    from carag.policy.asked_day import AskedDay as AskedDay
+    from carag.policy.asked_day import DayUse as DayUse
+    from carag.policy.bits import Bits as Bits
+    from carag.policy.bits import bit_names as bit_names
+    from carag.policy.bits import bits_of as bits_of
+    from carag.policy.bits import policy_word as policy_word
+    from carag.policy.claims import TokenVerifier as TokenVerifier
+    from carag.policy.decision import Decision as Decision
+    from carag.policy.decision import Search as Search
+    from carag.policy.entities import MAX_LISTED as MAX_LISTED
+    from carag.policy.explain import Reason as Reason
+    from carag.policy.explain import Rule as Rule
+    from carag.policy.explain import reasons as reasons
+    from carag.policy.explain import withheld_kinds as withheld_kinds
+    from carag.policy.inference import infer as infer
+    from carag.policy.inference import tighten as tighten
+    from carag.policy.intent import Intent as Intent
+    from carag.policy.intent import Intents as Intents
+    from carag.policy.mask import MAX_ENTITY as MAX_ENTITY
+    from carag.policy.mask import NO_ENTITY as NO_ENTITY
+    from carag.policy.mask import Mask as Mask
+    from carag.policy.mask import Policy as Policy
+    from carag.policy.profile import Profile as Profile
+    from carag.policy.remedy import Explained as Explained
+    from carag.policy.remedy import explained as explained
+    from carag.policy.restrictions import Basis as Basis
+    from carag.policy.restrictions import DealWindow as DealWindow
+    from carag.policy.restrictions import Ground as Ground
+    from carag.policy.restrictions import LawfulBasis as LawfulBasis
+    from carag.policy.restrictions import LegalBasis as LegalBasis
+    from carag.policy.restrictions import WallCrossing as WallCrossing
+    from carag.policy.session import Session as Session
+    from carag.policy.session import SessionSource as SessionSource
+    from carag.policy.table import Cell as Cell
+    from carag.policy.table import PolicyTable as PolicyTable
+    from carag.policy.time import EASTERN as EASTERN
+    from carag.policy.time import NEVER as NEVER
+    from carag.policy.time import as_of_minutes as as_of_minutes
+    from carag.policy.time import from_minutes as from_minutes
+    from carag.policy.time import known_at_microseconds as known_at_microseconds
+    from carag.policy.time import parse_moment as parse_moment
+    from carag.policy.vocabulary import BitMeaning as BitMeaning
+    from carag.policy.vocabulary import Vocabulary as Vocabulary
+    from carag.policy.vocabulary import intents as intents
+    from carag.policy.vocabulary import meaning as meaning
+    from carag.policy.vocabulary import vocabulary_of as vocabulary_of
+    from carag.policy.where import EVERYWHERE as EVERYWHERE
+    from carag.policy.where import FieldKind as FieldKind
+    from carag.policy.where import Value as Value
+    from carag.policy.where import Where as Where
+    from carag.policy.where import in_one_form as in_one_form
+    from carag.policy.word import CONTROL as CONTROL
+    from carag.policy.word import POLICY_BITS as POLICY_BITS
+    from carag.policy.word import QUARANTINE as QUARANTINE
+    from carag.policy.word import SCHEMA_VERSION as SCHEMA_VERSION
+    from carag.policy.word import TOMBSTONE as TOMBSTONE
+    from carag.policy.word import VERSION_WORD as VERSION_WORD
+    from carag.policy.word import PolicyBit as PolicyBit
+    from carag.policy.word import PolicyFlag as PolicyFlag
+else:
+    __getattr__, __dir__, __all__ = lazily(
+        __name__,
+        {
+            "asked_day": "AskedDay DayUse",
+            "bits": "Bits bit_names bits_of policy_word",
+            "claims": "TokenVerifier",
+            "decision": "Decision Search",
+            "entities": "MAX_LISTED",
+            "explain": "Reason Rule reasons withheld_kinds",
+            "inference": "infer tighten",
+            "intent": "Intent Intents",
+            "mask": "MAX_ENTITY Mask NO_ENTITY Policy",
+            "profile": "Profile",
+            "remedy": "Explained explained",
+            "restrictions": "Basis DealWindow Ground LawfulBasis LegalBasis WallCrossing",
+            "session": "Session SessionSource",
+            "table": "Cell PolicyTable",
+            "time": "EASTERN NEVER as_of_minutes from_minutes known_at_microseconds parse_moment",
+            "vocabulary": "BitMeaning Vocabulary intents meaning vocabulary_of",
+            "where": "EVERYWHERE FieldKind Value Where in_one_form",
+            "word": "CONTROL POLICY_BITS PolicyBit PolicyFlag QUARANTINE SCHEMA_VERSION TOMBSTONE VERSION_WORD",
+        },
     )
-    from carag.policy.vocabulary import BitMeaning, Vocabulary, intents, meaning, vocabulary_of
-    from carag.policy.where import EVERYWHERE, FieldKind, Value, Where, in_one_form
-
-__all__ = [
-    "CONTROL",
-    "EASTERN",
-    "EVERYWHERE",
-    "MAX_ENTITY",
-    "MAX_LISTED",
-    "NEVER",
-    "NO_ENTITY",
-    "POLICY_BITS",
-    "QUARANTINE",
-    "SCHEMA_VERSION",
-    "TOMBSTONE",
-    "VERSION_WORD",
-    "AskedDay",
-    "Basis",
-    "BitMeaning",
-    "Bits",
-    "Cell",
-    "DayUse",
-    "DealWindow",
-    "Decision",
-    "Explained",
-    "FieldKind",
-    "Ground",
-    "Intent",
-    "Intents",
-    "LawfulBasis",
-    "LegalBasis",
-    "Mask",
-    "Policy",
-    "PolicyBit",
-    "PolicyFlag",
-    "PolicyTable",
-    "Profile",
-    "Reason",
-    "Rule",
-    "Search",
-    "Session",
-    "SessionSource",
-    "TokenVerifier",
-    "Value",
-    "Vocabulary",
-    "WallCrossing",
-    "Where",
-    "as_of_minutes",
-    "bit_names",
-    "bits_of",
-    "explained",
-    "from_minutes",
-    "in_one_form",
-    "infer",
-    "intents",
-    "known_at_microseconds",
-    "meaning",
-    "parse_moment",
-    "policy_word",
-    "reasons",
-    "tighten",
-    "vocabulary_of",
-    "withheld_kinds",
-]
-
-_LATER: Final = (
-    *("time", "asked_day", "where", "vocabulary", "restrictions", "explain", "decision", "remedy"),
-    *("claims", "session", "table", "inference", "profile"),
-)
-"""Modules loaded on first use, each after those it imports; the ``__all__`` of each says which names it has."""
-
-
-def __getattr__(name: str) -> Any:
-    if name in __all__:
-        for later in _LATER:
-            module = import_module(f"carag.policy.{later}")
-            if name in module.__all__:
-                return getattr(module, name)
-    raise AttributeError(f"module 'carag.policy' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})

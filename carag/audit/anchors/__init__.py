@@ -17,35 +17,43 @@ witnesses               rollback, rewrite, fork; time     a majority of witnesse
 
 from __future__ import annotations
 
-from carag.audit.anchors.anchor import Anchor, Submission
-from carag.audit.anchors.anchoring import Anchoring
-from carag.audit.anchors.evidence import Evidence, Shelf
-from carag.audit.anchors.exposure import Exposure, Standing, Window
-from carag.audit.anchors.pin import Pinned, check_pin, leads_to
-from carag.audit.anchors.review import Reviewed, review
-from carag.audit.anchors.s3 import S3Anchor
-from carag.audit.anchors.targets import anchors_named
-from carag.audit.anchors.timestamp import TimestampAnchor
-from carag.audit.anchors.trust_policy import TrustPolicy
-from carag.audit.anchors.witness import WitnessAnchor
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Anchor",
-    "Anchoring",
-    "Evidence",
-    "Exposure",
-    "Pinned",
-    "Reviewed",
-    "S3Anchor",
-    "Shelf",
-    "Standing",
-    "Submission",
-    "TimestampAnchor",
-    "TrustPolicy",
-    "Window",
-    "WitnessAnchor",
-    "anchors_named",
-    "check_pin",
-    "leads_to",
-    "review",
-]
+from carag.lazy import lazily
+
+if TYPE_CHECKING:
+    from carag.audit.anchors.anchor import Anchor as Anchor
+    from carag.audit.anchors.anchor import Submission as Submission
+    from carag.audit.anchors.anchoring import Anchoring as Anchoring
+    from carag.audit.anchors.evidence import Evidence as Evidence
+    from carag.audit.anchors.evidence import Shelf as Shelf
+    from carag.audit.anchors.exposure import Exposure as Exposure
+    from carag.audit.anchors.exposure import Standing as Standing
+    from carag.audit.anchors.exposure import Window as Window
+    from carag.audit.anchors.pin import Pinned as Pinned
+    from carag.audit.anchors.pin import check_pin as check_pin
+    from carag.audit.anchors.pin import leads_to as leads_to
+    from carag.audit.anchors.review import Reviewed as Reviewed
+    from carag.audit.anchors.review import review as review
+    from carag.audit.anchors.s3 import S3Anchor as S3Anchor
+    from carag.audit.anchors.targets import anchors_named as anchors_named
+    from carag.audit.anchors.timestamp import TimestampAnchor as TimestampAnchor
+    from carag.audit.anchors.trust_policy import TrustPolicy as TrustPolicy
+    from carag.audit.anchors.witness import WitnessAnchor as WitnessAnchor
+else:
+    __getattr__, __dir__, __all__ = lazily(
+        __name__,
+        {
+            "anchor": "Anchor Submission",
+            "anchoring": "Anchoring",
+            "evidence": "Evidence Shelf",
+            "exposure": "Exposure Standing Window",
+            "pin": "Pinned check_pin leads_to",
+            "review": "Reviewed review",
+            "s3": "S3Anchor",
+            "targets": "anchors_named",
+            "timestamp": "TimestampAnchor",
+            "trust_policy": "TrustPolicy",
+            "witness": "WitnessAnchor",
+        },
+    )
