@@ -15,7 +15,7 @@ from carag.engine.locks import ReadWriteLock
 from carag.engine.rows.backend import KeptBackend
 from carag.engine.rows.file import KeptFile
 from carag.engine.rows.settled import follow_anew, settled_backend
-from carag.engine.sharing import open_corpus
+from carag.engine.sharing.corpus import open_corpus
 from carag.engine.state import StoreState
 from carag.errors import CorruptFile, InvalidArgument
 from carag.retrieval import (

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from carag.audit import Access, Evaluation, IndexChange, Ingest, ModelChange, PolicyChange
 from carag.engine.kept_profile import notes_of
 from carag.engine.results import GateReport
-from carag.engine.sharing import open_corpus
+from carag.engine.sharing.corpus import open_corpus
 from carag.errors import MALFORMED, CorruptFile, InvalidArgument
 from carag.policy import known_at_microseconds
 from carag.store._notes import CHANGE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from carag.engine.sharing import open_corpus
+from carag.engine.sharing.corpus import open_corpus
 from carag.errors import InvalidArgument
 from carag.index import Index
 from carag.limits import check_label

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from carag.engine.sharing import open_corpus
+from carag.engine.sharing.corpus import open_corpus
 from carag.errors import MALFORMED, CorruptFile, InvalidArgument
 from carag.labelling.widening import opened_documents
 from carag.policy import Profile

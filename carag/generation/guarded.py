@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from carag.generation.ask_back import question_back
 from carag.generation.generator import Stop
 from carag.generation.marks import cited_positions
 from carag.generation.prompts import INSUFFICIENT_EVIDENCE
@@ -147,6 +146,8 @@ class GuardedGenerator:
             if gate.is_shut_by_drift(passages, evidence.nearest):
                 code = DeclineCode.DRIFTED
             return Declined(code, gate.message(passages, evidence.nearest))
+        from carag.generation.ask_back import question_back  # reads questions: loaded when one is asked
+
         if back := question_back(question, passages, evidence.topic):
             return Declined(DeclineCode.ASKED_BACK, back)
         if self.generator.remote and before_remote is not None:

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from carag.errors import InvalidArgument
-from carag.generation.bedrock import NovaMicro
-from carag.generation.extractive import Extractive
-from carag.generation.local import LocalLlama
-from carag.generation.openai import OpenAiGenerator
-from carag.limits import quoted
-from carag.retrieval import made
+from carag.retrieval.registry import Model, made
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +13,14 @@ if TYPE_CHECKING:
 
 __all__ = ["GENERATORS", "generator_by_name"]
 
-GENERATORS: Final = ("extractive", "local", "local:PATH", "bedrock:MODEL_ID", "openai:MODEL")
+_GENERATORS: Final = {
+    "extractive": Model("carag.generation.extractive", "Extractive"),
+    "local": Model("carag.generation.local", "LocalLlama"),
+    "local:PATH": Model("carag.generation.local", "LocalLlama"),
+    "bedrock:MODEL_ID": Model("carag.generation.bedrock", "NovaMicro"),
+    "openai:MODEL": Model("carag.generation.openai", "OpenAiGenerator"),
+}
+GENERATORS: Final = tuple(_GENERATORS)
 """The names that :func:`generator_by_name` takes."""
 
 
@@ -48,16 +49,5 @@ def generator_by_name(name: str, arguments: Mapping[str, object] | None = None) 
     >>> generator_by_name("extractive").remote
     False
     """
-    what = f"generator_by_name({name!r}"
-    match name.split(":", 1):
-        case ["extractive"]:
-            return made(name, what, Extractive, arguments)
-        case ["local"]:
-            return made(name, what, LocalLlama, arguments)
-        case ["local", path] if path:
-            return made(name, what, LocalLlama, arguments, path)
-        case ["bedrock", model] if model:
-            return made(name, what, NovaMicro, arguments, model)
-        case ["openai", model] if model:
-            return made(name, what, OpenAiGenerator, arguments, model)
-    raise InvalidArgument(f"there is no generator {quoted(name)}; want one of {', '.join(GENERATORS)}")
+    generator: Generator = made("generator", name, _GENERATORS, arguments)
+    return generator

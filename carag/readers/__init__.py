@@ -6,7 +6,21 @@ parsers come with the extra ``readers``.
 
 from __future__ import annotations
 
-from carag.readers.folder import read_folder
-from carag.readers.outcome import Fact, Problem, ProblemKind, ReadDocument
+from typing import TYPE_CHECKING
 
-__all__ = ["Fact", "Problem", "ProblemKind", "ReadDocument", "read_folder"]
+from carag.lazy import lazily
+
+if TYPE_CHECKING:
+    from carag.readers.folder import read_folder as read_folder
+    from carag.readers.outcome import Fact as Fact
+    from carag.readers.outcome import Problem as Problem
+    from carag.readers.outcome import ProblemKind as ProblemKind
+    from carag.readers.outcome import ReadDocument as ReadDocument
+else:
+    __getattr__, __dir__, __all__ = lazily(
+        __name__,
+        {
+            "folder": "read_folder",
+            "outcome": "Fact Problem ProblemKind ReadDocument",
+        },
+    )

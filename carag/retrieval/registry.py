@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from importlib import import_module
 from inspect import Parameter, signature
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from carag.errors import InvalidArgument
 from carag.extras import require
 from carag.limits import quoted
-from carag.retrieval.bedrock import BedrockSettings, Cohere, Titan
-from carag.retrieval.cross_encoder import CrossEncoder
-from carag.retrieval.jina import JinaReranker
-from carag.retrieval.maxsim import MaxSim
-from carag.retrieval.minilm import MiniLm
-from carag.retrieval.openai import OpenAiEmbedder
-from carag.retrieval.reranker import own_reranker
-from carag.retrieval.sentence_transformers import SentenceTransformerEmbedder
-from carag.retrieval.wordllama import StaticWordLlama
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from carag.retrieval.embedder import Embedder
     from carag.retrieval.reranker import Reranker
@@ -29,6 +21,7 @@ __all__ = [
     "DEFAULT_EMBEDDER",
     "EMBEDDERS",
     "RERANKERS",
+    "Model",
     "any_reranker",
     "embedder_by_name",
     "is_embedder",
@@ -36,22 +29,38 @@ __all__ = [
     "reranker_by_name",
 ]
 
-_Made = TypeVar("_Made")
-
 DEFAULT_EMBEDDER: Final = "minilm"
 """The best recall@8 within the budgets for latency and ingestion (``bench/embedders/RESULTS.md``)."""
 
-EMBEDDERS: Final = (
-    "minilm",
-    "wordllama",
-    "bedrock:cohere.embed-multilingual-v3",
-    "bedrock:amazon.titan-embed-text-v2:0",
-    "openai:MODEL",
-    "sentence-transformers:PATH_OR_NAME",
-)
+
+class Model(NamedTuple):
+    """A class of models, imported when a model of it is made."""
+
+    module: str
+    name: str
+    extra: str = ""
+    """The extra that it needs, if that is checked before it is imported."""
+
+
+_EMBEDDERS: Final = {
+    "minilm": Model("carag.retrieval.minilm", "MiniLm", "models"),
+    "wordllama": Model("carag.retrieval.wordllama", "StaticWordLlama", "models"),
+    "bedrock:cohere.embed-multilingual-v3": Model("carag.retrieval.bedrock", "Cohere"),
+    "bedrock:amazon.titan-embed-text-v2:0": Model("carag.retrieval.bedrock", "Titan"),
+    "openai:MODEL": Model("carag.retrieval.openai", "OpenAiEmbedder"),
+    "sentence-transformers:PATH_OR_NAME": Model(
+        "carag.retrieval.sentence_transformers", "SentenceTransformerEmbedder"
+    ),
+}
+EMBEDDERS: Final = tuple(_EMBEDDERS)
 """The names that :func:`embedder_by_name` takes; words in capitals are placeholders."""
 
-RERANKERS: Final = ("jina:MODEL", "onnx:FOLDER", "maxsim")
+_RERANKERS: Final = {
+    "jina:MODEL": Model("carag.retrieval.jina", "JinaReranker"),
+    "onnx:FOLDER": Model("carag.retrieval.cross_encoder", "CrossEncoder", "models"),
+    "maxsim": Model("carag.retrieval.maxsim", "MaxSim", "models"),
+}
+RERANKERS: Final = tuple(_RERANKERS)
 """The names that :func:`reranker_by_name` takes."""
 
 
@@ -63,77 +72,82 @@ def embedder_by_name(name: str, arguments: Mapping[str, object] | None = None) -
     Raises InvalidArgument if there is no such embedder, or an argument is unknown or missing; ModelUnavailable if its
     model files are missing or altered; MissingExtra if it needs an extra that is not installed.
     """
-    what = f"embedder_by_name({name!r}"
-    match name.split(":", 1):
-        case ["minilm"]:
-            require("the embedder minilm", "models")
-            return made(name, what, MiniLm, arguments)
-        case ["wordllama"]:
-            require("the embedder wordllama", "models")
-            return made(name, what, StaticWordLlama, arguments)
-        case ["bedrock", "cohere.embed-multilingual-v3"]:
-            return made(name, what, Cohere, arguments)
-        case ["bedrock", "amazon.titan-embed-text-v2:0"]:
-            return made(name, what, Titan, arguments)
-        case ["openai", model] if model:
-            return made(name, what, OpenAiEmbedder, arguments, model)
-        case ["sentence-transformers", model] if model:
-            return made(name, what, SentenceTransformerEmbedder, arguments, model)
-    raise InvalidArgument(f"there is no embedder {quoted(name)}; want one of {', '.join(EMBEDDERS)}")
+    embedder: Embedder = made("embedder", name, _EMBEDDERS, arguments)
+    return embedder
 
 
 def is_embedder(name: str) -> bool:
     """Tell whether a name is one of :data:`EMBEDDERS`, with any text for a placeholder."""
-    kind, _, model = name.partition(":")
-    return name in EMBEDDERS or (kind in ("openai", "sentence-transformers") and model != "")
+    return _meant(name, _EMBEDDERS) is not None
 
 
 def reranker_by_name(name: str, arguments: Mapping[str, object] | None = None) -> Reranker:
     """Make one of :data:`RERANKERS`; parameters and errors as for :func:`embedder_by_name`."""
-    what = f"reranker_by_name({name!r}"
-    match name.split(":", 1):
-        case ["jina", model] if model:
-            return made(name, what, JinaReranker, arguments, model)
-        case ["onnx", folder] if folder:
-            require("a reranker in ONNX", "models")
-            return made(name, what, CrossEncoder, arguments, folder)
-        case ["maxsim"]:
-            require("the reranker maxsim", "models")
-            return made(name, what, MaxSim, arguments)
-    raise InvalidArgument(f"there is no reranker {quoted(name)}; want one of {', '.join(RERANKERS)}")
+    reranker: Reranker = made("reranker", name, _RERANKERS, arguments)
+    return reranker
 
 
 def any_reranker(given: object) -> Reranker | None:
     """Return the reranker with a name, or a user's own one adapted; None for None."""
     if isinstance(given, str):
         return reranker_by_name(given)
-    return None if given is None else own_reranker(given)
+    if given is None:
+        return None
+    from carag.retrieval.reranker import own_reranker
+
+    return own_reranker(given)
 
 
-def made(
-    name: str, what: str, make: Callable[..., _Made], arguments: Mapping[str, object] | None, *given: str
-) -> _Made:
-    """Call a class with keyword arguments from a configuration file; InvalidArgument for unknown or missing ones.
+def made(kind: str, name: str, known: Mapping[str, Model], arguments: Mapping[str, object] | None) -> Any:
+    """Make the model of a kind that a name stands for, with keyword arguments from a configuration file.
 
-    A class that takes ``settings`` takes the fields of :class:`~carag.retrieval.bedrock.BedrockSettings` instead.
+    Raises InvalidArgument if ``known`` has no such name, or an argument is unknown or missing.
     """
-    parameters = signature(make).parameters
-    known = {
+    found = _meant(name, known)
+    if found is None:
+        raise InvalidArgument(f"there is no {kind} {quoted(name)}; want one of {', '.join(known)}")
+    model, given = found
+    if model.extra:
+        require(f"the {kind} {name}", model.extra)
+    make = getattr(import_module(model.module), model.name)
+    return make(*given, **_keywords(kind, name, signature(make).parameters, dict(arguments or {})))
+
+
+def _meant(name: str, known: Mapping[str, Model]) -> tuple[Model, tuple[str, ...]] | None:
+    """Return the model that a name stands for, and the text in the place of a word in capitals; None if unknown."""
+    kind, _, text = name.partition(":")
+    for one, model in known.items():
+        own, _, rest = one.partition(":")
+        if rest.isupper():
+            if own == kind and text:
+                return model, (text,)
+        elif one == name:
+            return model, ()
+    return None
+
+
+def _keywords(
+    kind: str, name: str, parameters: Mapping[str, Parameter], stated: dict[str, Any]
+) -> dict[str, Any]:
+    """Check arguments against a class; those of a service that it takes as ``settings`` are put together."""
+    needed = {
         one.name: one.default is Parameter.empty
         for one in parameters.values()
         if one.kind is Parameter.KEYWORD_ONLY and one.name != "settings"
     }
-    settings = [one.name for one in fields(BedrockSettings)] if "settings" in parameters else []
-    known |= dict.fromkeys(settings, False)
-    stated: dict[str, Any] = dict(arguments or {})
-    if unknown := [one for one in stated if one not in known]:
-        wanted = f"it takes {', '.join(known)}" if known else "it takes no arguments"
+    settings: list[str] = []
+    if "settings" in parameters:
+        from carag.retrieval.bedrock import BedrockSettings
+
+        settings = [one.name for one in fields(BedrockSettings)]
+        needed |= dict.fromkeys(settings, False)
+    if unknown := [one for one in stated if one not in needed]:
+        wanted = f"it takes {', '.join(needed)}" if needed else "it takes no arguments"
         raise InvalidArgument(f"{name} does not take the argument {quoted(unknown[0])}; {wanted}")
-    if missing := [one for one, is_needed in known.items() if is_needed and one not in stated]:
+    if missing := [one for one, is_needed in needed.items() if is_needed and one not in stated]:
         raise InvalidArgument(
-            f"{name} needs {', '.join(missing)}; make it with {what}, {{'{missing[0]}': ...}})"
+            f"{name} needs {', '.join(missing)}; make it with {kind}_by_name({name!r}, {{'{missing[0]}': ...}})"
         )
-    of_service = {one: stated.pop(one) for one in settings if one in stated}
-    if of_service:
+    if of_service := {one: stated.pop(one) for one in settings if one in stated}:
         stated["settings"] = BedrockSettings(**of_service)
-    return make(*given, **stated)
+    return stated
