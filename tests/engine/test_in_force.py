@@ -20,7 +20,7 @@ from carag import Engine
 from carag.audit import Access, Basis, Erasure, PolicyChange, disclose, erase, place_hold, release_hold
 from carag.audit.auditor.examine import examine_log
 from carag.audit.receipts.verify import Verdict
-from carag.audit.records.erasure import read_targets
+from carag.audit.records.custody import read_targets
 from carag.errors import AuditUnavailable, CorruptFile, Refused
 from tests.engine.changes import ASKER, QUESTION, SUBJECT, memo, numbered
 from tests.sizes import examples
