@@ -130,8 +130,8 @@ MAX_LOOSE = 8  # modules of carag/ that stand in no room
 MAX_FILES = 24  # in a folder
 MAX_FUNCTION = 60  # lines of a body
 MAX_METHODS = 20
-LARGE = {"CorpusStore": 34, "Service": 21}
-CEILINGS = {"carag": 62_400, "csrc": 12_800}
+LARGE = {"AuditLog": 23, "CorpusStore": 34, "Service": 21}
+CEILINGS = {"carag": 61_200, "csrc": 12_800}
 EIGHT = ["hnswlib", "numpy", "numba", "cffi", "boto3", "pydantic", "pymerkle", "pytest-benchmark"]
 
 
@@ -260,6 +260,23 @@ def test_the_auditors_part_stands_alone() -> None:
         if room(path) == "audit":
             outside = {name.split(".")[0] for name in imports(path)}
             assert set() == outside & {"numpy", "pydantic", "cffi", "onnxruntime", "rich", "typer"}, path
+
+
+def test_a_name_that_is_looked_up_later_is_not_that_of_a_module() -> None:
+    """Python sets a module as an attribute of its package when it is imported, and then nothing is looked up."""
+    homes = [path for path in modules() if path.name == "__init__.py" and "lazily(" in path.read_text()]
+    assert len(homes) > 5
+    for path in homes:
+        within = {one.stem for one in path.parent.iterdir()}
+        later = {
+            name
+            for node in ast.walk(tree(path))
+            if isinstance(node, ast.Dict)
+            for value in node.values
+            if isinstance(value, ast.Constant)
+            for name in value.value.split()
+        }
+        assert set() == later & within, path
 
 
 def test_what_is_exported_is_importable() -> None:

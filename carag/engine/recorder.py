@@ -265,7 +265,7 @@ class Recorder:
             purpose=session.purpose if session.purpose in table.purposes else None,
             source=SessionSource(session.source.value),
             as_of=_as_of(request) if decision is None else decision.as_of,
-            policy=_applied(request),
+            policy=_applied(bytes.fromhex(request.rules.table.sha256), request.decision),
             index=index,
             intents=() if decision is None else decision.intents,
             where=request.where.fields,
@@ -309,7 +309,7 @@ class Recorder:
             purpose=decision.purpose,
             source=SessionSource(session.source.value),
             as_of=decision.as_of,
-            policy=_applied(request),
+            policy=_applied(bytes.fromhex(request.rules.table.sha256), request.decision),
             models=models,
         )
         receipt = self._log.append(event, secrets={"query": request.text, "subject": session.subject})
@@ -376,8 +376,7 @@ def _as_of(request: Request) -> int:
     return as_of_minutes(request.session.as_of or request.started, request.rules.table.vocabulary.zone)
 
 
-def _applied(request: Request) -> PolicyApplied:
-    table, decision = bytes.fromhex(request.rules.table.sha256), request.decision
+def _applied(table: bytes, decision: Decision | None) -> PolicyApplied:
     if decision is None:
         return PolicyApplied(table)
     more = decision.reopened

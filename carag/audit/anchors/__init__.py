@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from carag.audit.anchors.review import review as review  # not later: a module has this name
 from carag.lazy import lazily
 
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from carag.audit.anchors.pin import check_pin as check_pin
     from carag.audit.anchors.pin import leads_to as leads_to
     from carag.audit.anchors.review import Reviewed as Reviewed
-    from carag.audit.anchors.review import review as review
     from carag.audit.anchors.s3 import S3Anchor as S3Anchor
     from carag.audit.anchors.targets import anchors_named as anchors_named
     from carag.audit.anchors.timestamp import TimestampAnchor as TimestampAnchor
@@ -49,7 +49,7 @@ else:
             "evidence": "Evidence Shelf",
             "exposure": "Exposure Standing Window",
             "pin": "Pinned check_pin leads_to",
-            "review": "Reviewed review",
+            "review": "Reviewed",
             "s3": "S3Anchor",
             "targets": "anchors_named",
             "timestamp": "TimestampAnchor",
@@ -57,3 +57,4 @@ else:
             "witness": "WitnessAnchor",
         },
     )
+    __all__ += ["review"]

@@ -2,22 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from carag.engine.freshness.nightly import Nightly, night_trigger
+from carag.engine.freshness.source import Source
+from carag.engine.freshness.still import Still, read_still
 
-from carag.lazy import lazily
-
-if TYPE_CHECKING:
-    from carag.engine.freshness.nightly import Nightly as Nightly
-    from carag.engine.freshness.nightly import night_trigger as night_trigger
-    from carag.engine.freshness.source import Source as Source
-    from carag.engine.freshness.still import Still as Still
-    from carag.engine.freshness.still import read_still as read_still
-else:
-    __getattr__, __dir__, __all__ = lazily(
-        __name__,
-        {
-            "nightly": "Nightly night_trigger",
-            "source": "Source",
-            "still": "Still read_still",
-        },
-    )
+__all__ = ["Nightly", "Source", "Still", "night_trigger", "read_still"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from carag.lazy import lazily
+from carag.retrieval.reading.unheard import unheard as unheard  # not later: a module has this name
 
 if TYPE_CHECKING:
     from carag.retrieval.reading.declared import Declared as Declared
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from carag.retrieval.reading.said import Said as Said
     from carag.retrieval.reading.spelling import Respelt as Respelt
     from carag.retrieval.reading.spelling import respelt as respelt
-    from carag.retrieval.reading.unheard import unheard as unheard
 else:
     __getattr__, __dir__, __all__ = lazily(
         __name__,
@@ -51,6 +51,6 @@ else:
             "question": "Reading Section asking read_question",
             "said": "Listener Said",
             "spelling": "Respelt respelt",
-            "unheard": "unheard",
         },
     )
+    __all__ += ["unheard"]
